@@ -1,0 +1,128 @@
+"""The shape of a probe, and the moments at which the recorder calls it.
+
+Who calls whom: the taps (`ftlab.probes.taps`) see an operation of the training loop
+and tell the recorder; the recorder calls the matching method of each probe that is due.
+A probe queues work on the device and returns a `Reading`: a float32 tensor that is
+still on the device. The recorder reads all of a step's tensors back together when the
+next step begins and only then calls ``Reading.finish`` with NumPy values, so no probe
+ever waits for the device. A probe that raises is detached with one warning.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ftlab.probes.handle import Handle
+from ftlab.probes.schedule import Schedule, every_step
+from ftlab.probes.subject import Subject
+from ftlab.records.names import NameRecord
+from ftlab.records.step import Block, Column
+
+Result = Block | NameRecord | dict[str, float]
+"""What a finished reading gives: rows of a table, a name, or values of the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Float32 values on the device, and what makes records of them on the host.
+
+    Attributes
+    ----------
+    values
+        One-dimensional float32 tensor; one read-back per step serves all readings.
+    finish
+        Called later with the same values as a NumPy array.
+    """
+
+    values: torch.Tensor
+    finish: Callable[[NDArray[np.float32]], Iterable[Result]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensors:
+    """The trainable parameters at this moment, in a fixed order.
+
+    Attributes
+    ----------
+    ids
+        Their ids in the run, int32.
+    names
+        Their names, cleaned of wrapper prefixes.
+    parameters
+        The live parameters.
+    """
+
+    ids: NDArray[np.int32]
+    names: tuple[str, ...]
+    parameters: tuple[torch.nn.Parameter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a probe may look at when it is called.
+
+    Attributes
+    ----------
+    step
+        The attempted optimizer step that is under way.
+    tensors
+        The watched parameters.
+    inverse_scale
+        Factor that turns the gradients as they are now into true scale; a 0-dim tensor
+        when only the device knows it.
+    name
+        Gives the id of a row of another table, and announces it the first time:
+        ``moment.name("adapters", "layers.0.q_proj [default]", "adapter", meta)``.
+    """
+
+    step: int
+    subject: Subject
+    tensors: Tensors
+    inverse_scale: float | torch.Tensor
+    name: Callable[..., int]
+
+
+class Probe:
+    """One measurement. Subclasses override the moments that they need.
+
+    Attributes
+    ----------
+    table, columns
+        The block table that it fills and what it puts there; ``table`` is ``""`` for a
+        probe that adds to the step's row.
+    schedule
+        At which steps it is called.
+    """
+
+    name: ClassVar[str]
+    table: ClassVar[str] = ""
+    columns: ClassVar[Sequence[Column]] = ()
+    schedule: Schedule = staticmethod(every_step)
+
+    def attach(self, subject: Subject) -> Iterable[Handle]:
+        """Put hooks on the live objects; every hook's handle is returned."""
+        return ()
+
+    def on_batch(self, moment: Moment, inputs: dict[str, Any]) -> Iterable[Reading]:
+        """See the keyword inputs of a training forward; called once per micro-batch."""
+        return ()
+
+    def on_gradients(self, moment: Moment) -> Iterable[Reading]:
+        """Measure accumulated gradients, unclipped; ``inverse_scale`` makes them true."""
+        return ()
+
+    def before_update(self, moment: Moment) -> Iterable[Reading]:
+        """Look just before the optimizer changes the weights."""
+        return ()
+
+    def after_update(self, moment: Moment) -> Iterable[Reading]:
+        """Look just after the optimizer changed (or skipped) the weights."""
+        return ()
+
+    def on_close(self, moment: Moment) -> dict[str, float]:
+        """Give host values for the step's row; must not touch the device."""
+        return {}

@@ -1,0 +1,37 @@
+"""What was read of the live objects before the run, and again when it changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything a rule may need that is no time series.
+
+    Attributes
+    ----------
+    step
+        The step from which on these facts hold; 0 for those read before the run.
+    versions
+        Package name to version string.
+    model
+        Class, dtype, device, PEFT configuration by adapter, 4-bit layers,
+        checkpointing, tied parameters.
+    optimizers
+        One mapping per optimizer: ``class``, ``fused``, ``groups`` (each with ``lr``,
+        ``weight_decay``, ``ids`` of the parameters it holds that the model has),
+        ``foreign`` (shapes of held parameters that the model does not have) and
+        ``missing`` (names of trainable parameters in no group, in the first mapping).
+    schedulers
+        One mapping per scheduler: ``class`` and what its schedule was asked to be.
+    training
+        Trainer arguments, tokenizer facts, whether there is a scaler.
+    """
+
+    step: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
+    model: Mapping[str, Any] = field(default_factory=dict)
+    optimizers: tuple[Mapping[str, Any], ...] = ()
+    schedulers: tuple[Mapping[str, Any], ...] = ()
+    training: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,115 @@
+"""What a rule found, and what it could not check."""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+PlaceKind = Literal[
+    "param",
+    "module",
+    "op",
+    "call",
+    "config",
+    "optimizer",
+    "step",
+    "sample",
+    "token",
+    "file",
+    "object",
+    "data",
+    "rank",
+]
+PLACE_KINDS: tuple[str, ...] = get_args(PlaceKind)
+"""The kinds a place can have; fixed by schema 1 of the run log."""
+
+
+class Severity(enum.IntEnum):
+    """How much a finding matters; comparable, ``INFO < WARNING < ERROR``."""
+
+    INFO = 0
+    WARNING = 1
+    ERROR = 2
+
+    @property
+    def label(self) -> str:
+        """The lower-case word used in logs and tables."""
+        return self.name.lower()
+
+    @classmethod
+    def parse(cls, label: str) -> "Severity":
+        """Return the severity that ``label`` names."""
+        return cls[label.upper()]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a finding stands: a kind from `PLACE_KINDS` and an exact name."""
+
+    kind: PlaceKind
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A proven statement about a run.
+
+    Attributes
+    ----------
+    code, name
+        The rule: ``"GRD001"`` and ``"vanishing-gradient"``.
+    message
+        One line that carries step and numbers.
+    places
+        Exact places, the one to look at first in front.
+    first_step, last_step
+        First and last step at which the evidence was seen.
+    evidence
+        What was measured, by name; ``threshold`` holds what it was compared with.
+    healthy
+        What a healthy run shows instead.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    cause: str
+    fix: str
+    places: tuple[Place, ...]
+    first_step: int
+    last_step: int
+    evidence: Mapping[str, float | int | str] = field(default_factory=dict)
+    healthy: str = ""
+    rank: int = 0
+
+    @property
+    def place(self) -> Place:
+        """The place to look at first."""
+        return self.places[0]
+
+    @property
+    def key(self) -> tuple[str, Place, int]:
+        """Two findings with one key are the same finding seen again."""
+        return (self.code, self.place, self.rank)
+
+
+@dataclass(frozen=True, slots=True)
+class NotChecked:
+    """A rule that could not decide.
+
+    Attributes
+    ----------
+    reason
+        What is missing.
+    record
+        What to record next time, as a call or option the user can type.
+    """
+
+    code: str
+    name: str
+    reason: str
+    record: str

@@ -1,0 +1,43 @@
+"""The names of what is measured: one row per parameter, module or adapter pair."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+NameKind = Literal["param", "module", "adapter"]
+
+
+@dataclass(frozen=True, slots=True)
+class NameRecord:
+    """The identity of one row of a block table.
+
+    A name may be written again with the same ``id`` (it was frozen, moved to another
+    optimizer group): the latest one holds from ``since_step`` on.
+
+    Attributes
+    ----------
+    id
+        Integer, unique within the run over all tables.
+    table
+        The block table whose rows it names: ``"tensors"``, ``"adapters"``, ...
+    name
+        As ``named_parameters()`` of the model that was passed gives it, without
+        ``module.``, ``_orig_mod.`` and ``_fsdp_wrapped_module.``
+    layer
+        ``"layers.3"`` or the top-level module outside the blocks: a layer view's row.
+    meta
+        Facts that views and rules need: ``role`` (``"lora_A"``, ``"lora_B"``,
+        ``"lora_magnitude"``, ``"modules_to_save"``, ``"weight"``), ``adapter``,
+        ``module``, ``group`` (index over all groups, -1 when in none), ``aliases``...
+    """
+
+    id: int
+    table: str
+    name: str
+    kind: NameKind
+    layer: str
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    trainable: bool = True
+    since_step: int = 0
+    meta: Mapping[str, str | int | float | bool] = field(default_factory=dict)

@@ -112,7 +112,7 @@ class Probe:
         return ()
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
-        """Measure accumulated gradients, unclipped; ``inverse_scale`` makes them true."""
+        """Measure the unclipped gradients; ``inverse_scale`` makes them true."""
         return ()
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:

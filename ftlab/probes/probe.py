@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ftlab.probes.handle import Handle
+from ftlab.records.handle import Handle
 from ftlab.probes.schedule import Schedule, every_step
 from ftlab.probes.subject import Subject
 from ftlab.records.names import NameRecord

@@ -1,35 +1,59 @@
 """What is being watched: the model and the objects that train it.
 
 Optimizers, schedulers and the scaler may appear after watching has begun; whoever sees
-one first hands it over with ``adopt_*``. Parameters are looked up anew when the model's
-set of trainable parameters changes.
+one first appends it here. The model is held weakly: a watch must not keep a model alive
+that its user has deleted.
 """
 
-from dataclasses import dataclass, field
+import weakref
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
+from ftlab.records.errors import AttachError
 
-@dataclass(slots=True)
+
 class Subject:
     """The live objects of one run.
 
-    Attributes
+    Parameters
     ----------
     model
-        The module that was passed to `ftlab.watch`.
+        The module that was passed to `ftlab.watch`; held weakly.
     optimizers, schedulers, scaler
-        What is known so far.
+        What is known so far; more may be appended while training runs.
     tokenizer
         For padding and special token ids; may be ``None``.
     training
         Facts of the trainer, merged into `ftlab.records.facts.Facts.training`.
+    on_death
+        Called once when the model is garbage collected.
     """
 
-    model: torch.nn.Module
-    optimizers: list[torch.optim.Optimizer] = field(default_factory=list)
-    schedulers: list[Any] = field(default_factory=list)
-    scaler: Any = None
-    tokenizer: Any = None
-    training: dict[str, Any] = field(default_factory=dict)
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        optimizers: Iterable[torch.optim.Optimizer] = (),
+        *,
+        schedulers: Iterable[Any] = (),
+        scaler: Any = None,
+        tokenizer: Any = None,
+        training: dict[str, Any] | None = None,
+        on_death: Callable[[], None] | None = None,
+    ) -> None:
+        self._model = weakref.ref(model, lambda _: on_death() if on_death else None)
+        self.optimizers = list(optimizers)
+        self.schedulers = list(schedulers)
+        self.scaler = scaler
+        self.tokenizer = tokenizer
+        self.training = dict(training or {})
+
+    @property
+    def model(self) -> torch.nn.Module:
+        """The watched model."""
+        model = self._model()
+        if model is None:
+            msg = "The watched model has been deleted; watch the new one."
+            raise AttachError(msg)
+        return model

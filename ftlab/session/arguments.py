@@ -1,0 +1,48 @@
+"""What the public functions were given: checked, with errors that name the fix."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from ftlab.records.errors import AttachError, BadValueError
+
+
+def trainable(target: Any) -> torch.nn.Module:
+    """Return ``target`` if it is a model with something to train."""
+    if not isinstance(target, torch.nn.Module):
+        msg = (
+            f"watch() was given a {type(target).__name__}; pass a transformers.Trainer "
+            "or the torch.nn.Module that your loop trains."
+        )
+        raise AttachError(msg)
+    count = sum(1 for _ in target.parameters())
+    name = type(target).__name__
+    if count == 0:
+        msg = (
+            f"{name} has no parameters, so there is nothing to watch. "
+            "Pass the model that your optimizer trains."
+        )
+        raise AttachError(msg)
+    if not any(parameter.requires_grad for parameter in target.parameters()):
+        msg = (
+            f"None of the {count} parameters of {name} requires a gradient, so nothing "
+            "can be trained. For a saved adapter: PeftModel.from_pretrained(base, "
+            "path, is_trainable=True); for a new one: get_peft_model(base, config)."
+        )
+        raise AttachError(msg)
+    return target
+
+
+def several(value: Any, method: str, what: str) -> Iterable[Any]:
+    """Turn one object, several or ``None`` into a tuple of them."""
+    if value is None:
+        return ()
+    found = tuple(value) if isinstance(value, list | tuple) else (value,)
+    for item in found:
+        if not callable(getattr(item, method, None)):
+            msg = (
+                f"{what}={item!r} has no {method}(); pass one {what} or a list of them."
+            )
+            raise BadValueError(msg)
+    return found

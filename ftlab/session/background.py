@@ -1,0 +1,176 @@
+"""The background thread of a run: records in, log and findings out.
+
+The training thread only puts records into a queue. This thread, ``ftlab-log``, appends
+them to the in-memory `Run`, writes and commits them once per step, gives the rules a
+bounded share of the time, and tells listeners (the dashboard) at most five times a
+second. Whatever fails here becomes one warning; nothing reaches the training thread.
+"""
+
+import contextvars
+import queue
+import threading
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ftlab.records.errors import FtlabWarning
+from ftlab.records.event import Event
+from ftlab.records.finding import Finding, NotChecked
+from ftlab.records.step import StepRecord
+from ftlab.rules.engine import Engine
+from ftlab.runlog.findings import finding_event
+from ftlab.runlog.run import Run
+from ftlab.runlog.writer import LogWriter
+
+RULES_SHARE = 0.01
+"""Share of one core that the rules may take while training runs."""
+
+REFRESH_SECONDS = 0.2
+"""Least time between two calls of the listeners: 5 Hz."""
+
+_STOP = object()
+
+
+class _Flush:
+    """Put into the queue by `Background.flush`; set when all before it is done."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+
+
+class Background:
+    """Owns the queue and the thread of one run.
+
+    Parameters
+    ----------
+    run
+        The in-memory run that views and rules read; only this thread appends to it.
+    writer
+        Where records are kept, or ``None`` for a run in memory only.
+    engine
+        The rules.
+    """
+
+    def __init__(self, run: Run, writer: LogWriter | None, engine: Engine) -> None:
+        self.run = run
+        self.writer = writer
+        self.engine = engine
+        self.listeners: list[Callable[[], None]] = []
+        self.not_checked: Sequence[NotChecked] = ()
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._known: dict[Any, Finding] = {}
+        self._next_rules = 0.0
+        self._next_refresh = 0.0
+        self._ended = "detached"
+        self._thread: threading.Thread | None = None
+
+    def put(self, record: Any) -> None:
+        """Queue a record; called from the training thread, never blocks."""
+        self._queue.put(record)
+
+    def start(self) -> None:
+        """Start the thread, with the caller's context variables.
+
+        ipykernel before 7.1 needs them to route widget messages (ipykernel#1450).
+        """
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(
+            target=context.run, args=(self._work,), name="ftlab-log", daemon=True
+        )
+        self._thread.start()
+
+    def flush(self, timeout: float = 60.0) -> bool:
+        """Wait until every record queued so far is logged and judged by the rules.
+
+        Returns
+        -------
+        bool
+            False when the time was not enough.
+        """
+        if self._thread is None or not self._thread.is_alive():
+            return True
+        if threading.current_thread() is self._thread:
+            return True
+        mark = _Flush()
+        self._queue.put(mark)
+        return mark.done.wait(timeout)
+
+    def stop(self, ended: str) -> None:
+        """Handle what is queued, judge the whole run, close the log, end the thread."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        self._ended = ended
+        self._queue.put(_STOP)
+        if threading.current_thread() is not thread:
+            thread.join()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                item = self._queue.get(timeout=REFRESH_SECONDS)
+            except queue.Empty:
+                item = None
+            while item is not None and item is not _STOP:
+                self._handle(item)
+                item = None if self._queue.empty() else self._queue.get()
+            if item is _STOP:
+                self._guard("the end of the run", self._finish)
+                return
+            self._guard("the rules", self._judge)
+            self._guard("the dashboard", self._tell)
+
+    def _handle(self, item: Any) -> None:
+        if isinstance(item, _Flush):
+            self._guard("the rules", self._judge_all)
+            item.done.set()
+            return
+        self._guard("the run log", lambda: self._log(item))
+
+    def _log(self, record: Any) -> None:
+        self.run.append(record)
+        if self.writer is not None:
+            self.writer.write(record)
+            if isinstance(record, StepRecord | Event):
+                self.writer.commit()
+
+    def _judge(self) -> None:
+        if time.monotonic() < self._next_rules:
+            return
+        began = time.thread_time()
+        self._keep(self.engine.tick(self.run, budget_s=0.02).findings)
+        spent = time.thread_time() - began
+        self._next_rules = time.monotonic() + spent / RULES_SHARE
+
+    def _judge_all(self) -> None:
+        report = self.engine.check(self.run)
+        self.not_checked = report.not_checked
+        self._keep(report.findings)
+
+    def _keep(self, findings: Sequence[Finding]) -> None:
+        for finding in findings:
+            if self._known.get(finding.key) == finding:
+                continue
+            self._known[finding.key] = finding
+            self._log(finding_event(finding))
+
+    def _tell(self, *, now: bool = False) -> None:
+        if not now and time.monotonic() < self._next_refresh:
+            return
+        self._next_refresh = time.monotonic() + REFRESH_SECONDS
+        for listener in tuple(self.listeners):
+            listener()
+
+    def _finish(self) -> None:
+        self._judge_all()
+        if self.writer is not None:
+            self.writer.close(self._ended)
+        self._tell(now=True)
+
+    def _guard(self, what: str, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  the one boundary of this thread
+            msg = f"{what} failed with {type(error).__name__}: {error}"
+            warnings.warn(msg, FtlabWarning, stacklevel=2)

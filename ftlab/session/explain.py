@@ -1,0 +1,61 @@
+"""`ftlab.explain` and `ftlab.list_rules`: the rules' pages and their table."""
+
+from typing import TYPE_CHECKING
+
+from ftlab.rules.page import RulePage, page_of
+from ftlab.rules.registry import all_rules, find_rule
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def explain(code: str) -> RulePage:
+    """Show the page of a rule: symptom, evidence, thresholds and what to try.
+
+    Parameters
+    ----------
+    code
+        A code such as ``"GRD001"`` or a name such as ``"vanishing-gradient"``.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such rule; the message lists near ones.
+
+    Examples
+    --------
+    >>> import ftlab
+    >>> ftlab.explain("GRD001").name
+    'vanishing-gradient'
+    """
+    return page_of(find_rule(code))
+
+
+def list_rules() -> "pd.DataFrame":
+    """Return a table of all rules.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by ``code``, with ``name``, ``area``, ``since``, ``status`` and ``what``.
+
+    Examples
+    --------
+    >>> import ftlab
+    >>> ftlab.list_rules().loc["GRD001", "name"]
+    'vanishing-gradient'
+    """
+    import pandas as pd
+
+    rows = [
+        {
+            "code": rule.code,
+            "name": rule.name,
+            "area": page_of(rule).area,
+            "since": rule.since,
+            "status": rule.status,
+            "what": page_of(rule).summary,
+        }
+        for rule in all_rules()
+    ]
+    return pd.DataFrame(rows).set_index("code").sort_index()

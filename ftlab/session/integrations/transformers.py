@@ -1,0 +1,141 @@
+"""`transformers.Trainer`, and what derives from it (TRL's trainers among them).
+
+While linked, ``trainer.train`` is wrapped on the instance. During ``train()`` a
+callback begins the observation once the optimizer exists, and hands over evaluations
+and the trainer's own step count; it goes when ``train()`` returns or raises.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ftlab.probes.subject import Subject
+from ftlab.records.handle import rebind
+from ftlab.records.step import Evaluation
+from ftlab.session.observation import Observation, ended_by
+
+Begin = Callable[..., Observation]
+Stop = Callable[[str], None]
+
+_ARGUMENTS = (
+    "learning_rate",
+    "weight_decay",
+    "max_grad_norm",
+    "lr_scheduler_type",
+    "warmup_steps",
+    "warmup_ratio",
+    "num_train_epochs",
+    "per_device_train_batch_size",
+    "fp16",
+    "bf16",
+    "optim",
+    "gradient_checkpointing",
+    "torch_compile",
+    "label_smoothing_factor",
+)
+
+
+def is_trainer(target: Any) -> bool:
+    """Tell whether ``target`` is a transformers Trainer, without importing it."""
+    module = sys.modules.get("transformers.trainer")
+    return module is not None and isinstance(target, module.Trainer)
+
+
+class TrainerLink:
+    """Keeps ``trainer.train`` wrapped until `remove`.
+
+    Parameters
+    ----------
+    trainer
+        The trainer.
+    begin, stop
+        Begin and end an observation; see `ftlab.session.watch.Watch`.
+    """
+
+    def __init__(self, trainer: Any, begin: Begin, stop: Stop) -> None:
+        self._trainer = trainer
+        self._begin = begin
+        self._stop = stop
+        self._train = trainer.train
+        self._handle = rebind(trainer, "train", self._watched_train)
+
+    def remove(self) -> None:
+        """Give the trainer its own ``train`` back."""
+        self._handle.remove()
+
+    def _watched_train(self, *args: Any, **kwargs: Any) -> Any:
+        callback = _callback(self._trainer, self._begin, self._stop)
+        self._trainer.add_callback(callback)
+        try:
+            result = self._train(*args, **kwargs)
+        except BaseException as error:
+            self._stop(ended_by(error))
+            raise
+        finally:
+            self._trainer.remove_callback(callback)
+        self._stop("finished")
+        return result
+
+
+def trainer_subject(trainer: Any) -> Subject:
+    """Collect the live objects of a trainer whose training is about to begin."""
+    schedulers = [] if trainer.lr_scheduler is None else [trainer.lr_scheduler]
+    return Subject(
+        trainer.model,
+        [trainer.optimizer],
+        schedulers=[getattr(each, "scheduler", each) for each in schedulers],
+        scaler=getattr(trainer.accelerator, "scaler", None),
+        tokenizer=getattr(trainer, "processing_class", None),
+        training=_training_facts(trainer),
+    )
+
+
+def _training_facts(trainer: Any) -> dict[str, Any]:
+    args = trainer.args
+    chosen = {name: getattr(args, name, None) for name in _ARGUMENTS}
+    return {
+        "trainer_class": type(trainer).__name__,
+        "args": {
+            name: value if isinstance(value, bool | int | float) else str(value)
+            for name, value in chosen.items()
+            if value is not None
+        },
+        "gradient_accumulation_steps": args.gradient_accumulation_steps,
+        "max_steps": trainer.state.max_steps,
+        "logging_nan_inf_filter": args.logging_nan_inf_filter,
+    }
+
+
+def _callback(trainer: Any, begin: Begin, stop: Stop) -> Any:
+    from transformers import TrainerCallback
+
+    class FtlabCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
+        """Begins the observation, and passes on what only the trainer knows."""
+
+        observation: Observation | None = None
+
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if self.observation is not None:  # auto_find_batch_size begins again
+                stop("restarted by the trainer")
+            self.observation = begin(
+                trainer_subject(trainer), first_step=state.global_step
+            )
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if self.observation is not None:
+                self.observation.recorder.trainer_step = state.global_step
+
+        def on_evaluate(
+            self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any
+        ) -> None:
+            if self.observation is not None and metrics:
+                numbers = {k: float(v) for k, v in metrics.items() if _is_number(v)}
+                step = self.observation.recorder.step
+                self.observation.background.put(Evaluation(step, time.time(), numbers))
+
+    return FtlabCallback()
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

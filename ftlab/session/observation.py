@@ -1,0 +1,142 @@
+"""One watched run: the recorder on the live objects, and the background behind it.
+
+`Watch` owns observations: one for a hand-written loop, one for each ``train()`` of a
+trainer. An observation begins attached and ends once, whichever of the user, the
+trainer, an exception or the death of the model ends it first.
+"""
+
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ftlab.probes.facts import facts_signature, read_facts
+from ftlab.probes.probe import Probe
+from ftlab.probes.recorder import Recorder
+from ftlab.probes.subject import Subject
+from ftlab.records.errors import AttachError
+from ftlab.records.step import StepRecord
+from ftlab.rules.engine import Engine
+from ftlab.rules.registry import all_rules
+from ftlab.runlog.run import Run
+from ftlab.runlog.writer import LogWriter
+from ftlab.session.background import Background
+
+_observed: weakref.WeakKeyDictionary[torch.nn.Module, "Observation"] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to observe: what `ftlab.watch` was asked for.
+
+    Attributes
+    ----------
+    run_dir
+        Folder of the log, or ``None`` for ``runs/<date>-<time>-<n>``.
+    interval
+        Steps between two measurements of what is costly.
+    probes
+        What is measured.
+    """
+
+    run_dir: Path | None
+    interval: int
+    probes: tuple[Probe, ...]
+
+
+class Observation:
+    """A run under way.
+
+    Parameters
+    ----------
+    subject
+        What is watched.
+    plan
+        Where the log goes and what is measured.
+    first_step
+        Number of the first step; above 0 when training resumed from a checkpoint.
+    """
+
+    def __init__(self, subject: Subject, plan: Plan, *, first_step: int = 0) -> None:
+        refuse_second(subject.model)
+        self.subject = subject
+        self.ended: str | None = None
+        config = {"interval": plan.interval, "probes": [p.name for p in plan.probes]}
+        rank = int(os.environ.get("RANK", "0"))
+        writer = LogWriter.create(plan.run_dir, rank=rank, config=config)
+        self.run = Run(path=writer.path, meta=writer.meta)
+        self.background = Background(self.run, writer, Engine(all_rules()))
+        self._signature: Any = None
+        self._lock = threading.Lock()
+        self.recorder = Recorder(
+            subject, plan.probes, self._receive, first_step=first_step
+        )
+
+    def start(self) -> "Observation":
+        """Attach to the live objects and begin to log."""
+        self._read_facts(0)
+        self.background.start()
+        try:
+            self.recorder.attach()
+        except BaseException:
+            self.background.stop("failed to attach")
+            raise
+        _observed[self.subject.model] = self
+        return self
+
+    def stop(self, ended: str) -> None:
+        """Detach, write what is left and close the log; only the first call counts."""
+        with self._lock:
+            if self.ended is not None:
+                return
+            self.ended = ended
+        try:
+            self.recorder.detach()
+        finally:
+            self.background.stop(ended)
+            for model, observation in tuple(_observed.items()):
+                if observation is self:
+                    del _observed[model]
+
+    def describe(self, training: Mapping[str, Any]) -> None:
+        """Add facts of the trainer to what the run knows."""
+        self.subject.training.update(training)
+        self._signature = None
+
+    def _receive(self, record: Any) -> None:
+        if isinstance(record, StepRecord):
+            self._read_facts(record.step)
+        self.background.put(record)
+
+    def _read_facts(self, step: int) -> None:
+        signature = facts_signature(self.subject)
+        if signature != self._signature:
+            self._signature = signature
+            self.background.put(read_facts(self.subject, step))
+
+
+def refuse_second(model: torch.nn.Module) -> None:
+    """Raise when ``model`` is watched already."""
+    other = _observed.get(model)
+    if other is not None and other.ended is None:
+        msg = (
+            f"This {type(model).__name__} is watched already (log: {other.run.path}). "
+            "Call detach() on that watch first, or use it: one watch sees everything."
+        )
+        raise AttachError(msg)
+
+
+def ended_by(error: BaseException | None) -> str:
+    """Say in the words of ``run.json`` how a run ended."""
+    if error is None:
+        return "finished"
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return f"failed: {type(error).__name__}: {error}"

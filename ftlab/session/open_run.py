@@ -1,0 +1,88 @@
+"""`ftlab.open_run`: the same views over a finished, crashed or still growing run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ftlab.records.finding import NotChecked
+from ftlab.rules.engine import Engine
+from ftlab.rules.registry import all_rules
+from ftlab.runlog.findings import finding_event
+from ftlab.runlog.reader import open_log
+from ftlab.runlog.run import Run
+from ftlab.session.run_views import RunViews
+
+
+class RecordedRun(RunViews):
+    """A run log that was opened; made by `open_run`.
+
+    The rules judge the recorded numbers anew, so a log of last year profits from the
+    rules of today. The folder itself is never written to.
+    """
+
+    def __init__(self, log: Run) -> None:
+        self._log = log
+        self._judged_steps = -1
+        self._not_checked: Sequence[NotChecked] = ()
+
+    @property
+    def run(self) -> Run:
+        """The records, with what has been written since the last look."""
+        self._log.refresh()
+        return self._log
+
+    def _judged(self) -> Sequence[NotChecked]:
+        run = self.run
+        if self._judged_steps != len(run.steps):
+            report = Engine(all_rules()).check(run)
+            for finding in report.findings:
+                run.append(finding_event(finding))
+            self._not_checked = report.not_checked
+            self._judged_steps = len(run.steps)
+        return self._not_checked
+
+    def __repr__(self) -> str:
+        run = self.run
+        ended = run.meta.get("ended") or "still running, or killed"
+        return f"RecordedRun({len(run.steps)} steps, {len(self.findings)} findings, {ended})"
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        self._judged()
+        self.dashboard.refresh()
+        return self.dashboard._repr_mimebundle_(**options)
+
+
+def open_run(path: str | Path, *, rank: int = 0, follow: bool = False) -> RecordedRun:
+    """Open a run log.
+
+    Parameters
+    ----------
+    path
+        The run's folder, as `ftlab.watch` printed it.
+    rank
+        Which process of a distributed run to look at.
+    follow
+        Read what the run adds whenever a view is taken.
+
+    Returns
+    -------
+    RecordedRun
+        With the views of a live watch: ``gradients``, ``lora``, ``loss``, ``memory``,
+        ``findings``.
+
+    Raises
+    ------
+    RunFolderError
+        The folder is no run.
+    SchemaError
+        The run was written by a newer ftlab.
+
+    Examples
+    --------
+    >>> import ftlab
+    >>> ftlab.open_run("runs/never-made")
+    Traceback (most recent call last):
+    ...
+    ftlab.records.errors.RunFolderError: ...
+    """
+    return RecordedRun(open_log(Path(path), rank=rank, follow=follow))

@@ -1,0 +1,255 @@
+"""`ftlab.watch`: attach to a trainer or a hand-written loop, without changing a number.
+
+`watch` checks what it was given and returns a `Watch`. For a trainer the `Watch` waits:
+`ftlab.session.integrations.transformers` begins an observation at each ``train()``. For
+a model it begins at once. Views read the run of the latest observation.
+"""
+
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from ftlab.probes.probe import Probe
+from ftlab.probes.schedule import every
+from ftlab.probes.standard import standard_probes
+from ftlab.probes.subject import Subject
+from ftlab.records.finding import NotChecked
+from ftlab.runlog.run import Run
+from ftlab.session.arguments import several, trainable
+from ftlab.session.host import host
+from ftlab.session.integrations.transformers import TrainerLink, is_trainer
+from ftlab.session.observation import Observation, Plan, ended_by, refuse_second
+from ftlab.session.run_views import RunViews
+from ftlab.views.dashboard import Dashboard
+
+State = Literal["waiting", "watching", "ended"]
+
+
+class Watch(RunViews):
+    """A live view of training; made by `watch`.
+
+    Use it as a context manager around a hand-written loop, or call `detach` at the end.
+    Shown in a notebook, it is the dashboard.
+
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._observation: Observation | None = None
+        self._link: TrainerLink | None = None
+        self._dashboard: Dashboard | None = None
+        self._closed = False
+
+    @classmethod
+    def of_trainer(cls, trainer: Any, plan: Plan) -> "Watch":
+        """Wait for each ``train()`` of a transformers Trainer."""
+        refuse_second(trainer.model)
+        watched = cls(plan)
+        watched._link = TrainerLink(trainer, watched._begin, watched._stop)
+        return watched
+
+    @classmethod
+    def of_model(cls, plan: Plan, *subject: Any, **others: Any) -> "Watch":
+        """Begin at once; the arguments are those of `ftlab.probes.subject.Subject`."""
+        watched = cls(plan)
+        others["on_death"] = lambda: watched._stop("the model was deleted")
+        watched._begin(Subject(*subject, **others))
+        return watched
+
+    @property
+    def run(self) -> Run:
+        """The records of the current or latest run; empty before training begins."""
+        self.sync()
+        return self._recorded()
+
+    @property
+    def run_dir(self) -> Path | None:
+        """Folder of the current or latest run; ``None`` before training begins."""
+        return self._recorded().path
+
+    @property
+    def state(self) -> State:
+        """``"waiting"`` for train(), ``"watching"``, or ``"ended"``."""
+        if self._observation is not None and self._observation.ended is None:
+            return "watching"
+        return "ended" if self._closed or self._observation is not None else "waiting"
+
+    @property
+    def logged_step(self) -> int:
+        """The last step that is in the log on disk; -1 when there is none."""
+        if self._observation is None or self._observation.background.writer is None:
+            return -1
+        return self._observation.background.writer.last_committed_step
+
+    @property
+    def dashboard(self) -> Dashboard:
+        """All views on one screen; updates itself while training runs."""
+        if self._dashboard is None:
+            self._dashboard = Dashboard(self._recorded())
+            self._listen()
+        return self._dashboard
+
+    def sync(self) -> "Watch":
+        """Wait until everything measured so far is logged and judged; return self."""
+        if self._observation is not None:
+            self._observation.background.flush()
+        return self
+
+    def detach(self) -> None:
+        """Take everything off and close the log. May be called more than once."""
+        self._stop("detached")
+        self._closed = True
+        link, self._link = self._link, None
+        if link is not None:
+            link.remove()
+
+    def __enter__(self) -> "Watch":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: types.TracebackType | None,
+    ) -> None:
+        self._stop(ended_by(error))
+        self.detach()
+
+    def __repr__(self) -> str:
+        run = self.run
+        if len(run.steps) == 0:
+            return f"Watch({self.state}, no step yet)"
+        worst = len(self.findings)
+        return f"Watch({self.state}, {len(run.steps)} steps, {worst} findings)"
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        self.sync()
+        dashboard = self.dashboard
+        dashboard.refresh()
+        return dashboard._repr_mimebundle_(**options)
+
+    def _begin(self, subject: Subject, *, first_step: int = 0) -> Observation:
+        observation = Observation(subject, self._plan, first_step=first_step)
+        self._observation = observation.start()
+        if self._dashboard is not None:
+            self._dashboard.show(observation.run)
+            self._listen()
+        return observation
+
+    def _stop(self, ended: str) -> None:
+        if self._observation is not None:
+            self._observation.stop(ended)
+            host().finish(self._dashboard)
+
+    def _listen(self) -> None:
+        if self._observation is not None and self._dashboard is not None:
+            self._observation.background.listeners.append(self._dashboard.refresh)
+
+    def _recorded(self) -> Run:
+        if self._observation is None:
+            return Run(path=None, meta={})
+        return self._observation.run
+
+    def _judged(self) -> Sequence[NotChecked]:
+        self.sync()
+        return self._observation.background.not_checked if self._observation else ()
+
+
+def watch(
+    target: Any,
+    optimizer: Any = None,
+    *,
+    scheduler: Any = None,
+    lr_scheduler: Any = None,
+    scaler: Any = None,
+    tokenizer: Any = None,
+    processing_class: Any = None,
+    run_dir: str | Path | None = None,
+    interval: int = 16,
+    activations: bool = False,
+    probes: Sequence[Probe] = (),
+) -> Watch:
+    """Watch a fine-tune: gradients, adapters, losses, order of operations, findings.
+
+    Nothing about the training changes: losses, weights, optimizer state and random
+    numbers are bit-equal with and without it.
+
+    Parameters
+    ----------
+    target
+        A ``transformers.Trainer`` (or what derives from it, such as TRL's
+        ``SFTTrainer``), or the model of a hand-written loop.
+    optimizer
+        One optimizer or several, for a hand-written loop. Without it, the optimizers
+        are found at their first step.
+    scheduler, lr_scheduler
+        Learning-rate scheduler or several; two spellings of the same argument.
+    scaler
+        The ``torch.amp.GradScaler``, if there is one.
+    tokenizer, processing_class
+        Used to tell padding from text; two spellings of the same argument.
+    run_dir
+        Folder of the run log; must not exist. Default ``runs/<date>-<time>-<n>``. A
+        second ``train()`` of the same trainer adds ``-2``, and so on.
+    interval
+        Steps between two measurements of weights, adapters and updates.
+    activations
+        Measure activations of modules too, every ``interval`` steps.
+    probes
+        Probes of your own, in addition.
+
+    Returns
+    -------
+    Watch
+        Attached already (a model) or waiting for ``train()`` (a trainer).
+
+    Raises
+    ------
+    AttachError
+        The model has no trainable parameter, or is watched already.
+    RunFolderError
+        ``run_dir`` exists or cannot be written.
+
+    Notes
+    -----
+    Attaching in the middle of a gradient accumulation is allowed: the first step then
+    holds the loss and tokens of the micro-batches that were seen, and its gradients are
+    complete. An optimizer that holds none of the model's parameters is a finding
+    (OPT001), because that is how such a run goes wrong.
+
+    Examples
+    --------
+    >>> import tempfile, torch, ftlab
+    >>> model = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> folder = tempfile.mkdtemp() + "/run"
+    >>> with ftlab.watch(model, optimizer, run_dir=folder) as watch:
+    ...     for _ in range(3):
+    ...         optimizer.zero_grad()
+    ...         model(torch.ones(4, 2)).pow(2).mean().backward()
+    ...         optimizer.step()
+    >>> len(watch.run.steps)
+    3
+    >>> ftlab.watch(torch.nn.ReLU())
+    Traceback (most recent call last):
+    ...
+    ftlab.records.errors.AttachError: ReLU has no parameters, so there is nothing to \
+watch. Pass the model that your optimizer trains.
+    """
+    every(interval)
+    plan = Plan(
+        run_dir=None if run_dir is None else Path(run_dir),
+        interval=interval,
+        probes=(*standard_probes(interval=interval, activations=activations), *probes),
+    )
+    if is_trainer(target):
+        return Watch.of_trainer(target, plan)
+    return Watch.of_model(
+        plan,
+        trainable(target),
+        several(optimizer, "step", "optimizer"),
+        schedulers=several(scheduler or lr_scheduler, "step", "scheduler"),
+        scaler=scaler,
+        tokenizer=tokenizer or processing_class,
+    )

@@ -32,10 +32,11 @@ REFRESH_SECONDS = 0.2
 _STOP = object()
 
 
-class _Flush:
-    """Put into the queue by `Background.flush`; set when all before it is done."""
+class _Mark:
+    """Put into the queue by a caller who waits until all before it is done."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, judge: bool) -> None:
+        self.judge = judge
         self.done = threading.Event()
 
 
@@ -63,7 +64,7 @@ class Background:
         self._next_rules = 0.0
         self._next_refresh = 0.0
         self._ended = "detached"
-        self._thread: threading.Thread | None = None
+        self.thread: threading.Thread | None = None
 
     def put(self, record: Any) -> None:
         """Queue a record; called from the training thread, never blocks."""
@@ -75,10 +76,10 @@ class Background:
         ipykernel before 7.1 needs them to route widget messages (ipykernel#1450).
         """
         context = contextvars.copy_context()
-        self._thread = threading.Thread(
+        self.thread = threading.Thread(
             target=context.run, args=(self._work,), name="ftlab-log", daemon=True
         )
-        self._thread.start()
+        self.thread.start()
 
     def flush(self, timeout: float = 60.0) -> bool:
         """Wait until every record queued so far is logged and judged by the rules.
@@ -88,17 +89,22 @@ class Background:
         bool
             False when the time was not enough.
         """
-        if self._thread is None or not self._thread.is_alive():
+        return self._wait(_Mark(judge=True), timeout)
+
+    def drain(self, timeout: float = 60.0) -> bool:
+        """Wait until every record queued so far is logged; the rules keep their pace."""
+        return self._wait(_Mark(judge=False), timeout)
+
+    def _wait(self, mark: _Mark, timeout: float) -> bool:
+        idle = self.thread is None or not self.thread.is_alive()
+        if idle or threading.current_thread() is self.thread:
             return True
-        if threading.current_thread() is self._thread:
-            return True
-        mark = _Flush()
         self._queue.put(mark)
         return mark.done.wait(timeout)
 
     def stop(self, ended: str) -> None:
         """Handle what is queued, judge the whole run, close the log, end the thread."""
-        thread, self._thread = self._thread, None
+        thread, self.thread = self.thread, None
         if thread is None:
             return
         self._ended = ended
@@ -122,8 +128,9 @@ class Background:
             self._guard("the dashboard", self._tell)
 
     def _handle(self, item: Any) -> None:
-        if isinstance(item, _Flush):
-            self._guard("the rules", self._judge_all)
+        if isinstance(item, _Mark):
+            if item.judge:
+                self._guard("the rules", self._judge_all)
             item.done.set()
             return
         self._guard("the run log", lambda: self._log(item))

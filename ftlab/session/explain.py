@@ -37,7 +37,7 @@ def list_rules() -> "pd.DataFrame":
     Returns
     -------
     pandas.DataFrame
-        Indexed by ``code``, with ``name``, ``area``, ``since``, ``status`` and ``what``.
+        Indexed by ``code``: ``name``, ``area``, ``since``, ``status`` and ``what``.
 
     Examples
     --------

@@ -18,11 +18,11 @@ def tokens(
     Parameters
     ----------
     batch
-        What the data loader yields: ``input_ids`` of shape ``(rows, length)`` and, where
-        there are, ``attention_mask``, ``labels`` and ``position_ids`` of the same shape.
+        What the data loader yields: ``input_ids`` of shape ``(rows, length)`` and,
+        where there are, ``attention_mask``, ``labels`` and ``position_ids``.
     tokenizer, processing_class
-        Gives pieces and special tokens; two spellings of the same argument. Without it,
-        ids are shown.
+        Gives pieces and special tokens; two spellings of the same argument. Without
+        it, ids are shown.
 
     Returns
     -------
@@ -49,8 +49,8 @@ def tokens(
     if batch is None or "input_ids" not in batch:
         found = "no batch" if batch is None else f"a batch with {sorted(batch)}"
         msg = (
-            f"tokens() was given {found}; it needs input_ids. Pass what the data loader "
-            "yields: ftlab.tokens(batch=next(iter(loader)), tokenizer=tokenizer)."
+            f"tokens() was given {found}; it needs input_ids. Pass what the data "
+            "loader yields: ftlab.tokens(batch=next(iter(loader)), tokenizer=...)."
         )
         raise BadValueError(msg)
     return TokenView(batch, tokenizer or processing_class)

@@ -44,7 +44,8 @@ class RecordedRun(RunViews):
     def __repr__(self) -> str:
         run = self.run
         ended = run.meta.get("ended") or "still running, or killed"
-        return f"RecordedRun({len(run.steps)} steps, {len(self.findings)} findings, {ended})"
+        found = len(self.findings)
+        return f"RecordedRun({len(run.steps)} steps, {found} findings, {ended})"
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         self._judged()

@@ -4,7 +4,7 @@ import contextlib
 import random
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,6 @@ class Loop:
     optimizer: torch.optim.Optimizer
     step: Callable[[dict[str, torch.Tensor]], torch.Tensor]
     scaler: Any = None
-    losses: list[float] = field(default_factory=list)
-
-    def recording(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-        loss = self.step(batch)
-        return loss
 
 
 def _adamw(model: torch.nn.Module, **settings: Any) -> torch.optim.AdamW:
@@ -227,7 +222,7 @@ def state_of(model: Any, optimizer: Any, losses: list[float]) -> dict[str, Any]:
         "moments": moments,
         "torch": _bytes(torch.get_rng_state()),
         "python": random.getstate(),
-        "numpy": repr(np.random.get_state()),
+        "numpy": [np.asarray(part).tolist() for part in np.random.get_state()],
     }
 
 

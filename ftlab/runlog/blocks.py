@@ -1,0 +1,189 @@
+"""A block table in memory: recent steps raw, all steps as roll-ups."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from ftlab.records.errors import BadValueError
+from ftlab.records.step import Block
+from ftlab.runlog.chunk import SPAN, Chunk, known_rows
+from ftlab.runlog.matrix import Ids, Matrix, Piece, assemble
+from ftlab.runlog.rollup import COARSE, FINE, RESOLUTIONS, Window, combine, merge
+
+
+class Source(Protocol):
+    """Where rows are that memory has let go of; in practice the run's folder."""
+
+    def raw(self, table: str, column: str, start: int, stop: int) -> Iterable[Piece]:
+        """Yield raw rows of the steps in ``[start, stop)``."""
+
+    def rolled(
+        self, table: str, column: str, span: int, start: int, stop: int
+    ) -> Iterable[Piece]:
+        """Yield roll-ups whose windows begin in ``[start, stop)``."""
+
+
+class BlockTable:
+    """Chunks of the latest steps, and a window for every 64 and 4,096 steps.
+
+    One thread appends; readers take the tuples as they are at that moment.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.columns: dict[str, None] = {}
+        self.chunks: tuple[Chunk, ...] = ()
+        self.fine: tuple[Window, ...] = ()
+        self.coarse: tuple[Window, ...] = ()
+        self.nbytes = 0
+        self.last_step = -1
+        self._open: list[Chunk] = []
+
+    def append(self, block: Block) -> bool:
+        """Add a block; return whether it began a new window of `SPAN` steps."""
+        window = block.step // SPAN
+        begins = not self._open or window != self._open[0].window
+        if begins:
+            self._begin(window, block.step)
+        for name, values in block.values.items():
+            self.columns[name] = None
+            if values.shape != block.ids.shape:
+                msg = (
+                    f"Column {name!r} of table {self.name!r} has shape {values.shape}; "
+                    f"its ids have shape {block.ids.shape}."
+                )
+                raise BadValueError(msg)
+        self._chunk(window, block.ids).put(block.step, block.values, known_rows(block))
+        self.last_step = block.step
+        return begins
+
+    def _begin(self, window: int, step: int) -> None:
+        if step < self.last_step:
+            msg = (
+                f"A block of step {step} came after step {self.last_step} in table "
+                f"{self.name!r}; blocks must be appended in the order of their steps."
+            )
+            raise BadValueError(msg)
+        if self._open:
+            done = merge(self._open)
+            if not self.fine or done.start > self.fine[-1].start:
+                self.add_window(done)
+            self.nbytes += sum(chunk.nbytes for chunk in self._open)
+            self._open = []
+        fine = self.fine
+        if fine and window // SPAN != fine[-1].start // COARSE:
+            self._finish_coarse(fine[-1].start // COARSE)
+
+    def add_window(self, window: Window) -> None:
+        """Add a finished roll-up (of this run's raw rows, or read from disk)."""
+        self.columns.update(dict.fromkeys(window.columns))
+        if window.span == COARSE:
+            self.coarse = (*self.coarse, window)
+        else:
+            self.fine = (*self.fine, window)
+        self.nbytes += window.nbytes
+
+    def _finish_coarse(self, number: int) -> None:
+        start = number * COARSE
+        if self.coarse and self.coarse[-1].start >= start:
+            return
+        parts = [window for window in self.fine if window.start >= start]
+        self.add_window(combine(parts, start, COARSE))
+
+    def _chunk(self, window: int, ids: Ids) -> Chunk:
+        for chunk in self._open:
+            if chunk.ids is ids or _same(chunk.ids, ids):
+                return chunk
+        # Chunks of one run mostly share one array of ids; that makes joining fast.
+        known = self.chunks[-1].ids if self.chunks else ids
+        chunk = Chunk(window, known if _same(known, ids) else ids)
+        self._open.append(chunk)
+        self.chunks = (*self.chunks, chunk)
+        return chunk
+
+    def shrink(self) -> int:
+        """Forget the oldest raw chunk, or then the oldest fine window; return bytes."""
+        if self.chunks and self.chunks[0] not in self._open:
+            freed, self.chunks = self.chunks[0].nbytes, self.chunks[1:]
+        elif self.fine and self.coarse and self.fine[0].start < self.coarse[-1].start:
+            freed, self.fine = self.fine[0].nbytes, self.fine[1:]
+        else:
+            return 0
+        self.nbytes -= freed
+        return freed
+
+    @property
+    def oldest(self) -> int:
+        """First step that memory holds raw; beyond the last step when there is none."""
+        chunks = self.chunks
+        return chunks[0].window * SPAN if chunks else self.last_step + 1
+
+    def matrix(
+        self,
+        column: str,
+        bounds: tuple[int, int],
+        resolution: int,
+        source: Source | None,
+    ) -> Matrix:
+        """Return ``column`` at the steps in ``bounds``, a half-open range."""
+        if resolution not in RESOLUTIONS:
+            allowed = ", ".join(map(str, RESOLUTIONS))
+            msg = f"resolution is {resolution!r}; allowed are {allowed}."
+            raise BadValueError(msg)
+        if resolution == 1:
+            return assemble(self._raw(column, *bounds, source))
+        return assemble(self._rolled(column, bounds, resolution, source), layers=4)
+
+    def _raw(
+        self, column: str, start: int, stop: int, source: Source | None
+    ) -> list[Piece]:
+        chunks, oldest = self.chunks, self.oldest
+        pieces: list[Piece] = []
+        if source is not None and start < oldest:
+            pieces += source.raw(self.name, column, start, min(stop, oldest))
+        for chunk in chunks:
+            first = chunk.window * SPAN
+            if first < stop and first + SPAN > start:
+                piece = chunk.piece(column, start, stop)
+                pieces += [piece] if piece else []
+        return pieces
+
+    def _rolled(
+        self,
+        column: str,
+        bounds: tuple[int, int],
+        span: int,
+        source: Source | None,
+    ) -> list[Piece]:
+        first, stop = bounds[0] // span * span, bounds[1]
+        windows = self._windows(span, stop)
+        pieces: list[Piece] = []
+        begin = windows[0].start if windows else stop
+        if source is not None and first < begin:
+            pieces += source.rolled(self.name, column, span, first, min(begin, stop))
+        return pieces + [
+            window.piece(column) for window in windows if first <= window.start < stop
+        ]
+
+    def _windows(self, span: int, stop: int) -> Sequence[Window]:
+        """Return finished windows and the one that is still growing."""
+        fine, coarse = self.fine, self.coarse
+        last = fine[-1].start if fine else -1
+        growing = [
+            chunk
+            for chunk in self.chunks
+            if chunk.window * SPAN > last and chunk.count and chunk.steps[0] < stop
+        ]
+        if growing:
+            fine = (*fine, merge(growing, stop))
+        if span == FINE:
+            return fine
+        done = coarse[-1].start + COARSE if coarse else 0
+        parts = [window for window in fine if window.start >= done]
+        if parts:
+            start = parts[0].start // COARSE * COARSE
+            coarse = (*coarse, combine(parts, start, COARSE))
+        return coarse
+
+
+def _same(first: Ids, second: Ids) -> bool:
+    return first.shape == second.shape and bool((first == second).all())

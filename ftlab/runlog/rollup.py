@@ -1,0 +1,139 @@
+"""Roll-ups: what 64 or 4,096 steps were like, in five numbers per row and column."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.runlog.chunk import SPAN, Chunk
+from ftlab.runlog.matrix import Floats, Ids, Piece
+
+FINE, COARSE = SPAN, SPAN * SPAN
+RESOLUTIONS = (1, FINE, COARSE)
+"""Steps that one line of a matrix can stand for."""
+
+Counts = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """One column of a window: five numbers per row.
+
+    Attributes
+    ----------
+    low, high, mean
+        Over finite values; NaN where there was none.
+    nonfinite, count
+        How many values were NaN or infinite, and how many were measured.
+    """
+
+    low: Floats
+    high: Floats
+    mean: Floats
+    nonfinite: Counts
+    count: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A table over the steps from ``start`` to before ``start + span``."""
+
+    start: int
+    span: int
+    ids: Ids
+    columns: dict[str, Rolled]
+
+    def piece(self, column: str) -> Piece:
+        """Return ``column`` as one line: mean, low, high, count of non-finite."""
+        steps = np.array([self.start], np.int64)
+        rolled = self.columns.get(column)
+        if rolled is None:
+            blank = np.full((1, len(self.ids)), np.nan, np.float32)
+            return Piece(steps, self.ids, (blank,) * 4, np.zeros(blank.shape, bool))
+        layers = (rolled.mean, rolled.low, rolled.high, rolled.nonfinite)
+        lines = tuple(layer[None, :].astype(np.float32) for layer in layers)
+        return Piece(steps, self.ids, lines, rolled.count[None, :] > 0)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in bytes."""
+        return len(self.columns) * len(self.ids) * 20
+
+
+def roll(chunk: Chunk, stop: int | None = None) -> Window:
+    """Reduce the steps of a chunk (those before ``stop``) to one window."""
+    steps = chunk.steps[: chunk.count]
+    lines = chunk.count if stop is None else int(np.searchsorted(steps, stop))
+    columns = {}
+    for name, column in list(chunk.columns.items()):
+        slots = column.slots[:lines]
+        used = int(slots.max(initial=-1)) + 1
+        if used:
+            known = None if column.known is None else column.known[:used]
+            columns[name] = reduce_lines(column.data[:used], known)
+    return Window(chunk.window * SPAN, FINE, chunk.ids, columns)
+
+
+def reduce_lines(data: Floats, known: NDArray[np.bool_] | None = None) -> Rolled:
+    """Reduce values of shape ``(steps, rows)`` over the steps."""
+    finite = np.isfinite(data)
+    if known is None:
+        count = np.full(data.shape[1], len(data), np.int32)
+    else:
+        finite &= known
+        count = known.sum(axis=0, dtype=np.int32)
+    number = finite.sum(axis=0, dtype=np.int32)
+    total = np.where(finite, data, 0).sum(axis=0, dtype=np.float64)
+    low = np.where(finite, data, np.float32(np.inf)).min(axis=0)
+    high = np.where(finite, data, np.float32(-np.inf)).max(axis=0)
+    return _finish(low, high, total, number, count)
+
+
+def _finish(
+    low: Floats, high: Floats, total: NDArray[np.float64], number: Counts, count: Counts
+) -> Rolled:
+    mean = (total / np.maximum(number, 1)).astype(np.float32)
+    nothing = number == 0
+    for array in (low, high, mean):
+        array[nothing] = np.nan
+    return Rolled(low, high, mean, count - number, count)
+
+
+def combine(windows: Sequence[Window], start: int, span: int) -> Window:
+    """Join windows, of which some may share rows, into one that covers all of them."""
+    same = all(window.ids is windows[0].ids for window in windows)
+    ids = (
+        windows[0].ids
+        if same
+        else reduce(np.union1d, [window.ids for window in windows]).astype(np.int32)
+    )
+    names = dict.fromkeys(name for window in windows for name in window.columns)
+    columns = {name: _combine_column(windows, name, ids) for name in names}
+    return Window(start, span, ids, columns)
+
+
+def _combine_column(windows: Sequence[Window], name: str, ids: Ids) -> Rolled:
+    low = np.full(len(ids), np.inf, np.float32)
+    high = np.full(len(ids), -np.inf, np.float32)
+    total = np.zeros(len(ids))
+    number, count = np.zeros(len(ids), np.int32), np.zeros(len(ids), np.int32)
+    for window in windows:
+        part = window.columns.get(name)
+        if part is None:
+            continue
+        at = slice(None) if window.ids is ids else np.searchsorted(ids, window.ids)
+        finite = part.count - part.nonfinite
+        low[at] = np.fmin(low[at], part.low)
+        high[at] = np.fmax(high[at], part.high)
+        total[at] += np.where(finite > 0, part.mean, 0).astype(np.float64) * finite
+        number[at] += finite
+        count[at] += part.count
+    return _finish(low, high, total, number, count)
+
+
+def merge(chunks: Sequence[Chunk], stop: int | None = None) -> Window:
+    """Roll up the chunks of one window."""
+    windows = [roll(chunk, stop) for chunk in chunks]
+    return windows[0] if len(windows) == 1 else combine(windows, windows[0].start, FINE)

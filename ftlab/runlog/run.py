@@ -1,0 +1,266 @@
+"""A run in memory: what rules and views read, whether it is live or recorded.
+
+Who calls whom: one thread appends (the session's background thread, or the reader of a
+folder); any number of threads read. A step's own row is appended **last**, after its
+blocks, ledger entries and values: only then do readers see anything of the step.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ftlab.records.errors import UnknownNameError
+from ftlab.records.event import Event
+from ftlab.records.facts import Facts
+from ftlab.records.finding import Finding
+from ftlab.records.names import NameRecord
+from ftlab.records.step import Evaluation, LedgerEntry
+from ftlab.runlog.blocks import BlockTable
+from ftlab.runlog.journal import Findings, merge_finding
+from ftlab.runlog.matrix import Matrix, assemble
+from ftlab.runlog.near import near
+from ftlab.runlog.schema import TABLES
+from ftlab.runlog.steps import StepTable
+from ftlab.runlog.store import BUDGET, Archive, Record, Store
+
+
+class Run:
+    """A run: its steps, block tables, names, events, facts and findings.
+
+    Parameters
+    ----------
+    path
+        The folder it is logged to; ``None`` for a run that lives in memory only.
+    meta
+        What ``run.json`` says: versions, configuration, how it ended.
+    budget
+        Bytes of block tables to keep in memory. Older rows are kept as roll-ups, and
+        read from the folder when there is one.
+
+    See Also
+    --------
+    ftlab.runlog.reader.open_log : Opens a recorded or a growing run.
+
+    Notes
+    -----
+    One thread appends, any number read. The row of a step is appended after everything
+    else of that step: it is what makes the step visible. A run without any step row
+    shows all its blocks. Two looks at a growing run may differ by a step; ``window(0)``
+    gives one that holds still.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ftlab.records.step import Block, StepRecord
+    >>> from ftlab.runlog.run import Run
+    >>> run = Run()
+    >>> ids = np.arange(2, dtype=np.int32)
+    >>> norms = np.array([0.5, float("inf")], dtype=np.float32)
+    >>> run.append(Block("tensors", 0, ids, {"grad_l2": norms}))
+    >>> run.append(StepRecord(step=0, time=0.0, loss=2.5))
+    >>> run.matrix("grad_l2").values
+    array([[0.5, inf]], dtype=float32)
+    >>> run.matrix("grad_l1")
+    Traceback (most recent call last):
+    ...
+    ftlab.records.errors.UnknownNameError: Table 'tensors' has no column 'grad_l1'; \
+near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        meta: Mapping[str, Any] | None = None,
+        *,
+        budget: int = BUDGET,
+    ) -> None:
+        self.path = None if path is None else Path(path)
+        self._store = Store(budget)
+        self._store.meta.update(meta or {})
+        self._adders = self._store.adders()
+        self._bounds: tuple[int, int | None] = (0, None)
+
+    def append(self, record: Record) -> None:
+        """Add a record; the step's own row comes last."""
+        with self._store.lock:
+            self._adders[type(record)](record)
+            self._store.version += 1
+
+    def attach_archive(self, archive: Archive) -> None:
+        """Read what memory no longer holds from ``archive``."""
+        self._store.archive = archive
+
+    def refresh(self) -> bool:
+        """Read what the folder has got since the last time; True when it grew."""
+        archive = self._store.archive
+        return archive is not None and archive.refresh(self)
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """What ``run.json`` says."""
+        return MappingProxyType(self._store.meta)
+
+    def update_meta(self, values: Mapping[str, Any]) -> None:
+        """Replace entries of `meta`, ``{"ended": "finished"}`` for instance."""
+        self._store.meta.update(values)
+
+    @property
+    def version(self) -> int:
+        """Grows with every record: equal versions are equal runs."""
+        return self._store.version
+
+    @property
+    def last_step(self) -> int:
+        """The last step that is complete; -1 when there is none."""
+        return self._stop() - 1
+
+    def _stop(self) -> int:
+        """Return the step before which everything is visible."""
+        steps, stop = self._store.steps, self._bounds[1]
+        if steps.count:
+            visible = int(steps.step[steps.count - 1]) + 1
+        else:
+            tables = tuple(self._store.tables.values())
+            visible = max((table.last_step for table in tables), default=-1) + 1
+        return visible if stop is None else min(visible, stop)
+
+    def window(self, start: int, stop: int | None = None) -> "Run":
+        """Return a look at the steps in ``[start, stop)`` that holds still.
+
+        Without ``stop`` it ends with the last step that is complete now.
+        """
+        view = object.__new__(type(self))
+        view.path, view._store, view._adders = self.path, self._store, self._adders
+        last = self._stop() if stop is None else min(stop, self._stop())
+        view._bounds = (max(start, self._bounds[0]), last)
+        return view
+
+    def _within(self, step: int) -> bool:
+        start, stop = self._bounds
+        return step >= start and (stop is None or step < stop)
+
+    @property
+    def steps(self) -> StepTable:
+        """The rows of the steps, as they are now."""
+        return StepTable(self._store.steps, *self._bounds)
+
+    def tables(self) -> tuple[str, ...]:
+        """Names of the block tables that have rows."""
+        return tuple(self._store.tables)
+
+    def columns(self, table: str = "tensors") -> tuple[str, ...]:
+        """Names of the columns that ``table`` has recorded so far."""
+        found = self._store.tables.get(table)
+        return () if found is None else tuple(found.columns)
+
+    def names(self, table: str = "tensors") -> dict[int, NameRecord]:
+        """Return the latest name of each row of ``table``, by id."""
+        records = self._store.journal.names.get(table, ())
+        stop = self._bounds[1]
+        return {
+            record.id: record
+            for record in tuple(records)
+            if stop is None or record.since_step < stop
+        }
+
+    def matrix(
+        self,
+        column: str,
+        table: str = "tensors",
+        *,
+        start: int = 0,
+        stop: int | None = None,
+        resolution: int = 1,
+    ) -> Matrix:
+        """Return one column of a block table over steps and rows.
+
+        Every step of the table is a line, also where this column was not measured; see
+        `Matrix.measured`. A standard column that was never recorded gives an unknown
+        matrix, any other name an `UnknownNameError`.
+
+        Parameters
+        ----------
+        start, stop
+            Half-open range of steps.
+        resolution
+            1 for raw rows; 64 or 4096 for roll-ups, whose windows overlap the range.
+        """
+        found = self._table(column, table)
+        if found is None:
+            return assemble((), 1 if resolution == 1 else 4)
+        last = self._stop() if stop is None else min(stop, self._stop())
+        bounds = max(start, self._bounds[0]), last
+        return found.matrix(column, bounds, resolution, self._store.archive)
+
+    def _table(self, column: str, table: str) -> BlockTable | None:
+        found, tables = self._store.tables.get(table), self._store.tables
+        if found is None and table not in TABLES:
+            msg = f"There is no table {table!r}; {near(table, {*tables, *TABLES})}."
+            raise UnknownNameError(msg)
+        recorded = found.columns if found is not None else {}
+        declared = TABLES.get(table, {})
+        if column not in recorded and column not in declared:
+            nearest = near(column, {*recorded, *declared})
+            msg = f"Table {table!r} has no column {column!r}; {nearest}."
+            raise UnknownNameError(msg)
+        return found
+
+    @property
+    def facts(self) -> Facts:
+        """The latest facts; empty ones when nothing was read."""
+        history = self.facts_history
+        return history[-1] if history else Facts()
+
+    @property
+    def facts_history(self) -> Sequence[Facts]:
+        """All facts, in the order in which they were read."""
+        stop = self._bounds[1]
+        facts = tuple(self._store.journal.facts)
+        return [entry for entry in facts if stop is None or entry.step < stop]
+
+    @property
+    def ledger(self) -> Sequence[LedgerEntry]:
+        """Operations of the latest steps, in order."""
+        last = self.last_step
+        with self._store.lock:
+            steps = tuple(self._store.journal.ledger.items())
+        return [
+            entry
+            for step, entries in steps
+            if step <= last and self._within(step)
+            for entry in entries
+        ]
+
+    def ledger_of(self, step: int) -> list[LedgerEntry]:
+        """Return the operations of one step, in order."""
+        if not self._within(step):
+            return []
+        entries = self._store.journal.ledger.get(step)
+        if entries is None and self._store.archive is not None:
+            return self._store.archive.ledger(step)
+        return list(entries or ())
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """Everything that was said about the run."""
+        events = tuple(self._store.journal.events)
+        return [event for event in events if self._within(event.step)]
+
+    @property
+    def evaluations(self) -> Sequence[Evaluation]:
+        """Results of evaluations."""
+        entries = tuple(self._store.journal.evaluations)
+        return [entry for entry in entries if self._within(entry.step)]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Findings, each once, with the first and the last step it was seen at."""
+        if self._bounds == (0, None):
+            with self._store.lock:
+                return list(self._store.journal.findings.values())
+        findings: Findings = {}
+        for event in self.events:
+            if event.kind == "finding":
+                merge_finding(findings, event)
+        return list(findings.values())

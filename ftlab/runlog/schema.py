@@ -1,0 +1,85 @@
+"""Schema 1 of the run log: its version, its tables, what their columns mean."""
+
+from collections.abc import Mapping
+
+from ftlab.records.step import Column
+
+VERSION = 1
+"""Raised by every change that an older ftlab could not read."""
+
+STEP_COLUMNS: tuple[str, ...] = (
+    "time",
+    "loss",
+    "grad_norm",
+    "clip_norm",
+    "clip_coefficient",
+    "loss_scale",
+    "skipped",
+    "micro_batches",
+    "trainer_step",
+)
+"""Columns of every step besides ``step`` and ``lr``, in order of `StepRecord`."""
+
+
+def _table(*columns: tuple[str, str, str]) -> Mapping[str, Column]:
+    return {name: Column(name, unit, meaning) for name, unit, meaning in columns}
+
+
+STEP_MEANINGS = _table(
+    ("step", "1", "Attempted optimizer steps, from 0, skipped ones included."),
+    ("time", "s", "Unix time at which the update was over."),
+    ("loss", "1", "Sum over micro-batches of what backward was called on."),
+    ("grad_norm", "1", "Global L2 norm of the gradients, true scale, before clipping."),
+    ("clip_norm", "1", "max_norm that was passed to clipping."),
+    ("clip_coefficient", "1", "Factor that clipping applied; 1 is no effect."),
+    ("loss_scale", "1", "The GradScaler's scale during the step."),
+    ("skipped", "1", "True when the scaler skipped the update."),
+    ("micro_batches", "1", "Backward passes in the step."),
+    ("trainer_step", "1", "The trainer's own count of the step."),
+    ("lr", "1", "Learning rate of each parameter group, in order."),
+)
+STEP_VALUES = _table(
+    ("tokens", "tokens", "Tokens that are not padding."),
+    ("padding", "tokens", "Padding tokens."),
+    ("ignored", "tokens", "Labels equal to -100."),
+    ("labels", "tokens", "Labels that count in the loss."),
+    ("batch_size", "1", "Sequences in the step."),
+    ("sequence", "tokens", "Length of the sequences."),
+    ("seconds", "s", "Wall time of the step."),
+    ("tokens_per_second", "tokens/s", "Throughput without padding."),
+    ("rss", "bytes", "Resident memory of the process."),
+    ("cuda_allocated", "bytes", "CUDA memory in use by tensors."),
+    ("cuda_reserved", "bytes", "CUDA memory held by the allocator."),
+    ("cuda_peak", "bytes", "Largest cuda_allocated so far."),
+)
+"""What the standard probes add to a step's row."""
+
+TABLES: Mapping[str, Mapping[str, Column]] = {
+    "tensors": _table(
+        ("has_grad", "1", "1 when .grad was a tensor, 0 when it was None."),
+        ("grad_l2", "1", "L2 norm of the accumulated gradient, true scale, unclipped."),
+        ("grad_max", "1", "Largest absolute gradient; NaN and infinity propagate."),
+        ("grad_l2_after", "1", "L2 norm after an unexplained change of the gradient."),
+        ("weight_l2", "1", "L2 norm of the weights."),
+        ("grad_zero_share", "1", "Share of gradient elements that are exactly 0."),
+        ("update_l2", "1", "L2 norm of the update, scaled up from a sample."),
+        ("stuck_share", "1", "Share of sampled weights that did not change."),
+        ("moment1_l2", "1", "L2 norm of the optimizer's first moment."),
+        ("moment2_min", "1", "Smallest element of the optimizer's second moment."),
+    ),
+    "adapters": _table(
+        ("a_l2", "1", "L2 norm of lora_A."),
+        ("b_l2", "1", "L2 norm of lora_B."),
+        ("ba_l2", "1", "Frobenius norm of scaling x B A."),
+        ("base_l2", "1", "Frobenius norm of the base weight."),
+        ("ratio", "1", "ba_l2 / base_l2."),
+        ("effective_rank", "1", "exp of the entropy of the singular values of B A."),
+        ("scaling", "1", "The adapter's factor: alpha / r, or alpha / sqrt(r)."),
+        ("magnitude_l2", "1", "L2 norm of DoRA's magnitude vector."),
+    ),
+    "activations": _table(
+        ("act_rms", "1", "Root mean square of the module's output."),
+        ("act_max", "1", "Largest absolute output."),
+    ),
+}
+"""The tables that the standard probes fill. Other tables may appear in a run."""

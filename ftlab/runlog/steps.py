@@ -1,0 +1,161 @@
+"""The table of steps: one row per attempted optimizer step, in memory."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.records.errors import BadValueError, UnknownNameError
+from ftlab.records.step import StepRecord
+from ftlab.runlog.near import near
+from ftlab.runlog.schema import STEP_COLUMNS, STEP_VALUES
+
+Array = NDArray[np.float64]
+
+
+class StepColumns:
+    """Growing columns. Rows become visible when ``count`` is raised, at the end."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.groups = 0
+        self.step: NDArray[np.int64] = np.zeros(256, np.int64)
+        self.lr: Array = np.full((256, 0), np.nan)
+        self.columns: dict[str, tuple[Array, NDArray[np.bool_]]] = {}
+        for name in STEP_COLUMNS:
+            self._add(name)
+
+    def append(self, record: StepRecord) -> None:
+        """Add one row; its step must be later than the last one."""
+        row = self.count
+        if row and record.step <= self.step[row - 1]:
+            msg = (
+                f"Step {record.step} was appended after step {self.step[row - 1]}; "
+                "steps must increase."
+            )
+            raise BadValueError(msg)
+        if row == len(self.step):
+            self._grow(2 * row)
+        self.step[row] = record.step
+        for name in STEP_COLUMNS:
+            self._put(name, row, getattr(record, name))
+        for name, value in record.values.items():
+            self._put(name, row, value)
+        if len(record.lr) > self.lr.shape[1]:
+            self._widen(len(record.lr))
+        self.lr[row, : len(record.lr)] = record.lr
+        self.count = row + 1
+
+    def _put(self, name: str, row: int, value: float | None) -> None:
+        if value is None:
+            return
+        pair = self.columns.get(name) or self._add(name)
+        pair[0][row] = value
+        pair[1][row] = True
+
+    def _add(self, name: str) -> tuple[Array, NDArray[np.bool_]]:
+        size = len(self.step)
+        pair = np.full(size, np.nan), np.zeros(size, bool)
+        self.columns[name] = pair
+        return pair
+
+    def _grow(self, size: int) -> None:
+        # Readers hold the old arrays; they are complete up to the old count.
+        for name, (values, known) in list(self.columns.items()):
+            larger = np.full(size, np.nan), np.zeros(size, bool)
+            larger[0][: len(values)], larger[1][: len(known)] = values, known
+            self.columns[name] = larger
+        lr = np.full((size, self.lr.shape[1]), np.nan)
+        lr[: len(self.lr)] = self.lr
+        step = np.zeros(size, np.int64)
+        step[: len(self.step)] = self.step
+        self.lr, self.step = lr, step
+
+    def _widen(self, groups: int) -> None:
+        lr = np.full((len(self.step), groups), np.nan)
+        lr[:, : self.lr.shape[1]] = self.lr
+        self.lr = lr
+
+
+class StepTable:
+    """A consistent look at the rows that were there when it was made.
+
+    ``table["loss"]`` is a float64 array with NaN where nothing was measured *or* the
+    value is NaN; `known` tells them apart. ``"lr"`` has shape ``(steps, groups)``,
+    ``"skipped"`` is bool.
+
+    Examples
+    --------
+    >>> from ftlab.records.step import StepRecord
+    >>> from ftlab.runlog.run import Run
+    >>> run = Run()
+    >>> run.append(StepRecord(step=0, time=0.0, loss=2.5))
+    >>> run.append(StepRecord(step=1, time=1.0, values={"tokens": 64.0}))
+    >>> run.steps["loss"]
+    array([2.5, nan])
+    >>> run.steps.known("tokens")
+    array([False,  True])
+    >>> run.steps["los_scale"]
+    Traceback (most recent call last):
+    ...
+    ftlab.records.errors.UnknownNameError: There is no step column 'los_scale'; near \
+ones are 'loss_scale', 'loss'.
+    """
+
+    def __init__(
+        self, data: StepColumns, start: int = 0, stop: int | None = None
+    ) -> None:
+        self._data = data
+        steps = data.step[: data.count]
+        first = int(np.searchsorted(steps, start)) if start > 0 else 0
+        last = len(steps) if stop is None else int(np.searchsorted(steps, stop))
+        self._rows = slice(first, max(first, last))
+
+    def __len__(self) -> int:
+        return self._rows.stop - self._rows.start
+
+    def __contains__(self, column: object) -> bool:
+        """Whether ``column`` has been recorded at least once in the run."""
+        return column == "lr" or column in self._data.columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns but ``step``."""
+        return (*self._data.columns, "lr")
+
+    @property
+    def step(self) -> NDArray[np.int64]:
+        """Step numbers, increasing."""
+        return _frozen(self._data.step[self._rows])
+
+    def __getitem__(self, column: str) -> Array:
+        if column == "lr":
+            return _frozen(self._data.lr[self._rows])
+        values = self._pair(column)[0]
+        if column == "skipped":
+            return _frozen(values == 1)
+        return _frozen(values)
+
+    def known(self, column: str) -> NDArray[np.bool_]:
+        """Whether ``column`` was measured at each step."""
+        if column == "lr":
+            return ~np.isnan(self._data.lr[self._rows])
+        return _frozen(self._pair(column)[1])
+
+    def _pair(self, column: str) -> tuple[Array, NDArray[np.bool_]]:
+        pair = self._data.columns.get(column)
+        if pair is not None:
+            return pair[0][self._rows], pair[1][self._rows]
+        if column not in STEP_VALUES:
+            msg = f"There is no step column {column!r}; {near(column, self.columns)}."
+            raise UnknownNameError(msg)
+        return np.full(len(self), np.nan), np.zeros(len(self), bool)
+
+
+def _frozen(array: NDArray) -> NDArray:  # type: ignore[type-arg]
+    view = array.view()
+    view.flags.writeable = False
+    return view

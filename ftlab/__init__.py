@@ -1,3 +1,63 @@
-"""The Jupyter-native interactive debugger for fine-tuning language models."""
+"""The Jupyter-native interactive debugger for fine-tuning language models.
+
+Each name is loaded from its module when it is first used, so that ``import ftlab``
+loads neither NumPy nor torch. `ftlab/__init__.pyi` tells type checkers the same table.
+"""
+
+import difflib
+import importlib
+from typing import Any
 
 from ftlab._version import __version__ as __version__
+
+_MODULES = {
+    "debug": "ftlab.session.debug",
+    "explain": "ftlab.session.explain",
+    "list_rules": "ftlab.session.explain",
+    "open_run": "ftlab.session.open_run",
+    "options": "ftlab.records.settings",
+    "tokens": "ftlab.session.tokens",
+    "watch": "ftlab.session.watch",
+}
+
+__all__ = [
+    "debug",
+    "explain",
+    "faults",
+    "list_rules",
+    "open_run",
+    "options",
+    "tokens",
+    "watch",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "faults":
+        return importlib.import_module("ftlab.faults")
+    if name in _MODULES:
+        value = getattr(importlib.import_module(_MODULES[name]), name)
+        globals()[name] = value
+        return value
+    near = difflib.get_close_matches(name, __all__)
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    msg = f"ftlab has no {name!r}; it has {', '.join(__all__)}.{meant}"
+    raise AttributeError(msg, name=name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add ftlab's magics to a shell; ``%load_ext ftlab`` calls this."""
+    from ftlab.notebook.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take everything back that loading added; ``%unload_ext ftlab`` calls this."""
+    from ftlab.notebook.extension import unload
+
+    unload(shell)

@@ -1,0 +1,63 @@
+# Every target sets up what it needs first; a second run sets nothing up again.
+# PYTHON=/path/to/python3 chooses the Python of .venv, CHROME=/path/to/chrome the browser.
+SHELL := bash
+.DEFAULT_GOAL := help
+.PHONY: help demo lab test test-all test-gpu test-oldest bench format check lock set-up
+
+python := .venv/bin/python
+pytest := $(python) -m pytest
+notebooks := --nbval --nbval-current-env --nbval-cell-timeout=120 \
+	--nbval-sanitize-with=notebooks/nbval_sanitize.cfg notebooks
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+set-up:  ## make .venv hold what requirements/dev.txt says
+	@scripts/set_up.sh
+
+demo: set-up  ## watch a real fine-tune go wrong and see ftlab say why
+	$(python) -m ftlab demo
+
+lab: set-up  ## open the first notebook in JupyterLab
+	.venv/bin/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
+
+check: set-up
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	$(python) -m ftlab.rules.docs --check
+
+test: check  ## what CI runs: style, types, floors, tests, notebooks, one pass in a browser
+	@scripts/browser.sh >/dev/null
+	$(pytest) -m "not ipython and not browser and not slow"
+	$(pytest) -m "ipython and not slow"
+	$(pytest) $(notebooks)
+	CHROME=$$(scripts/browser.sh) $(pytest) -m "browser and not slow"
+
+test-all: test  ## test, and what takes long
+	@scripts/compiler.sh
+	$(pytest) -m "slow and not browser"
+	CHROME=$$(scripts/browser.sh) $(pytest) -m "slow and browser"
+
+test-gpu: set-up  ## the tests that need a CUDA device
+	@$(python) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "There is no CUDA device here.")'
+	$(pytest) -m gpu
+
+test-oldest:  ## the tests with transformers 4.57 and what was current beside it
+	@scripts/set_up.sh oldest .venv-oldest
+	.venv-oldest/bin/python -m pytest -m "not ipython and not browser and not slow"
+	.venv-oldest/bin/python -m pytest -m "ipython and not slow"
+
+bench: set-up  ## what watching costs, and how fast ftlab loads
+	@scripts/set_up.sh bench
+	$(python) benchmarks/import_time.py
+	$(python) benchmarks/overhead.py --kind lora
+	$(python) benchmarks/overhead.py --kind full
+
+format: set-up  ## format the code and mend what ruff can mend
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+lock:  ## write requirements/*.txt anew
+	scripts/lock.sh

@@ -1,0 +1,24 @@
+from typing import Any
+
+from ftlab import faults as faults
+from ftlab._version import __version__ as __version__
+from ftlab.records.settings import options as options
+from ftlab.session.debug import debug as debug
+from ftlab.session.explain import explain as explain, list_rules as list_rules
+from ftlab.session.open_run import open_run as open_run
+from ftlab.session.tokens import tokens as tokens
+from ftlab.session.watch import watch as watch
+
+__all__ = [
+    "debug",
+    "explain",
+    "faults",
+    "list_rules",
+    "open_run",
+    "options",
+    "tokens",
+    "watch",
+]
+
+def load_ipython_extension(shell: Any) -> None: ...
+def unload_ipython_extension(shell: Any) -> None: ...

@@ -1,0 +1,223 @@
+"""Attaching, detaching and what bad input means."""
+
+import gc
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import ftlab
+from ftlab.records.errors import (
+    AttachError,
+    BadValueError,
+    FtlabWarning,
+    RunFolderError,
+)
+from tests.models import batches, tiny_llama, tiny_lora
+from tests.session.scenarios import trainer
+
+
+def adamw(model: torch.nn.Module) -> torch.optim.AdamW:
+    return torch.optim.AdamW(
+        [p for p in model.parameters() if p.requires_grad], lr=1e-2
+    )
+
+
+def steps(model: Any, optimizer: Any, count: int = 3) -> list[float]:
+    losses = []
+    for batch in batches(count):
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def test_a_loop_is_recorded_from_attach_to_exit(tmp_path: Path) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
+        losses = steps(model, optimizer)
+        assert watch.state == "watching"
+    assert watch.state == "ended"
+    np.testing.assert_allclose(watch.run.steps["loss"], losses, rtol=1e-6)
+    assert watch.logged_step == 2
+    assert watch.run.meta["ended"] == "finished"
+
+
+def test_the_optimizer_is_found_at_its_first_step(tmp_path: Path) -> None:
+    model = tiny_lora()
+    with ftlab.watch(model, run_dir=tmp_path / "run") as watch:
+        steps(model, adamw(model))
+    assert len(watch.run.steps) == 3
+    assert watch.run.facts.optimizers[0]["class"] == "AdamW"
+
+
+def test_an_exception_of_the_user_passes_and_everything_comes_off(
+    tmp_path: Path,
+) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    with pytest.raises(ZeroDivisionError), watch:
+        steps(model, optimizer, 1)
+        1 / 0  # noqa: B018
+    assert watch.run.meta["ended"] == "failed: ZeroDivisionError: division by zero"
+
+
+def test_an_interrupt_ends_the_run_as_interrupted(tmp_path: Path) -> None:
+    model = tiny_lora()
+    watch = ftlab.watch(model, adamw(model), run_dir=tmp_path / "run")
+    with pytest.raises(KeyboardInterrupt), watch:
+        raise KeyboardInterrupt
+    assert watch.run.meta["ended"] == "interrupted"
+
+
+def test_detach_may_be_called_twice(tmp_path: Path) -> None:
+    model = tiny_lora()
+    watch = ftlab.watch(model, adamw(model), run_dir=tmp_path / "run")
+    watch.detach()
+    watch.detach()
+    assert watch.state == "ended"
+
+
+def test_the_death_of_the_model_ends_the_run(tmp_path: Path) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    steps(model, optimizer)
+    del model, optimizer
+    gc.collect()
+    assert watch.state == "ended"
+    assert watch.run.meta["ended"] == "the model was deleted"
+
+
+def test_each_train_of_a_trainer_is_a_run_of_its_own(tmp_path: Path) -> None:
+    built = trainer(max_steps=2)
+    watch = ftlab.watch(built, run_dir=tmp_path / "run")
+    assert watch.state == "waiting"
+    built.train()
+    first = watch.run_dir
+    assert watch.state == "ended"
+    built.train()
+    assert (first, watch.run_dir) == (tmp_path / "run", tmp_path / "run-2")
+    assert len(ftlab.open_run(first).run.steps) == 2
+    watch.detach()
+    assert "train" not in vars(built)
+
+
+def test_a_trainer_hands_over_evaluations_and_its_own_steps(tmp_path: Path) -> None:
+    built = trainer(max_steps=4, eval_strategy="steps", eval_steps=2)
+    built.eval_dataset = built.train_dataset
+    with ftlab.watch(built, run_dir=tmp_path / "run") as watch:
+        built.train()
+    assert [row.step for row in watch.run.evaluations] == [1, 3]
+    assert all("eval_loss" in row.metrics for row in watch.run.evaluations)
+    assert watch.run.steps["trainer_step"].tolist() == [1, 2, 3, 4]
+
+
+def test_a_resumed_trainer_goes_on_counting(tmp_path: Path) -> None:
+    settings = {"save_strategy": "steps", "save_steps": 2}
+    first = trainer(max_steps=2, output_dir=str(tmp_path / "out"), **settings)
+    first.train()
+    second = trainer(max_steps=4, output_dir=str(tmp_path / "out"), **settings)
+    with ftlab.watch(second, run_dir=tmp_path / "run") as watch:
+        second.train(resume_from_checkpoint=True)
+    assert watch.run.steps.step.tolist() == [2, 3]
+
+
+def test_a_model_without_trainable_parameters_is_refused() -> None:
+    model = tiny_llama().requires_grad_(requires_grad=False)
+    with pytest.raises(AttachError, match=r"None of the 21 parameters.*is_trainable"):
+        ftlab.watch(model)
+
+
+def test_what_is_no_model_is_refused() -> None:
+    with pytest.raises(AttachError, match="was given a int"):
+        ftlab.watch(3)
+    with pytest.raises(BadValueError, match=r"optimizer=.* has no step\(\)"):
+        ftlab.watch(tiny_llama(), "adamw")
+
+
+def test_watching_twice_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
+        with pytest.raises(AttachError, match="watched already"):
+            ftlab.watch(model, optimizer, run_dir=tmp_path / "other")
+        steps(model, optimizer)
+    assert len(watch.run.steps) == 3
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "again"):
+        pass
+
+
+def test_an_optimizer_of_another_model_is_a_finding(tmp_path: Path) -> None:
+    model, other = tiny_lora(), tiny_lora(seed=2)
+    optimizer = adamw(other)
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
+        steps(model, optimizer)
+    assert "OPT001" in {finding.code for finding in watch.findings}
+
+
+def test_an_existing_run_folder_is_refused_before_anything_is_attached(
+    tmp_path: Path,
+) -> None:
+    model = tiny_lora()
+    with pytest.raises(RunFolderError, match="exists"):
+        ftlab.watch(model, adamw(model), run_dir=tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    model = tiny_lora()
+    with pytest.raises(RunFolderError, match="written"):
+        ftlab.watch(model, adamw(model), run_dir=tmp_path / "run")
+
+
+def test_a_file_in_the_way_of_the_run_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    model = tiny_lora()
+    with pytest.raises(RunFolderError):
+        ftlab.watch(model, adamw(model), run_dir=tmp_path / "file" / "run")
+
+
+def test_attaching_in_the_middle_of_an_accumulation_is_said(tmp_path: Path) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    first, second, *_ = batches(4)
+    model(**first).loss.backward()
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
+        model(**second).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        steps(model, optimizer, 1)
+    assert watch.run.steps["micro_batches"].tolist() == [1, 1]
+    assert watch.run.steps["partial"].tolist() == [1, 0]
+
+
+def test_a_failing_probe_is_one_warning_and_training_goes_on(tmp_path: Path) -> None:
+    from ftlab.probes.probe import Moment, Probe
+
+    class Broken(Probe):
+        name = "broken"
+
+        def on_gradients(self, moment: Moment) -> tuple[()]:
+            raise RuntimeError("no luck")
+
+    model = tiny_lora()
+    optimizer = adamw(model)
+    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run", probes=[Broken()])
+    with pytest.warns(FtlabWarning, match="broken") as caught, watch:
+        steps(model, optimizer)
+    assert len(caught) == 1
+    assert len(watch.run.steps) == 3
+
+
+def test_a_zero_interval_is_refused() -> None:
+    with pytest.raises(BadValueError, match="at least 1"):
+        ftlab.watch(tiny_llama(), interval=0)

@@ -5,11 +5,12 @@ trainer. An observation begins attached and ends once, whichever of the user, th
 trainer, an exception or the death of the model ends it first.
 """
 
+import itertools
 import os
 import threading
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ftlab.probes.facts import facts_signature, read_facts
 from ftlab.probes.probe import Probe
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
-from ftlab.records.errors import AttachError
+from ftlab.records.errors import AttachError, RunFolderError
 from ftlab.records.step import StepRecord
 from ftlab.rules.engine import Engine
 from ftlab.rules.registry import all_rules
@@ -49,6 +50,15 @@ class Plan:
     run_dir: Path | None
     interval: int
     probes: tuple[Probe, ...]
+
+    def next(self) -> "Plan":
+        """Return the plan of the next run: its folder is the first free ``-<n>``."""
+        if self.run_dir is None:
+            return self
+        name = self.run_dir.name
+        folders = (self.run_dir.with_name(f"{name}-{n}") for n in itertools.count(2))
+        free = next(folder for folder in folders if not folder.exists())
+        return replace(self, run_dir=free)
 
 
 class Observation:
@@ -131,6 +141,16 @@ def refuse_second(model: torch.nn.Module) -> None:
             "Call detach() on that watch first, or use it: one watch sees everything."
         )
         raise AttachError(msg)
+
+
+def refuse_existing(run_dir: Path | None) -> None:
+    """Raise when there is something at ``run_dir`` already."""
+    if run_dir is not None and run_dir.exists():
+        msg = (
+            f"run_dir={str(run_dir)!r} exists already, and a run is never written over. "
+            "Pass a new folder, or leave run_dir out for runs/<date>-<time>-<n>."
+        )
+        raise RunFolderError(msg)
 
 
 def ended_by(error: BaseException | None) -> str:

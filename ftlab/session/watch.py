@@ -19,7 +19,13 @@ from ftlab.runlog.run import Run
 from ftlab.session.arguments import several, trainable
 from ftlab.session.host import host
 from ftlab.session.integrations.transformers import TrainerLink, is_trainer
-from ftlab.session.observation import Observation, Plan, ended_by, refuse_second
+from ftlab.session.observation import (
+    Observation,
+    Plan,
+    ended_by,
+    refuse_existing,
+    refuse_second,
+)
 from ftlab.session.run_views import RunViews
 from ftlab.views.dashboard import Dashboard
 
@@ -45,6 +51,7 @@ class Watch(RunViews):
     def of_trainer(cls, trainer: Any, plan: Plan) -> "Watch":
         """Wait for each ``train()`` of a transformers Trainer."""
         refuse_second(trainer.model)
+        refuse_existing(plan.run_dir)
         watched = cls(plan)
         watched._link = TrainerLink(trainer, watched._begin, watched._stop)
         return watched
@@ -130,7 +137,8 @@ class Watch(RunViews):
         return dashboard._repr_mimebundle_(**options)
 
     def _begin(self, subject: Subject, *, first_step: int = 0) -> Observation:
-        observation = Observation(subject, self._plan, first_step=first_step)
+        plan = self._plan if self._observation is None else self._plan.next()
+        observation = Observation(subject, plan, first_step=first_step)
         self._observation = observation.start()
         if self._dashboard is not None:
             self._dashboard.show(observation.run)

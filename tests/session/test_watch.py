@@ -63,8 +63,8 @@ def test_an_exception_of_the_user_passes_and_everything_comes_off(
     model = tiny_lora()
     optimizer = adamw(model)
     watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    steps(model, optimizer, 1)
     with pytest.raises(ZeroDivisionError), watch:
-        steps(model, optimizer, 1)
         1 / 0  # noqa: B018
     assert watch.run.meta["ended"] == "failed: ZeroDivisionError: division by zero"
 

@@ -7,10 +7,12 @@ and the trainer's own step count; it goes when ``train()`` returns or raises.
 
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ftlab.probes.subject import Subject
+from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import rebind
 from ftlab.records.step import Evaluation
 from ftlab.session.observation import Observation, ended_by
@@ -118,9 +120,12 @@ def _callback(trainer: Any, begin: Begin, stop: Stop) -> Any:
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if self.observation is not None:  # auto_find_batch_size begins again
                 stop("restarted by the trainer")
-            self.observation = begin(
-                trainer_subject(trainer), first_step=state.global_step
-            )
+            try:
+                subject = trainer_subject(trainer)
+                self.observation = begin(subject, first_step=state.global_step)
+            except Exception as error:  # noqa: BLE001  training goes on unwatched
+                msg = f"This training is not watched: {error}"
+                warnings.warn(msg, FtlabWarning, stacklevel=2)
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if self.observation is not None:

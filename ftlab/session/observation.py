@@ -147,7 +147,7 @@ def refuse_existing(run_dir: Path | None) -> None:
     """Raise when there is something at ``run_dir`` already."""
     if run_dir is not None and run_dir.exists():
         msg = (
-            f"run_dir={str(run_dir)!r} exists already, and a run is never written over. "
+            f"run_dir={str(run_dir)!r} exists, and a run is never written over. "
             "Pass a new folder, or leave run_dir out for runs/<date>-<time>-<n>."
         )
         raise RunFolderError(msg)

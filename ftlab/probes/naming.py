@@ -72,7 +72,7 @@ def clean_name(name: str) -> str:
 
 
 def layer_of(name: str) -> str:
-    """Name the layer of one parameter, from its name alone.
+    """Name the layer of one parameter, module or adapter, from its name alone.
 
     The layer is its block, or else the top-level module that it stands in. Use
     `layers_of` where all names are known: it tells the blocks of an encoder and a
@@ -159,14 +159,14 @@ def role_of(model: torch.nn.Module, parameter: torch.nn.Parameter) -> Role:
 
 
 def _module_path(name: str) -> tuple[str, ...]:
-    """Path of the module that owns a parameter, without what PEFT puts around it."""
-    parts = tuple(name.split("."))
+    """Path of what is named, without what PEFT puts around it and inside it."""
+    parts = tuple(name.partition(" ")[0].split("."))
     if parts[:2] == _PEFT_PREFIX:
         parts = parts[2:]
     for index, part in enumerate(parts):
         if index and _INSIDE_PEFT.fullmatch(part):
             return parts[:index]
-    return parts[:-1] or parts
+    return parts
 
 
 def _block_path(path: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,0 +1,100 @@
+"""The norm of a frozen base weight, 4-bit and 8-bit ones included.
+
+Quantised weights are never put together as a whole: their squares are summed chunk by
+chunk. What cannot be read (offloaded weights, formats that are not known here) gives
+``None``.
+"""
+
+from typing import Any
+
+import torch
+
+CHUNK = 1 << 22
+"""Elements of a quantised weight that are expanded at a time."""
+
+_FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+
+
+def base_weight(layer: torch.nn.Module) -> torch.Tensor | None:
+    """Return the weight that an adapter was put on, quantised or not."""
+    weight = getattr(layer, "weight", None)
+    if not isinstance(weight, torch.Tensor) or weight.is_meta or weight.numel() == 0:
+        return None
+    return weight
+
+
+def base_norm(layer: torch.nn.Module) -> torch.Tensor | None:
+    """Frobenius norm of a layer's weight: a 0-dim float32 tensor on its device.
+
+    The kind of the weight is told by its class name, so that bitsandbytes is not
+    imported for those who do not use it.
+    """
+    weight = base_weight(layer)
+    if weight is None:
+        return None
+    kind = type(weight).__name__
+    if kind == "Params4bit":
+        return _norm_4bit(weight)
+    if kind == "Int8Params":
+        return _norm_8bit(layer, weight)
+    if weight.dtype in _FLOATS and type(weight.data) is torch.Tensor:
+        return torch.linalg.vector_norm(weight.detach(), dtype=torch.float32)
+    return None
+
+
+def is_quantized(layer: torch.nn.Module) -> bool:
+    """Tell whether a layer keeps its weight in other than floating point."""
+    weight = getattr(layer, "weight", None)
+    if not isinstance(weight, torch.Tensor):
+        return any(hasattr(layer, name) for name in ("qweight", "W_q"))
+    return not weight.dtype.is_floating_point or hasattr(weight, "quant_state")
+
+
+def _norm_4bit(weight: Any) -> torch.Tensor | None:
+    """Sum the squares of code x absmax over blocks of packed nibbles."""
+    state = getattr(weight, "quant_state", None)
+    packed = weight.data.detach().reshape(-1).view(torch.uint8)
+    if state is None or packed.numel() * 2 != state.shape.numel():
+        return None  # not quantised yet, or repacked by a CPU kernel
+    half = state.blocksize // 2
+    squares = state.code.to(torch.float32).square()
+    pairs = (squares[:, None] + squares[None, :]).reshape(-1)
+    absmax = _absmax(state)
+    total = torch.zeros((), dtype=torch.float64, device=packed.device)
+    step = max(1, CHUNK // state.blocksize)
+    for start in range(0, absmax.numel(), step):
+        scale = absmax[start : start + step]
+        nibbles = packed[start * half : (start + scale.numel()) * half]
+        sums = torch.nn.functional.pad(
+            pairs.index_select(0, nibbles.int()),
+            (0, scale.numel() * half - nibbles.numel()),
+        )
+        total += (sums.view(-1, half).sum(1) * scale.square()).sum()
+    return total.sqrt().float()
+
+
+def _absmax(state: Any) -> torch.Tensor:
+    """Scale of each block, itself dequantised where it is quantised."""
+    if not getattr(state, "nested", False):
+        return torch.as_tensor(state.absmax.detach().float().reshape(-1))
+    from bitsandbytes.functional import dequantize_blockwise
+
+    scale = dequantize_blockwise(state.absmax, state.state2) + state.offset
+    return torch.as_tensor(scale.detach().float().reshape(-1))
+
+
+def _norm_8bit(layer: Any, weight: Any) -> torch.Tensor | None:
+    """Sum the squares of int8 x row scale / 127 over chunks of rows."""
+    scale = getattr(weight, "SCB", None)
+    if scale is None:
+        scale = getattr(getattr(layer, "state", None), "SCB", None)
+    rows = weight.data.detach()
+    if rows.dtype != torch.int8 or scale is None or scale.numel() != rows.shape[0]:
+        return None
+    total = torch.zeros((), dtype=torch.float64, device=rows.device)
+    step = max(1, CHUNK // rows.shape[1])
+    for start in range(0, rows.shape[0], step):
+        part = rows[start : start + step].float().square().sum(1)
+        unit = scale[start : start + step].to(rows.device).float() / 127
+        total += (part * unit.square()).sum()
+    return total.sqrt().float()

@@ -1,0 +1,86 @@
+"""Norm and effective rank of B A from the Gram matrices of its factors.
+
+The product is never formed. With ``G_A = A A^T`` and ``G_B = B^T B`` (both r x r), the
+squared singular values of B A are the eigenvalues of ``G_A^(1/2) G_B G_A^(1/2)``. They
+are the squares of what is asked for, so float32 would lose singular values below 3e-4
+of the largest one: the Gram matrices are formed and carried in float64.
+
+A device that must not be waited for only multiplies; the eigenvalues are taken on the
+host. The read-back is float32, hence each float64 travels as the sum of two.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+Float64 = NDArray[np.float64]
+
+
+def gram(factor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Gram matrices of a stack of factors ``(n, r, width)``, split off their scale.
+
+    Returns
+    -------
+    norms, grams
+        Frobenius norms ``(n,)`` and Gram matrices ``(n, r, r)`` divided by the squared
+        norms, so that tiny factors do not vanish in float32; both float64.
+    """
+    if factor.device.type == "mps":
+        factor = factor.cpu()  # Apple's GPUs have no float64
+    wide = factor.double()
+    products = torch.bmm(wide, wide.mT)
+    squares = products.diagonal(dim1=1, dim2=2).sum(1)
+    safe = torch.where(squares > 0, squares, torch.ones_like(squares))
+    return squares.sqrt(), products / safe[:, None, None]
+
+
+def cosine(grams_a: torch.Tensor, grams_b: torch.Tensor) -> torch.Tensor:
+    """Norm of B A where A and B have norm one: ``(n,)``, float64."""
+    return (grams_a * grams_b).sum((1, 2)).clamp(min=0).sqrt()
+
+
+def pack(matrices: torch.Tensor) -> torch.Tensor:
+    """Lay symmetric float64 ``(n, r, r)`` out as float32 ``(n, r (r + 1))``."""
+    r = matrices.shape[-1]
+    rows, columns = torch.triu_indices(r, r, device=matrices.device)
+    upper = matrices[:, rows, columns]
+    high = upper.float()
+    return torch.cat((high, (upper - high).float()), 1)
+
+
+def unpack(flat: NDArray[np.float32], r: int) -> Float64:
+    """Restore what `pack` laid out."""
+    high, low = np.split(flat.astype(np.float64), 2, axis=1)
+    matrices = np.zeros((len(flat), r, r))
+    rows, columns = np.triu_indices(r)
+    matrices[:, rows, columns] = high + low
+    matrices[:, columns, rows] = high + low
+    return matrices
+
+
+def effective_rank(grams_a: Float64, grams_b: Float64) -> Float64:
+    """Exponential of the entropy of the normalised singular values of each B A.
+
+    1 where one direction carries all, r where all carry the same; 0 for a product that
+    is zero, NaN for one that is not finite. Roy and Vetterli, "The effective rank: a
+    measure of effective dimensionality", EUSIPCO 2007.
+
+    Parameters
+    ----------
+    grams_a, grams_b
+        Gram matrices ``(n, r, r)``; their scale does not matter.
+    """
+    ranks = np.full(len(grams_a), np.nan)
+    finite = np.isfinite(grams_a).all((1, 2)) & np.isfinite(grams_b).all((1, 2))
+    if not finite.any():
+        return ranks
+    values, vectors = np.linalg.eigh(grams_a[finite])
+    half = vectors * np.sqrt(values.clip(min=0))[:, None, :]
+    squares = np.linalg.eigvalsh(half.transpose(0, 2, 1) @ grams_b[finite] @ half)
+    singular = np.sqrt(squares.clip(min=0))
+    total = singular.sum(1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = singular / total
+        terms = np.where(shares > 0, shares * np.log(shares), 0.0)
+    ranks[finite] = np.where(total[:, 0] > 0, np.exp(-terms.sum(1)), 0.0)
+    return ranks

@@ -1,0 +1,226 @@
+"""The subcommands of ``%ftlab``: what each takes and which function it calls.
+
+`COMMANDS` is the one list: parsing, help and completion are made from it.
+"""
+
+import re
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import MagicArgumentParser
+
+from ftlab.notebook.namespace import watches
+
+
+class Text(str):
+    """Text that a cell shows as it is, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A subcommand that was typed: the shell, and its arguments."""
+
+    shell: Any
+    arguments: Namespace
+
+
+@dataclass(frozen=True)
+class Command:
+    """One subcommand.
+
+    Attributes
+    ----------
+    run
+        Called with what was typed; what it returns is shown.
+    arguments
+        Positional arguments and options, as ``add_argument`` takes them.
+    expression
+        Whether what follows the options is Python, kept as it was typed.
+    """
+
+    name: str
+    help: str
+    run: Callable[[Call], Any]
+    arguments: tuple[tuple[tuple[str, ...], Mapping[str, Any]], ...] = ()
+    expression: str = ""
+
+    @property
+    def parser(self) -> MagicArgumentParser:
+        """The parser; errors become a ``UsageError``."""
+        parser = MagicArgumentParser(
+            prog=f"%ftlab {self.name}", description=self.help, add_help=False
+        )
+        for names, settings in self.arguments:
+            parser.add_argument(*names, **settings)
+        if self.expression:
+            parser.usage = f"{parser.format_usage()[7:].rstrip()} [{self.expression}]"
+        return parser
+
+    @property
+    def options(self) -> list[str]:
+        """The long options, for completion."""
+        names = (name for names, _ in self.arguments for name in names)
+        return [name for name in names if name.startswith("--")]
+
+    def parse(self, line: str) -> Namespace:
+        """Read what was typed after the subcommand."""
+        rest = ""
+        if self.expression:
+            options = _OPTIONS.match(line)
+            end = options.end() if options else 0
+            line, rest = line[:end], line[end:].strip()
+        arguments: Namespace = self.parser.parse_argstring(line)
+        arguments.expression = rest
+        return arguments
+
+
+_OPTIONS = re.compile(
+    r"""(?:\s*(?:(?:--run-dir|--name|-o)(?:\s+|=)(?:"[^"]*"|'[^']*'|\S+)|-\S+))*"""
+)
+
+WATCH_OPTIONS: tuple[tuple[tuple[str, ...], Mapping[str, Any]], ...] = (
+    (
+        ("-o", "--name"),
+        {"default": "watch", "help": "variable that holds the watch (watch)"},
+    ),
+    (
+        ("--run-dir",),
+        {"metavar": "DIR", "help": "folder of the run log; must not exist"},
+    ),
+    (("--activations",), {"action": "store_true", "help": "measure activations too"}),
+)
+
+
+def _watch(call: Call) -> Any:
+    from ftlab.session.autowatch import find_target
+    from ftlab.session.watch import watch
+
+    if call.arguments.expression:
+        target = call.shell.ev(call.arguments.expression)
+        targets = target if isinstance(target, tuple) else (target,)
+        keywords: dict[str, Any] = {}
+    else:
+        target, keywords = find_target(call.shell.user_ns)
+        targets = (target,)
+    made = watch(
+        *targets,
+        **keywords,
+        run_dir=call.arguments.run_dir,
+        activations=call.arguments.activations,
+    )
+    call.shell.user_ns[call.arguments.name] = made
+    return made
+
+
+def _explain(call: Call) -> Any:
+    from ftlab.session.explain import explain
+
+    return explain(call.arguments.code)
+
+
+def _rules(_: Call) -> Any:
+    from ftlab.session.explain import list_rules
+
+    return list_rules()
+
+
+def _open(call: Call) -> Any:
+    from ftlab.session.open_run import open_run
+
+    return open_run(call.arguments.path.strip("\"'"), follow=call.arguments.follow)
+
+
+def _findings(call: Call) -> Any:
+    return _latest(call).findings
+
+
+def _status(call: Call) -> Any:
+    found = watches(call.shell.user_ns)
+    if not found:
+        return Text("Nothing is watched.")
+    names = {id(v): k for k, v in call.shell.user_ns.items() if not k.startswith("_")}
+    return Text(
+        "\n".join(
+            f"{names.get(id(watch), '_')}: {watch!r}"
+            + (f", log in {watch.run_dir}" if watch.run_dir else "")
+            for watch in found
+        )
+    )
+
+
+def _detach(call: Call) -> Any:
+    found = [watch for watch in watches(call.shell.user_ns) if watch.state != "ended"]
+    for watch in found:
+        watch.detach()
+    return Text(f"Detached {len(found)} watch{'' if len(found) == 1 else 'es'}.")
+
+
+def _help(call: Call) -> Any:
+    if call.arguments.command:
+        return Text(find_command(call.arguments.command).parser.format_help().rstrip())
+    width = max(len(command.name) for command in COMMANDS)
+    lines = [f"  {it.name:<{width}}  {it.help}" for it in COMMANDS]
+    return Text("\n".join(["%ftlab COMMAND", "", *lines]))
+
+
+def _latest(call: Call) -> Any:
+    found = watches(call.shell.user_ns)
+    if not found:
+        msg = (
+            "Nothing is watched yet. Type %ftlab watch trainer, or put %%ftlab watch "
+            "in front of the cell that trains."
+        )
+        raise UsageError(msg)
+    return found[-1]
+
+
+COMMANDS = (
+    Command("watch", "Watch a trainer or a model.", _watch, WATCH_OPTIONS, "EXPR"),
+    Command(
+        "explain",
+        "Show the page of a rule.",
+        _explain,
+        ((("code",), {"help": "code or name, such as GRD001"}),),
+    ),
+    Command("findings", "Show what the rules found in the latest watch.", _findings),
+    Command("rules", "List all rules.", _rules),
+    Command(
+        "open",
+        "Open the log of a run.",
+        _open,
+        (
+            (("path",), {"help": "the run's folder"}),
+            (
+                ("--follow",),
+                {"action": "store_true", "help": "read on while the run grows"},
+            ),
+        ),
+    ),
+    Command("status", "Say what is watched, and where the logs are.", _status),
+    Command("detach", "Take all watches off.", _detach),
+    Command(
+        "help",
+        "Show this list, or the help of a subcommand.",
+        _help,
+        ((("command",), {"nargs": "?", "help": "a subcommand"}),),
+    ),
+)
+"""All subcommands, in the order in which the help lists them."""
+
+
+def find_command(name: str) -> Command:
+    """Return the subcommand called ``name``; unknown ones are a `UsageError`."""
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    known = ", ".join(command.name for command in COMMANDS)
+    msg = f"%ftlab has no subcommand {name!r}; there are {known}."
+    raise UsageError(msg)

@@ -1,0 +1,46 @@
+"""A watch around a hand-written loop ends when the loop's cell fails.
+
+Otherwise the hooks would stay on a model whose loop is gone. A cell that fails without
+having trained (a typo in between) ends nothing.
+"""
+
+from typing import Any
+
+from ftlab.notebook.namespace import watches
+from ftlab.records.handle import CallbackHandle, Handle
+
+
+def detach_after_error(shell: Any) -> Handle:
+    """Look after each cell of ``shell`` until the handle is removed."""
+    events = _CellEvents(shell)
+    shell.events.register("pre_run_cell", events.begin)
+    shell.events.register("post_run_cell", events.end)
+
+    def undo() -> None:
+        shell.events.unregister("pre_run_cell", events.begin)
+        shell.events.unregister("post_run_cell", events.end)
+
+    return CallbackHandle(undo)
+
+
+class _CellEvents:
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._steps: dict[int, int] = {}
+
+    def begin(self, info: Any) -> None:
+        """Note how far each watch is."""
+        found = watches(self._shell.user_ns)
+        self._steps = {id(watch): watch.run.last_step for watch in found}
+
+    def end(self, result: Any) -> None:
+        """End the watches whose training the cell's error has ended."""
+        error = result.error_in_exec
+        if error is None:
+            return
+        for watch in watches(self._shell.user_ns):
+            if watch.state != "watching":
+                continue
+            before = self._steps.get(id(watch), -1)
+            if watch.sync().run.last_step > before:
+                watch.__exit__(type(error), error, error.__traceback__)

@@ -1,0 +1,65 @@
+"""``%load_ext ftlab``: everything that is registered with the shell, and its removal.
+
+Loading stays light: neither torch nor matplotlib is imported here; the magics import
+the session when they are used.
+"""
+
+import contextlib
+import weakref
+from typing import Any
+
+from ftlab.notebook.completions import ftlab_matcher
+from ftlab.notebook.endings import detach_after_error
+from ftlab.notebook.figures import register_figures
+from ftlab.notebook.host import NotebookHost
+from ftlab.notebook.magics import FtlabMagics
+from ftlab.notebook.showing import register_live_objects
+from ftlab.records.handle import CallbackHandle, Handle, HandleStack
+from ftlab.session.host import use
+
+_loaded: weakref.WeakKeyDictionary[Any, HandleStack] = weakref.WeakKeyDictionary()
+
+
+def load(shell: Any) -> None:
+    """Register magics, completion, host and formatters with ``shell``, once."""
+    if shell in _loaded:
+        return
+    handles = _loaded[shell] = HandleStack()
+    services = NotebookHost(shell)
+    handles.add(use(services))
+    handles.add(_magics(shell))
+    handles.add(_completion(shell))
+    handles.add(register_figures(shell))
+    handles.add(register_live_objects(shell, services))
+    handles.add(detach_after_error(shell))
+
+
+def unload(shell: Any) -> None:
+    """Take everything that `load` registered off again; watches are detached."""
+    handles = _loaded.pop(shell, None)
+    if handles is not None:
+        handles.remove()
+
+
+def _magics(shell: Any) -> Handle:
+    magics = FtlabMagics(shell)
+    shell.register_magics(magics)
+
+    def undo() -> None:
+        for kind, names in magics.magics.items():
+            for name in names:
+                shell.magics_manager.magics[kind].pop(name, None)
+        shell.magics_manager.registry.pop(type(magics).__name__, None)
+        with contextlib.suppress(ValueError):
+            shell.configurables.remove(magics)
+        magics.close()
+
+    return CallbackHandle(undo)
+
+
+def _completion(shell: Any) -> Handle:
+    if shell.Completer is None:
+        return CallbackHandle(lambda: None)
+    matchers = shell.Completer.custom_matchers
+    matchers.append(ftlab_matcher)
+    return CallbackHandle(lambda: matchers.remove(ftlab_matcher))

@@ -1,0 +1,64 @@
+"""``%ftlab SUBCOMMAND`` and ``%%ftlab watch``: parse, call, show."""
+
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from ftlab.notebook.cells import run_cell_body
+from ftlab.notebook.commands import COMMANDS, WATCH_OPTIONS, Call, find_command
+from ftlab.records.errors import FtlabError
+
+
+@magics_class
+class FtlabMagics(Magics):
+    """The magics; registered and removed by `ftlab.notebook.extension`."""
+
+    @magic_arguments("ftlab")
+    @argument(
+        "command",
+        nargs="?",
+        default="help",
+        help="one of " + ", ".join(command.name for command in COMMANDS),
+    )
+    @argument("rest", nargs="...", help="what the subcommand takes: %%ftlab help NAME")
+    @line_magic("ftlab")
+    def line(self, line: str) -> Any:
+        """Watch training, read findings and rules, open run logs."""
+        name, _, rest = line.strip().partition(" ")
+        command = find_command(name or "help")
+        arguments = command.parse(rest)
+        try:
+            return command.run(Call(self.shell, arguments))
+        except FtlabError as error:
+            raise UsageError(str(error)) from error
+
+    @magic_arguments("ftlab")
+    @argument("command", choices=["watch"], help="watch: see the training in this cell")
+    @argument(*WATCH_OPTIONS[0][0], **WATCH_OPTIONS[0][1])
+    @argument(*WATCH_OPTIONS[1][0], **WATCH_OPTIONS[1][1])
+    @argument(*WATCH_OPTIONS[2][0], **WATCH_OPTIONS[2][1])
+    @cell_magic("ftlab")
+    def cell(self, line: str, cell: str) -> None:
+        """Run an unchanged cell and watch the training in it.
+
+        The trainer, or the model and optimizer of a hand-written loop, are found while
+        the cell runs. The watch is bound to ``watch`` and detached when the cell ends.
+        """
+        __tracebackhide__ = True
+        arguments = parse_argstring(self.cell, line)
+        from ftlab.session.autowatch import Autowatch
+        from ftlab.session.host import host
+
+        def found(watch: Any) -> None:
+            self.shell.user_ns[arguments.name] = watch
+            host().display(watch.dashboard)
+
+        with Autowatch(
+            found,
+            namespaces=(self.shell.user_ns,),
+            run_dir=arguments.run_dir,
+            activations=arguments.activations,
+        ):
+            run_cell_body(self.shell, f"%%ftlab {line}", cell)

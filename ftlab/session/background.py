@@ -92,7 +92,7 @@ class Background:
         return self._wait(_Mark(judge=True), timeout)
 
     def drain(self, timeout: float = 60.0) -> bool:
-        """Wait until every record queued so far is logged; the rules keep their pace."""
+        """Wait until every record queued so far is logged; the rules keep pace."""
         return self._wait(_Mark(judge=False), timeout)
 
     def _wait(self, mark: _Mark, timeout: float) -> bool:

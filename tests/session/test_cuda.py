@@ -40,7 +40,7 @@ def train(count: int, watch_dir: Path | None = None, **options: Any) -> Any:
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_the_hot_path_never_synchronises(tmp_path: Path, fused: bool) -> None:
-    model, watch = train(12, tmp_path / "run", fused=fused)
+    _model, watch = train(12, tmp_path / "run", fused=fused)
     assert len(watch.run.steps) == 12
     assert watch.run.matrix("grad_l2").known.all()
 

@@ -1,0 +1,45 @@
+"""Fixtures of every test: offline, one thread, nothing left behind."""
+
+import os
+
+import pytest
+
+# Before anything imports torch or a hub client: tests are offline and repeatable.
+os.environ.update(
+    HF_HUB_OFFLINE="1",
+    HF_DATASETS_OFFLINE="1",
+    OMP_NUM_THREADS="1",
+    TOKENIZERS_PARALLELISM="false",
+)
+
+from tests.leaks import (
+    finish_threads,
+    leaks,
+    snapshot,
+    unwanted,
+    watching_hooks,
+    wrapped_instances,
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind():
+    """Fail a test that leaves a hook, a rebound method, a thread or a setting."""
+    before = snapshot()
+    with watching_hooks() as hooks:
+        yield
+    finish_threads(before)
+    found = leaks(before, unwanted(snapshot()))
+    found += hooks.left() + wrapped_instances()
+    if found:
+        pytest.fail("left behind: " + "; ".join(found), pytrace=False)
+
+
+def pytest_runtest_setup(item):
+    """Skip GPU tests where there is no CUDA device."""
+    if item.get_closest_marker("gpu") is None:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("there is no CUDA device")

@@ -1,0 +1,254 @@
+"""What a test may leave behind nothing of, and the comparison that finds it.
+
+The fixture in `tests/conftest.py` takes a `Snapshot` before each test, watches torch's
+hook handles while it runs, and fails it for every line of `leaks`. torch and
+transformers are looked at only when something else has imported them.
+"""
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import FunctionType, MethodType
+from typing import Any
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+CLASSES = {
+    "torch": (
+        "nn.Module",
+        "optim.Optimizer",
+        "optim.lr_scheduler.LRScheduler",
+        "amp.GradScaler",
+        "cuda.amp.GradScaler",
+        "utils.data.DataLoader",
+        "Tensor",
+    ),
+    "transformers": ("Trainer",),
+    "accelerate": ("Accelerator",),
+}
+MODULES = {"torch": ("autograd", "nn.utils", "nn.utils.clip_grad", "amp", "optim")}
+# Set by the libraries themselves, once, when a Trainer or a compiler starts.
+FOREIGN_ENVIRONMENT = (
+    "PYTEST_CURRENT_TEST",
+    "ACCELERATE_",
+    "TORCHINDUCTOR_",
+    "TRITON_",
+)
+PATIENCE = 2.0
+"""Seconds that a thread which has been told to end may take."""
+_named_before: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What the process looks like from outside at one moment."""
+
+    attributes: dict[str, Any]
+    hooks: dict[str, set[int]]
+    modes: dict[str, Any]
+    process: dict[str, Any]
+    environment: dict[str, str]
+    threads: set[threading.Thread]
+
+
+def snapshot() -> Snapshot:
+    """Look at the process."""
+    return Snapshot(
+        attributes=_attributes(),
+        hooks=_global_hooks(),
+        modes=_modes(),
+        process=_process(),
+        environment={
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(FOREIGN_ENVIRONMENT)
+        },
+        threads=set(threading.enumerate()),
+    )
+
+
+def leaks(before: Snapshot, after: Snapshot) -> list[str]:
+    """Name everything that is there, gone or different since ``before``."""
+    found = [
+        f"{name} is rebound to {value!r}"
+        for name, value in after.attributes.items()
+        if before.attributes.get(name, value) is not value
+        or (name not in before.attributes and _is_ours(value))
+    ]
+    for name, ids in after.hooks.items():
+        found += [f"{name} holds a hook"] * len(ids - before.hooks.get(name, set()))
+    for kind in ("modes", "process", "environment"):
+        old, new = getattr(before, kind), getattr(after, kind)
+        # What torch brings along when it is imported is not a change.
+        names = old.keys() & new.keys() if kind == "modes" else old.keys() | new.keys()
+        found += [
+            f"{name} is {new.get(name)!r}, was {old.get(name)!r}"
+            for name in sorted(names)
+            if old.get(name) != new.get(name)
+        ]
+    found += [f"thread {t.name!r} is alive" for t in after.threads - before.threads]
+    return found
+
+
+def finish_threads(before: Snapshot) -> None:
+    """Give new threads that must not stay a moment to end by themselves."""
+    for thread in set(threading.enumerate()) - before.threads:
+        if _must_end(thread):
+            thread.join(PATIENCE)
+
+
+def unwanted(after: Snapshot) -> Snapshot:
+    """Leave out threads that libraries keep: daemons, as tqdm's monitor is one."""
+    kept = {thread for thread in after.threads if _must_end(thread)}
+    return Snapshot(**{**vars(after), "threads": kept})
+
+
+@dataclass
+class HookWatch:
+    """The hooks that ftlab put on live objects since `watching_hooks` began."""
+
+    made: list[tuple[Any, Any, str]] = field(default_factory=list)
+
+    def left(self) -> list[str]:
+        """Name the hooks that are still on their object."""
+        return [
+            f"a hook that {place} registered is still there"
+            for handle, hooks, place in self.made
+            if hooks is not None and handle.id in hooks
+        ]
+
+
+@contextlib.contextmanager
+def watching_hooks() -> Iterator[HookWatch]:
+    """Note every hook handle that torch gives out to code of ftlab."""
+    watch = HookWatch()
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield watch
+        return
+    handle_type = torch.utils.hooks.RemovableHandle
+    original = handle_type.__init__
+
+    def noting(self, hooks, **options):
+        original(self, hooks, **options)
+        place = _caller_in_ftlab()
+        if place:
+            watch.made.append((self, self.hooks_dict_ref(), place))
+
+    handle_type.__init__ = noting
+    try:
+        yield watch
+    finally:
+        handle_type.__init__ = original
+
+
+def wrapped_instances() -> list[str]:
+    """Name the living objects of torch on which a method of ftlab stands.
+
+    Each is named once, so that one test's leak does not fail the tests after it.
+    """
+    kinds = tuple(
+        value
+        for name, value in _named(CLASSES)
+        if isinstance(value, type) and name != "torch.Tensor"
+    )
+    things = gc.get_objects() if kinds else []
+    wanted = {kind for kind in set(map(type, things)) if issubclass(kind, kinds)}
+    found = []
+    for thing in things:
+        if type(thing) not in wanted or thing in _named_before:
+            continue
+        ours = [n for n, value in vars(thing).items() if _is_our_function(value)]
+        if ours:
+            _named_before.add(thing)
+            found.append(f"{type(thing).__name__} has a rebound {', '.join(ours)}")
+    return found
+
+
+def _caller_in_ftlab() -> str:
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.startswith("ftlab."):
+            return f"{name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def _is_our_function(value: Any) -> bool:
+    return isinstance(value, FunctionType | MethodType) and _is_ours(value)
+
+
+def _is_ours(value: Any) -> bool:
+    return (getattr(value, "__module__", None) or "").startswith("ftlab")
+
+
+def _named(places: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, Any]]:
+    for root, paths in places.items():
+        for path in paths if root in sys.modules else ():
+            value = sys.modules[root]
+            for part in path.split("."):
+                value = getattr(value, part, None)
+            if value is not None:
+                yield f"{root}.{path}", value
+
+
+def _attributes() -> dict[str, Any]:
+    # Optimizers' own classes wrap their `step` at the first instance; bases do not.
+    return {
+        f"{name}.{attribute}": value
+        for places in (CLASSES, MODULES)
+        for name, owner in _named(places)
+        for attribute, value in list(vars(owner).items())
+        if callable(value) and not isinstance(value, type)
+    }
+
+
+def _global_hooks() -> dict[str, set[int]]:
+    owners = ("torch.nn.modules.module", "torch.optim.optimizer")
+    return {
+        f"{owner}.{name}": set(value)
+        for owner in owners
+        if owner in sys.modules
+        for name, value in vars(sys.modules[owner]).items()
+        if name.startswith("_global_") and name.endswith("_hooks")
+    }
+
+
+def _modes() -> dict[str, Any]:
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {}
+    return {
+        "torch grad mode": torch.is_grad_enabled(),
+        "torch default dtype": torch.get_default_dtype(),
+        "torch CPU autocast": torch.is_autocast_enabled("cpu"),
+        "torch anomaly mode": torch.is_anomaly_enabled(),
+        "torch dispatch modes": torch._C._len_torch_dispatch_stack(),
+    }
+
+
+def _process() -> dict[str, Any]:
+    return {
+        "working directory": os.getcwd(),  # noqa: PTH109  compared as text
+        "sys.excepthook": sys.excepthook,
+        "threading.excepthook": threading.excepthook,
+        "trace function": sys.gettrace(),
+        "profile function": sys.getprofile(),
+        **{
+            f"handler of {name}": signal.getsignal(getattr(signal, name))
+            for name in SIGNALS
+            if hasattr(signal, name)
+        },
+    }
+
+
+def _must_end(thread: threading.Thread) -> bool:
+    ours = thread.name.startswith("ftlab") or _is_ours(type(thread))
+    target = getattr(thread, "_target", None)
+    return thread.is_alive() and (not thread.daemon or ours or _is_ours(target))

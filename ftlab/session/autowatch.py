@@ -13,6 +13,7 @@ that is under way.
 import contextlib
 import functools
 import inspect
+import os
 import sys
 import threading
 import types
@@ -91,12 +92,15 @@ class Autowatch:
                 watch.__exit__(kind, error, trace)
 
     def _refuse_folder(self) -> None:
-        if self._run_dir is not None and (self._run_dir / "run.json").exists():
-            msg = (
-                f"The run folder {self._run_dir} holds a run already. Name a folder "
-                "that does not exist, or delete that one."
-            )
-            raise RunFolderError(msg)
+        """Refuse before anything runs; the ranks of one run share a folder."""
+        if self._run_dir is None or "RANK" in os.environ or not self._run_dir.exists():
+            return
+        msg = (
+            f"The run folder {str(self._run_dir)!r} exists already, and ftlab never "
+            "writes into an existing run. Pass another one with --run-dir, or leave "
+            "--run-dir out to get a new folder under runs/."
+        )
+        raise RunFolderError(msg)
 
     # --- a trainer ----------------------------------------------------------------
 

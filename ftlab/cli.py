@@ -1,0 +1,141 @@
+"""The command line: parse, call, show.
+
+Commands import what they need when they run, so that ``ftlab --help`` and
+``ftlab explain`` answer without loading torch.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ftlab._version import __version__
+from ftlab.records.errors import FtlabError
+
+app = typer.Typer(
+    name="ftlab",
+    help="The Jupyter-native interactive debugger for fine-tuning language models.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+FOUND = 1
+"""Exit code of ``ftlab check`` when there is a warning or an error."""
+
+UNREADABLE = 2
+"""Exit code when something could not be read or was not understood."""
+
+
+def main() -> None:
+    """Run the command line; ``ftlab run`` ends as its script ends."""
+    try:
+        result = app(standalone_mode=False)
+    except typer.Abort:
+        sys.exit(130)
+    except FtlabError as error:
+        typer.echo(str(error), err=True)
+        sys.exit(UNREADABLE)
+    except Exception as error:
+        if not hasattr(error, "show"):  # not a complaint about the command line
+            raise
+        error.show()
+        sys.exit(UNREADABLE)
+    # A script runs out here: within typer its Ctrl-C would be an Abort.
+    sys.exit(result() if callable(result) else result)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ftlab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version."
+        ),
+    ] = False,
+) -> None:
+    """Leave the work to the commands."""
+
+
+@app.command(
+    context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
+)
+def run(
+    script: Annotated[str, typer.Argument(help="The script; it is not changed.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="The script's own arguments.")
+    ] = None,
+    run_dir: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the run log; must not exist.", metavar="DIR"),
+    ] = None,
+    activations: Annotated[
+        bool, typer.Option("--activations", help="Measure activations too.")
+    ] = False,
+) -> Any:
+    """Run a training script and watch it; its exit code stays its own.
+
+    Under torchrun: torchrun --nproc-per-node 2 -m ftlab run train.py. Across machines,
+    name a shared folder with --run-dir.
+    """
+    from ftlab.session.script import Script, run_script
+
+    given = Script(script, tuple(arguments or ()), run_dir, activations)
+    return lambda: run_script(given)
+
+
+@app.command()
+def check(
+    run_dir: Annotated[Path, typer.Argument(help="The folder of a run log.")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print findings as JSON.")
+    ] = False,
+) -> int:
+    """Judge a run log: exit 0 when all is well, 1 on findings, 2 when unreadable."""
+    from ftlab.records.finding import Severity
+    from ftlab.session.summary import print_verdict
+    from ftlab.session.verdict import judge
+
+    verdict = judge(run_dir)
+    if as_json:
+        typer.echo(json.dumps(verdict.to_json(), indent=2))
+    else:
+        print_verdict(verdict, sys.stdout)
+    bad = verdict.worst is not None and verdict.worst >= Severity.WARNING
+    return FOUND if bad else 0
+
+
+@app.command()
+def explain(
+    code: Annotated[str, typer.Argument(help="Code or name, such as GRD001.")],
+) -> None:
+    """Show the page of a rule."""
+    from ftlab.session.explain import explain as page
+
+    typer.echo(repr(page(code)))
+
+
+@app.command()
+def rules() -> None:
+    """List all rules."""
+    from ftlab.rules.registry import all_rules
+
+    for rule in sorted(all_rules(), key=lambda each: each.code):
+        typer.echo(f"{rule.code}  {rule.name}")
+
+
+@app.command()
+def demo() -> Any:
+    """Watch a real fine-tune go wrong and see ftlab say why."""
+    from ftlab.session.demo import main as play
+
+    return play

@@ -1,0 +1,88 @@
+"""What a run has shown, as text for a terminal."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from ftlab.records.finding import Finding, Severity
+from ftlab.session.verdict import Verdict
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ftlab.session.watch import Watch
+
+_COLOURS = {
+    Severity.INFO: "blue",
+    Severity.WARNING: "yellow",
+    Severity.ERROR: "bold red",
+}
+
+
+def print_watches(watches: "Sequence[Watch]", stream: TextIO) -> None:
+    """Print what was watched, where the logs are, and what was found."""
+    console = _console(stream)
+    if not watches:
+        _line(
+            console,
+            "ftlab saw no training: no Trainer.train(), and no forward call of a model "
+            "whose optimizer it could find.",
+        )
+    for watch in watches:
+        run = watch.run
+        _heading(console, run.path, len(run.steps), len(run.findings))
+        _findings(console, run.findings)
+
+
+def print_verdict(verdict: Verdict, stream: TextIO) -> None:
+    """Print what the rules say of a run log, and what they could not check."""
+    console = _console(stream)
+    _heading(console, verdict.path, verdict.steps, len(verdict.findings))
+    _findings(console, verdict.findings)
+    for each in verdict.not_checked:
+        text = f"not checked {each.code} {each.name}: {each.reason}; {each.record}"
+        _line(console, text, style="dim")
+
+
+def _findings(console: "Console", findings: Iterable[Finding]) -> None:
+    """Print each finding, worst first: what, where, why and what to try."""
+    ordered = sorted(findings, key=lambda it: (-it.severity, it.first_step, it.code))
+    for finding in ordered:
+        head = f"{finding.severity.label} {finding.code} {finding.name}"
+        _line(console, head, style=_COLOURS[finding.severity])
+        _line(console, f"  {finding.message}")
+        _line(console, f"  where: {_places(finding)}, {_steps(finding)}")
+        _line(console, f"  cause: {finding.cause}")
+        _line(console, f"  fix:   {finding.fix}")
+
+
+def _heading(console: "Console", path: Path | None, steps: int, count: int) -> None:
+    where = "" if path is None else f", log in {path}"
+    found = {0: "no findings", 1: "1 finding"}.get(count, f"{count} findings")
+    noun = "step" if steps == 1 else "steps"
+    _line(console, f"ftlab: {steps} {noun}, {found}{where}", style="bold")
+
+
+def _places(finding: Finding, limit: int = 3) -> str:
+    shown = ", ".join(str(place) for place in finding.places[:limit])
+    more = len(finding.places) - limit
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _steps(finding: Finding) -> str:
+    if finding.first_step == finding.last_step:
+        return f"step {finding.first_step}"
+    return f"steps {finding.first_step} to {finding.last_step}"
+
+
+def _line(console: "Console", text: str, *, style: str = "") -> None:
+    from rich.text import Text
+
+    # Text, not markup: names of parameters and files are data.
+    console.print(Text(text, style=style))
+
+
+def _console(stream: TextIO) -> "Console":
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False, soft_wrap=True)

@@ -1,0 +1,82 @@
+"""Judge a run log without views: for the command line and for CI."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.registry import all_rules
+from ftlab.runlog.folder import ranks
+from ftlab.runlog.reader import open_log
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the rules say of a run log.
+
+    Attributes
+    ----------
+    steps
+        Number of logged steps, of the rank that logged most.
+    findings
+        Of all ranks, worst first.
+    not_checked
+        Rules that could not decide on any rank.
+    """
+
+    path: Path
+    steps: int
+    findings: tuple[Finding, ...]
+    not_checked: tuple[NotChecked, ...]
+
+    @property
+    def worst(self) -> Severity | None:
+        """The highest severity, or ``None`` when nothing was found."""
+        return max((finding.severity for finding in self.findings), default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as values that JSON can hold."""
+        return {
+            "run_dir": str(self.path),
+            "steps": self.steps,
+            "findings": [_finding_json(finding) for finding in self.findings],
+            "not_checked": [dataclasses.asdict(each) for each in self.not_checked],
+        }
+
+
+def judge(path: str | Path) -> Verdict:
+    """Read the run log at ``path`` and check it with all rules, rank by rank.
+
+    Raises
+    ------
+    RunFolderError
+        The folder is no run.
+    """
+    path = Path(path)
+    findings: list[Finding] = []
+    undecided: dict[str, NotChecked] = {}
+    decided: set[str] = set()
+    steps = 0
+    for rank in ranks(path) or (0,):
+        run = open_log(path, rank=rank)
+        report = Engine().check(run)
+        steps = max(steps, len(run.steps))
+        findings += report.findings
+        missing = {each.code: each for each in report.not_checked}
+        undecided |= missing
+        decided |= {rule.code for rule in all_rules()} - missing.keys()
+    return Verdict(
+        path,
+        steps,
+        tuple(sorted(findings, key=lambda it: (-it.severity, it.first_step, it.code))),
+        tuple(each for code, each in sorted(undecided.items()) if code not in decided),
+    )
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    values = dataclasses.asdict(finding)
+    values["severity"] = finding.severity.label
+    values["evidence"] = dict(finding.evidence)
+    return values

@@ -1,0 +1,48 @@
+"""How long a step took, from the end of the step before to its own end."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.records.step import Column
+
+
+class ThroughputProbe(Probe):
+    """Take each step's time on the host.
+
+    The time runs from end to end, loading data included: on a GPU, where the host runs
+    ahead, that alone is right on the average. The first step's time begins with its
+    first forward.
+    """
+
+    name: ClassVar[str] = "throughput"
+    columns: ClassVar[Sequence[Column]] = (
+        Column("seconds", "s", "Wall time since the end of the step before."),
+    )
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._began: float | None = None
+        self._last: tuple[int, float] | None = None
+
+    def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
+        """Start the clock at the first batch."""
+        if self._began is None:
+            self._began = self._clock()
+        return ()
+
+    def on_close(self, moment: Moment) -> dict[str, float]:
+        """Take the time."""
+        now = self._clock()
+        began, self._began = self._began, now
+        if began is None:
+            return {}
+        self._last = (moment.step, now - began)
+        return {"seconds": now - began}
+
+    def seconds_of(self, step: int) -> float | None:
+        """Give the last step's time; ``None`` for any other."""
+        if self._last is None or self._last[0] != step:
+            return None
+        return self._last[1]

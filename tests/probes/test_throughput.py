@@ -1,0 +1,23 @@
+import torch
+
+from ftlab.probes.throughput import ThroughputProbe
+from tests.probes.moments_of import Bench
+
+
+def test_takes_time_from_end_to_end():
+    clock = iter([10.0, 12.5, 13.0, 20.0])
+    probe, bench = ThroughputProbe(clock=lambda: next(clock)), Bench(torch.nn.ReLU())
+    probe.on_batch(bench.moment(0), {})
+    probe.on_batch(bench.moment(0), {})
+    assert probe.on_close(bench.moment(0)) == {"seconds": 2.5}
+    assert probe.seconds_of(0) == 2.5
+    probe.on_batch(bench.moment(1), {})
+    assert probe.on_close(bench.moment(1)) == {"seconds": 0.5}
+    assert probe.seconds_of(0) is None
+    assert probe.seconds_of(1) == 0.5
+
+
+def test_a_step_without_a_beginning_has_no_time():
+    probe, bench = ThroughputProbe(clock=lambda: 1.0), Bench(torch.nn.ReLU())
+    assert probe.on_close(bench.moment(0)) == {}
+    assert probe.seconds_of(0) is None

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ftlab.records.errors import BadValueError
-from ftlab.records.step import Block
-from ftlab.runlog.chunk import SPAN, Chunk, known_rows
+from ftlab.runlog.chunk import SPAN, Chunk, Rows
 from ftlab.runlog.matrix import Ids, Matrix, Piece, assemble
 from ftlab.runlog.rollup import COARSE, FINE, RESOLUTIONS, Window, combine, merge
 
@@ -38,22 +37,15 @@ class BlockTable:
         self.last_step = -1
         self._open: list[Chunk] = []
 
-    def append(self, block: Block) -> bool:
-        """Add a block; return whether it began a new window of `SPAN` steps."""
-        window = block.step // SPAN
+    def append(self, rows: Rows) -> bool:
+        """Add rows; return whether they began a new window of `SPAN` steps."""
+        window = rows.step // SPAN
         begins = not self._open or window != self._open[0].window
         if begins:
-            self._begin(window, block.step)
-        for name, values in block.values.items():
-            self.columns[name] = None
-            if values.shape != block.ids.shape:
-                msg = (
-                    f"Column {name!r} of table {self.name!r} has shape {values.shape}; "
-                    f"its ids have shape {block.ids.shape}."
-                )
-                raise BadValueError(msg)
-        self._chunk(window, block.ids).put(block.step, block.values, known_rows(block))
-        self.last_step = block.step
+            self._begin(window, rows.step)
+        self.columns.update(dict.fromkeys(rows.values))
+        self._chunk(window, rows.ids).put(rows)
+        self.last_step = rows.step
         return begins
 
     def _begin(self, window: int, step: int) -> None:
@@ -115,7 +107,7 @@ class BlockTable:
     def oldest(self) -> int:
         """First step that memory holds raw; beyond the last step when there is none."""
         chunks = self.chunks
-        return chunks[0].window * SPAN if chunks else self.last_step + 1
+        return int(chunks[0].steps[0]) if chunks else self.last_step + 1
 
     def matrix(
         self,

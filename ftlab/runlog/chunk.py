@@ -1,6 +1,7 @@
 """Up to 64 consecutive steps of rows that stay the same: what raw memory is made of."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +14,41 @@ SPAN = 64
 """Steps in a chunk; chunks begin at multiples of it, as the finer roll-up does."""
 
 
-def known_rows(block: Block) -> Mapping[str, Bools]:
-    """Return, by column, which rows of ``block`` were measured; absent means all.
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A block with what is known of it: ``known`` has no entry where all of it is.
+
+    Attributes
+    ----------
+    known
+        By column, which rows were measured.
+    """
+
+    table: str
+    step: int
+    ids: Ids
+    values: Mapping[str, Floats]
+    known: Mapping[str, Bools]
+
+
+def rows_of(block: Block) -> Rows:
+    """Check a block and say which of its rows were measured.
 
     A parameter whose ``.grad`` is ``None`` (``has_grad`` is 0) has no gradient columns.
     """
-    if block.table != "tensors" or "has_grad" not in block.values:
-        return {}
-    has_grad = np.asarray(block.values["has_grad"]) != 0
-    if has_grad.all():
-        return {}
-    return {name: has_grad for name in block.values if name.startswith("grad_")}
+    for name, values in block.values.items():
+        if values.shape != block.ids.shape:
+            msg = (
+                f"Column {name!r} of table {block.table!r} has shape {values.shape}; "
+                f"its ids have shape {block.ids.shape}."
+            )
+            raise BadValueError(msg)
+    known: dict[str, Bools] = {}
+    if block.table == "tensors" and "has_grad" in block.values:
+        has_grad = np.asarray(block.values["has_grad"]) != 0
+        if not has_grad.all():
+            known = {name: has_grad for name in block.values if name[:5] == "grad_"}
+    return Rows(block.table, block.step, block.ids, block.values, known)
 
 
 class ChunkColumn:
@@ -92,11 +117,9 @@ class Chunk:
         self.count = 0
         self.columns: dict[str, ChunkColumn] = {}
 
-    def put(
-        self, step: int, values: Mapping[str, Floats], known: Mapping[str, Bools]
-    ) -> None:
-        """Add columns at ``step``, which is the last step or a later one."""
-        last = int(self.steps[self.count - 1]) if self.count else -1
+    def put(self, rows: Rows) -> None:
+        """Add columns at a step, which is the last step or a later one."""
+        step, last = rows.step, int(self.steps[self.count - 1]) if self.count else -1
         if step < last:
             msg = (
                 f"A block of step {step} came after step {last}; blocks of a "
@@ -104,11 +127,11 @@ class Chunk:
             )
             raise BadValueError(msg)
         line = self.count - 1 if step == last else self.count
-        for name, entry in values.items():
+        for name, entry in rows.values.items():
             column = self.columns.get(name)
             if column is None:
                 column = self.columns[name] = ChunkColumn(len(self.ids))
-            column.put(line, entry, known.get(name))
+            column.put(line, entry, rows.known.get(name))
         self.steps[line] = step
         self.count = line + 1
 

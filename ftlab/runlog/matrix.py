@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,8 +118,8 @@ def _aligned(pieces: Sequence[Piece]) -> bool:
 
 
 def _scatter(pieces: Sequence[Piece], layers: int) -> Matrix:
-    steps = reduce(np.union1d, [piece.steps for piece in pieces]).astype(np.int64)
-    ids = reduce(np.union1d, [piece.ids for piece in pieces]).astype(np.int32)
+    steps = np.unique(np.concatenate([piece.steps for piece in pieces]))
+    ids = np.unique(np.concatenate([piece.ids for piece in pieces]))
     shape = (len(steps), len(ids))
     blank, known = _blank(layers, shape), np.zeros(shape, bool)
     for piece in pieces:

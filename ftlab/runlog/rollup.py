@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +106,7 @@ def combine(windows: Sequence[Window], start: int, span: int) -> Window:
     ids = (
         windows[0].ids
         if same
-        else reduce(np.union1d, [window.ids for window in windows]).astype(np.int32)
+        else np.unique(np.concatenate([window.ids for window in windows]))
     )
     names = dict.fromkeys(name for window in windows for name in window.columns)
     columns = {name: _combine_column(windows, name, ids) for name in names}

@@ -5,7 +5,7 @@ folder); any number of threads read. A step's own row is appended **last**, afte
 blocks, ledger entries and values: only then do readers see anything of the step.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,12 +17,13 @@ from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Evaluation, LedgerEntry
 from ftlab.runlog.blocks import BlockTable
+from ftlab.runlog.folder import rank_folder, ranks
 from ftlab.runlog.journal import Findings, merge_finding
 from ftlab.runlog.matrix import Matrix, assemble
 from ftlab.runlog.near import near
 from ftlab.runlog.schema import TABLES
 from ftlab.runlog.steps import StepTable
-from ftlab.runlog.store import BUDGET, Archive, Record, Store
+from ftlab.runlog.store import BUDGET, Archive, Store, Stored
 
 
 class Run:
@@ -34,6 +35,8 @@ class Run:
         The folder it is logged to; ``None`` for a run that lives in memory only.
     meta
         What ``run.json`` says: versions, configuration, how it ended.
+    rank
+        Which of the folder's ranks this is.
     budget
         Bytes of block tables to keep in memory. Older rows are kept as roll-ups, and
         read from the folder when there is one.
@@ -73,28 +76,38 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
         path: str | Path | None = None,
         meta: Mapping[str, Any] | None = None,
         *,
+        rank: int = 0,
         budget: int = BUDGET,
     ) -> None:
         self.path = None if path is None else Path(path)
+        self.rank = rank
         self._store = Store(budget)
+        self._store.archive = None if self.path is None else _archive(self.path, rank)
         self._store.meta.update(meta or {})
         self._adders = self._store.adders()
         self._bounds: tuple[int, int | None] = (0, None)
 
-    def append(self, record: Record) -> None:
+    def append(self, record: Stored) -> None:
         """Add a record; the step's own row comes last."""
         with self._store.lock:
             self._adders[type(record)](record)
             self._store.version += 1
 
-    def attach_archive(self, archive: Archive) -> None:
-        """Read what memory no longer holds from ``archive``."""
-        self._store.archive = archive
+    def follow(self, refresh: Callable[[], bool]) -> None:
+        """Call ``refresh`` whenever somebody wants to know what is new."""
+        self._store.refresh = refresh
 
     def refresh(self) -> bool:
-        """Read what the folder has got since the last time; True when it grew."""
-        archive = self._store.archive
-        return archive is not None and archive.refresh(self)
+        """Read what the folder has got since the last time; True when it grew.
+
+        Does nothing unless the run was opened with ``follow=True``.
+        """
+        return self._store.refresh()
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks that log to the folder; only this one without a folder."""
+        return (self.rank,) if self.path is None else ranks(self.path)
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -131,7 +144,8 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
         Without ``stop`` it ends with the last step that is complete now.
         """
         view = object.__new__(type(self))
-        view.path, view._store, view._adders = self.path, self._store, self._adders
+        view.path, view.rank = self.path, self.rank
+        view._store, view._adders = self._store, self._adders
         last = self._stop() if stop is None else min(stop, self._stop())
         view._bounds = (max(start, self._bounds[0]), last)
         return view
@@ -264,3 +278,9 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
             if event.kind == "finding":
                 merge_finding(findings, event)
         return list(findings.values())
+
+
+def _archive(path: Path, rank: int) -> Archive:
+    from ftlab.runlog.archive import FolderArchive  # a run in memory needs no pyarrow
+
+    return FolderArchive(rank_folder(path, rank))

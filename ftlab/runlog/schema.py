@@ -83,3 +83,32 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
     ),
 }
 """The tables that the standard probes fill. Other tables may appear in a run."""
+
+IDENTITY = _table(
+    ("step", "1", "The step; in roll-ups the step at which the window begins."),
+    ("id", "1", "The row's id; names.jsonl says what it is."),
+)
+LEDGER = _table(
+    ("step", "1", "The step."),
+    ("index", "1", "Position within the step."),
+    ("op", "1", "What happened: forward, backward, clip, step, ..."),
+    ("target", "1", "What it was called on."),
+    ("detail", "1", "Arguments and measurements, as JSON."),
+)
+EVALUATIONS = _table(
+    ("step", "1", "Optimizer steps before the evaluation."),
+    ("time", "s", "Unix time of the evaluation."),
+    ("metric", "1", "Name of the metric."),
+    ("value", "1", "Its value."),
+)
+ROLLED: Mapping[str, str] = {
+    "low": "Smallest finite value in the window.",
+    "high": "Largest finite value in the window.",
+    "mean": "Mean of the finite values in the window.",
+    "nonfinite": "How many values were NaN or infinite.",
+    "count": "How many values were measured.",
+}
+"""Columns of a roll-up, for each column of its table."""
+
+OTHER_TABLES = frozenset({"steps", "ledger", "eval"})
+"""Tables on disk that are no block tables."""

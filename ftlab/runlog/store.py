@@ -1,7 +1,7 @@
 """What a run and its windows share, and what a folder can add to it."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ftlab.records.event import Event
@@ -9,32 +9,23 @@ from ftlab.records.facts import Facts
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, Evaluation, LedgerEntry, StepRecord
 from ftlab.runlog.blocks import BlockTable, Source
+from ftlab.runlog.chunk import Rows, rows_of
 from ftlab.runlog.journal import Journal
+from ftlab.runlog.rollup import Window
 from ftlab.runlog.steps import StepColumns
 
 Record = StepRecord | Block | NameRecord | LedgerEntry | Evaluation | Facts | Event
+Stored = Record | Rows | tuple[str, Window]
+"""What a run takes: records, and what a folder keeps instead of them."""
 BUDGET = 64 * 2**20
 """Bytes of block tables that a run keeps in memory by default."""
 
 
-class Growing(Protocol):
-    """A run, seen by what adds records to it."""
-
-    def append(self, record: Record) -> None:
-        """Add a record."""
-
-    def update_meta(self, values: Mapping[str, Any]) -> None:
-        """Replace entries of the meta data."""
-
-
 class Archive(Source, Protocol):
-    """The run's folder, asked for what memory no longer holds and for what is new."""
+    """The run's folder, asked for what memory no longer holds."""
 
     def ledger(self, step: int) -> list[LedgerEntry]:
         """Return the operations of ``step``."""
-
-    def refresh(self, run: "Growing") -> bool:
-        """Append what the folder has got since the last time."""
 
 
 class Store:
@@ -48,15 +39,28 @@ class Store:
         self.tables: dict[str, BlockTable] = {}
         self.journal = Journal()
         self.archive: Archive | None = None
+        self.refresh: Callable[[], bool] = lambda: False
         self.meta: dict[str, Any] = {}
+
+    def table(self, name: str) -> BlockTable:
+        """Return a table, a new one when there is none of that name."""
+        found = self.tables.get(name)
+        if found is None:
+            found = self.tables[name] = BlockTable(name)
+        return found
 
     def add_block(self, block: Block) -> None:
         """Add rows to their table."""
-        table = self.tables.get(block.table)
-        if table is None:
-            table = self.tables[block.table] = BlockTable(block.table)
-        if table.append(block):
+        self.add_rows(rows_of(block))
+
+    def add_rows(self, rows: Rows) -> None:
+        """Add rows of which it is known what was measured."""
+        if self.table(rows.table).append(rows):
             self.shrink()
+
+    def add_window(self, rolled: tuple[str, Window]) -> None:
+        """Add a roll-up that was read from the folder."""
+        self.table(rolled[0]).add_window(rolled[1])
 
     def shrink(self) -> None:
         """Forget the oldest raw rows until the tables fit into the budget."""
@@ -73,6 +77,8 @@ class Store:
         return {
             StepRecord: self.steps.append,
             Block: self.add_block,
+            Rows: self.add_rows,
+            tuple: self.add_window,
             NameRecord: journal.add_name,
             LedgerEntry: journal.add_ledger,
             Evaluation: journal.evaluations.append,

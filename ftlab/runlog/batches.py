@@ -1,0 +1,175 @@
+"""Records as Arrow record batches: the columns of every table on disk."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ftlab.records.step import Column, Evaluation, LedgerEntry, StepRecord
+from ftlab.runlog.chunk import Rows
+from ftlab.runlog.codec import dumps
+from ftlab.runlog.matrix import Bools, Floats
+from ftlab.runlog.rollup import Window
+from ftlab.runlog.schema import (
+    EVALUATIONS,
+    IDENTITY,
+    LEDGER,
+    ROLLED,
+    STEP_COLUMNS,
+    STEP_MEANINGS,
+    STEP_VALUES,
+    TABLES,
+    VERSION,
+)
+
+STEP_TYPES: Mapping[str, pa.DataType] = {
+    "step": pa.int64(),
+    "skipped": pa.bool_(),
+    "micro_batches": pa.int32(),
+    "trainer_step": pa.int64(),
+    "lr": pa.list_(pa.float64()),
+}
+"""Types of the columns of the table of steps that are no plain float64."""
+
+
+def schema_of(
+    table: str, columns: Iterable[Column], types: Mapping[str, pa.DataType]
+) -> pa.Schema:
+    """Return an Arrow schema whose fields say their unit and meaning."""
+    fields = [
+        pa.field(
+            column.name,
+            types.get(column.name, pa.float32()),
+            metadata={"unit": column.unit, "meaning": column.meaning},
+        )
+        for column in columns
+    ]
+    metadata = {"ftlab.schema": str(VERSION), "ftlab.table": table}
+    return pa.schema(fields, metadata=metadata)
+
+
+def describe(
+    table: str, names: Iterable[str], declared: Mapping[str, Column]
+) -> list[Column]:
+    """Return the declarations of columns; one that nobody declared names itself."""
+    standard = STEP_VALUES if table == "steps" else TABLES.get(table, {})
+    known = {**standard, **declared}
+    return [known.get(name, Column(name, "1", name)) for name in names]
+
+
+def steps_schema(values: Sequence[Column]) -> pa.Schema:
+    """Return the schema of the table of steps with these further columns."""
+    columns = [STEP_MEANINGS[name] for name in ("step", *STEP_COLUMNS, "lr")]
+    columns += values
+    types = {
+        column.name: STEP_TYPES.get(column.name, pa.float64()) for column in columns
+    }
+    return schema_of("steps", columns, types)
+
+
+def steps_batch(records: Sequence[StepRecord], schema: pa.Schema) -> pa.RecordBatch:
+    """Return one row per step."""
+    arrays = []
+    for field in schema:
+        if field.name in STEP_MEANINGS:
+            entries = [getattr(record, field.name) for record in records]
+        else:
+            entries = [record.values.get(field.name) for record in records]
+        arrays.append(pa.array(entries, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def rows_schema(table: str, columns: Iterable[Column]) -> pa.Schema:
+    """Return the schema of a block table: step, id and one float32 per column."""
+    types = {"step": pa.int64(), "id": pa.int32()}
+    return schema_of(table, [*IDENTITY.values(), *columns], types)
+
+
+def rows_batch(rows: Rows, schema: pa.Schema) -> pa.RecordBatch:
+    """Return one row per id; what was not measured is null."""
+    size = len(rows.ids)
+    arrays = [pa.array(np.full(size, rows.step, np.int64)), pa.array(rows.ids)]
+    for name in schema.names[2:]:
+        values = rows.values.get(name)
+        if values is None:
+            arrays.append(pa.nulls(size, pa.float32()))
+        else:
+            arrays.append(floats(values, rows.known.get(name)))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def floats(values: Floats, known: Bools | None) -> pa.Array:
+    """Return float32 values, null where they are not known."""
+    values = np.ascontiguousarray(values, np.float32)
+    if known is None:
+        return pa.array(values)
+    return pa.array(values, mask=~known)
+
+
+def windows_schema(table: str, span: int, columns: Sequence[Column]) -> pa.Schema:
+    """Return the schema of roll-ups: five columns for each column of the table."""
+    entries = [
+        Column(f"{column.name}_{part}", column.unit, f"{column.meaning} {meaning}")
+        for column in columns
+        for part, meaning in ROLLED.items()
+    ]
+    types: dict[str, pa.DataType] = {"step": pa.int64(), "id": pa.int32()}
+    for column in columns:
+        counts = (f"{column.name}_{part}" for part in ("nonfinite", "count"))
+        types |= dict.fromkeys(counts, pa.int32())
+    return schema_of(f"rollup{span}-{table}", [*IDENTITY.values(), *entries], types)
+
+
+def window_batch(window: Window, schema: pa.Schema) -> pa.RecordBatch:
+    """Return one row per id of a roll-up; ``step`` is where its window begins."""
+    size = len(window.ids)
+    arrays = [pa.array(np.full(size, window.start, np.int64)), pa.array(window.ids)]
+    for field in list(schema)[2:]:
+        name, part = field.name.rsplit("_", 1)
+        rolled = window.columns.get(name)
+        if rolled is None:
+            arrays.append(pa.nulls(size, field.type))
+        else:
+            arrays.append(pa.array(getattr(rolled, part)))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+LEDGER_SCHEMA = schema_of(
+    "ledger",
+    LEDGER.values(),
+    {"step": pa.int64(), "index": pa.int32()}
+    | dict.fromkeys(("op", "target", "detail"), pa.string()),
+)
+EVALUATION_SCHEMA = schema_of(
+    "eval",
+    EVALUATIONS.values(),
+    {"step": pa.int64(), "time": pa.float64()}
+    | {"metric": pa.string(), "value": pa.float64()},
+)
+
+
+def ledger_batch(entries: Sequence[LedgerEntry]) -> pa.RecordBatch:
+    """Return one row per operation; its detail is JSON."""
+    arrays = [
+        pa.array([entry.step for entry in entries], pa.int64()),
+        pa.array([entry.index for entry in entries], pa.int32()),
+        pa.array([entry.op for entry in entries], pa.string()),
+        pa.array([entry.target for entry in entries], pa.string()),
+        pa.array([dumps(entry.detail) for entry in entries], pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=LEDGER_SCHEMA)
+
+
+def evaluation_batch(records: Sequence[Evaluation]) -> pa.RecordBatch:
+    """Return one row per metric."""
+    rows = [
+        (record.step, record.time, name, float(value))
+        for record in records
+        for name, value in record.metrics.items()
+    ]
+    columns = zip(*rows, strict=True) if rows else [()] * 4
+    arrays = [
+        pa.array(list(column), field.type)
+        for column, field in zip(columns, EVALUATION_SCHEMA, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=EVALUATION_SCHEMA)

@@ -1,0 +1,123 @@
+"""Arrow tables of a run's folder as records again."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ftlab.records.step import Evaluation, LedgerEntry, StepRecord
+from ftlab.runlog.chunk import Rows
+from ftlab.runlog.codec import loads
+from ftlab.runlog.matrix import Bools, Ids, Piece, Steps
+from ftlab.runlog.rollup import Rolled, Window
+from ftlab.runlog.schema import ROLLED, STEP_MEANINGS
+
+
+def step_records(table: pa.Table) -> Iterator[StepRecord]:
+    """Yield the rows of the table of steps."""
+    fixed = [name for name in table.column_names if name in STEP_MEANINGS]
+    further = [name for name in table.column_names if name not in STEP_MEANINGS]
+    columns = table.to_pydict()
+    for row in range(table.num_rows):
+        fields = {name: columns[name][row] for name in fixed}
+        fields["lr"] = tuple(fields["lr"] or ())
+        pairs = ((name, columns[name][row]) for name in further)
+        values = {name: value for name, value in pairs if value is not None}
+        yield StepRecord(**fields, values=values)
+
+
+def slices(steps: Steps) -> list[tuple[int, int]]:
+    """Return where rows of one step begin and end."""
+    if not len(steps):
+        return []
+    ends = np.flatnonzero(np.diff(steps)) + 1
+    return list(zip([0, *ends.tolist()], [*ends.tolist(), len(steps)], strict=True))
+
+
+def column_of(table: pa.Table, name: str) -> tuple[NDArray[np.float32], Bools | None]:
+    """Return a float32 column, and what of it is known (None: all)."""
+    column = table.column(name)
+    values = column.to_numpy().astype(np.float32, copy=False)
+    if not column.null_count:
+        return values, None
+    return values, column.is_valid().to_numpy()
+
+
+def rows_from(name: str, table: pa.Table) -> Iterator[Rows]:
+    """Yield the rows of a block table, step by step."""
+    steps, ids = identity_of(table)
+    columns = {column: column_of(table, column) for column in table.column_names[2:]}
+    for first, last in slices(steps):
+        values, known = {}, {}
+        for column, (data, valid) in columns.items():
+            part = None if valid is None else valid[first:last]
+            if part is not None and not part.any():
+                continue
+            values[column] = data[first:last]
+            if part is not None and not part.all():
+                known[column] = part
+        yield Rows(name, int(steps[first]), ids[first:last], values, known)
+
+
+def identity_of(table: pa.Table) -> tuple[Steps, Ids]:
+    """Return the columns ``step`` and ``id``."""
+    return table.column("step").to_numpy(), table.column("id").to_numpy()
+
+
+def windows_from(table: pa.Table, span: int) -> Iterator[Window]:
+    """Yield roll-ups."""
+    steps, ids = identity_of(table)
+    end = f"_{next(iter(ROLLED))}"
+    names = [
+        name.removesuffix(end) for name in table.column_names if name.endswith(end)
+    ]
+    columns = {
+        name: {part: table.column(f"{name}_{part}") for part in ROLLED}
+        for name in names
+    }
+    for first, last in slices(steps):
+        rolled = {}
+        for name, parts in columns.items():
+            cut = {part: parts[part].slice(first, last - first) for part in ROLLED}
+            if not cut["count"].null_count:
+                arrays = {part: column.to_numpy() for part, column in cut.items()}
+                rolled[name] = Rolled(**arrays)
+        yield Window(int(steps[first]), span, ids[first:last], rolled)
+
+
+def pieces_from(
+    steps: Steps, ids: Ids, layers: list[NDArray[np.float32]], known: Bools
+) -> Iterator[Piece]:
+    """Yield one piece for all steps that follow each other with the same rows."""
+    groups: list[list[tuple[int, int]]] = []
+    for first, last in slices(steps):
+        before = groups[-1][0] if groups else None
+        if before and np.array_equal(ids[slice(*before)], ids[first:last]):
+            groups[-1].append((first, last))
+        else:
+            groups.append([(first, last)])
+    for group in groups:
+        first, width, last = group[0][0], group[0][1] - group[0][0], group[-1][1]
+        part, shape = slice(first, last), (len(group), width)
+        yield Piece(
+            steps[first:last:width],
+            ids[first : first + width],
+            tuple(layer[part].reshape(shape) for layer in layers),
+            known[part].reshape(shape),
+        )
+
+
+def ledger_entries(table: pa.Table) -> Iterator[LedgerEntry]:
+    """Yield operations."""
+    for row in table.to_pylist():
+        yield LedgerEntry(**{**row, "detail": loads(row["detail"])})
+
+
+def evaluations_from(table: pa.Table) -> Iterator[Evaluation]:
+    """Yield evaluations; the metrics of one follow each other."""
+    rows = table.to_pylist()
+    for (step, time), group in groupby(rows, lambda row: (row["step"], row["time"])):
+        metrics = {row["metric"]: row["value"] for row in group}
+        yield Evaluation(step, time, metrics)

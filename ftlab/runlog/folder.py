@@ -1,0 +1,152 @@
+"""The folder of a run: its name, its ranks, and ``run.json``."""
+
+import importlib.metadata
+import json
+import platform
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ftlab._version import __version__
+from ftlab.records.errors import RunFolderError, SchemaError
+from ftlab.runlog.codec import dumps, loads
+from ftlab.runlog.disk import replace
+from ftlab.runlog.schema import VERSION
+
+RANK = re.compile(r"rank-(\d{5})$")
+_PACKAGES = (
+    "torch",
+    "transformers",
+    "peft",
+    "accelerate",
+    "trl",
+    "bitsandbytes",
+    "numpy",
+    "pyarrow",
+)
+
+
+def default_folder(now: datetime, base: str | Path = "runs") -> Path:
+    """Return ``runs/<date>-<time>-<n>``, the first one that does not exist.
+
+    Examples
+    --------
+    >>> from datetime import datetime
+    >>> default_folder(
+    ...     datetime(2026, 11, 20, 9, 5, 0), base="no-such-folder"
+    ... ).as_posix()
+    'no-such-folder/2026-11-20-090500-1'
+    """
+    number = 1
+    while (path := Path(base) / f"{now:%Y-%m-%d-%H%M%S}-{number}").exists():
+        number += 1
+    return path
+
+
+def rank_folder(path: Path, rank: int) -> Path:
+    """Return the folder that ``rank`` alone writes."""
+    return path / f"rank-{rank:05d}"
+
+
+def ranks(path: str | Path) -> tuple[int, ...]:
+    """Return the ranks that have logged to the run at ``path``."""
+    matches = [RANK.match(entry.name) for entry in Path(path).glob("rank-*")]
+    return tuple(sorted(int(match[1]) for match in matches if match))
+
+
+def create_folder(path: Path, rank: int) -> Path:
+    """Make the folders of a new run; return the rank's.
+
+    Raises
+    ------
+    RunFolderError
+        When there is something at ``path`` already, or nothing can be written there.
+    """
+    folder = rank_folder(path, rank)
+    taken = folder if _by_other_ranks(path, rank) else path
+    if taken.exists() or taken.is_symlink():
+        msg = (
+            f"The run folder {str(taken)!r} exists already, and ftlab never writes "
+            "into an existing run. Pass another one, run_dir='...', or leave run_dir "
+            "out to get a new folder under runs/."
+        )
+        raise RunFolderError(msg)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        msg = (
+            f"The run folder {str(path)!r} cannot be written: {error}. Pass "
+            "run_dir='...' with a folder that this user may create."
+        )
+        raise RunFolderError(msg) from error
+    return folder
+
+
+def _by_other_ranks(path: Path, rank: int) -> bool:
+    """Whether ``path`` exists because other ranks of this run came first."""
+    if not path.is_dir():
+        return False
+    names = [entry.name for entry in path.iterdir()]
+    if rank == 0:
+        return bool(names) and all(RANK.match(name) for name in names)
+    return "run.json" in names or any(RANK.match(name) for name in names)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, ftlab and the packages that matter to a run."""
+    found = {"python": platform.python_version(), "ftlab": __version__}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def write_meta(path: Path, meta: Mapping[str, Any]) -> None:
+    """Write ``run.json``, atomically."""
+    text = json.dumps(json.loads(dumps(meta)), indent=2)
+    replace(path / "run.json", text.encode() + b"\n")
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """Read ``run.json``; empty when rank 0 has not written it.
+
+    Raises
+    ------
+    RunFolderError
+        When ``path`` is not the folder of a run.
+    SchemaError
+        When the run was written by a newer ftlab.
+    """
+    file = path / "run.json"
+    if not file.exists():
+        if ranks(path):
+            return {}
+        what = "has no run.json" if path.is_dir() else "is no folder"
+        msg = (
+            f"{str(path)!r} is not the folder of a run: it {what}. Pass the folder "
+            "that watch printed, for instance open_run('runs/2026-11-20-090500-1')."
+        )
+        raise RunFolderError(msg)
+    try:
+        meta = loads(file.read_bytes())
+    except json.JSONDecodeError as error:
+        msg = f"{str(file)!r} is damaged: {error}. Restore it, or remove it to go on."
+        raise RunFolderError(msg) from error
+    check_version(meta, file)
+    return dict(meta)
+
+
+def check_version(header: Mapping[str, Any], file: Path) -> None:
+    """Raise a SchemaError when ``header`` says a schema that this ftlab cannot read."""
+    found = int(header.get("schema", VERSION))
+    if found > VERSION:
+        msg = (
+            f"{str(file)!r} was written with schema {found}; this ftlab "
+            f"({__version__}) reads schemas up to {VERSION}. Install a newer ftlab: "
+            "pip install --upgrade ftlab"
+        )
+        raise SchemaError(msg)

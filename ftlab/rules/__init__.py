@@ -1,1 +1,7 @@
-"""TBD."""
+"""Rules: what a run can be told to have gone wrong, one rule per file.
+
+Who calls whom: the engine (`ftlab.rules.engine`) takes the rules that the registry
+(`ftlab.rules.registry`) finds in the area folders, hands each a window of a run and
+merges what they yield into a report. A rule reads the run and nothing else. Its page
+(`ftlab.rules.page`) is the docstring of its file.
+"""

@@ -1,0 +1,1 @@
+"""Rules about LoRA and other adapters."""

@@ -1,0 +1,243 @@
+"""The rule ADP001, adapter-stuck-at-zero.
+
+## What it does
+Finds LoRA pairs whose product B A is still exactly 0 after steps that should have moved
+it, and tells whether a factor is frozen, both are 0, or no gradient arrives.
+
+## Why is this bad?
+B A = 0 adds nothing: the tuned model answers exactly like the base model. Loss,
+learning rate and step count look normal, for the rest of the model goes on working.
+
+## Evidence
+`a_l2` and `b_l2` of each pair, measured before the update of a step, against the count
+of *effective* steps before it: steps that the scaler did not skip and whose learning
+rate was above 0 for the pair's parameter group. After the last measurement a factor
+counts as still 0 while its gradient is exactly 0, `None`, or never asked for.
+8 effective steps are needed. One is enough in theory: in healthy runs of LoRA, rsLoRA
+and DoRA with AdamW and SGD, B was above 0 after the first effective step, in all pairs.
+B = 0 at the start, warm-up from 0 and skipped steps add no effective step, so they
+never count. An expert that got no token is excused while a twin of it in the same layer
+moves.
+
+## What to try
+1. *frozen*: leave `requires_grad` alone after get_peft_model, or match `lora_`.
+2. *both zero*: draw A again (`reset_lora_parameters`, or kaiming_uniform_); with both 0
+   each gradient is multiplied by the other factor, and neither can leave 0.
+3. *no gradient*: see GRD003: the adapter is not in the graph.
+4. *gradient, but no update*: see OPT001 and OPT002.
+
+## Known problems
+A pair that is not active is not judged. AdaLoRA and several experts in one pair are not
+measured. Rank patterns that set a rank to 0 are not LoRA pairs.
+
+## References
+- Hu et al. 2021, LoRA, section 4.1 (B = 0 at the start)
+- NovaSky-AI/SkyRL#852 (both factors 0 after a reset)
+- huggingface/peft#793 (lora_B never updated)
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.names import NameRecord
+from ftlab.rules.rule import Rule, needs_column, needs_step_values
+from ftlab.rules.tensors import group_of, records_of, routed
+from ftlab.rules.updates import Effective, effective
+from ftlab.rules.words import at_steps, counted, listed
+from ftlab.runlog.run import Run
+
+MIN_EFFECTIVE = 8
+"""Effective steps after which a product of 0 is a fault."""
+
+_REASONS = {
+    "both-zero": (
+        "A and B are both 0: the gradient of each is a product with the other, so "
+        "neither can ever leave 0.",
+        "Draw A anew: reset_lora_parameters(adapter, True) on the layer.",
+    ),
+    "frozen": (
+        "The factor that is 0 has requires_grad=False, so it stays 0.",
+        "Do not touch requires_grad after get_peft_model, or match 'lora_' when "
+        "freezing the base.",
+    ),
+    "no-gradient": (
+        "The factor that is 0 never received a gradient: the pair is not part of what "
+        "the loss was computed from. GRD003 looks for the reason.",
+        "Look at model.active_adapters and at what is detached above these layers.",
+    ),
+    "zero-gradient": (
+        "The gradient of the factor that is 0 is exactly 0 although the other factor "
+        "is not: something after the adapter multiplies by 0.",
+        "Look at the adapter's scaling (alpha / r) and at the output of the module.",
+    ),
+    "not-updated": (
+        "Gradients arrive and the group's learning rate is above 0, yet the optimizer "
+        "does not change the factor.",
+        "Build the optimizer from the parameters that the model has now: "
+        "optimizer = AdamW(p for p in model.parameters() if p.requires_grad).",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """A pair whose product stayed 0.
+
+    Attributes
+    ----------
+    reason
+        A key of the reasons above.
+    steps
+        Effective steps that it stayed 0.
+    param
+        Name of the factor that is 0.
+    """
+
+    reason: str
+    steps: int
+    param: str
+
+
+class AdapterStuckAtZero(Rule):
+    """Finds adapters that add nothing."""
+
+    code = "ADP001"
+    name = "adapter-stuck-at-zero"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_column(
+            "b_l2",
+            "the norms of LoRA's A and B",
+            "watch a model with LoRA layers, with the standard probes",
+            table="adapters",
+        ),
+        needs_step_values(
+            "lr",
+            "the learning rate of each step",
+            "pass the optimizer: ftlab.watch(model, optimizer)",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per reason."""
+        zero = _zero_pairs(run)
+        if not zero:
+            return
+        judge = _Judge(run)
+        found = [stuck for pair, factor in zero if (stuck := judge.judge(pair, factor))]
+        enough = [stuck for stuck in found if stuck.steps >= MIN_EFFECTIVE]
+        if not enough:
+            steps = max((stuck.steps for stuck in found), default=0)
+            yield self.cannot_tell(
+                f"B A is 0, but only {counted(steps, 'effective step')} (learning rate "
+                f"above 0, not skipped) passed since; it takes {MIN_EFFECTIVE}",
+                f"let it run for {MIN_EFFECTIVE} steps beyond the warm-up",
+            )
+            return
+        pairs = len(run.names("adapters"))
+        for reason in dict.fromkeys(stuck.reason for stuck in enough):
+            members = [stuck for stuck in enough if stuck.reason == reason]
+            yield self._finding(run, reason, members, pairs)
+
+    def _finding(
+        self, run: Run, reason: str, members: Sequence[Stuck], pairs: int
+    ) -> Finding:
+        cause, fix = _REASONS[reason]
+        steps = run.steps.step
+        first, last = int(steps[0]), int(steps[-1])
+        count = min(stuck.steps for stuck in members)
+        names = [stuck.param for stuck in members]
+        return self.finding(
+            Severity.ERROR,
+            f"{at_steps(first, last)}: {len(members)} of {counted(pairs, 'LoRA pair')} "
+            f"add nothing after {count} effective steps; exactly 0: {listed(names)}",
+            cause=cause,
+            fix=fix,
+            places=[Place("param", name) for name in names],
+            steps=(first, last),
+            evidence={
+                "reason": reason,
+                "pairs": len(members),
+                "effective_steps": count,
+                "threshold": MIN_EFFECTIVE,
+            },
+            healthy="B is above 0 after the first step with a learning rate above 0",
+        )
+
+
+def _zero_pairs(run: Run) -> list[tuple[NameRecord, str]]:
+    """Return active pairs that were 0 whenever measured, and the factor that was."""
+    a, b = run.matrix("a_l2", "adapters"), run.matrix("b_l2", "adapters")
+    a_zero = a.known.any(axis=0) & ~(a.known & (a.values != 0)).any(axis=0)
+    b_zero = b.known.any(axis=0) & ~(b.known & (b.values != 0)).any(axis=0)
+    if not (a_zero | b_zero).any():
+        return []
+    pairs = records_of(run, b.ids, "adapters")
+    idle = routed(pairs, a_zero | b_zero)
+    found = []
+    for column in np.flatnonzero((a_zero | b_zero) & ~idle):
+        if pairs[column].meta.get("active", True):
+            both = a_zero[column] and b_zero[column]
+            factor = "both" if both else "b" if b_zero[column] else "a"
+            found.append((pairs[column], factor))
+    return found
+
+
+class _Judge:
+    """Tells how long a pair was 0, and why."""
+
+    def __init__(self, run: Run) -> None:
+        self.names = run.names()
+        self.steps: Effective = effective(run)
+        has, l2 = run.matrix("has_grad"), run.matrix("grad_l2")
+        self.columns = {row: index for index, row in enumerate(has.ids.tolist())}
+        self.graded = (has.values > 0) & has.known
+        self.pushed = self.graded
+        if l2.shape == has.shape:
+            self.pushed = self.graded & ~(l2.values == 0)
+        self.grad_steps = has.steps
+        measured = run.matrix("b_l2", "adapters").measured()
+        self.measured = int(measured.steps[-1]) if len(measured.steps) else 0
+
+    def judge(self, pair: NameRecord, factor: str) -> Stuck | None:
+        """Return how the pair is stuck; ``None`` when nothing of it is trained."""
+        a, b = int(pair.meta.get("a", -1)), int(pair.meta.get("b", -1))
+        mine, other = (a, b) if factor == "a" else (b, a)
+        if mine < 0 and other < 0:
+            return None
+        group = group_of(self.names[mine if mine in self.names else other])
+        first = int(self.steps.step[0])
+        count = self.steps.count(group, first, self.measured)
+        if not self._pushed_after(mine):
+            count += self.steps.count(group, self.measured, 1 << 62)
+        return Stuck(self._reason(mine, factor), count, self._name(mine, other, factor))
+
+    def _pushed_after(self, row: int) -> bool:
+        if row not in self.columns:
+            return False
+        later = self.grad_steps >= self.measured
+        return bool(self.pushed[later, self.columns[row]].any())
+
+    def _reason(self, row: int, factor: str) -> str:
+        if row not in self.columns:
+            return "frozen"
+        column = self.columns[row]
+        if self.pushed[:, column].any():
+            return "not-updated"
+        if factor == "both":
+            return "both-zero"
+        return "zero-gradient" if self.graded[:, column].any() else "no-gradient"
+
+    def _name(self, row: int, other: int, factor: str) -> str:
+        if row in self.names:
+            return self.names[row].name
+        # A frozen factor has no row of its own; PEFT names it like its partner.
+        swap = ("B.", "A.") if factor == "a" else ("A.", "B.")
+        partner = self.names[other].name
+        for kind in ("lora_", "lora_embedding_"):
+            partner = partner.replace(f".{kind}{swap[0]}", f".{kind}{swap[1]}")
+        return partner

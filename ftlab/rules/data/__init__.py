@@ -1,0 +1,1 @@
+"""Rules about what the model is fed."""

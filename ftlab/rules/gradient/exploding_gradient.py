@@ -1,0 +1,187 @@
+"""The rule GRD002, exploding-gradient.
+
+## What it does
+Finds the place in a run where the gradient norm leaves its own history behind for good
+while the loss climbs.
+
+## Why is this bad?
+Updates of that size undo what was learned within some steps. Clipping bounds the size
+of the update but not the harm: its direction comes from a few examples, and under Adam
+the large second moment slows the run long after the gradients are normal again.
+
+## Evidence
+The global gradient norm (accumulated, before clipping) and the loss of each step that
+was not skipped, against the median of up to 32 steps before. All three must hold:
+- the norm is at least 10 times that median for 3 steps in a row;
+- the largest of these is at least 30 times that median, or infinite;
+- the loss is at least 1.5 times the median of the losses before, and of the first one.
+Measured over 13 healthy runs of 60 steps (LoRA, DoRA, rsLoRA, full, mixture of experts;
+AdamW and SGD): the largest jump of one step was 2.7 times the median. With a learning
+rate of 1.0 in AdamW the norm went to 153 (LoRA) and 666 times (full), the loss to 12
+and 16 times, within two steps. At 0.1, where full fine-tuning wobbles (6 times, loss
+1.7 times) and recovers, the rule is quiet. An absolute norm is never compared: healthy
+norms span several orders of magnitude between models.
+
+## What to try
+1. A learning rate 10 times lower, or a warm-up: compare `update_l2` with `weight_l2`.
+2. Look at the batch of the first such step: a sample without padding mask or with
+   labels that were never seen gives the same picture.
+3. Clip by norm at about the healthy median.
+4. Go on from a checkpoint before the first step that is named here.
+
+## Known problems
+A switch to much harder data after the old data was memorised looks alike when the
+window of the rule holds no step from before. One large batch alone never fires.
+
+## References
+- Pascanu et al. 2013, On the difficulty of training recurrent neural networks
+- Chowdhery et al. 2022, PaLM, section 5.1 (spikes of the loss)
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.tensors import in_a_row, params, records_of
+from ftlab.rules.updates import skipped_steps
+from ftlab.rules.words import at_steps, number
+from ftlab.runlog.run import Run
+
+LASTING = 10.0
+"""Times the median of the steps before, held for `STREAK` steps."""
+
+PEAK = 30.0
+"""Times the median of the steps before, reached once within the streak."""
+
+STREAK = 3
+"""Steps in a row."""
+
+LOSS = 1.5
+"""Times the median loss of the steps before."""
+
+HISTORY = 32
+"""Steps that the median looks back on."""
+
+Floats = NDArray[np.float64]
+
+
+class ExplodingGradient(Rule):
+    """Finds gradients that leave their own history behind."""
+
+    code = "GRD002"
+    name = "exploding-gradient"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_step_values(
+            "grad_norm",
+            "the global gradient norm of each step",
+            "ftlab.watch(...) with its standard probes",
+        ),
+        needs_step_values(
+            "loss",
+            "the loss of each step",
+            "watch a loop that calls backward on the loss while ftlab is attached",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding, at the step where the norm left its history."""
+        table = run.steps
+        rows = np.flatnonzero(~skipped_steps(run) & table.known("grad_norm"))
+        norm, loss = table["grad_norm"][rows], table["loss"][rows]
+        if len(rows) <= STREAK or not _may_explode(norm):
+            return
+        reference = median_before(norm)
+        ends = np.flatnonzero(explodes(norm, loss, reference))
+        if not len(ends):
+            return
+        begin = ends[0] - STREAK + 1
+        steps = table.step[rows]
+        first, last = int(steps[begin]), int(steps[ends[-1]])
+        before, peak = reference[begin], float(np.nanmax(norm[begin : ends[-1] + 1]))
+        loss_before = float(np.nanmedian(loss[max(0, begin - HISTORY) : begin]))
+        clipped = table["clip_coefficient"][rows][begin : ends[0] + 1]
+        yield self.finding(
+            Severity.WARNING if (clipped < 1).any() else Severity.ERROR,
+            f"{at_steps(first, last)}: gradient norm {number(norm[begin])} up to "
+            f"{number(peak)}, {number(before)} in the steps before; loss "
+            f"{number(loss_before)} -> {number(loss[ends[0]])}",
+            cause=_cause(table["lr"][rows], begin),
+            fix="Lower the learning rate tenfold or warm it up; go on from a "
+            f"checkpoint before step {first}.",
+            places=[Place("object", "gradients"), *_largest(run, first)],
+            steps=(first, last),
+            evidence={
+                "norm": peak,
+                "median_before": float(before),
+                "threshold": PEAK,
+                "loss_before": loss_before,
+                "loss": float(loss[ends[0]]),
+            },
+            healthy="a norm within 3 times the median of the steps before",
+        )
+
+
+def median_before(norm: Floats) -> Floats:
+    """Return the median of up to `HISTORY` finite norms before each step."""
+    history = np.where(np.isfinite(norm), norm, np.nan)
+    padded = np.concatenate([np.full(HISTORY, np.nan), history[:-1]])
+    windows = np.sort(sliding_window_view(padded, HISTORY), axis=1)
+    count = np.isfinite(windows).sum(axis=1)
+    rows = np.arange(len(norm))
+    low = windows[rows, np.maximum(count - 1, 0) // 2]
+    high = windows[rows, np.minimum(count // 2, HISTORY - 1)]
+    return np.where(count > 0, (low + high) / 2, np.nan)
+
+
+def explodes(norm: Floats, loss: Floats, reference: Floats) -> NDArray[np.bool_]:
+    """Mark the last step of each streak that shows all three signs.
+
+    The median that counts is the one before the streak, so that the streak itself does
+    not lift it.
+    """
+    marked = np.zeros(len(norm), bool)
+    loss_before = median_before(loss)
+    for end in range(STREAK, len(norm)):
+        begin = end - STREAK + 1
+        streak, base = norm[begin : end + 1], reference[begin]
+        if not base > 0 or not (streak >= LASTING * base).all():
+            continue
+        level = LOSS * max(loss_before[begin], loss[0])
+        climbs = ~(loss[begin + 1 : end + 1] < level)
+        marked[end] = streak.max() >= PEAK * base and climbs.all()
+    return marked
+
+
+def _may_explode(norm: Floats) -> bool:
+    """Tell cheaply whether any streak could be found: most runs end here."""
+    positive = norm[norm > 0]
+    if not len(positive):
+        return False
+    return bool(in_a_row(norm >= LASTING * positive.min(), STREAK).any())
+
+
+def _largest(run: Run, step: int) -> list[Place]:
+    """Return the parameters with the largest gradients at ``step``."""
+    if "grad_l2" not in run.columns():
+        return []
+    matrix = run.matrix("grad_l2", start=step, stop=step + 1)
+    if not len(matrix.steps):
+        return []
+    order = np.argsort(-np.nan_to_num(matrix.values[0], nan=-1.0, posinf=np.inf))[:3]
+    return params(records_of(run, matrix.ids[order]))
+
+
+def _cause(lr: Floats, begin: int) -> str:
+    used = lr[begin - 1] if begin else lr[0]
+    if not np.isfinite(used).any():
+        return "The update before it, or its batch; the learning rate was not recorded."
+    return (
+        "The update before it, or its batch. The learning rate of that update was "
+        f"{number(float(np.nanmax(used)))}."
+    )

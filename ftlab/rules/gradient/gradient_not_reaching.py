@@ -1,0 +1,255 @@
+"""The rule GRD003, gradient-not-reaching.
+
+## What it does
+Counts the trainable tensors that received a gradient and tells why the others did not,
+as far as the run proves it. Also finds a LoRA adapter of which nothing is trainable.
+
+## Why is this bad?
+A tensor without a gradient never learns, and nothing fails: training goes on with the
+rest, the loss falls more slowly, and the adapter that is saved is half of one.
+
+## Evidence
+`has_grad` (was `.grad` a tensor?) and `grad_l2` (is it exactly 0?) of every trainable
+tensor, at 3 steps at least and at *every* step of the window; at 16 steps at least when
+no reason is proven. There is no threshold on size. What counts as healthy:
+- a tensor of a LoRA pair whose gradient is exactly 0 while its partner is 0 (the
+  gradient of lora_A is B^T times something);
+- an expert that got no token: a tensor that has a twin of the same shape in the same
+  layer, told apart by a number only, which did receive a gradient.
+The reason is decided from the ledger (zero_grad before the step, no backward, forward
+without gradients), from facts (reentrant checkpointing without input gradients, k-bit
+preparation, inference mode) and from the pattern (the lowest layers only, one adapter
+only). Where these do not decide, the finding says so.
+Measured: 28 of 28 tensors of a healthy LoRA run have a gradient from step 0 on, and
+none is exactly 0 from step 1 on except lora_A at steps whose update was 0.
+
+## What to try
+1. Follow the reason that the finding gives.
+2. Nothing at all trains: compare `model.print_trainable_parameters()` with what you
+   expect; the order is quantise, prepare_model_for_kbit_training, get_peft_model,
+   optimizer.
+3. An unused pooler or head is harmless: freeze it, so that DDP does not wait for it.
+
+## Known problems
+Parameters that only some batches use (two tasks in turn) count when no step of the
+window used them. Unused top-level modules are reported as *info*.
+
+## References
+- huggingface/transformers#42489, #21381 (checkpointing without input gradients)
+- mlfoundations/open_clip#573 (`use_reentrant=False`)
+- huggingface/trl#3926, huggingface/peft#102 (frozen by k-bit preparation)
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.names import NameRecord
+from ftlab.rules.reach import Missing, Reason, reason_of
+from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.tensors import params, records_of, routed, text_of
+from ftlab.rules.words import at_steps, listed
+from ftlab.runlog.run import Run
+
+MIN_STEPS = 3
+"""Steps at which a tensor must have been seen."""
+
+UNPROVEN_STEPS = 16
+"""Steps that it takes where no reason is proven: some batch may yet use the tensor."""
+
+FEW = 0.1
+"""Share of tensors up to which unused modules outside the blocks are only noted."""
+
+PARTNERS = {
+    "lora_A": "lora_B",
+    "lora_B": "lora_A",
+    "lora_embedding_A": "lora_embedding_B",
+    "lora_embedding_B": "lora_embedding_A",
+}
+
+Bools = NDArray[np.bool_]
+
+
+class GradientNotReaching(Rule):
+    """Finds trainable tensors that never receive a gradient."""
+
+    code = "GRD003"
+    name = "gradient-not-reaching"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_column(
+            "has_grad",
+            "whether each trainable tensor had a gradient",
+            "ftlab.watch(...) with its standard probes",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield a finding per kind of absence: no gradient, and exactly zero."""
+        yield from self._frozen_adapter(run)
+        has = run.matrix("has_grad")
+        names = records_of(run, has.ids)
+        seen = has.known.sum(axis=0) >= MIN_STEPS
+        if not seen.any():
+            yield self.cannot_tell(
+                f"fewer than {MIN_STEPS} steps were recorded",
+                f"let it run for {MIN_STEPS} steps",
+            )
+            return
+        got = (has.values > 0) & has.known
+        never = seen & ~got.any(axis=0)
+        zero = seen & got.any(axis=0) & ~_moved(run, got)
+        zero &= ~_excused(run, names, zero)
+        both = never | zero
+        idle = routed(names, both)
+        for mask in (never & ~idle, zero & ~idle):
+            finding = self._finding(run, has.steps, names, (mask, both))
+            if finding is not None:
+                yield finding
+
+    def _finding(
+        self,
+        run: Run,
+        steps: NDArray[np.int64],
+        names: Sequence[NameRecord],
+        masks: tuple[Bools, Bools],
+    ) -> Finding | None:
+        mask, both = masks
+        if not mask.any():
+            return None
+        lost = [name for name, is_lost in zip(names, mask, strict=True) if is_lost]
+        reached = [name for name, gone in zip(names, both, strict=True) if not gone]
+        none = not _has_any(run, mask)
+        reason = reason_of(run, Missing(none, lost, reached))
+        if reason.kind == "unknown" and len(steps) < UNPROVEN_STEPS:
+            return None
+        first, last = int(steps[0]), int(steps[-1])
+        how = "have no gradient" if none else "have a gradient of exactly 0"
+        return self.finding(
+            _severity(lost, len(names)),
+            f"{at_steps(first, last)}: {len(reached)} of {len(names)} trainable "
+            f"tensors received a gradient; {len(lost)} {how}: "
+            f"{listed([name.name for name in lost])}",
+            cause=reason.cause,
+            fix=reason.fix,
+            places=[*reason.places, *params(lost)],
+            steps=(first, last),
+            evidence=_evidence(reason, len(lost), len(reached), none=none),
+            healthy="every trainable tensor has a gradient that is not 0",
+        )
+
+    def _frozen_adapter(self, run: Run) -> Iterator[Finding]:
+        """Find a LoRA configuration of which nothing is trainable."""
+        adapters = run.facts.model.get("peft") or {}
+        names = run.names().values()
+        wanted = {a: c for a, c in adapters.items() if _is_lora(c)}
+        if (
+            not wanted
+            or not names
+            or any(text_of(n, "adapter") in wanted for n in names)
+        ):
+            return
+        reason = _why_frozen(run, wanted)
+        last = max(run.last_step, 0)
+        words = listed(sorted(wanted))
+        yield self.finding(
+            Severity.ERROR,
+            f"step {last}: no tensor of adapter {words} is trainable, while "
+            f"{len(names)} other tensors are",
+            cause=reason.cause,
+            fix=reason.fix,
+            places=reason.places,
+            steps=(int(run.steps.step[0]) if len(run.steps) else 0, last),
+            evidence={"reason": reason.kind, "trainable_adapter_tensors": 0},
+            healthy="lora_A and lora_B of the trained adapter require gradients",
+        )
+
+
+def _moved(run: Run, got: Bools) -> Bools:
+    """Mark the tensors whose gradient was not exactly 0 at some step."""
+    matrix = run.matrix("grad_l2")
+    if matrix.values.shape != got.shape:
+        return np.ones(got.shape[1], bool)
+    return np.asarray((got & ~(matrix.values == 0)).any(axis=0))
+
+
+def _has_any(run: Run, mask: Bools) -> bool:
+    return bool((run.matrix("has_grad").values[:, mask] > 0).any())
+
+
+def _excused(run: Run, names: Sequence[NameRecord], zero: Bools) -> Bools:
+    """Mark halves of LoRA pairs whose partner is 0, or is not known to be more."""
+    excused = np.zeros(len(names), bool)
+    if not zero.any():
+        return excused
+    weight = run.matrix("weight_l2").measured()
+    latest = dict(zip(weight.ids.tolist(), _latest(weight.values), strict=True))
+    sizes = {_pair_key(name): latest.get(name.id, 0.0) for name in names}
+    for column in np.flatnonzero(zero).tolist():
+        role = text_of(names[column], "role")
+        if role in PARTNERS:
+            module, adapter, _ = _pair_key(names[column])
+            excused[column] = not sizes.get((module, adapter, PARTNERS[role]), 0.0) > 0
+    return excused
+
+
+def _latest(values: NDArray[np.float32]) -> list[float]:
+    return values[-1].tolist() if len(values) else [0.0] * values.shape[1]
+
+
+def _pair_key(name: NameRecord) -> tuple[str, str, str]:
+    return text_of(name, "module"), text_of(name, "adapter"), text_of(name, "role")
+
+
+def _severity(lost: Sequence[NameRecord], total: int) -> Severity:
+    outside = not any(name.layer.rpartition(".")[2].isdigit() for name in lost)
+    if outside and len(lost) <= FEW * total:
+        return Severity.INFO
+    return Severity.ERROR if len(lost) * 2 >= total else Severity.WARNING
+
+
+def _evidence(
+    reason: Reason, lost: int, reached: int, *, none: bool
+) -> dict[str, float | int | str]:
+    return {
+        "reason": reason.kind,
+        "without_gradient": lost,
+        "with_gradient": reached,
+        "grad": "None" if none else "exactly 0",
+        "threshold": "a gradient at one step",
+    }
+
+
+def _is_lora(config: object) -> bool:
+    if not isinstance(config, dict):
+        return False
+    return str(config.get("peft_type", "")).upper().endswith("LORA")
+
+
+def _why_frozen(run: Run, adapters: dict[str, dict[str, object]]) -> Reason:
+    place = (Place("config", f"peft_config[{next(iter(sorted(adapters)))!r}]"),)
+    if any(config.get("inference_mode") is True for config in adapters.values()):
+        return Reason(
+            "inference-mode",
+            "The adapter was made from a configuration with inference_mode=True, as "
+            "saved adapters have it, and is frozen therefore.",
+            "Set config.inference_mode = False before get_peft_model, or pass "
+            "is_trainable=True to PeftModel.from_pretrained.",
+            place,
+        )
+    after = (
+        " prepare_model_for_kbit_training after get_peft_model does this: it freezes "
+        "every parameter."
+        if run.facts.model.get("quantized")
+        else ""
+    )
+    return Reason(
+        "frozen",
+        "All its tensors have requires_grad=False." + after,
+        "Call prepare_model_for_kbit_training before get_peft_model, and do not touch "
+        "requires_grad afterwards; model.set_adapter(name) makes one trainable again.",
+        place,
+    )

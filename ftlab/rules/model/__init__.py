@@ -1,0 +1,1 @@
+"""Rules about how the model is put together."""

@@ -1,0 +1,1 @@
+"""Rules about numbers that stop being numbers."""

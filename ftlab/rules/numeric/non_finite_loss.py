@@ -1,0 +1,177 @@
+"""The rule NUM001, non-finite-loss.
+
+## What it does
+Finds the first step whose loss is NaN or infinite. It reads the loss that backward was
+called on, so it also sees what a trainer leaves out of its logs.
+
+## Why is this bad?
+The gradient of such a loss is NaN nearly everywhere. One update with it turns the
+weights, and for good the moments of Adam, into NaN; nothing that follows can heal that.
+
+## Evidence
+The recorded loss of each step. There is no threshold: a finite loss never counts.
+Where tensors are recorded the rule also says whether a gradient was non-finite at an
+earlier step while the loss was still finite: then the weights were poisoned first.
+A step that a GradScaler skipped harms no weight. It counts only when the scale cannot
+have caused it: a NaN at three skipped steps in a row (multiplying a finite loss by a
+scale gives an infinity, never a NaN), or an infinity at a scale of 1 or less.
+transformers 5.23 puts the mean of the losses since the last log in the place of a
+non-finite one while `logging_nan_inf_filter` is true, its default. In a run made for
+this page (NaN from step 4 on, logged every step) the log said 4.85 and then 0.0.
+
+## What to try
+1. `ftlab.debug(...)`: it stops at the first tensor that is not finite, before the
+   weights change, and names the module.
+2. In your own loss: `log_softmax` for `log(softmax(x))`, `torch.xlogy` for `p * log p`,
+   a divisor that cannot be 0 for masked means.
+3. Reload the last good checkpoint, optimizer state included: it holds NaN too.
+4. In fp16: bf16, or float32 for the op that overflows. Set
+   `logging_nan_inf_filter=False`, so that the log tells the truth.
+
+## Known problems
+A loss that is infinite by intention (an unreachable label under a hard mask) counts.
+While a GradScaler still brings its scale down, an infinite loss waits for scale 1.
+
+## References
+- pytorch/pytorch#68425 (a NaN gradient through the branch of `where` not taken)
+- transformers, `TrainingArguments.logging_nan_inf_filter`
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.tensors import in_a_row, records_of
+from ftlab.rules.updates import skipped_steps
+from ftlab.rules.words import at_steps, number
+from ftlab.runlog.run import Run
+
+Bools = NDArray[np.bool_]
+
+SKIPPED_NANS = 3
+"""Skipped steps in a row with a NaN loss that the scaler's search cannot explain."""
+
+
+class NonFiniteLoss(Rule):
+    """Finds losses that are NaN or infinite."""
+
+    code = "NUM001"
+    name = "non-finite-loss"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_step_values(
+            "loss",
+            "the loss of each step",
+            "watch a loop that calls backward on the loss while ftlab is attached",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for all non-finite losses."""
+        bad = bad_steps(run)
+        if not bad.any():
+            return
+        table = run.steps
+        loss, steps = table["loss"][bad], table.step[bad]
+        first, last = int(steps[0]), int(steps[-1])
+        kind = "NaN" if np.isnan(loss[0]) else "infinite"
+        poisoned = poisoned_before(run, first)
+        harmless = bool(skipped_steps(run)[bad].all())
+        message = (
+            f"loss is {kind} at step {first}; {len(steps)} of {len(table)} losses in "
+            f"{at_steps(int(table.step[0]), int(table.step[-1]))} are not finite"
+            f"{_before(run, first)}"
+        )
+        yield self.finding(
+            Severity.WARNING if harmless else Severity.ERROR,
+            message + _filtered(run),
+            cause=_cause(poisoned, harmless=harmless),
+            fix=_fix(poisoned, first),
+            places=[Place("object", "loss"), Place("step", str(first)), *poisoned[1:]],
+            steps=(first, last),
+            evidence={
+                "kind": kind,
+                "count": len(steps),
+                "threshold": "finite",
+                "logging_nan_inf_filter": str(_filter(run)),
+            },
+            healthy="every loss is a finite number",
+        )
+
+
+def bad_steps(run: Run) -> NDArray[np.bool_]:
+    """Mark the non-finite losses that no scaler is about to handle."""
+    table = run.steps
+    loss, skipped = table["loss"], skipped_steps(run)
+    bad: Bools = table.known("loss") & ~np.isfinite(loss)
+    if not (bad & skipped).any():
+        return bad
+    scale = np.nan_to_num(table["loss_scale"], nan=1.0)
+    lasting = in_a_row(bad & skipped & np.isnan(loss), SKIPPED_NANS)
+    return np.asarray(bad & (~skipped | lasting | (scale <= 1)), bool)
+
+
+def poisoned_before(run: Run, first: int) -> tuple[Place, ...]:
+    """Return the step before ``first`` whose gradients were not finite, and where."""
+    if "grad_max" not in run.columns():
+        return ()
+    matrix = run.matrix("grad_max", stop=first)
+    applied = np.isin(matrix.steps, run.steps.step[~skipped_steps(run)])
+    bad = matrix.known & ~np.isfinite(matrix.values) & applied[:, None]
+    has_grad = run.matrix("has_grad", stop=first)
+    if has_grad.shape == bad.shape:
+        bad &= has_grad.values > 0
+    lines = np.flatnonzero(bad.any(axis=1))
+    if not len(lines):
+        return ()
+    line = lines[0]
+    names = records_of(run, matrix.ids[bad[line]])
+    step = Place("step", str(int(matrix.steps[line])))
+    return (step, *(Place("param", name.name) for name in names))
+
+
+def _before(run: Run, first: int) -> str:
+    table = run.steps
+    index = int(np.searchsorted(table.step, first))
+    if index == 0 or not np.isfinite(table["loss"][index - 1]):
+        return ""
+    return f" (it was {number(table['loss'][index - 1])} one step before)"
+
+
+def _filter(run: Run) -> bool:
+    return run.facts.training.get("logging_nan_inf_filter") is True
+
+
+def _filtered(run: Run) -> str:
+    if not _filter(run):
+        return ""
+    return ". The Trainer's log hides it (logging_nan_inf_filter is true)"
+
+
+def _cause(poisoned: tuple[Place, ...], *, harmless: bool) -> str:
+    if poisoned:
+        return (
+            f"The gradient was already non-finite at {poisoned[0]}, while the loss was "
+            f"finite, first in {poisoned[1]}; that update made the weights non-finite."
+        )
+    if harmless:
+        return (
+            "The forward pass gives it at every scale, so lowering the loss scale "
+            "cannot help. The scaler skipped these steps: no weight was harmed yet."
+        )
+    return (
+        "The forward pass or the loss made it, from gradients and weights that had "
+        "been finite as far as they were recorded. Which op it was the log cannot tell."
+    )
+
+
+def _fix(poisoned: tuple[Place, ...], first: int) -> str:
+    step = poisoned[0].name if poisoned else str(first)
+    return (
+        f"Run ftlab.debug(...) up to step {step}: it stops at the tensor that was "
+        "non-finite first. Then go on from a checkpoint before that step."
+    )

@@ -1,0 +1,159 @@
+"""The rule NUM002, update-below-precision.
+
+## What it does
+Finds weights that the optimizer steps and that do not move, because the update is
+smaller than half the distance to the next number that their dtype can hold.
+
+## Why is this bad?
+bf16 keeps 8 significant bits: near 1.0 the next number is 1.0078, so an update of 1e-5
+is rounded away at every step, for ever. Gradients and learning rate look normal.
+
+## Evidence
+`stuck_share`: of the sampled elements (4,096 per tensor) whose gradient is not 0, the
+share whose stored value did not change in a step that was not skipped and had a
+learning rate above 0; and the dtype.
+- A tensor counts when at least 90 % of it is stuck at 2 measurements, taken while the
+  learning rate was at its height (at least half of the largest, and not rising any
+  more): in warm-up and at the end of a decay small updates are meant.
+- The finding needs 10 % of all trainable elements in such tensors: at common bf16
+  learning rates the norm weights (1.0) stand still in otherwise healthy runs.
+Measured on a small Llama with AdamW in pure bf16, share of stuck elements: lr 1e-5
+0.85 (weights of 0.02) and 1.00 (norm weights, the gradient of which is normal); in
+float32 under autocast 0.00.
+
+## What to try
+1. Keep the trained weights in float32 and compute in bf16: load in float32 and set
+   `bf16=True`; PEFT does so for adapters (`autocast_adapter_dtype=True`).
+2. An optimizer with stochastic rounding or Kahan summation (torchao, optimi).
+3. A higher learning rate, where the task allows it.
+
+## Known problems
+An optimizer that keeps float32 master copies elsewhere changes the stored weight only
+now and then; such weights are in no group and are therefore not judged.
+
+## References
+- Zamirai et al. 2020, Revisiting BFloat16 training (arXiv:2010.06192)
+- pytorch/ao#1124, meta-pytorch/torchtune#2254
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.names import NameRecord
+from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.tensors import elements, group_of, params, records_of
+from ftlab.rules.updates import Effective, effective
+from ftlab.rules.words import at_steps, counted, listed, number
+from ftlab.runlog.run import Run
+
+STUCK = 0.9
+"""Share of a tensor's elements that did not move."""
+
+WEIGHT = 0.1
+"""Share of all trainable elements in tensors that are stuck."""
+
+MOST = 0.5
+"""Share of all trainable elements from which on it is an error."""
+
+POINTS = 2
+"""Measurements at which a tensor must be stuck."""
+
+HEIGHT = 0.5
+"""Share of the largest learning rate at which a measurement counts."""
+
+RISING = 1.05
+"""Factor by which the learning rate may still grow afterwards."""
+
+
+class UpdateBelowPrecision(Rule):
+    """Finds weights that rounding keeps where they are."""
+
+    code = "NUM002"
+    name = "update-below-precision"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_column(
+            "stuck_share",
+            "the share of weights that an update left unchanged",
+            "ftlab.watch(...) for at least two measurements of the update "
+            "(every 16 steps)",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for all tensors that stand still."""
+        matrix = run.matrix("stuck_share").measured()
+        if not len(matrix.steps):
+            return
+        names = records_of(run, matrix.ids)
+        counts = at_height(effective(run), matrix.steps, names)
+        counts &= matrix.known & ~np.isnan(matrix.values)
+        stuck = counts & (matrix.values >= STUCK)
+        mask = (stuck.sum(axis=0) >= POINTS) & (stuck == counts).all(axis=0)
+        sizes = elements(names)
+        share = float(sizes[mask].sum() / sizes.sum())
+        if share < WEIGHT:
+            return
+        affected = [name for name, found in zip(names, mask, strict=True) if found]
+        lines = np.flatnonzero(stuck[:, mask].any(axis=1))
+        first, last = int(matrix.steps[lines[0]]), int(matrix.steps[lines[-1]])
+        worst = float(matrix.values[:, mask][stuck[:, mask]].mean())
+        dtypes = sorted({name.dtype.rpartition(".")[2] for name in affected})
+        rate = _rate(run, affected)
+        yield self.finding(
+            Severity.ERROR if share >= MOST else Severity.WARNING,
+            f"{at_steps(first, last)}: {number(100 * worst)} % of the weights in "
+            f"{counted(len(affected), 'tensor')} ({number(100 * share)} % of what is "
+            f"trained) did not move: {listed([name.name for name in affected])}",
+            cause=f"Their dtype is {' and '.join(dtypes)}, and at a learning rate of "
+            f"{number(rate)} the update is below half a step of it: rounded away.",
+            fix="Keep the trained weights in float32 and compute in bf16 under "
+            "autocast, or use an optimizer with stochastic rounding.",
+            places=params(sorted(affected, key=lambda name: -_size(name))),
+            steps=(first, last),
+            evidence={
+                "stuck_share": worst,
+                "threshold": STUCK,
+                "share_of_elements": share,
+                "dtype": ", ".join(dtypes),
+                "lr": rate,
+            },
+            healthy="under a tenth of the weights keep their value in an update",
+        )
+
+
+def at_height(
+    moved: Effective, steps: NDArray[np.int64], names: list[NameRecord]
+) -> NDArray[np.bool_]:
+    """Mark, per step and tensor, where the learning rate was at its height."""
+    groups = [group_of(name) for name in names]
+    columns = {group: _height(moved, group, steps) for group in set(groups)}
+    return np.stack([columns[group] for group in groups], axis=1)
+
+
+def _height(
+    moved: Effective, group: int, steps: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    rows = np.searchsorted(moved.step, steps)
+    here = moved.of(group)
+    if not here.any() or rows.max(initial=0) >= len(moved.step):
+        return np.zeros(len(steps), bool)
+    rate = np.nan_to_num(moved.lr[:, group])
+    coming = np.maximum.accumulate(rate[::-1])[::-1]
+    high = (rate >= HEIGHT * rate.max()) & (coming <= RISING * rate)
+    return np.asarray((high & here)[rows])
+
+
+def _rate(run: Run, names: list[NameRecord]) -> float:
+    lr = run.steps["lr"]
+    groups = {group_of(name) for name in names}
+    rates = [lr[:, group] for group in groups if 0 <= group < lr.shape[1]]
+    return float(np.nanmax(rates)) if rates else float("nan")
+
+
+def _size(name: NameRecord) -> float:
+    return float(elements([name])[0])

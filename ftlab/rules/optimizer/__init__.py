@@ -1,0 +1,1 @@
+"""Rules about the optimizer and its schedule."""

@@ -1,0 +1,136 @@
+"""The rule OPT001, optimizer-holds-stale-parameters.
+
+## What it does
+Finds parameters in an optimizer that the model does not have (any more).
+
+## Why is this bad?
+The optimizer goes on stepping tensors that no forward reads. The parameters that took
+their place are in no group: new tokens or a new head never learn, and memory holds
+both.
+
+## Evidence
+The optimizer's parameter groups against the model's parameters, compared by identity,
+as read when the run began and again whenever either changed. There is no threshold.
+It is an error when the model has, at the same time, trainable parameters in no group: a
+replaced parameter shows on both sides. Otherwise it is information: an optimizer may
+well hold a loss's temperature or a second model. Float32 copies of half-precision
+parameters, one of each shape, are master weights and are left alone.
+Seen with transformers 5.23: `resize_token_embeddings` after the optimizer was built
+replaces `lm_head.weight` and leaves the old tensor in the optimizer.
+
+## What to try
+1. Resize embeddings, replace heads and wrap with PEFT first, build the optimizer last.
+2. Once it runs: `optimizer.add_param_group({"params": [...]})` for the new parameters,
+   or build the optimizer anew.
+3. With FSDP2 build the optimizer after `fully_shard`.
+
+## Known problems
+Watching one of two models that share an optimizer shows the other one's parameters, as
+information.
+
+## References
+- huggingface/accelerate#3256, #2665
+- pytorch/pytorch#149205
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.words import counted, listed
+from ftlab.runlog.run import Run
+
+
+class OptimizerHoldsStaleParameters(Rule):
+    """Finds optimizers that step tensors which the model does not have."""
+
+    code = "OPT001"
+    name = "optimizer-holds-stale-parameters"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_facts(
+            "optimizers",
+            "the optimizer's parameter groups",
+            "pass the optimizer: ftlab.watch(model, optimizer)",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per optimizer."""
+        facts = run.facts
+        missing = (
+            list(facts.optimizers[0].get("missing", ())) if facts.optimizers else []
+        )
+        shapes = _half_shapes(run, missing)
+        for index, optimizer in enumerate(facts.optimizers):
+            foreign = without_masters(optimizer.get("foreign", ()), shapes)
+            if foreign:
+                yield self._finding(run, index, foreign, missing)
+
+    def _finding(
+        self,
+        run: Run,
+        index: int,
+        foreign: Sequence[Mapping[str, Any]],
+        missing: Sequence[str],
+    ) -> Finding:
+        words = [
+            f"{_shape(entry)} in group {entry.get('group', 0)}" for entry in foreign
+        ]
+        hints = [str(e["name_hint"]) for e in foreign if e.get("name_hint")]
+        first, last = run.facts.step, max(run.last_step, run.facts.step)
+        replaced = (
+            f" Trainable and in no group: {listed(missing)}; these took their place."
+            if missing
+            else " No trainable parameter is without a group, so they may be meant."
+        )
+        return self.finding(
+            Severity.ERROR if missing else Severity.INFO,
+            f"step {first}: optimizer {index} holds "
+            f"{counted(len(foreign), 'parameter')} that the model does not have: "
+            f"{listed(hints or words)}",
+            cause="The optimizer was built before parameters were replaced, or for "
+            "another model." + replaced,
+            fix="Build the optimizer after resize_token_embeddings, get_peft_model and "
+            "any new head, or add them with optimizer.add_param_group.",
+            places=[
+                Place("optimizer", f"optimizer {index}"),
+                *(Place("param", name) for name in missing),
+            ],
+            steps=(first, last),
+            evidence={
+                "foreign": len(foreign),
+                "missing": len(missing),
+                "threshold": 0,
+                "shapes": listed(words, 4),
+            },
+            healthy="every parameter in the optimizer is one of the model's",
+        )
+
+
+def without_masters(
+    foreign: Sequence[Mapping[str, Any]], half: Sequence[tuple[int, ...]]
+) -> list[Mapping[str, Any]]:
+    """Drop float32 entries that match a half-precision parameter in no group."""
+    left = list(half)
+    kept = []
+    for entry in foreign:
+        shape = tuple(entry.get("shape", ()))
+        if str(entry.get("dtype", "")).endswith("float32") and shape in left:
+            left.remove(shape)
+        else:
+            kept.append(entry)
+    return kept
+
+
+def _half_shapes(run: Run, missing: Sequence[str]) -> list[tuple[int, ...]]:
+    names = {record.name: record for record in run.names().values()}
+    records = [names[name] for name in missing if name in names]
+    return [r.shape for r in records if r.dtype.endswith(("bfloat16", "float16"))]
+
+
+def _shape(entry: Mapping[str, Any]) -> str:
+    sizes = "x".join(map(str, entry.get("shape", ()))) or "scalar"
+    return f"{sizes} {str(entry.get('dtype', '')).rpartition('.')[2]}".strip()

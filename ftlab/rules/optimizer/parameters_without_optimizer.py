@@ -1,0 +1,109 @@
+"""The rule OPT002, parameters-without-optimizer.
+
+## What it does
+Finds trainable parameters that are in no group of any optimizer.
+
+## Why is this bad?
+They receive gradients and never change. Nothing fails: the loss of what else is trained
+still moves, and with LoRA, where nothing else is trained, it simply stays flat.
+
+## Evidence
+The model's parameters with `requires_grad` against the parameter groups of all known
+optimizers, compared by identity, as read when the run began and again whenever either
+changed. There is no threshold on how many. It takes two steps, so that an optimizer
+that is not passed to ftlab has been seen. A parameter whose update was measured above 0
+is dropped from the list: something does train it (master weights, an optimizer inside
+backward).
+
+## What to try
+1. Build the optimizer after get_peft_model, after set_adapter and after unfreezing.
+2. `optimizer.add_param_group({"params": [...]})` for what became trainable later.
+3. If they shall not be trained: `requires_grad_(False)`, which also saves memory.
+
+## Known problems
+An optimizer that steps for the first time after some steps (every other step, only for
+a second phase) is unknown until then; pass all: `watch(model, [first, second])`.
+
+## References
+- huggingface/peft#1303 (a second adapter that does not train)
+- TrainCheck, PT-FORUM-84911 (step changes no parameter)
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.words import counted, listed
+from ftlab.runlog.run import Run
+
+MIN_STEPS = 2
+"""Steps after which every optimizer that takes part has been seen."""
+
+
+class ParametersWithoutOptimizer(Rule):
+    """Finds trainable parameters that no optimizer updates."""
+
+    code = "OPT002"
+    name = "parameters-without-optimizer"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_facts(
+            "optimizers",
+            "the optimizer's parameter groups",
+            "pass the optimizer: ftlab.watch(model, optimizer)",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for all parameters in no group."""
+        facts = run.facts
+        if not facts.optimizers:
+            return
+        listed_names = list(facts.optimizers[0].get("missing", ()))
+        if not listed_names:
+            return
+        if len(run.steps) < MIN_STEPS:
+            yield self.cannot_tell(
+                f"fewer than {MIN_STEPS} steps were recorded; another optimizer may "
+                "hold what none is known to hold",
+                f"let it run for {MIN_STEPS} steps, or pass every optimizer to watch",
+            )
+            return
+        missing = [name for name in listed_names if name not in _updated(run)]
+        if missing:
+            yield self._finding(run, missing)
+
+    def _finding(self, run: Run, missing: Sequence[str]) -> Finding:
+        facts = run.facts
+        total = max(len(run.names()), len(missing))
+        first, last = facts.step, max(run.last_step, facts.step)
+        return self.finding(
+            Severity.ERROR,
+            f"step {first}: {len(missing)} of {counted(total, 'trainable tensor')} "
+            f"are in no optimizer group: {listed(missing)}",
+            cause="The optimizer was built before these parameters existed or became "
+            "trainable (get_peft_model, set_adapter, unfreezing, a new head).",
+            fix="Build the optimizer from the parameters that are trainable now: "
+            "AdamW([p for p in model.parameters() if p.requires_grad]), or add them "
+            "with optimizer.add_param_group.",
+            places=[
+                *(Place("param", name) for name in missing),
+                Place("optimizer", "optimizer 0"),
+            ],
+            steps=(first, last),
+            evidence={"missing": len(missing), "trainable": total, "threshold": 0},
+            healthy="every trainable parameter is in one group of one optimizer",
+        )
+
+
+def _updated(run: Run) -> set[str]:
+    """Return the names of tensors whose weights were seen to change."""
+    if "update_l2" not in run.columns():
+        return set()
+    matrix = run.matrix("update_l2").measured()
+    moved = np.nan_to_num(matrix.values).max(axis=0, initial=0.0) > 0
+    names = run.names()
+    return {names[row].name for row in matrix.ids[moved].tolist() if row in names}

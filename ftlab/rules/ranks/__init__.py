@@ -1,0 +1,1 @@
+"""Rules about agreement between processes."""

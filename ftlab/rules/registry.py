@@ -1,0 +1,98 @@
+"""The table of rules: every file in an area folder, by code and by name.
+
+Adding a rule is adding a file; nothing has to be registered.
+"""
+
+import difflib
+import functools
+import importlib
+import inspect
+import pkgutil
+from types import ModuleType
+from typing import get_args
+
+from ftlab.records.errors import FtlabError, UnknownNameError
+from ftlab.rules.rule import Area, Rule
+
+AREAS: tuple[str, ...] = get_args(Area)
+"""The folders that hold rules, in the order of the README."""
+
+PREFIXES = {
+    "data": "DAT",
+    "model": "MOD",
+    "optimizer": "OPT",
+    "gradient": "GRD",
+    "adapter": "ADP",
+    "numeric": "NUM",
+    "memory": "MEM",
+    "ranks": "RNK",
+    "environment": "ENV",
+}
+"""The first three letters of an area's codes."""
+
+
+def rule_modules() -> list[ModuleType]:
+    """Import every rule file, area by area and in alphabetical order."""
+    found = []
+    for area in AREAS:
+        package = importlib.import_module(f"ftlab.rules.{area}")
+        names = sorted(item.name for item in pkgutil.iter_modules(package.__path__))
+        found += [importlib.import_module(f"{package.__name__}.{n}") for n in names]
+    return found
+
+
+def rule_class(module: ModuleType) -> type[Rule]:
+    """Return the one rule that a rule file defines."""
+    classes = [
+        value
+        for _, value in inspect.getmembers(module, inspect.isclass)
+        if issubclass(value, Rule) and value.__module__ == module.__name__
+    ]
+    if len(classes) != 1:
+        msg = (
+            f"{module.__name__} defines {len(classes)} rules; a rule file defines "
+            "exactly one. Move the others into files of their own."
+        )
+        raise FtlabError(msg)
+    return classes[0]
+
+
+@functools.cache
+def all_rules() -> tuple[Rule, ...]:
+    """Return one instance of every rule, sorted by code."""
+    found = [rule_class(module)() for module in rule_modules()]
+    return tuple(sorted(found, key=lambda rule: rule.code))
+
+
+def find_rule(code_or_name: str) -> Rule:
+    """Return the rule with this code or name.
+
+    Parameters
+    ----------
+    code_or_name
+        ``"GRD001"`` or ``"vanishing-gradient"``, in any case.
+
+    Examples
+    --------
+    >>> from ftlab.rules.registry import find_rule
+    >>> find_rule("grd001").name
+    'vanishing-gradient'
+    >>> find_rule("vanishing-gradients")
+    Traceback (most recent call last):
+    ...
+    ftlab.records.errors.UnknownNameError: There is no rule 'vanishing-gradients'. \
+Near: vanishing-gradient (GRD001)...
+    """
+    wanted = str(code_or_name).strip().lower()
+    table = {rule.code.lower(): rule for rule in all_rules()}
+    table |= {rule.name.lower(): rule for rule in all_rules()}
+    if wanted in table:
+        return table[wanted]
+    near = difflib.get_close_matches(wanted, table, n=3, cutoff=0.5)
+    near_rules = dict.fromkeys(table[key] for key in near) or dict.fromkeys(all_rules())
+    words = ", ".join(f"{rule.name} ({rule.code})" for rule in near_rules)
+    msg = (
+        f"There is no rule {code_or_name!r}. Near: {words}. "
+        "ftlab.list_rules() shows all of them."
+    )
+    raise UnknownNameError(msg)

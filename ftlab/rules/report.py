@@ -1,0 +1,111 @@
+"""What checking a run gave: findings, worst first, and what could not be decided."""
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ftlab.records.finding import Finding, NotChecked, Place
+from ftlab.rules.rule import MAX_PLACES
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcome of a check.
+
+    Attributes
+    ----------
+    findings
+        Worst first, then by first step and code.
+    not_checked
+        One entry per rule that could not decide, by code.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    not_checked: tuple[NotChecked, ...] = ()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing was found; says nothing about what was not checked."""
+        return not self.findings
+
+
+class FindingSet:
+    """Findings of one run, each kept once with its first and last step.
+
+    Two sightings are one finding when code, rank and any place agree: as a window
+    moves on, the same fault shows at more or fewer places. The place that was named
+    first stays in front, so that `Finding.key` never changes.
+    """
+
+    def __init__(self) -> None:
+        self._found: list[Finding] = []
+        self._told: dict[tuple[str, Place, int], Finding] = {}
+
+    def add(self, finding: Finding) -> None:
+        """Add a sighting."""
+        for index, known in enumerate(self._found):
+            if _same(known, finding):
+                self._found[index] = merge(known, finding)
+                return
+        self._found.append(finding)
+
+    def sorted(self) -> tuple[Finding, ...]:
+        """Return the findings, worst first."""
+        return tuple(sorted(self._found, key=_rank))
+
+    def codes(self) -> set[str]:
+        """Return the codes of rules that found something."""
+        return {finding.code for finding in self._found}
+
+    def news(self) -> tuple[Finding, ...]:
+        """Return what is worth telling since the last call, worst first.
+
+        A finding is told when it is new, when it got worse, and whenever it has lasted
+        twice as long as when it was told last: a fault that stays for 100,000 steps
+        then costs 17 lines of the log.
+        """
+        fresh = tuple(item for item in self.sorted() if self._is_news(item))
+        self._told |= {finding.key: finding for finding in fresh}
+        return fresh
+
+    def _is_news(self, finding: Finding) -> bool:
+        told = self._told.get(finding.key)
+        if told is None or finding.severity > told.severity:
+            return True
+        return _span(finding) >= 2 * _span(told)
+
+
+def merge(known: Finding, seen: Finding) -> Finding:
+    """Join two sightings of one finding; the later one gives the words."""
+    later = seen if seen.last_step >= known.last_step else known
+    places = dict.fromkeys((known.place, *later.places))
+    return dataclasses.replace(
+        later,
+        severity=max(known.severity, seen.severity),
+        places=tuple(places)[:MAX_PLACES],
+        first_step=min(known.first_step, seen.first_step),
+        last_step=max(known.last_step, seen.last_step),
+    )
+
+
+def report_of(findings: FindingSet, not_checked: Iterable[NotChecked]) -> Report:
+    """Make the report; a rule that found something was checked after all."""
+    decided = findings.codes()
+    entries = [entry for entry in not_checked if entry.code not in decided]
+    return Report(
+        findings.sorted(), tuple(sorted(entries, key=lambda entry: entry.code))
+    )
+
+
+def _same(known: Finding, seen: Finding) -> bool:
+    if (known.code, known.rank) != (seen.code, seen.rank):
+        return False
+    return not set(known.places).isdisjoint(seen.places)
+
+
+def _span(finding: Finding) -> int:
+    return finding.last_step - finding.first_step + 1
+
+
+def _rank(finding: Finding) -> tuple[int, int, str]:
+    return -finding.severity, finding.first_step, finding.code

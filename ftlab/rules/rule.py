@@ -1,0 +1,138 @@
+"""The shape of a rule, and how it says what it needs.
+
+A rule is a pure function of a run: it reads and yields. What it needs is declared in
+``requires``; the engine turns an unmet need into *not checked*, with what to record
+next time. What turns out to be undecidable on the way a rule yields itself, made by
+`Rule.cannot_tell`.
+"""
+
+import abc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.runlog.run import Run
+
+Status = Literal["preview", "stable", "deprecated", "removed"]
+Area = Literal[
+    "data",
+    "model",
+    "optimizer",
+    "gradient",
+    "adapter",
+    "numeric",
+    "memory",
+    "ranks",
+    "environment",
+]
+
+MAX_PLACES = 16
+"""Places that a finding keeps; the number of all of them stands in its evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something without which a rule cannot decide.
+
+    Attributes
+    ----------
+    what
+        What is needed, in words: "the gradient norm of every tensor".
+    record
+        What to do next time, as a call or an option that can be typed.
+    present
+        Whether a run has it.
+    """
+
+    what: str
+    record: str
+    present: Callable[[Run], bool]
+
+
+def needs_column(column: str, what: str, record: str, table: str = "tensors") -> Need:
+    """Need a column of a block table, measured at one step at least."""
+    return Need(what, record, lambda run: column in run.columns(table))
+
+
+def needs_step_values(column: str, what: str, record: str) -> Need:
+    """Need a column of the steps, measured at one step at least."""
+
+    def present(run: Run) -> bool:
+        return column in run.steps.columns and bool(run.steps.known(column).any())
+
+    return Need(what, record, present)
+
+
+def needs_facts(part: str, what: str, record: str) -> Need:
+    """Need a part of the facts: ``"model"``, ``"optimizers"``, ..."""
+    return Need(what, record, lambda run: bool(getattr(run.facts, part)))
+
+
+def needs_operations(op: str, what: str, record: str) -> Need:
+    """Need an operation in the step ledger: ``"scheduler_step"``, ``"backward"``..."""
+    return Need(what, record, lambda run: any(row.op == op for row in run.ledger))
+
+
+class Rule(abc.ABC):
+    """One way in which a run goes wrong.
+
+    Attributes
+    ----------
+    code, name
+        ``"GRD001"`` and ``"vanishing-gradient"``: the fault's name, never the cure's.
+    since
+        The version of ftlab that brought the rule.
+    status
+        Whether it is in preview, stable, deprecated or removed.
+    requires
+        What a run must hold for the rule to decide.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    since: ClassVar[str]
+    status: ClassVar[Status]
+    requires: ClassVar[tuple[Need, ...]]
+
+    @abc.abstractmethod
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield what the run, or a window of it, proves."""
+
+    def missing(self, run: Run) -> NotChecked | None:
+        """Return the first unmet need as *not checked*, or ``None``."""
+        for need in self.requires:
+            if not need.present(run):
+                return self.cannot_tell(f"{need.what} is not in the run", need.record)
+        return None
+
+    def cannot_tell(self, reason: str, record: str) -> NotChecked:
+        """Say that the rule could not decide, and what would let it."""
+        return NotChecked(self.code, self.name, reason, record)
+
+    def finding(
+        self,
+        severity: Severity,
+        message: str,
+        *,
+        cause: str,
+        fix: str,
+        places: Sequence[Place],
+        steps: tuple[int, int],
+        evidence: Mapping[str, float | int | str],
+        healthy: str,
+    ) -> Finding:
+        """Make a finding of this rule; ``steps`` are the first and the last one."""
+        return Finding(
+            code=self.code,
+            name=self.name,
+            severity=severity,
+            message=message,
+            cause=cause,
+            fix=fix,
+            places=tuple(places[:MAX_PLACES]),
+            first_step=int(steps[0]),
+            last_step=int(steps[1]),
+            evidence=dict(evidence),
+            healthy=healthy,
+        )

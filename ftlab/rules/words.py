@@ -1,0 +1,39 @@
+"""How messages say steps, numbers and lists, alike in every rule."""
+
+from collections.abc import Sequence
+
+
+def at_steps(first: int, last: int) -> str:
+    """Return ``"step 3"`` or ``"steps 3-17"``.
+
+    Examples
+    --------
+    >>> from ftlab.rules.words import at_steps
+    >>> at_steps(3, 3), at_steps(3, 17)
+    ('step 3', 'steps 3-17')
+    """
+    return f"step {first}" if first == last else f"steps {first}-{last}"
+
+
+def listed(names: Sequence[str], shown: int = 2) -> str:
+    """Return the first names and how many more there are.
+
+    Examples
+    --------
+    >>> from ftlab.rules.words import listed
+    >>> listed(["a", "b", "c", "d"])
+    'a, b and 2 more'
+    """
+    head = ", ".join(names[:shown])
+    rest = len(names) - shown
+    return f"{head} and {rest} more" if rest > 0 else head
+
+
+def counted(count: int, noun: str) -> str:
+    """Return ``"1 tensor"`` or ``"3 tensors"``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def number(value: float) -> str:
+    """Return three significant digits."""
+    return f"{value:.3g}"

@@ -1,8 +1,8 @@
 """The shape of a probe, and the moments at which the recorder calls it.
 
 Who calls whom: the taps (`ftlab.probes.taps`) see an operation of the training loop
-and tell the recorder; the recorder calls the matching method of each probe that is due.
-A probe queues work on the device and returns a `Reading`: a float32 tensor that is
+and tell the loop (`ftlab.probes.loop`), which calls the matching method of each probe
+that is due. A probe queues work on the device and returns a `Reading`: a float32 tensor that is
 still on the device. The recorder reads all of a step's tensors back together when the
 next step begins and only then calls ``Reading.finish`` with NumPy values, so no probe
 ever waits for the device. A probe that raises is detached with one warning.
@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ftlab.records.handle import Handle
 from ftlab.probes.schedule import Schedule, every_step
 from ftlab.probes.subject import Subject
+from ftlab.records.handle import Handle
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, Column
 
@@ -72,11 +72,16 @@ class Moment:
     tensors
         The watched parameters.
     inverse_scale
-        Factor that turns the gradients as they are now into true scale; a 0-dim tensor
-        when only the device knows it.
+        Factor that turns the gradients as they are now into true scale. A tensor when
+        only the device knows it: 0-dim, or with one factor for each of ``tensors`` when
+        a scaler has unscaled one of several optimizers. Multiplying a vector of
+        per-tensor values by it is right in every case.
     name
         Gives the id of a row of another table, and announces it the first time:
         ``moment.name("adapters", "layers.0.q_proj [default]", "adapter", meta)``.
+    changed
+        In `Probe.before_update`: the gradients were written to after `on_gradients`,
+        and not by a clipping function or a scaler.
     """
 
     step: int
@@ -84,6 +89,7 @@ class Moment:
     tensors: Tensors
     inverse_scale: float | torch.Tensor
     name: Callable[..., int]
+    changed: bool = False
 
 
 class Probe:
@@ -120,7 +126,12 @@ class Probe:
         return ()
 
     def after_update(self, moment: Moment) -> Iterable[Reading]:
-        """Look just after the optimizer changed (or skipped) the weights."""
+        """Look just after the optimizer changed the weights.
+
+        With several optimizers it is called after each, and the last reading counts.
+        Not called where a scaler did not call the optimizer; a fused optimizer that
+        skips by itself is seen like any other.
+        """
         return ()
 
     def on_close(self, moment: Moment) -> dict[str, float]:

@@ -1,0 +1,90 @@
+"""The optimizer step that is under way, as far as it has been seen."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ftlab.probes.ledger import Ledger
+from ftlab.probes.probe import Reading
+
+Source = tuple[str, str]
+"""Who measured and when: probe name and moment. A later reading replaces an earlier."""
+
+
+@dataclass(slots=True)
+class OpenStep:
+    """What is known of the step so far.
+
+    Attributes
+    ----------
+    micro_batches
+        Counted backwards that had a forward of their own.
+    forwarded
+        A forward with a graph was seen since the last backward.
+    measured
+        The gradients were measured since the last backward.
+    attempted
+        Optimizers that stepped or were skipped, by ``id``.
+    unscaled
+        Optimizers whose gradients a scaler has brought to true scale, by ``id``.
+    scaler
+        The scaler that scaled this step's losses.
+    versions
+        State of the gradients when something that we know last wrote to them.
+    draft
+        Fields of the `StepRecord` that the host knows.
+    values
+        Further columns of it.
+    readings
+        What is still on the device.
+    """
+
+    step: int
+    ledger: Ledger = field(default_factory=Ledger)
+    micro_batches: int = 0
+    forwarded: bool = False
+    measured: bool = False
+    updating: bool = False
+    attempted: set[int] = field(default_factory=set)
+    unscaled: set[int] = field(default_factory=set)
+    scaler: Any = None
+    versions: list[tuple[int, int] | None] = field(default_factory=list)
+    draft: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, float] = field(default_factory=dict)
+    losses: list[torch.Tensor | None] = field(default_factory=list)
+    readings: dict[Source, list[Reading]] = field(default_factory=dict)
+    batch: dict[Source, list[Reading]] = field(default_factory=dict)
+    trained: bool = False
+
+    def keep(self, source: Source, readings: Iterable[Reading]) -> None:
+        """Keep readings in place of earlier ones from the same source."""
+        self.readings[source] = list(readings)
+
+    def end_micro_batch(self) -> None:
+        """Make the readings of the last forward final."""
+        for source, readings in self.batch.items():
+            self.readings.setdefault(source, []).extend(readings)
+        self.batch.clear()
+        self.forwarded = self.trained = False
+
+    def read_loss(self) -> None:
+        """Queue the sum of the losses; it stays unknown when one of them is."""
+        known = [each for each in self.losses if each is not None]
+        if not known or len(known) < len(self.losses):
+            return
+        device = known[0].device
+        total = torch.stack([each.to(device) for each in known]).sum(0)
+        self.keep(("loss", ""), [Reading(total, self._set_loss)])
+
+    def _set_loss(self, values: NDArray[np.float32]) -> tuple[()]:
+        self.draft["loss"] = float(values[0])
+        return ()
+
+    @property
+    def over(self) -> bool:
+        """Whether an optimizer was stepped or skipped and none is stepping now."""
+        return bool(self.attempted) and not self.updating

@@ -1,0 +1,122 @@
+"""Calls probes; the one boundary at which a failing probe is caught and taken off."""
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.probes.open_step import OpenStep, Source
+from ftlab.probes.probe import Moment, Probe, Reading, Result
+from ftlab.probes.subject import Subject
+from ftlab.records.errors import FtlabWarning
+from ftlab.records.handle import HandleStack
+
+_MOMENTS = ("on_batch", "on_gradients", "before_update", "after_update", "on_close")
+
+
+class ProbeSet:
+    """The probes that are attached.
+
+    Parameters
+    ----------
+    probes
+        Each has a name of its own.
+    """
+
+    def __init__(self, probes: Sequence[Probe]) -> None:
+        self._probes = {probe.name: probe for probe in probes}
+        self._handles: dict[str, HandleStack] = {}
+        self._by_moment = {
+            moment: [p for p in self._probes.values() if _overrides(p, moment)]
+            for moment in _MOMENTS
+        }
+
+    def attach(self, subject: Subject) -> None:
+        """Let each probe put its own hooks on."""
+        for probe in tuple(self._probes.values()):
+            stack = self._handles[probe.name] = HandleStack()
+            try:
+                for handle in probe.attach(subject):
+                    stack.add(handle)
+            except Exception as error:  # noqa: BLE001  one warning, and training goes on
+                self._drop(probe.name, "while it was attached", error)
+
+    def detach(self) -> None:
+        """Take all hooks of all probes off."""
+        for name in tuple(self._handles):
+            stack = self._handles.pop(name)
+            try:
+                stack.remove()
+            except Exception as error:  # noqa: BLE001  the others must still go
+                _warn(f"Probe {name!r} could not be taken off cleanly", error)
+
+    def call(
+        self, moment: str, step: OpenStep, look: Callable[[], Moment], *args: Any
+    ) -> dict[Source, list[Reading]]:
+        """Call the probes that are due at ``moment`` and return their readings."""
+        found: dict[Source, list[Reading]] = {}
+        due = [p for p in self._by_moment[moment] if self._is_due(p, step.step)]
+        if not due:
+            return found
+        seen = look()
+        for probe in due:
+            try:
+                readings = list(getattr(probe, moment)(seen, *args))
+                found[probe.name, moment] = readings
+            except Exception as error:  # noqa: BLE001  see above
+                self._drop(probe.name, f"in {moment} of step {step.step}", error)
+        return found
+
+    def close(self, step: OpenStep, look: Callable[[], Moment]) -> None:
+        """Collect what probes know on the host when a step is over."""
+        for probe in tuple(self._by_moment["on_close"]):
+            try:
+                if probe.schedule(step.step):
+                    step.values.update(probe.on_close(look()))
+            except Exception as error:  # noqa: BLE001  see above
+                self._drop(probe.name, f"in on_close of step {step.step}", error)
+
+    def finish(
+        self, source: Source, step: int, reading: Reading, values: NDArray[np.float32]
+    ) -> list[Result]:
+        """Let a probe make records of values that have arrived."""
+        try:
+            return list(reading.finish(values))
+        except Exception as error:  # noqa: BLE001  see above
+            self._drop(source[0], f"with its {source[1]} values of step {step}", error)
+            return []
+
+    def _is_due(self, probe: Probe, step: int) -> bool:
+        try:
+            return probe.schedule(step)
+        except Exception as error:  # noqa: BLE001  see above
+            self._drop(probe.name, f"in its schedule at step {step}", error)
+            return False
+
+    def _drop(self, name: str, where: str, error: Exception) -> None:
+        if self._probes.pop(name, None) is None:
+            return
+        for moment, probes in self._by_moment.items():
+            self._by_moment[moment] = [p for p in probes if p.name != name]
+        stack = self._handles.pop(name, None)
+        if stack is not None:
+            stack.remove()
+        _warn(f"Probe {name!r} failed {where} and was detached", error)
+
+
+def _overrides(probe: Probe, moment: str) -> bool:
+    return getattr(type(probe), moment) is not getattr(Probe, moment)
+
+
+def _warn(what: str, error: Exception) -> None:
+    kind = type(error).__name__
+    text = f"{what}: {kind}: {error}. Training and everything else go on."
+    warnings.warn(text, FtlabWarning, stacklevel=2)
+
+
+def names_are_unique(probes: Iterable[Probe]) -> bool:
+    """Tell whether no two probes share a name."""
+    names = [probe.name for probe in probes]
+    return len(set(names)) == len(names)

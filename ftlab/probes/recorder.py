@@ -1,0 +1,220 @@
+"""The recorder: attaches taps and probes to a subject, and makes records of it.
+
+Who calls whom: taps tell the `Loop`; the loop calls the probes and hands over each step
+that is over; the recorder brings what was measured to the host and gives the records to
+the sink, on the training thread, when they have arrived: one step late.
+"""
+
+import types
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ftlab.probes.loop import Loop
+from ftlab.probes.open_step import OpenStep, Source
+from ftlab.probes.probe import Probe, Reading
+from ftlab.probes.probe_set import ProbeSet
+from ftlab.probes.readback import Delivery
+from ftlab.probes.rows import RowBook
+from ftlab.probes.step_records import records_of
+from ftlab.probes.subject import Subject
+from ftlab.probes.taps.forward import tap_forward
+from ftlab.probes.taps.listener import Shielded, shield
+from ftlab.probes.taps.scaler import tap_scaler
+from ftlab.probes.taps.shared import listen
+from ftlab.records.errors import FtlabWarning
+from ftlab.records.handle import HandleStack
+
+Sink = Callable[[Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Harvest:
+    """A step that is over, with its values on their way to the host."""
+
+    step: OpenStep
+    trainer_step: int | None
+    sources: list[tuple[Source, Reading]]
+    delivery: Delivery
+
+
+class Recorder:
+    """Watches a training loop and gives records of it to a sink.
+
+    Parameters
+    ----------
+    subject
+        What is watched.
+    probes
+        What is measured; each name once.
+    sink
+        Gets `NameRecord`, `Block`, `LedgerEntry` and, last for each step, `StepRecord`.
+        Called on the training thread: it should queue and return.
+    first_step
+        Number of the first step; above 0 after a resume.
+
+    Attributes
+    ----------
+    trainer_step
+        Set from outside to what the trainer counts; recorded with the step under way.
+
+    Notes
+    -----
+    Attaching in the middle of an accumulation is allowed: the first step then has
+    ``partial`` = 1 among its values, its gradients are whole, and its loss and
+    micro-batches are those seen since.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.probes.gradients import Gradients
+    >>> from ftlab.probes.recorder import Recorder
+    >>> from ftlab.probes.subject import Subject
+    >>> from ftlab.records.step import StepRecord
+    >>> model = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> records = []
+    >>> with Recorder(Subject(model, [optimizer]), [Gradients()], records.append):
+    ...     model(torch.ones(1, 2)).sum().backward()
+    ...     optimizer.step()
+    >>> step = [each for each in records if isinstance(each, StepRecord)][0]
+    >>> round(step.grad_norm, 3), step.lr
+    (1.732, (0.1,))
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        probes: Sequence[Probe],
+        sink: Sink,
+        *,
+        first_step: int = 0,
+    ) -> None:
+        self.trainer_step: int | None = None
+        self._subject = subject
+        self._sink = sink
+        self._probes = ProbeSet(probes)
+        self._handles = HandleStack()
+        self._waiting: deque[_Harvest] = deque()
+        self._first_step = first_step
+        self._loop: Loop | None = None
+        self._listener: Any = None
+        self._failure: Exception | None = None
+
+    @property
+    def step(self) -> int:
+        """The step that is under way."""
+        return self._first_step if self._loop is None else self._loop.step.step
+
+    def attach(self) -> Self:
+        """Put everything on; a failure takes off what was put on before."""
+        if self._loop is not None:
+            return self
+        try:
+            self._attach()
+        except BaseException:
+            self._take_off()
+            raise
+        return self
+
+    def detach(self) -> None:
+        """Take everything off and deliver what is still on its way; idempotent."""
+        if self._loop is None:
+            return
+        try:
+            self._take_off()
+        finally:
+            loop, self._loop = self._loop, None
+            self._first_step = loop.step.step
+            if self._failure is None:
+                shield(self._finish, self._fail)(loop)
+
+    def __enter__(self) -> Self:
+        return self.attach()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: types.TracebackType | None,
+    ) -> None:
+        self.detach()
+
+    def _attach(self) -> None:
+        book = RowBook(self._sink)
+        loop = Loop(
+            self._subject,
+            self._probes,
+            book,
+            self._harvest,
+            first_step=self._first_step,
+        )
+        self._loop = loop
+        listener: Any = Shielded(loop, self._fail)
+        self._listener = listener
+        self._handles.add(loop.watched.attach())
+        self._probes.attach(self._subject)
+        self._handles.add(listen(listener))
+        scaler = self._subject.scaler
+        if scaler is not None and not isinstance(scaler, torch.amp.GradScaler):
+            self._handles.add(tap_scaler(listener, type(scaler)))
+        self._handles.add(tap_forward(listener, self._subject.model))
+
+    def _take_off(self) -> None:
+        try:
+            self._handles.remove()
+        finally:
+            self._probes.detach()
+
+    def _harvest(self, step: OpenStep) -> None:
+        sources = [
+            (source, reading)
+            for source, readings in step.readings.items()
+            for reading in readings
+        ]
+        delivery = Delivery([reading.values for _, reading in sources])
+        self._waiting.append(_Harvest(step, self.trainer_step, sources, delivery))
+        self._deliver()
+
+    def _deliver(self, *, wait: bool = False) -> None:
+        while self._waiting and (wait or self._waiting[0].delivery.arrived()):
+            harvest = self._waiting.popleft()
+            arrays = harvest.delivery.arrays(wait=wait)
+            for record in self._records(harvest, arrays):
+                self._sink(record)
+
+    def _records(
+        self, harvest: _Harvest, arrays: list[NDArray[np.float32]]
+    ) -> Iterable[Any]:
+        step = harvest.step
+        results = [
+            result
+            for (source, reading), values in zip(harvest.sources, arrays, strict=True)
+            for result in self._probes.finish(source, step.step, reading, values)
+        ]
+        return records_of(step, results, harvest.trainer_step)
+
+    def _finish(self, loop: Loop) -> None:
+        loop.close()
+        self._deliver(wait=True)
+
+    def _fail(self, error: Exception) -> None:
+        """Give up watching: our own code failed, the user's training must go on.
+
+        The taps stay in place, silent, until `detach`: torch may be iterating over its
+        hooks right now.
+        """
+        if self._failure is None:
+            self._failure = error
+            self._listener.silence()
+            msg = (
+                f"ftlab stopped watching at step {self.step}, by an error of its own: "
+                f"{type(error).__name__}: {error}. Training goes on."
+            )
+            warnings.warn(msg, FtlabWarning, stacklevel=2)

@@ -1,0 +1,102 @@
+"""Loss scaling: what turns scaled losses and gradients into true ones."""
+
+from typing import Any
+
+import torch
+
+from ftlab.probes.open_step import OpenStep
+from ftlab.probes.optimizers import Optimizers
+from ftlab.probes.probe import Reading
+from ftlab.probes.torch_private import scale_left_to, scale_of
+from ftlab.probes.watched import WatchedParameters
+
+
+class LossScaling:
+    """Follows the gradient scaler of the watched loop.
+
+    Attributes
+    ----------
+    pending
+        The scaler that scaled a loss which no backward has used yet.
+    """
+
+    def __init__(self, optimizers: Optimizers, watched: WatchedParameters) -> None:
+        self._optimizers = optimizers
+        self._watched = watched
+        self.pending: Any = None
+
+    def true_loss(self, loss: torch.Tensor) -> torch.Tensor:
+        """Divide out the scale of the loss that backward was called on."""
+        scale = scale_of(self.pending)
+        return loss if scale is None else loss / scale.to(loss.device)
+
+    def inverse(
+        self, step: OpenStep, optimizer: torch.optim.Optimizer | None = None
+    ) -> float | torch.Tensor:
+        """Return what the gradients are to be multiplied by, as they are now.
+
+        Parameters
+        ----------
+        step
+            The step under way.
+        optimizer
+            The optimizer that is about to step: a fused one is told the scale.
+        """
+        left = scale_left_to(optimizer) if optimizer is not None else None
+        scale = left if left is not None else scale_of(step.scaler)
+        if scale is None:
+            return 1.0
+        if not step.unscaled:
+            return scale.reciprocal()
+        done = [o for o in self._optimizers.training() if id(o) in step.unscaled]
+        held = {
+            id(p) for o in done for group in o.param_groups for p in group["params"]
+        }
+        true = [id(each) in held for each in self._watched.tensors.parameters]
+        if all(true):
+            return 1.0
+        mask = torch.tensor(true, device=scale.device)
+        return torch.where(mask, 1.0, scale.reciprocal())
+
+    def all_unscaled(self, step: OpenStep) -> bool:
+        """Whether no optimizer of the model still has scaled gradients."""
+        return all(id(each) in step.unscaled for each in self._optimizers.training())
+
+    def read_scale(self, step: OpenStep) -> None:
+        """Put the scale that holds during this step into it."""
+        scale = scale_of(step.scaler)
+        if scale is not None:
+            values = scale.detach().reshape(1).clone()
+            finish = _into(step.draft, "loss_scale")
+            step.keep(("loss_scale", ""), [Reading(values, finish)])
+
+
+def read_new_scale(step: OpenStep, scaler: Any) -> None:
+    """Record that the scaler has chosen a scale, and which."""
+    entry = step.ledger.add("scaler_update", "scaler")
+    scale = scale_of(scaler)
+    if scale is not None:
+        values = scale.detach().reshape(1).clone()
+        finish = _into(entry["detail"], "scale")
+        step.keep(("scaler_update", ""), [Reading(values, finish)])
+
+
+def read_overflow(step: OpenStep, index: int, found: torch.Tensor, entry: Any) -> None:
+    """Learn later whether a fused optimizer skipped its step."""
+
+    def finish(values: Any) -> tuple[()]:
+        if values[0] > 0:
+            step.draft["skipped"] = True
+            entry["op"] = "skip"
+        return ()
+
+    values = found.detach().reshape(1).float().clone()
+    step.keep(("overflow", str(index)), [Reading(values, finish)])
+
+
+def _into(target: dict[str, Any], key: str) -> Any:
+    def finish(values: Any) -> tuple[()]:
+        target[key] = float(values[0])
+        return ()
+
+    return finish

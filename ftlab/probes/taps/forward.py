@@ -1,0 +1,76 @@
+"""Sees the model's own forward calls, through an official pre-hook."""
+
+import contextlib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ftlab.probes.taps.listener import Listener
+from ftlab.probes.torch_private import leave_to_python
+from ftlab.records.handle import Handle
+
+_WRAPPERS = {
+    "OptimizedModule": "_orig_mod",
+    "DistributedDataParallel": "module",
+    "FullyShardedDataParallel": "_fsdp_wrapped_module",
+}
+
+
+def innermost(model: torch.nn.Module) -> torch.nn.Module:
+    """Return the module within ``torch.compile``, DDP and FSDP wrappers.
+
+    Every call of a wrapper ends in it, and calls that pass the wrapper by are seen too.
+    """
+    while (inside := _WRAPPERS.get(type(model).__name__)) is not None:
+        model = getattr(model, inside)
+    return model
+
+
+def tap_forward(listener: Listener, model: torch.nn.Module) -> Handle:
+    """Tell of each call of ``model`` and its inputs, by parameter name."""
+    inner = innermost(model)
+    return inner.register_forward_pre_hook(
+        ForwardHook(listener, inner), with_kwargs=True
+    )
+
+
+class ForwardHook:
+    """The hook; a pickled or copied one does nothing, and needs no ftlab to load."""
+
+    def __init__(self, listener: Listener, model: torch.nn.Module) -> None:
+        self._listener = listener
+        self._model_id = id(model)
+        self._names = _argument_names(model)
+
+    def __call__(
+        self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Tell the listener, except within a traced graph or for a replica."""
+        if torch.compiler.is_compiling() or id(module) != self._model_id:
+            return
+        graph = torch.is_grad_enabled()
+        inputs: Mapping[str, Any] = kwargs
+        if args:
+            inputs = dict(zip(self._names, args, strict=False)) | kwargs
+        self._listener.on_forward(module, inputs, graph)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (getattr, (contextlib.nullcontext(), "__exit__"))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return contextlib.nullcontext().__exit__
+
+
+leave_to_python(ForwardHook.__call__.__code__)
+
+
+def _argument_names(model: torch.nn.Module) -> tuple[str, ...]:
+    try:
+        parameters = inspect.signature(model.forward).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    return tuple(
+        each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD
+    )

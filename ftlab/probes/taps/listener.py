@@ -1,0 +1,111 @@
+"""What a tap tells, and the shield between it and the training loop."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+import torch
+
+from ftlab.probes.torch_private import leave_to_python, resume_dynamo, suspend_dynamo
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Listener(Protocol):
+    """The receiver of everything that taps see; see `ftlab.probes.loop.Loop`."""
+
+    def on_forward(
+        self, module: torch.nn.Module, inputs: Mapping[str, Any], graph: bool
+    ) -> None:
+        """Hear that the model is about to run; ``graph``: autograd is on."""
+
+    def before_backward(self, losses: Sequence[torch.Tensor], weights: Any) -> None:
+        """Hear that backward begins; ``weights`` are the gradients passed to it."""
+
+    def after_backward(self) -> None:
+        """Hear that backward is over, also when it raised."""
+
+    def on_zero_grad(self, owner: Any) -> None:
+        """Hear that an optimizer or a module cleared gradients."""
+
+    def before_step(self, optimizer: torch.optim.Optimizer, closure: bool) -> None:
+        """Hear that an optimizer is about to change the weights."""
+
+    def after_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Hear that an optimizer has changed the weights."""
+
+    def on_scale(self, scaler: Any) -> None:
+        """Hear that a scaler has scaled a loss."""
+
+    def after_unscale(self, scaler: Any, optimizer: Any) -> None:
+        """Hear that the gradients of ``optimizer`` are in true scale now."""
+
+    def before_scaler_step(self, scaler: Any, optimizer: Any) -> None:
+        """Hear that the scaler is about to step ``optimizer``, or to skip it."""
+
+    def after_scaler_step(self, scaler: Any, optimizer: Any) -> None:
+        """Hear that the scaler has stepped ``optimizer``, or skipped it."""
+
+    def after_scaler_update(self, scaler: Any) -> None:
+        """Hear that the scaler has chosen a new scale."""
+
+    def before_clip(self, parameters: Sequence[torch.Tensor], how: Any) -> None:
+        """Hear that gradients are about to be clipped; see `taps.clip.Clipping`."""
+
+    def after_clip(self, total_norm: torch.Tensor | None) -> None:
+        """Hear that gradients were clipped."""
+
+    def on_scheduler_step(self, scheduler: Any, before: Any, after: Any) -> None:
+        """Hear that a scheduler moved the learning rates of its optimizer."""
+
+
+def shield(
+    function: Callable[P, R], failed: Callable[[Exception], None]
+) -> Callable[P, R | None]:
+    """Wrap what ftlab does within the user's loop: it neither raises nor is traced.
+
+    Parameters
+    ----------
+    function
+        Runs without autograd and unseen by Dynamo.
+    failed
+        Gets the error in place of the user's loop.
+    """
+
+    def shielded(*args: P.args, **kwargs: P.kwargs) -> R | None:
+        callback = suspend_dynamo()
+        try:
+            with torch.no_grad():
+                return function(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001  training goes on without us
+            failed(error)
+            return None
+        finally:
+            resume_dynamo(callback)
+
+    leave_to_python(shielded.__code__)
+    return shielded
+
+
+class Shielded:
+    """A listener whose methods go through `shield`, until it is silenced."""
+
+    def __init__(self, listener: Listener, failed: Callable[[Exception], None]) -> None:
+        self._listener = listener
+        self._failed = failed
+        self._silent = False
+
+    def silence(self) -> None:
+        """Pass nothing on any more."""
+        self._silent = True
+
+    def __getattr__(self, name: str) -> Any:
+        method = shield(getattr(self._listener, name), self._failed)
+
+        def pass_on(*args: Any) -> None:
+            if not self._silent:
+                method(*args)
+
+        leave_to_python(pass_on.__code__)
+        setattr(self, name, pass_on)
+        return pass_on

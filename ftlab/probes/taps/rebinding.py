@@ -1,0 +1,79 @@
+"""Ways to stand in for a function or method until a handle is removed."""
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from ftlab.probes.torch_private import leave_to_python
+from ftlab.records.handle import CallbackHandle, Handle, HandleStack, rebind
+
+Wrapper = Callable[..., Any]
+
+
+def stand_in(original: Callable[..., Any], around: Wrapper) -> Callable[..., Any]:
+    """Make a function that looks like ``original`` and runs ``around``.
+
+    ``around`` is called with ``original`` and then the arguments. While Dynamo or
+    export trace, ``original`` is called directly: nothing of ours enters a graph.
+    """
+
+    @functools.wraps(original)
+    def standing_in(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling():
+            return original(*args, **kwargs)
+        return around(original, *args, **kwargs)
+
+    leave_to_python(standing_in.__code__)
+    leave_to_python(around.__code__)
+    return standing_in
+
+
+def rebind_method(owner: type, name: str, around: Wrapper) -> Handle:
+    """Stand in for a method in ``owner`` and in each subclass that overrides it.
+
+    Classes, not instances, are changed, so that objects stay picklable while attached
+    and copies of them carry nothing of ours.
+    """
+    handles = HandleStack()
+    for each in _family(owner):
+        original = vars(each).get(name)
+        if isinstance(original, type(_plain)):
+            handles.add(rebind(each, name, stand_in(original, around)))
+    return handles
+
+
+def rebind_everywhere(original: Callable[..., Any], around: Wrapper) -> Handle:
+    """Stand in for a function in every loaded module that has it in its globals.
+
+    Removing the handle looks through all modules again: a ``from x import f`` that ran
+    in the meantime has copied the stand-in.
+    """
+    standing_in = stand_in(original, around)
+    _replace(original, standing_in)
+    return CallbackHandle(lambda: _replace(standing_in, original))
+
+
+def _plain() -> None:
+    """Give the type of plain functions a name to compare with."""
+
+
+def _family(owner: type) -> Iterator[type]:
+    seen = {owner}
+    queue = [owner]
+    while queue:
+        each = queue.pop()
+        yield each
+        new = [child for child in type.__subclasses__(each) if child not in seen]
+        seen.update(new)
+        queue.extend(new)
+
+
+def _replace(old: Any, new: Any) -> None:
+    for module in tuple(sys.modules.values()):
+        names = getattr(module, "__dict__", None)
+        if isinstance(names, dict):
+            for name in [key for key, value in tuple(names.items()) if value is old]:
+                names[name] = new

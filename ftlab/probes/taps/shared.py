@@ -1,0 +1,73 @@
+"""The taps of the process: put in at the first listener, taken out with the last.
+
+Two models may be watched at once. If each watch rebound torch's functions for itself,
+one that is detached before the other would be left within it.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ftlab.probes.taps.backward import tap_backward
+from ftlab.probes.taps.clip import tap_clip
+from ftlab.probes.taps.listener import Listener
+from ftlab.probes.taps.optimizer import tap_optimizer_step, tap_zero_grad
+from ftlab.probes.taps.scaler import tap_scaler
+from ftlab.probes.taps.scheduler import tap_scheduler
+from ftlab.probes.torch_private import leave_to_python
+from ftlab.records.handle import CallbackHandle, Handle, HandleStack
+
+
+class Everyone:
+    """A listener that passes on what it hears to all listeners."""
+
+    def __init__(self) -> None:
+        self.listeners: list[Listener] = []
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def tell(*args: Any) -> None:
+            for listener in tuple(self.listeners):
+                getattr(listener, name)(*args)
+
+        leave_to_python(tell.__code__)
+        setattr(self, name, tell)
+        return tell
+
+
+_lock = threading.RLock()
+_everyone: Any = Everyone()
+_handles = HandleStack()
+
+
+def listen(listener: Listener) -> Handle:
+    """Tell ``listener`` of every operation until the handle is removed."""
+    with _lock:
+        if not _everyone.listeners:
+            _tap()
+        _everyone.listeners.append(listener)
+    return CallbackHandle(lambda: _leave(listener))
+
+
+def _leave(listener: Listener) -> None:
+    with _lock:
+        _everyone.listeners.remove(listener)
+        if not _everyone.listeners:
+            _handles.remove()
+
+
+def _tap() -> None:
+    try:
+        for tap in (
+            tap_backward,
+            tap_clip,
+            tap_optimizer_step,
+            tap_zero_grad,
+            tap_scheduler,
+        ):
+            _handles.add(tap(_everyone))
+        _handles.add(tap_scaler(_everyone, torch.amp.GradScaler))
+    except BaseException:
+        _handles.remove()
+        raise

@@ -1,0 +1,87 @@
+"""Private names of torch that the probes need, in one place.
+
+Each has a canary in ``tests/probes/test_torch_private.py`` that fails when a new torch
+drops or changes it.
+"""
+
+import types
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+
+Callback = Any
+"""What Dynamo has put in place of Python's frame evaluation."""
+
+
+def foreach_l2(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """Give each tensor's L2 norm, accumulated in float32."""
+    return torch._foreach_norm(tensors, 2, dtype=torch.float32)  # noqa: SLF001
+
+
+def foreach_max(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """Give each tensor's largest magnitude; NaN and infinities propagate."""
+    return torch._foreach_norm(tensors, torch.inf)  # noqa: SLF001
+
+
+def versions(tensors: Iterable[torch.Tensor | None]) -> list[tuple[int, int] | None]:
+    """Tell each tensor's identity and its count of in-place changes.
+
+    Two equal answers mean that nothing was written in between. Costs no
+    synchronisation.
+    """
+    return [None if t is None else (id(t), t._version) for t in tensors]  # noqa: SLF001
+
+
+def is_within_backward() -> bool:
+    """Tell whether this thread is executing a graph right now."""
+    return torch._C._current_graph_task_id() != -1  # noqa: SLF001
+
+
+def scale_of(scaler: Any) -> torch.Tensor | None:
+    """Return the scale of a GradScaler on its device, ``None`` before its first use.
+
+    ``get_scale()`` would wait for the device.
+    """
+    scale = getattr(scaler, "_scale", None)
+    return scale if isinstance(scale, torch.Tensor) else None
+
+
+def scale_left_to(optimizer: torch.optim.Optimizer) -> torch.Tensor | None:
+    """Return the scale that a fused optimizer divides out by itself, in its step."""
+    return getattr(optimizer, "grad_scale", None)
+
+
+def overflow_seen_by(optimizer: torch.optim.Optimizer) -> torch.Tensor | None:
+    """Return what tells a fused optimizer to skip its step, within its step."""
+    return getattr(optimizer, "found_inf", None)
+
+
+def is_under_construction(scheduler: Any) -> bool:
+    """Tell whether ``scheduler.step`` is the call that its constructor makes."""
+    return getattr(scheduler, "_step_count", 1) == 0
+
+
+def suspend_dynamo() -> Callback:
+    """Keep Dynamo from compiling the frames that are called from here on.
+
+    Under ``torch.compile`` a hook runs while Dynamo looks for frames to compile. What
+    is returned goes to `resume_dynamo`. ``torch.compiler.disable`` does the same, at
+    the price of importing ``torch._dynamo``.
+    """
+    return torch._C._dynamo.eval_frame.set_eval_frame(None)  # noqa: SLF001
+
+
+def resume_dynamo(callback: Callback) -> None:
+    """Undo `suspend_dynamo`."""
+    torch._C._dynamo.eval_frame.set_eval_frame(callback)  # noqa: SLF001
+
+
+def leave_to_python(code: types.CodeType) -> None:
+    """Make Dynamo never compile frames of ``code`` itself."""
+    dynamo: Any = torch._C._dynamo.eval_frame  # noqa: SLF001
+    if hasattr(dynamo, "skip_code"):  # torch < 2.8
+        dynamo.skip_code(code)
+        return
+    skip, default = dynamo._FrameAction.SKIP, dynamo._FrameAction.DEFAULT  # noqa: SLF001
+    dynamo.set_code_exec_strategy(code, dynamo._FrameExecStrategy(skip, default))  # noqa: SLF001

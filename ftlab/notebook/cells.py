@@ -6,6 +6,8 @@ leave the magic untouched, and line numbers and file name are those of the cell.
 """
 
 import ast
+import inspect
+import types
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -24,17 +26,18 @@ def run_cell_body(shell: Any, first_line: str, body: str) -> None:
         The code below.
     """
     __tracebackhide__ = True
-    if shell.autoawait and shell.should_run_async(body):
+    codes = _compiled(shell, first_line, body)
+    if any(code.co_flags & inspect.CO_COROUTINE for code in codes):
         msg = (
-            "%%ftlab watch cannot run a cell that awaits at its top level. "
+            f"{first_line} cannot run a cell that awaits at its top level. "
             "Use `with ftlab.watch(model, optimizer):` in the cell instead."
         )
         raise UsageError(msg)
-    for code in _compiled(shell, first_line, body):
+    for code in codes:
         exec(code, shell.user_global_ns, shell.user_ns)
 
 
-def _compiled(shell: Any, first_line: str, body: str) -> list[Any]:
+def _compiled(shell: Any, first_line: str, body: str) -> list[types.CodeType]:
     code = body.lstrip("\n")
     above = "\n" * (1 + len(body) - len(code))
     python = shell.transform_cell(code)
@@ -43,12 +46,12 @@ def _compiled(shell: Any, first_line: str, body: str) -> list[Any]:
         shell.execution_count,
         raw_code=f"{first_line}\n{body}",
     )
-    with shell.builtin_trap:
+    with shell.builtin_trap, shell.compile.extra_flags(ast.PyCF_ALLOW_TOP_LEVEL_AWAIT):
         tree = shell.transform_ast(shell.compile.ast_parse(above + python, name))
-    return [
-        shell.compile(_wrapped(node, mode), name, mode)
-        for node, mode in _modes(tree.body, shell.ast_node_interactivity)
-    ]
+        return [
+            shell.compile(_wrapped(node, mode), name, mode)
+            for node, mode in _modes(tree.body, shell.ast_node_interactivity)
+        ]
 
 
 def _modes(nodes: list[ast.stmt], interactivity: str) -> list[tuple[ast.stmt, str]]:

@@ -43,7 +43,7 @@ class Command:
     arguments
         Positional arguments and options, as ``add_argument`` takes them.
     expression
-        Whether what follows the options is Python, kept as it was typed.
+        What the Python after the options means; it is kept as it was typed.
     """
 
     name: str
@@ -56,12 +56,12 @@ class Command:
     def parser(self) -> MagicArgumentParser:
         """The parser; errors become a ``UsageError``."""
         parser = MagicArgumentParser(
-            prog=f"%ftlab {self.name}", description=self.help, add_help=False
+            prog=f"ftlab {self.name}", description=self.help, add_help=False
         )
         for names, settings in self.arguments:
             parser.add_argument(*names, **settings)
         if self.expression:
-            parser.usage = f"{parser.format_usage()[7:].rstrip()} [{self.expression}]"
+            parser.add_argument("expression", nargs="*", help=self.expression)
         return parser
 
     @property
@@ -97,6 +97,9 @@ WATCH_OPTIONS: tuple[tuple[tuple[str, ...], Mapping[str, Any]], ...] = (
     ),
     (("--activations",), {"action": "store_true", "help": "measure activations too"}),
 )
+
+
+_WHAT = "trainer, or model, optimizer; without it the one trainer or model there is"
 
 
 def _watch(call: Call) -> Any:
@@ -183,7 +186,7 @@ def _latest(call: Call) -> Any:
 
 
 COMMANDS = (
-    Command("watch", "Watch a trainer or a model.", _watch, WATCH_OPTIONS, "EXPR"),
+    Command("watch", "Watch a trainer or a model.", _watch, WATCH_OPTIONS, _WHAT),
     Command(
         "explain",
         "Show the page of a rule.",

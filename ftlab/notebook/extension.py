@@ -35,7 +35,7 @@ def load(shell: Any) -> None:
 
 
 def unload(shell: Any) -> None:
-    """Take everything that `load` registered off again; watches are detached."""
+    """Take everything that `load` registered off again; watches go on."""
     handles = _loaded.pop(shell, None)
     if handles is not None:
         handles.remove()
@@ -52,7 +52,6 @@ def _magics(shell: Any) -> Handle:
         shell.magics_manager.registry.pop(type(magics).__name__, None)
         with contextlib.suppress(ValueError):
             shell.configurables.remove(magics)
-        magics.close()
 
     return CallbackHandle(undo)
 

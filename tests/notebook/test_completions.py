@@ -1,0 +1,53 @@
+"""Tab completion, asked as IPython asks and as JupyterLab asks."""
+
+import pytest
+from IPython.core.completer import provisionalcompleter
+
+pytestmark = pytest.mark.ipython
+
+
+@pytest.fixture
+def offered(shell):
+    shell.run_line_magic("load_ext", "ftlab")
+
+    def offer(line):
+        with provisionalcompleter():
+            found = shell.Completer.completions(line, len(line))
+            return sorted(each.text for each in found)
+
+    return offer
+
+
+def test_subcommands_are_offered(offered):
+    assert offered("%ftlab ") == sorted(
+        ["watch", "explain", "findings", "rules", "open", "status", "detach", "help"]
+    )
+    assert offered("%ftlab de") == ["detach"]
+
+
+def test_options_are_offered(offered):
+    assert "--run-dir" in offered("%ftlab watch --")
+    assert offered("%ftlab watch --act") == ["--activations"]
+    assert offered("%ftlab open runs/x --f") == ["--follow"]
+
+
+def test_codes_and_names_of_rules_are_offered(offered):
+    assert "GRD001" in offered("%ftlab explain GRD")
+    assert "vanishing-gradient" in offered("%ftlab explain vanishing-g")
+
+
+def test_the_cell_magic_offers_watch_and_its_options(offered):
+    assert offered("%%ftlab w") == ["watch"]
+    assert offered("%%ftlab watch --run") == ["--run-dir"]
+
+
+def test_other_lines_are_left_alone(offered):
+    assert "watch" not in offered("%ftlabs ")
+    assert "watch" not in offered("x = 1; wat")
+    assert "watch" not in offered("%time wat")
+
+
+def test_the_kernel_completes_too(kernel):
+    assert kernel.complete("%ftlab st") == ["status"]
+    assert kernel.complete("%ftlab explain GRD001") == ["GRD001"]
+    assert kernel.complete("%%ftlab watch --a") == ["--activations"]

@@ -1,0 +1,108 @@
+"""``%ftlab`` in a real shell: subcommands, help and errors."""
+
+import pytest
+from IPython.core.error import UsageError
+
+pytestmark = pytest.mark.ipython
+
+
+@pytest.fixture
+def ftlab_line(shell):
+    shell.run_line_magic("load_ext", "ftlab")
+    return lambda line: shell.run_line_magic("ftlab", line)
+
+
+def test_help_lists_every_subcommand(ftlab_line):
+    from ftlab.notebook.commands import COMMANDS
+
+    shown = repr(ftlab_line(""))
+    assert shown == repr(ftlab_line("help"))
+    assert all(command.name in shown for command in COMMANDS)
+
+
+def test_help_of_a_subcommand_shows_its_options(ftlab_line):
+    shown = repr(ftlab_line("help watch"))
+    assert "--run-dir DIR" in shown
+    assert "expression" in shown
+
+
+def test_question_mark_shows_help(shell, ftlab_line, capsys):
+    shell.run_cell("%ftlab?")
+    shell.run_cell("%%ftlab?")
+    shown = capsys.readouterr().out
+    assert "Watch training, read findings" in shown
+    assert "Run an unchanged cell" in shown
+
+
+def test_an_unknown_subcommand_is_one_line(shell, ftlab_line, capsys):
+    with pytest.raises(UsageError, match="no subcommand 'wach'; there are watch,"):
+        ftlab_line("wach")
+    shell.run_cell("%ftlab wach")
+    assert capsys.readouterr().err.startswith("UsageError: %ftlab has no subcommand")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("explain", "code"),
+        ("explain GRD001 GRD002", "unrecognized arguments: GRD002"),
+        ("open", "path"),
+        ("watch --speed 3 model", "--speed"),
+        ("findings all", "unrecognized arguments: all"),
+        ("help wach", "no subcommand 'wach'"),
+    ],
+)
+def test_bad_arguments_are_usage_errors(ftlab_line, line, words):
+    with pytest.raises(UsageError) as caught:
+        ftlab_line(line)
+    assert words in str(caught.value)
+
+
+def test_an_unknown_rule_is_a_usage_error_with_near_names(ftlab_line):
+    with pytest.raises(UsageError, match="vanishing-gradient"):
+        ftlab_line("explain vanishing-gradients")
+
+
+def test_explain_returns_the_page(ftlab_line):
+    assert ftlab_line("explain grd001").name == "vanishing-gradient"
+
+
+def test_rules_returns_the_table(ftlab_line):
+    assert "vanishing-gradient" in set(ftlab_line("rules")["name"])
+
+
+def test_opening_what_is_no_run_is_a_usage_error(ftlab_line):
+    with pytest.raises(UsageError, match="not the folder of a run"):
+        ftlab_line("open nowhere")
+
+
+def test_findings_without_a_watch_say_how_to_get_one(ftlab_line):
+    with pytest.raises(UsageError, match="Nothing is watched yet"):
+        ftlab_line("findings")
+
+
+def test_status_and_detach_without_a_watch(ftlab_line):
+    assert repr(ftlab_line("status")) == "Nothing is watched."
+    assert repr(ftlab_line("detach")) == "Detached 0 watches."
+
+
+@pytest.mark.parametrize(
+    ("line", "expression"),
+    [
+        ("model", "model"),
+        ("--activations make( 'a  b' )", "make( 'a  b' )"),
+        ("--run-dir 'my runs/a' model, optimizer", "model, optimizer"),
+        ("-o mine x['-o']", "x['-o']"),
+        ("", ""),
+    ],
+)
+def test_an_expression_is_kept_as_typed(line, expression):
+    from ftlab.notebook.commands import find_command
+
+    assert find_command("watch").parse(line).expression == expression
+
+
+def test_the_cell_magic_needs_its_subcommand(shell, ftlab_line):
+    with pytest.raises(UsageError):
+        shell.run_cell_magic("ftlab", "stare", "x = 1")
+    assert "x" not in shell.user_ns

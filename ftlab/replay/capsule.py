@@ -1,0 +1,117 @@
+"""What a step needs to run a second time exactly as it ran the first time.
+
+Parameters are not copied: forward and backward leave them alone, which their versions
+prove. A step that changed them anyway is not replayed, and says so.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ftlab.records.errors import NotReplayableError
+from ftlab.replay.gradients import KeptGradients
+from ftlab.replay.inputs import KeptInputs
+from ftlab.replay.kept import KeptTensor
+from ftlab.replay.modules import clean_name
+from ftlab.replay.rng import RngState
+from ftlab.replay.scaler import KeptScaler
+from ftlab.replay.side_state import SideState
+from ftlab.replay.torch_private import version
+
+
+class Capsule:
+    """The start of one call of the re-callable step.
+
+    Parameters
+    ----------
+    model
+        The model that the step trains.
+    inputs
+        The arguments of the call.
+    owner
+        The trainer whose counters and metric buffers the step moves, if there is one.
+    copy_gradients
+        Copy the gradients at once instead of when backward begins.
+
+    Attributes
+    ----------
+    trainable
+        The trainable parameters with their names.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        inputs: KeptInputs,
+        *,
+        owner: Any = None,
+        copy_gradients: bool = True,
+    ) -> None:
+        self.inputs = inputs
+        parameters = list(model.named_parameters())
+        self.trainable = [(clean_name(n), p) for n, p in parameters if p.requires_grad]
+        self.gradients = KeptGradients(self.trainable, copied=copy_gradients)
+        self._versions = [(name, p, version(p)) for name, p in parameters]
+        self._training = [(module, module.training) for module in model.modules()]
+        self._buffers = list(_buffers(model))
+        self._scalers: list[KeptScaler] = []
+        self._grad_enabled = torch.is_grad_enabled()
+        self._side = SideState(owner)
+        self._rng = RngState.take()
+
+    def add_scaler(self, scaler: Any) -> None:
+        """Keep the state of a GradScaler, before the step first uses it."""
+        if all(kept.scaler is not scaler for kept in self._scalers):
+            self._scalers.append(KeptScaler(scaler))
+
+    @property
+    def scalers(self) -> tuple[Any, ...]:
+        """The gradient scalers that the step used."""
+        return tuple(kept.scaler for kept in self._scalers)
+
+    def obstacle(self) -> str | None:
+        """Say what stands in the way of running the step again, if anything."""
+        for name, parameter, before in self._versions:
+            if version(parameter) != before:
+                return f"parameter {name} has already been changed in this step"
+        buffers = (kept.obstacle() for _, _, kept in self._buffers)
+        found = (self.inputs.obstacle(), self.gradients.obstacle(), *buffers)
+        return next((obstacle for obstacle in found if obstacle), None)
+
+    def restore(self) -> None:
+        """Go back to the start of the step.
+
+        Raises
+        ------
+        NotReplayableError
+            When something was changed that is not kept.
+        """
+        obstacle = self.obstacle()
+        if obstacle is not None:
+            msg = f"The step cannot be executed again: {obstacle}."
+            raise NotReplayableError(msg)
+        self.gradients.restore()
+        self.inputs.restore()
+        for holder, name, kept in self._buffers:
+            kept.restore()
+            holder[name] = kept.tensor
+        for module, training in self._training:
+            module.training = training
+        for scaler in self._scalers:
+            scaler.restore()
+        self._side.restore()
+        torch.set_grad_enabled(self._grad_enabled)
+        # The unwound forward may have cached casts that the first run did not have.
+        torch.clear_autocast_cache()
+        self._rng.restore()
+
+
+def _buffers(
+    model: torch.nn.Module,
+) -> Iterator[tuple[dict[str, Any], str, KeptTensor]]:
+    for path, module in model.named_modules():
+        for name, buffer in vars(module)["_buffers"].items():
+            if buffer is not None:
+                kept = KeptTensor.of(f"buffer {path}.{name}".replace(" .", " "), buffer)
+                yield vars(module)["_buffers"], name, kept

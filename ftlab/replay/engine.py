@@ -1,0 +1,179 @@
+"""Guards every call of a run's re-callable step.
+
+Who calls whom: the training code calls the guarded step on the training thread; each
+call becomes a `StepCall`. The engine keeps what lasts longer than one call: the count
+of steps, the hook that sees optimizers step, and how a stop reaches the caller.
+"""
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from ftlab.records import replaying
+from ftlab.records.errors import FtlabWarning, NotReplayableError
+from ftlab.records.handle import Handle
+from ftlab.replay.call import StepCall
+from ftlab.replay.capsule import Capsule
+from ftlab.replay.control import Abort, Command
+from ftlab.replay.inputs import KeptInputs
+from ftlab.replay.report import PauseReport
+from ftlab.replay.rng import RngState
+from ftlab.replay.stop import Stop
+from ftlab.replay.torch_private import graph_task
+from ftlab.replay.worker import Worker
+
+Policy = Callable[[PauseReport], "str | Command | None"]
+
+
+class Engine:
+    """Runs steps so that each can be stopped before it changes the weights.
+
+    Parameters
+    ----------
+    model
+        Returns what the step trains; a trainer may make it anew.
+    worker
+        The training thread.
+    owner
+        The trainer whose counters and metrics the step moves, if any.
+    step_number
+        Returns the number of optimizer steps so far, where somebody counts them.
+    policy
+        Decides at a stop instead of the caller: gets the report, returns a command;
+        ``None`` resumes.
+
+    Attributes
+    ----------
+    step, micro_batch
+        Attempted optimizer steps so far, and calls of the step since the last of them.
+    """
+
+    def __init__(
+        self,
+        model: Callable[[], torch.nn.Module],
+        worker: Worker,
+        *,
+        owner: Any = None,
+        step_number: Callable[[], int] | None = None,
+        policy: Policy | None = None,
+    ) -> None:
+        self.step = 0
+        self.micro_batch = 0
+        self.policy = policy
+        self._model = model
+        self._worker = worker
+        self._owner = owner
+        self._step_number = step_number
+        self._call: StepCall | None = None
+        self._stop_at_start = False
+        self._copy_gradients = True
+
+    def attach(self) -> Handle:
+        """Watch for optimizer steps until the handle is removed."""
+        self.step, self.micro_batch = 0, 0
+        self._stop_at_start, self._copy_gradients = False, True
+        return register_optimizer_step_pre_hook(self._before_update)
+
+    def guard(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return ``function`` so that each call of it can be stopped and replayed.
+
+        Calls from other threads, and calls within a call, go straight through.
+        """
+
+        @functools.wraps(function)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            if not self._worker.current or self._call is not None:
+                return function(*args, **kwargs)
+            return self._run(function, args, kwargs)
+
+        return guarded
+
+    def _run(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        self._worker.raise_if_aborted()
+        self._count()
+        model = self._model()
+        capsule = Capsule(
+            model,
+            KeptInputs(args, kwargs),
+            owner=self._owner,
+            copy_gradients=self._copy_gradients,
+        )
+        blank = PauseReport("paused", step=self.step, micro_batch=self.micro_batch)
+        interrupted = functools.partial(getattr, self._worker, "pause_requested")
+        call = StepCall(function, capsule, model, blank, self._pause, interrupted)
+        self._call = call
+        try:
+            result = call.run(stop_at_start=self._stop_at_start)
+        finally:
+            self._call = None
+        self._stop_at_start = call.leave_into_next
+        self._copy_gradients = capsule.gradients.rewritten
+        self.micro_batch += 1
+        if (call.updated or call.attempted) and self._step_number is None:
+            self.step, self.micro_batch = self.step + 1, 0
+        self._worker.raise_if_aborted()
+        return result
+
+    def _count(self) -> None:
+        """Take over the trainer's count; its optimizer steps between two calls."""
+        if self._step_number is None:
+            return
+        number = self._step_number()
+        if number != self.step:
+            self.step, self.micro_batch = number, 0
+
+    def _before_update(
+        self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any
+    ) -> None:
+        # Backward runs on threads of its own on an accelerator: a task tells it too.
+        here = self._worker.current or graph_task() != -1
+        if self._call is not None and here:
+            self._call.before_update(optimizer)
+
+    def _pause(self, stop: Stop) -> Command:
+        """Wait for a command; whatever was drawn at random meanwhile is undone."""
+        rng = RngState.take()
+        try:
+            with replaying.marked():
+                command = self._decide(stop)
+        finally:
+            rng.restore()
+        if command.verb == "abort":
+            raise Abort
+        return command
+
+    def _decide(self, stop: Stop) -> Command:
+        if self.policy is None:
+            return self._worker.pause(stop)
+        self._worker.stop = stop
+        try:
+            command = Command.parse(self.policy(stop.report) or "resume")
+        finally:
+            self._worker.stop = None
+        if command.verb == "back" and not stop.report.replayable:
+            raise NotReplayableError(no_way_back(stop.report))
+        return command
+
+
+def no_way_back(report: PauseReport) -> str:
+    """Say why ``back`` does not work at a stop."""
+    why = report.notes[-1] if report.notes else "The weights have changed already."
+    return f"back: this stop cannot be rewound. {why} Use resume() or abort()."
+
+
+def warn_unpaused() -> None:
+    """Say that training runs past the debugger."""
+    msg = (
+        "trainer.train() was called directly, so this run is not debugged and never "
+        "pauses. Call run() on what ftlab.debug() returned instead, or close() it."
+    )
+    warnings.warn(msg, FtlabWarning, stacklevel=4)

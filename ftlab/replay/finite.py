@@ -1,0 +1,75 @@
+"""Which values are non-finite, asked cheaply."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from ftlab.replay.torch_private import sparse_values
+
+NonFinite = Literal["nan", "inf"]
+
+
+def measurable(value: Any) -> torch.Tensor | None:
+    """Return ``value`` as a strided float tensor, ``None`` if it is nothing like it."""
+    if not isinstance(value, torch.Tensor):
+        return None
+    tensor = value.detach()
+    if tensor.layout == torch.sparse_coo:
+        tensor = sparse_values(tensor)
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
+    if not tensor.is_floating_point() or tensor.numel() == 0 or tensor.is_meta:
+        return None
+    if tensor.dtype.itemsize == 1:  # the 8-bit formats have next to no arithmetic
+        tensor = tensor.float()
+    return tensor
+
+
+def non_finite(value: Any) -> NonFinite | None:
+    """Return ``"nan"``, ``"inf"`` or ``None``; one reduction where all is well.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.replay.finite import non_finite
+    >>> non_finite(torch.tensor([1.0, float("-inf")]))
+    'inf'
+    >>> non_finite(torch.tensor([float("inf"), float("nan")]))
+    'nan'
+    >>> non_finite(torch.tensor([65504.0, 65504.0], dtype=torch.float16)) is None
+    True
+    >>> non_finite("text") is None
+    True
+    """
+    tensor = measurable(value)
+    if tensor is None:
+        return None
+    # x * 0 is 0 unless x is non-finite, so that no finite sum can overflow.
+    if bool(torch.isfinite((tensor * 0).sum(dtype=torch.float32))):
+        return None
+    return "nan" if bool(tensor.isnan().any()) else "inf"
+
+
+def all_finite(tensors: Iterable[torch.Tensor]) -> bool:
+    """Say whether every value of all ``tensors`` is finite, with one read-back."""
+    plain = [t for tensor in tensors if (t := measurable(tensor)) is not None]
+    if not plain:
+        return True
+    largest = torch.nn.utils.get_total_norm(plain, float("inf"))
+    return bool(torch.isfinite(largest))
+
+
+def float_leaves(values: Any) -> Iterator[torch.Tensor]:
+    """Yield the tensors within nested containers that can hold non-finite values."""
+    for leaf in tree_leaves(values):
+        if isinstance(leaf, torch.Tensor) and (
+            leaf.is_floating_point() or leaf.is_complex()
+        ):
+            yield leaf
+
+
+def tensor_leaves(values: Any) -> Sequence[torch.Tensor]:
+    """Return the tensors within nested containers."""
+    return [leaf for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)]

@@ -1,0 +1,84 @@
+"""The arguments of a step, kept so that the step can be called with them again."""
+
+from collections import UserDict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from ftlab.replay.kept import KeptTensor
+
+
+class KeptInputs:
+    """Positional and keyword arguments of one call.
+
+    Training code pops keys and appends to lists, so the contents of every container are
+    remembered and put back in place: the caller's objects end as they would have ended
+    without a replay. Tensors are kept as `KeptTensor`; the rest is passed on as it is.
+    """
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self._contents = [(c, c.copy()) for c in _containers((args, kwargs))]
+        self._tensors = [
+            KeptTensor.of(f"the batch's {place}" if place else "the batch", tensor)
+            for place, tensor in named_tensors((args, kwargs))
+            if not isinstance(tensor, torch.nn.Parameter)
+        ]
+
+    def obstacle(self) -> str | None:
+        """Say which argument cannot be restored, if any."""
+        return next((o for kept in self._tensors if (o := kept.obstacle())), None)
+
+    def restore(self) -> None:
+        """Put contents and values back."""
+        for container, contents in self._contents:
+            container.clear()
+            if isinstance(container, list):
+                container.extend(contents)
+            else:
+                container.update(contents)
+        for kept in self._tensors:
+            kept.restore()
+
+    def batch(self) -> Any:
+        """Return what is most likely the batch: the first mapping, or the arguments.
+
+        Containers are as they were at the start of the step, whatever the step did.
+        """
+        before = {id(container): contents for container, contents in self._contents}
+        values = (*self.args, *self.kwargs.values())
+        for value in values:
+            if isinstance(value, Mapping | UserDict):
+                data = value.data if isinstance(value, UserDict) else value
+                return dict(before.get(id(data), data))
+        shown = [v for v in values if not isinstance(v, torch.nn.Module)]
+        return shown[0] if len(shown) == 1 else tuple(shown)
+
+
+def _containers(value: Any) -> Iterator[Any]:
+    """Yield the dictionaries and lists in ``value``, outer ones first."""
+    if isinstance(value, UserDict):  # BatchEncoding and its like
+        yield from _containers(value.data)
+    elif isinstance(value, dict):
+        yield value
+        for item in value.values():
+            yield from _containers(item)
+    elif isinstance(value, list | tuple):
+        if isinstance(value, list):
+            yield value
+        for item in value:
+            yield from _containers(item)
+
+
+def named_tensors(value: Any, place: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors inside containers with the last key that leads to each."""
+    if isinstance(value, torch.Tensor):
+        yield repr(place) if place else "", value
+    elif isinstance(value, Mapping | UserDict):
+        for key, item in value.items():
+            yield from named_tensors(item, str(key))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from named_tensors(item, place)

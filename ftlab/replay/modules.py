@@ -1,0 +1,70 @@
+"""Which module is running, in each thread."""
+
+import threading
+from typing import Any
+
+import torch
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
+
+from ftlab.records.handle import HandleStack
+
+_WRAPPERS = ("module.", "_orig_mod.", "_fsdp_wrapped_module.")
+
+
+class ModuleStack:
+    """The modules whose forward is under way, innermost last.
+
+    torch's global module hooks see every thread; each has its own stack here, so a
+    notebook that runs the model while the step waits does not disturb it.
+    """
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._names = {m: clean_name(n) for n, m in model.named_modules()}
+        self._local = threading.local()
+        self._handles = HandleStack()
+
+    @property
+    def innermost(self) -> tuple[str | None, str]:
+        """Path and class of the innermost module, ``(None, "")`` outside of all."""
+        stack = self._stack()
+        return stack[-1] if stack else (None, "")
+
+    def __enter__(self) -> "ModuleStack":
+        self._handles.add(register_module_forward_pre_hook(self._enter_module))
+        # always_call pops the module too when its forward raises.
+        leave = register_module_forward_hook(self._leave_module, always_call=True)
+        self._handles.add(leave)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._handles.remove()
+
+    def _stack(self) -> list[tuple[str, str]]:
+        if not hasattr(self._local, "stack"):
+            self._local.stack = []
+        return self._local.stack
+
+    def _enter_module(self, module: torch.nn.Module, args: Any) -> None:
+        kind = type(module).__name__
+        self._stack().append((self._names.get(module, kind), kind))
+
+    def _leave_module(self, module: torch.nn.Module, args: Any, output: Any) -> None:
+        if self._stack():
+            self._stack().pop()
+
+
+def clean_name(name: str) -> str:
+    """Remove what wrappers put into names.
+
+    Examples
+    --------
+    >>> from ftlab.replay.modules import clean_name
+    >>> clean_name("module._orig_mod.layers.0")
+    'layers.0'
+    """
+    for wrapper in _WRAPPERS:
+        name = name.replace(wrapper, "")
+    return "" if f"{name}." in _WRAPPERS else name

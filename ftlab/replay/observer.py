@@ -1,0 +1,88 @@
+"""What a step does that the debugger must see: backward, scaling, optimizer steps.
+
+Who calls whom: `StepCall` opens a `CallObserver` around each attempt and is its
+listener. The observer rebinds ``torch.autograd.backward`` (which ``Tensor.backward``
+calls), ``GradScaler.scale`` and ``GradScaler.step`` for the length of the attempt only,
+so that nothing stays behind between two steps.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+
+from ftlab.records.handle import HandleStack, rebind
+from ftlab.replay.finite import tensor_leaves
+from ftlab.replay.torch_private import graph_task
+
+
+class StepListener(Protocol):
+    """What an observer tells.
+
+    Attributes
+    ----------
+    attempted
+        Set when a scaler has stepped an optimizer, or has skipped its step.
+    """
+
+    attempted: bool
+
+    def before_backward(self, losses: Sequence[torch.Tensor]) -> None:
+        """Backward is about to begin from ``losses``."""
+
+    def after_backward(self) -> None:
+        """Backward is over."""
+
+    def before_scaling(self, scaler: Any) -> None:
+        """``scaler`` is about to be used."""
+
+
+class CallObserver:
+    """Tells a listener what one attempt at a step does.
+
+    Parameters
+    ----------
+    listener
+        Whoever wants to know.
+    """
+
+    def __init__(self, listener: StepListener) -> None:
+        self._listener = listener
+        self._handles = HandleStack()
+        self._thread = threading.get_ident()
+
+    def __enter__(self) -> "CallObserver":
+        backward, scaler_class = torch.autograd.backward, torch.amp.GradScaler
+        scale, step = scaler_class.scale, scaler_class.step
+
+        def observed_backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self._outermost():
+                return backward(tensors, *args, **kwargs)
+            self._listener.before_backward(tensor_leaves(tensors))
+            result: Any = backward(tensors, *args, **kwargs)
+            self._listener.after_backward()
+            return result
+
+        def observed_scale(scaler: Any, outputs: Any) -> Any:
+            if scaler.is_enabled() and self._outermost():
+                self._listener.before_scaling(scaler)
+            return scale(scaler, outputs)
+
+        def observed_step(scaler: Any, *args: Any, **kwargs: Any) -> Any:
+            result = step(scaler, *args, **kwargs)
+            if scaler.is_enabled() and self._outermost():
+                self._listener.attempted = True
+            return result
+
+        self._handles.add(rebind(torch.autograd, "backward", observed_backward))
+        self._handles.add(rebind(scaler_class, "scale", observed_scale))
+        self._handles.add(rebind(scaler_class, "step", observed_step))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._handles.remove()
+
+    def _outermost(self) -> bool:
+        """Leave out other threads, and the backward that a checkpoint runs inside."""
+        return threading.get_ident() == self._thread and graph_task() == -1

@@ -1,0 +1,165 @@
+"""Runs the step again and stops at chosen operations."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ftlab.replay.control import Command
+from ftlab.replay.finite import tensor_leaves
+from ftlab.replay.site import Site
+from ftlab.replay.torch_private import TorchDispatchMode
+from ftlab.replay.traits import traits
+
+
+@dataclass(frozen=True, slots=True)
+class OpStop:
+    """A stop right after an operation, with its live values.
+
+    Attributes
+    ----------
+    site
+        Which operation.
+    reason
+        ``"anomaly"``, ``"step"``, ``"back"`` or ``"interrupt"``.
+    func, args, kwargs, outputs
+        The call; arguments that the op overwrites are copies of what they were.
+    matches
+        Whether the survey saw the same operation at this index.
+    """
+
+    site: Site
+    reason: str
+    func: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    outputs: Any
+    matches: bool
+
+
+class StepRunner(TorchDispatchMode):
+    """Counts operations and calls ``pause`` after the one it was sent to.
+
+    Parameters
+    ----------
+    sites
+        The survey's operations.
+    target
+        Index to stop at first; ``None`` runs on to the end of the step.
+    reason
+        Why the stop is made.
+    pause
+        Called with the stop; returns the next target.
+    interrupted
+        Asked before each op whether to stop at once.
+
+    Attributes
+    ----------
+    target
+        Where it stops next; an index behind the last op stops where the step ends.
+    silent
+        While true, operations are not counted: the tool's own, and all that come when
+        the weights have changed.
+    """
+
+    def __init__(
+        self,
+        sites: Sequence[Site],
+        target: int | None,
+        reason: str,
+        pause: Callable[[OpStop], int | None],
+        interrupted: Callable[[], bool],
+    ) -> None:
+        super().__init__()
+        self.target = target
+        self.reason = reason
+        self.silent = False
+        self._sites = sites
+        self._pause = pause
+        self._interrupted = interrupted
+        self._index = -1
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Run ``func`` and pause behind it if it is the wanted one."""
+        kwargs = kwargs or {}
+        if self.silent:
+            return func(*args, **kwargs)
+        self._index += 1
+        index, interrupted = self._index, self._interrupted()
+        if index >= len(self._sites) or not (interrupted or index == self.target):
+            return func(*args, **kwargs)
+        args_before, kwargs_before = _before(func, args, kwargs)
+        outputs = func(*args, **kwargs)
+        site = self._sites[index]
+        stop = OpStop(
+            site,
+            "interrupt" if interrupted else self.reason,
+            func,
+            args_before,
+            kwargs_before,
+            outputs,
+            site.op == str(func),
+        )
+        self.target = self._pause(stop)
+        self.reason = "step"
+        return outputs
+
+
+def _before(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Copy what the op is about to overwrite, so that the stop shows its inputs."""
+    written = traits(func).written
+    if not written:
+        return args, kwargs
+    return (
+        tuple(_twin(a) if i in written else a for i, a in enumerate(args)),
+        {k: _twin(v) if k in written else v for k, v in kwargs.items()},
+    )
+
+
+def _twin(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_twin(item) for item in value]
+    return value.detach().clone() if tensor_leaves(value) else value
+
+
+def destination(sites: Sequence[Site], index: int, command: Command) -> int:
+    """Return the op that ``command`` leads to from the op at ``index``.
+
+    An index equal to ``len(sites)`` is the end of the step. A stay in a module is a run
+    of neighbouring ops with the same module and phase; ``step`` and ``back`` by module
+    lead to the first op of a stay.
+
+    Examples
+    --------
+    >>> from ftlab.replay.control import Command
+    >>> from ftlab.replay.runner import destination
+    >>> from ftlab.replay.site import Site
+    >>> sites = [Site(i, "op", "forward", m, "", "", "") for i, m in enumerate("aabb")]
+    >>> destination(sites, 1, Command("step", "module"))
+    2
+    >>> destination(sites, 3, Command("back", "module"))
+    0
+    >>> destination(sites, 3, Command("back", "op", 2))
+    1
+    """
+    if command.unit == "op":
+        moved = command.count if command.verb == "step" else -command.count
+        return min(max(index + moved, 0), len(sites))
+    starts = [
+        site.index
+        for before, site in zip((None, *sites), sites, strict=False)
+        if before is None or (before.module, before.phase) != (site.module, site.phase)
+    ]
+    if command.verb == "step":
+        later = [start for start in starts if start > index]
+        return [*later, *[len(sites)] * command.count][command.count - 1]
+    here = max((s for s in starts if s <= min(index, len(sites) - 1)), default=0)
+    earlier = [start for start in starts if start < here] or [0]
+    return earlier[max(len(earlier) - command.count, 0)]

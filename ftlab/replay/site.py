@@ -1,0 +1,86 @@
+"""Where an operation of a step happened: op, module, phase and source lines."""
+
+import re
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Literal
+
+import torch
+
+Phase = Literal["forward", "recompute", "backward"]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One operation of the step.
+
+    Attributes
+    ----------
+    index
+        Position in the step's order of operations, from 0.
+    op
+        Full name, ``"aten.log.default"``.
+    phase
+        ``recompute`` is the second forward of a checkpointed block.
+    module
+        Path of the innermost module, ``""`` for the model itself, ``None`` outside of
+        all modules.
+    module_class
+        Its class.
+    user_line
+        Innermost line outside installed packages; ``""`` when there is none.
+    library_line
+        Innermost line outside torch.
+    node
+        Autograd node in backward, ``"LogBackward0"``.
+    forward
+        The forward op that made the node.
+    """
+
+    index: int
+    op: str
+    phase: Phase
+    module: str | None
+    module_class: str
+    user_line: str
+    library_line: str
+    node: str = ""
+    forward: "Site | None" = None
+
+
+def _folder(path: str) -> str:
+    return str(Path(path)) + "/"
+
+
+_TORCH = _folder(torch.__path__[0])
+_PACKAGE = Path(__file__).parent.parent
+_OURS = tuple(_folder(str(_PACKAGE / part)) for part in ("replay", "session"))
+_PACKAGES = (_folder(sysconfig.get_path("purelib")), _folder(str(Path(_TORCH).parent)))
+_INSTALLED = (*_PACKAGES, _folder(sysconfig.get_path("stdlib")))
+_CELL = re.compile(r".*/ipykernel_\d+/\d+\.py$")
+
+
+def source_lines() -> tuple[str, str]:
+    """Return the user's line and the library's line that are running in this thread."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  the inspect module is ten times slower
+    library = ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((_TORCH, "<frozen", *_OURS)):
+            line = (file, frame.f_lineno, frame.f_code.co_name)
+            library = library or _shown(*line)
+            if not file.startswith(_INSTALLED):
+                return _shown(*line), library
+        frame = frame.f_back
+    return "", library
+
+
+def _shown(file: str, line: int, function: str) -> str:
+    if _CELL.match(file):
+        return f"<cell>:{line} {function}"
+    for folder in (*_PACKAGES, _folder(str(Path.cwd()))):
+        file = file.removeprefix(folder)
+    return f"{file}:{line} {function}"

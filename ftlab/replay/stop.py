@@ -1,0 +1,91 @@
+"""A stop: its report, and the live values behind it while the step waits."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from ftlab.replay.cause import cause_of
+from ftlab.replay.describe import input_facts, output_facts
+from ftlab.replay.finite import non_finite, tensor_leaves
+from ftlab.replay.origin import Origin
+from ftlab.replay.report import PauseReport
+from ftlab.replay.runner import OpStop
+from ftlab.replay.site import Site
+
+_KINDS = ("parameter", "buffer", "batch", "gradient")
+
+_LEGAL_NOTES = {
+    "fill": "The value was filled in by this operation and reached the loss.",
+    "memory": "This memory was never written: reading it gives whatever was there.",
+    "elsewhere": "No operation of this step made the value that came in here.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """What the caller can look at while the step waits.
+
+    Attributes
+    ----------
+    report
+        The plain values.
+    batch
+        The arguments of the step.
+    op
+        The live operation; ``None`` at the end of a micro-batch.
+    """
+
+    report: PauseReport
+    batch: Any
+    op: OpStop | None = None
+
+    @property
+    def tensor(self) -> torch.Tensor | None:
+        """A copy of the operation's output; the first non-finite one, if any is."""
+        if self.op is None:
+            return None
+        outputs = tensor_leaves(self.op.outputs)
+        bad = [tensor for tensor in outputs if non_finite(tensor) is not None]
+        chosen = next(iter([*bad, *outputs]), None)
+        return None if chosen is None else chosen.detach().clone()
+
+    @property
+    def inputs(self) -> tuple[torch.Tensor, ...]:
+        """Copies of the operation's input tensors."""
+        if self.op is None:
+            return ()
+        tensors = tensor_leaves((self.op.args, self.op.kwargs))
+        return tuple(tensor.detach().clone() for tensor in tensors)
+
+
+def kind_of(site: Site, origin: Origin | None) -> str:
+    """Return the kind of place where a value was born."""
+    if origin is not None and origin.source in _KINDS:
+        return origin.source
+    if site.phase == "backward":
+        return "backward"
+    return "outside modules" if site.module is None else "module"
+
+
+def at_op(report: PauseReport, stop: OpStop, origin: Origin | None) -> PauseReport:
+    """Complete ``report`` with what an operation shows."""
+    is_origin = stop.reason == "anomaly"
+    notes = list(report.notes)
+    if not stop.matches:
+        notes.append(f"The replay ran {stop.func} where the survey saw another op.")
+    if is_origin and origin is not None and origin.source in _LEGAL_NOTES:
+        notes.append(_LEGAL_NOTES[origin.source])
+    kinds = {non_finite(tensor) for tensor in tensor_leaves(stop.outputs)} - {None}
+    return replace(
+        report,
+        reason=stop.reason,
+        what="nan" if "nan" in kinds else "inf" if kinds else "",
+        kind=kind_of(stop.site, origin if is_origin else None),
+        name=origin.name if is_origin and origin is not None else "",
+        site=stop.site,
+        inputs=input_facts(stop),
+        outputs=output_facts(stop),
+        cause=cause_of(stop) if kinds else "",
+        notes=tuple(notes),
+    )

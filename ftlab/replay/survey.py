@@ -1,0 +1,100 @@
+"""One traced execution of a step that finds where its non-finite values come from."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from ftlab.replay.inputs import KeptInputs, named_tensors
+from ftlab.replay.modules import ModuleStack, clean_name
+from ftlab.replay.origin import Origin, Origins
+from ftlab.replay.site import Site
+from ftlab.replay.tracer import OpTracer
+from ftlab.replay.verdict import Named, bad_gradients
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a traced execution saw.
+
+    Attributes
+    ----------
+    sites
+        All operations up to the end of the step, in order.
+    origin
+        Where what is non-finite at the end was born; ``None`` if nothing is, or if it
+        cannot be told.
+    losses
+        What backward was called on.
+    parameters
+        Parameters whose gradient was non-finite when backward was over.
+    """
+
+    sites: Sequence[Site]
+    origin: Origin | None = None
+    losses: Sequence[torch.Tensor] = ()
+    parameters: tuple[str, ...] = ()
+
+
+@dataclass
+class Surveyor:
+    """Makes a `Survey` of one step.
+
+    Attributes
+    ----------
+    model, trainable, inputs
+        What is trained, and what the step is called with.
+    """
+
+    model: torch.nn.Module
+    trainable: Named
+    inputs: KeptInputs
+    origins: Origins = field(default_factory=Origins)
+    tracer: OpTracer | None = None
+    _losses: list[torch.Tensor] = field(default_factory=list)
+    _copies: list[torch.Tensor] = field(default_factory=list)
+    _parameters: tuple[str, ...] = ()
+
+    def run(self, execute: Callable[[], Any]) -> Survey:
+        """Execute the step under the tracer; ``execute`` returns at the step's end."""
+        self._register()
+        with ModuleStack(self.model) as modules:
+            self.tracer = OpTracer(modules, self.origins)
+            with self.tracer:
+                execute()
+        return Survey(
+            sites=self.tracer.sites,
+            origin=self._origin(),
+            losses=self._copies,
+            parameters=self._parameters or bad_gradients(self.trainable),
+        )
+
+    def before_backward(self, losses: Sequence[torch.Tensor]) -> None:
+        """Note what backward begins from."""
+        self._losses += losses
+        self._copies += [loss.detach().clone() for loss in losses]
+
+    def after_backward(self) -> None:
+        """Note the gradients before clipping spreads what is in one over all."""
+        if not self._parameters:
+            self._parameters = bad_gradients(self.trainable)
+
+    def _origin(self) -> Origin | None:
+        named = dict(self.trainable)
+        gradients = [named[name].grad for name in self._parameters if name in named]
+        gradients = gradients or [p.grad for p in named.values()]
+        return self.origins.trace(self._losses) or self.origins.trace(
+            [gradient for gradient in gradients if gradient is not None]
+        )
+
+    def _register(self) -> None:
+        for name, parameter in self.model.named_parameters():
+            self.origins.register("parameter", clean_name(name), parameter)
+            if parameter.grad is not None:
+                self.origins.register("gradient", clean_name(name), parameter.grad)
+        for name, buffer in self.model.named_buffers():
+            self.origins.register("buffer", clean_name(name), buffer)
+        for place, tensor in named_tensors((self.inputs.args, self.inputs.kwargs)):
+            if not isinstance(tensor, torch.nn.Parameter):
+                self.origins.register("batch", place or "its tensor", tensor)

@@ -1,0 +1,70 @@
+"""Every private name of torch that replaying needs; each has a canary test.
+
+ruff's rule against private names is off in this file alone: it exists to hold them.
+Public ways do not exist for these: which autograd node is running, which sequence
+number a node has, and which modes of the calling thread another thread would not see.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+# ruff: noqa: SLF001
+import torch
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._python_dispatch import (
+    TorchDispatchMode as TorchDispatchMode,
+    _get_current_dispatch_mode_stack,
+)
+
+
+def version(tensor: torch.Tensor) -> int:
+    """Count the in-place changes of ``tensor``; 0 where torch does not count them."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def current_node() -> Any:
+    """Return the autograd node that the engine is running, or ``None``."""
+    return torch._C._current_autograd_node()
+
+
+def node_sequence(node: Any) -> int:
+    """Return the number of the forward op that made ``node``; -1 when it has none."""
+    number: int = node._sequence_nr()
+    return number if number < 2**62 else -1
+
+
+def last_sequence() -> int:
+    """Return the number of the autograd node that this thread made last."""
+    return torch._C._autograd._get_sequence_nr() - 1
+
+
+def graph_task() -> int:
+    """Return the id of the backward pass under way in this thread, -1 when none."""
+    return torch._C._current_graph_task_id()
+
+
+def thread_modes() -> Sequence[Any]:
+    """Return the function and dispatch modes that only the calling thread sees."""
+    return (*_get_current_function_mode_stack(), *_get_current_dispatch_mode_stack())
+
+
+def saved_tensor_hooks_on() -> bool:
+    """Say whether hooks on saved tensors are active in the calling thread."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
+def sparse_values(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the stored values of a sparse COO tensor, coalesced or not."""
+    return tensor._values()
+
+
+def schema(func: Any) -> Any:
+    """Return the schema of an operator overload."""
+    return func._schema
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """Identify the memory that ``tensor`` and its views share."""
+    if tensor.layout != torch.strided:
+        return id(tensor)
+    return tensor.untyped_storage()._cdata

@@ -1,0 +1,101 @@
+"""A survey of one step: every operation with its place, and every origin."""
+
+from typing import Any
+
+from ftlab.replay.modules import ModuleStack
+from ftlab.replay.origin import Origins
+from ftlab.replay.site import Phase, Site, source_lines
+from ftlab.replay.torch_private import (
+    TorchDispatchMode,
+    current_node,
+    graph_task,
+    last_sequence,
+    node_sequence,
+)
+from ftlab.replay.traits import traits
+
+
+class OpTracer(TorchDispatchMode):
+    """Sees every op of a step, forward and backward, and lets it run unchanged.
+
+    Parameters
+    ----------
+    modules
+        Says which module is running.
+    origins
+        Receives every op's inputs and outputs.
+
+    Attributes
+    ----------
+    sites
+        The operations in order.
+    silent
+        While true, operations pass unseen: the tool's own ones.
+    """
+
+    def __init__(self, modules: ModuleStack, origins: Origins) -> None:
+        super().__init__()
+        self.sites: list[Site] = []
+        self.silent = False
+        self._modules = modules
+        self._origins = origins
+        self._made: dict[int, Site] = {}
+        # A reentrant checkpoint runs backward within backward, over nodes that its
+        # recomputation made; their numbers may repeat those of the outer graph.
+        self._remade: dict[int, Site] = {}
+        self._first_task: int | None = None
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Run ``func`` and note where it ran and what became non-finite."""
+        kwargs = kwargs or {}
+        if self.silent:
+            return func(*args, **kwargs)
+        site = self._site(func)
+        self.sites.append(site)
+        written = traits(func).written
+        sources = self._origins.arguments(func, args, kwargs) if written else None
+        outputs = func(*args, **kwargs)
+        self._origins.record(site, func, sources, (args, kwargs), outputs)
+        return outputs
+
+    def _site(self, func: Any) -> Site:
+        module, kind = self._modules.innermost
+        user, library = source_lines()
+        node = current_node()
+        index = len(self.sites)
+        if node is None:
+            self._first_task = None
+            site = Site(index, str(func), "forward", module, kind, user, library)
+            self._made.setdefault(last_sequence(), site)
+            return site
+        phase: Phase = "backward" if module is None else "recompute"
+        forward = self._forward_of(node) if phase == "backward" else None
+        if forward is not None:
+            module, kind = forward.module, forward.module_class
+        site = Site(
+            index,
+            str(func),
+            phase,
+            module,
+            kind,
+            user,
+            library,
+            node=node.name(),
+            forward=forward,
+        )
+        if phase == "recompute":
+            self._remade.setdefault(last_sequence(), site)
+        return site
+
+    def _forward_of(self, node: Any) -> Site | None:
+        task = graph_task()
+        if self._first_task is None:
+            self._first_task = task
+        table = self._made if task == self._first_task else self._remade
+        return table.get(node_sequence(node))

@@ -42,7 +42,9 @@ class Subject:
         training: dict[str, Any] | None = None,
         on_death: Callable[[], None] | None = None,
     ) -> None:
-        self._model = weakref.ref(model, lambda _: on_death() if on_death else None)
+        self._model = weakref.ref(model)
+        if on_death is not None:
+            weakref.finalize(model, on_death).atexit = False
         self.optimizers = list(optimizers)
         self.schedulers = list(schedulers)
         self.scaler = scaler

@@ -93,6 +93,12 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
             self._adders[type(record)](record)
             self._store.version += 1
 
+    def keep_in(self, path: Path, meta: Mapping[str, Any]) -> None:
+        """Say where the run is logged from now on; for a run that was empty so far."""
+        self.path = path
+        self._store.archive = _archive(path, self.rank)
+        self._store.meta.update(meta)
+
     def follow(self, refresh: Callable[[], bool]) -> None:
         """Call ``refresh`` whenever somebody wants to know what is new."""
         self._store.refresh = refresh

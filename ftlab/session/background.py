@@ -19,12 +19,15 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Finding, NotChecked
 from ftlab.records.step import StepRecord
 from ftlab.rules.engine import Engine
-from ftlab.runlog.findings import finding_event
+from ftlab.runlog.codec import finding_event
 from ftlab.runlog.run import Run
 from ftlab.runlog.writer import LogWriter
 
 RULES_SHARE = 0.01
 """Share of one core that the rules may take while training runs."""
+
+RULES_BUDGET = 0.02
+"""Seconds that the rules may take at a time."""
 
 REFRESH_SECONDS = 0.2
 """Least time between two calls of the listeners: 5 Hz."""
@@ -146,12 +149,14 @@ class Background:
         if time.monotonic() < self._next_rules:
             return
         began = time.thread_time()
-        self._keep(self.engine.tick(self.run, budget_s=0.02).findings)
+        report = self.engine.tick(self.run, budget_s=RULES_BUDGET)
+        self.not_checked = report.not_checked
+        self._keep(report.findings)
         spent = time.thread_time() - began
         self._next_rules = time.monotonic() + spent / RULES_SHARE
 
     def _judge_all(self) -> None:
-        report = self.engine.check(self.run)
+        report = self.engine.finish(self.run)
         self.not_checked = report.not_checked
         self._keep(report.findings)
 
@@ -160,7 +165,7 @@ class Background:
             if self._known.get(finding.key) == finding:
                 continue
             self._known[finding.key] = finding
-            self._log(finding_event(finding))
+            self._log(finding_event(finding, time.time()))
 
     def _tell(self, *, now: bool = False) -> None:
         if not now and time.monotonic() < self._next_refresh:
@@ -171,6 +176,7 @@ class Background:
 
     def _finish(self) -> None:
         self._judge_all()
+        self.run.update_meta({"ended": self._ended})
         if self.writer is not None:
             self.writer.close(self._ended)
         self._tell(now=True)

@@ -5,12 +5,14 @@ trainer. An observation begins attached and ends once, whichever of the user, th
 trainer, an exception or the death of the model ends it first.
 """
 
+import atexit
 import itertools
 import os
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,10 @@ from ftlab.probes.probe import Probe
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
 from ftlab.records.errors import AttachError, RunFolderError
+from ftlab.records.finding import NotChecked
 from ftlab.records.step import StepRecord
 from ftlab.rules.engine import Engine
-from ftlab.rules.registry import all_rules
+from ftlab.runlog.folder import default_folder
 from ftlab.runlog.run import Run
 from ftlab.runlog.writer import LogWriter
 from ftlab.session.background import Background
@@ -68,21 +71,29 @@ class Observation:
     ----------
     subject
         What is watched.
+    run
+        Where views and rules read; empty so far.
     plan
         Where the log goes and what is measured.
     first_step
         Number of the first step; above 0 when training resumed from a checkpoint.
     """
 
-    def __init__(self, subject: Subject, plan: Plan, *, first_step: int = 0) -> None:
+    def __init__(
+        self, subject: Subject, plan: Plan, run: Run, *, first_step: int = 0
+    ) -> None:
         refuse_second(subject.model)
         self.subject = subject
         self.ended: str | None = None
         config = {"interval": plan.interval, "probes": [p.name for p in plan.probes]}
         rank = int(os.environ.get("RANK", "0"))
-        writer = LogWriter.create(plan.run_dir, rank=rank, config=config)
-        self.run = Run(path=writer.path, meta=writer.meta)
-        self.background = Background(self.run, writer, Engine(all_rules()))
+        folder = plan.run_dir or default_folder(datetime.now())
+        writer = LogWriter.create(folder, rank=rank, config=config)
+        for probe in plan.probes:
+            writer.declare(probe.table, probe.columns)
+        self.run = run
+        self.run.keep_in(writer.path, writer.meta)
+        self.background = Background(self.run, writer, Engine())
         self._signature: Any = None
         self._lock = threading.Lock()
         self.recorder = Recorder(
@@ -99,7 +110,13 @@ class Observation:
             self.background.stop("failed to attach")
             raise
         _observed[self.subject.model] = self
+        atexit.register(self.stop, "the process ended")
         return self
+
+    @property
+    def not_checked(self) -> Sequence[NotChecked]:
+        """Rules that could not decide so far, and what to record for them."""
+        return self.background.not_checked
 
     def stop(self, ended: str) -> None:
         """Detach, write what is left and close the log; only the first call counts."""
@@ -107,6 +124,7 @@ class Observation:
             if self.ended is not None:
                 return
             self.ended = ended
+        atexit.unregister(self.stop)
         try:
             self.recorder.detach()
         finally:

@@ -1,13 +1,13 @@
 """`ftlab.open_run`: the same views over a finished, crashed or still growing run."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ftlab.records.finding import NotChecked
 from ftlab.rules.engine import Engine
-from ftlab.rules.registry import all_rules
-from ftlab.runlog.findings import finding_event
+from ftlab.runlog.codec import finding_event
 from ftlab.runlog.reader import open_log
 from ftlab.runlog.run import Run
 from ftlab.session.run_views import RunViews
@@ -34,9 +34,9 @@ class RecordedRun(RunViews):
     def _judged(self) -> Sequence[NotChecked]:
         run = self.run
         if self._judged_steps != len(run.steps):
-            report = Engine(all_rules()).check(run)
+            report = Engine().check(run)
             for finding in report.findings:
-                run.append(finding_event(finding))
+                run.append(finding_event(finding, time.time()))
             self._not_checked = report.not_checked
             self._judged_steps = len(run.steps)
         return self._not_checked

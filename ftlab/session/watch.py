@@ -44,7 +44,7 @@ class Watch(RunViews):
         self._plan = plan
         self._observation: Observation | None = None
         self._link: TrainerLink | None = None
-        self._dashboard: Dashboard | None = None
+        self._run = Run()
         self._closed = False
 
     @classmethod
@@ -68,19 +68,19 @@ class Watch(RunViews):
     def run(self) -> Run:
         """The records of the current or latest run; empty before training begins."""
         self.sync()
-        return self._recorded()
+        return self._run
 
     @property
     def run_dir(self) -> Path | None:
         """Folder of the current or latest run; ``None`` before training begins."""
-        return self._recorded().path
+        return self._run.path
 
     @property
     def state(self) -> State:
         """``"waiting"`` for train(), ``"watching"``, or ``"ended"``."""
-        if self._observation is not None and self._observation.ended is None:
-            return "watching"
-        return "ended" if self._closed or self._observation is not None else "waiting"
+        if self._observation is None:
+            return "ended" if self._closed else "waiting"
+        return "watching" if self._observation.ended is None else "ended"
 
     @property
     def logged_step(self) -> int:
@@ -93,7 +93,9 @@ class Watch(RunViews):
     def dashboard(self) -> Dashboard:
         """All views on one screen; updates itself while training runs."""
         if self._dashboard is None:
-            self._dashboard = Dashboard(self._recorded())
+            self._dashboard = Dashboard(
+                self._run, lambda: self._not_checked, state=lambda: self.state
+            )
             self._listen()
         return self._dashboard
 
@@ -132,18 +134,15 @@ class Watch(RunViews):
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         self.sync()
-        dashboard = self.dashboard
-        dashboard.refresh()
-        return dashboard._repr_mimebundle_(**options)
+        return self.dashboard._repr_mimebundle_(**options)
 
     def _begin(self, subject: Subject, *, first_step: int = 0) -> Observation:
-        plan = self._plan if self._observation is None else self._plan.next()
-        observation = Observation(subject, plan, first_step=first_step)
-        self._observation = observation.start()
-        if self._dashboard is not None:
-            self._dashboard.show(observation.run)
-            self._listen()
-        return observation
+        plan = self._plan
+        if self._observation is not None:
+            plan, self._run, self._dashboard = plan.next(), Run(), None
+        self._observation = Observation(subject, plan, self._run, first_step=first_step)
+        self._listen()
+        return self._observation.start()
 
     def _stop(self, ended: str) -> None:
         if self._observation is not None:
@@ -154,14 +153,13 @@ class Watch(RunViews):
         if self._observation is not None and self._dashboard is not None:
             self._observation.background.listeners.append(self._dashboard.refresh)
 
-    def _recorded(self) -> Run:
-        if self._observation is None:
-            return Run(path=None, meta={})
-        return self._observation.run
+    @property
+    def _not_checked(self) -> Sequence[NotChecked]:
+        return () if self._observation is None else self._observation.not_checked
 
     def _judged(self) -> Sequence[NotChecked]:
         self.sync()
-        return self._observation.background.not_checked if self._observation else ()
+        return self._not_checked
 
 
 def watch(

@@ -39,6 +39,8 @@ FOREIGN_ENVIRONMENT = (
     "TORCHINDUCTOR_",
     "TRITON_",
 )
+FOREIGN_REBINDING = "torch._dynamo."
+"""The compiler rebinds ``Module.__init__`` for good when it is first used."""
 PATIENCE = 2.0
 """Seconds that a thread which has been told to end may take."""
 _named_before: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -77,7 +79,12 @@ def leaks(before: Snapshot, after: Snapshot) -> list[str]:
     found = [
         f"{name} is rebound to {value!r}"
         for name, value in after.attributes.items()
-        if before.attributes.get(name, value) is not value
+        if (
+            before.attributes.get(name, value) is not value
+            and not (getattr(value, "__module__", None) or "").startswith(
+                FOREIGN_REBINDING
+            )
+        )
         or (name not in before.attributes and _is_ours(value))
     ]
     for name, ids in after.hooks.items():

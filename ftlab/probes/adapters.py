@@ -47,7 +47,7 @@ class AdapterProbe(Probe):
     def __init__(self, interval: int = 16) -> None:
         self.schedule = every(interval)
         self._base_norms: dict[str, tuple[tuple[Any, ...], torch.Tensor]] = {}
-        self._measured = 0
+        self._step, self._measured = -1, -1
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Measure all pairs."""
@@ -58,8 +58,9 @@ class AdapterProbe(Probe):
             row = moment.name(self.table, pair.name, "adapter", meta)
             if pair.a is not None and pair.b is not None:
                 groups.setdefault(self._group_key(pair), []).append((pair, row))
+        if moment.step != self._step:
+            self._step, self._measured = moment.step, self._measured + 1
         whole = self._measured % LARGE_RANK_INTERVAL == 0
-        self._measured += 1
         return [self._read(moment.step, group, whole) for group in groups.values()]
 
     def _group_key(self, pair: LoraPair) -> tuple[Any, ...]:

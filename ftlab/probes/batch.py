@@ -89,8 +89,8 @@ class BatchProbe(Probe):
         return ()
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
-        """Hand the sums over when the step's last micro-batch is through."""
-        done, self._open = self._open, _Step(-1)
+        """Hand over the sums of the micro-batches so far; the last reading counts."""
+        done = self._open
         if done.step != moment.step:
             return []
         names = list(done.device)

@@ -7,6 +7,9 @@ from typing import Any, ClassVar
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.records.step import Column
 
+RECENT = 64
+"""How many steps a GPU's values may arrive late and still find their step's time."""
+
 
 class ThroughputProbe(Probe):
     """Take each step's time on the host.
@@ -24,7 +27,7 @@ class ThroughputProbe(Probe):
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._began: float | None = None
-        self._last: tuple[int, float] | None = None
+        self._recent: dict[int, float] = {}
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Start the clock at the first batch."""
@@ -38,11 +41,11 @@ class ThroughputProbe(Probe):
         began, self._began = self._began, now
         if began is None:
             return {}
-        self._last = (moment.step, now - began)
+        self._recent[moment.step] = now - began
+        if len(self._recent) > RECENT:
+            del self._recent[next(iter(self._recent))]
         return {"seconds": now - began}
 
     def seconds_of(self, step: int) -> float | None:
-        """Give the last step's time; ``None`` for any other."""
-        if self._last is None or self._last[0] != step:
-            return None
-        return self._last[1]
+        """Give a recent step's time; ``None`` where it is not known."""
+        return self._recent.get(step)

@@ -8,7 +8,7 @@ the update and compared after it.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
-from ftlab.probes.torch_private import foreach_max
+from ftlab.probes.torch_private import overflow_seen_by
 from ftlab.records.step import Block, Column
 
 SAMPLE = 4096
@@ -32,6 +32,7 @@ class _Group:
     parameters: tuple[torch.Tensor, ...]
     before: torch.Tensor
     has_gradient: torch.Tensor
+    owners: tuple[int, ...]
     scales: NDArray[np.float64]
 
 
@@ -54,28 +55,34 @@ class UpdateProbe(Probe):
         self.schedule = every(interval)
         self._step = -1
         self._groups: list[_Group] = []
+        self._overflows: dict[int, torch.Tensor] = {}
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:
         """Copy the sample; of several optimizers the first one's moment counts."""
         if moment.step != self._step:
             self._step, self._groups = moment.step, _sample(moment)
+            self._overflows = {}
         return ()
 
     def after_update(self, moment: Moment) -> Iterable[Reading]:
         """Compare with the copy."""
         if moment.step != self._step:
             return []
-        return [_compare(group, moment.step) for group in self._groups]
+        for optimizer in map(unwrapped, moment.subject.optimizers):
+            found = overflow_seen_by(optimizer)
+            if found is not None:  # a fused optimizer that decides on the device
+                self._overflows[id(optimizer)] = found.clone()
+        return [_compare(g, moment.step, self._overflows) for g in self._groups]
 
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Let go of the copies."""
-        self._groups = []
+        self._groups, self._overflows = [], {}
         return {}
 
 
 def _sample(moment: Moment) -> list[_Group]:
     """Copy up to `SAMPLE` evenly spaced elements of each tensor and of its gradient."""
-    rates = _learning_rates(moment.subject)
+    holders = _holders(moment.subject)
     members: dict[tuple[object, ...], list[int]] = {}
     samples: dict[int, torch.Tensor] = {}
     for index, parameter in enumerate(moment.tensors.parameters):
@@ -87,7 +94,7 @@ def _sample(moment: Moment) -> list[_Group]:
         key = (parameter.device, parameter.dtype, len(sample))
         members.setdefault(key, []).append(index)
     return [
-        _group(moment, indices, [samples[i] for i in indices], rates)
+        _group(moment, indices, [samples[i] for i in indices], holders)
         for indices in members.values()
     ]
 
@@ -96,19 +103,17 @@ def _group(
     moment: Moment,
     indices: list[int],
     samples: list[torch.Tensor],
-    rates: dict[int, float | torch.Tensor],
+    holders: dict[int, tuple[int, float | torch.Tensor]],
 ) -> _Group:
     parameters = [moment.tensors.parameters[i] for i in indices]
-    count, like = len(samples[0]), samples[0]
-    has_gradient = torch.stack([_moving(p, count, rates) for p in parameters])
-    scaler = moment.subject.scaler
-    if scaler is not None and scaler.is_enabled():
-        has_gradient &= _all_finite(moment.tensors.parameters, like.device)
+    count = len(samples[0])
+    has_gradient = torch.stack([_moving(p, count, holders) for p in parameters])
     return _Group(
         ids=moment.tensors.ids[indices],
         parameters=tuple(parameters),
         before=torch.stack(samples),
         has_gradient=has_gradient,
+        owners=tuple(holders.get(id(p), (0, 0.0))[0] for p in parameters),
         scales=np.sqrt([p.numel() / count for p in parameters]),
     )
 
@@ -120,10 +125,12 @@ def _spaced(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _moving(
-    parameter: torch.Tensor, count: int, rates: dict[int, float | torch.Tensor]
+    parameter: torch.Tensor,
+    count: int,
+    holders: dict[int, tuple[int, float | torch.Tensor]],
 ) -> torch.Tensor:
     """Tell which sampled elements the optimizer has a reason to move."""
-    gradient, rate = parameter.grad, rates.get(id(parameter), 0.0)
+    gradient, rate = parameter.grad, holders.get(id(parameter), (0, 0.0))[1]
     if gradient is None or (not isinstance(rate, torch.Tensor) and rate == 0):
         return torch.zeros(count, dtype=torch.bool, device=parameter.device)
     if gradient.layout is not torch.strided:
@@ -145,32 +152,38 @@ def _touched(parameter: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     return rows[flat // (parameter.numel() // parameter.shape[0])]
 
 
-def _learning_rates(subject: Subject) -> dict[int, float | torch.Tensor]:
-    """Give each held parameter's learning rate, by ``id(parameter)``."""
+def unwrapped(optimizer: Any) -> Any:
+    """Return the optimizer within accelerate's wrapper."""
+    return getattr(optimizer, "optimizer", optimizer)
+
+
+def _holders(subject: Subject) -> dict[int, tuple[int, float | torch.Tensor]]:
+    """Give each held parameter's optimizer and learning rate, by ``id(parameter)``."""
     return {
-        id(parameter): group.get("lr", 1.0)
-        for optimizer in subject.optimizers
+        id(parameter): (id(optimizer), group.get("lr", 1.0))
+        for optimizer in map(unwrapped, subject.optimizers)
         for group in optimizer.param_groups
         for parameter in group["params"]
     }
 
 
-def _all_finite(
-    parameters: Sequence[torch.Tensor], device: torch.device
-) -> torch.Tensor:
-    """Tell whether a scaler will let the update happen: it skips on any overflow."""
-    gradients = [p.grad.detach() for p in parameters if p.grad is not None]
-    values = [g.coalesce().values() if g.is_sparse else g for g in gradients]
-    largest = [torch.isfinite(value).to(device) for value in foreach_max(values)]
-    return torch.stack(largest).all() if largest else torch.tensor(True, device=device)
+def _applied(group: _Group, overflows: dict[int, torch.Tensor]) -> torch.Tensor:
+    """Tell for each row whether its optimizer really stepped, as ``(n, 1)``."""
+    device = group.before.device
+    none = torch.zeros((), device=device)
+    found = [overflows.get(owner, none) for owner in group.owners]
+    return torch.stack([each.reshape(()).to(device) for each in found])[:, None] == 0
 
 
-def _compare(group: _Group, step: int) -> Reading:
+def _compare(group: _Group, step: int, overflows: dict[int, torch.Tensor]) -> Reading:
     """Queue norms and shares of one group: ``(2, n)`` values."""
     after = torch.stack([_spaced(p.detach()) for p in group.parameters])
     change = after.float() - group.before.float()
-    stuck = group.has_gradient & (after == group.before)
-    counts = torch.stack((stuck, group.has_gradient)).sum(2, dtype=torch.float32)
+    moving = group.has_gradient
+    if overflows:
+        moving = moving & _applied(group, overflows)
+    stuck = moving & (after == group.before)
+    counts = torch.stack((stuck, moving)).sum(2, dtype=torch.float32)
     norms = torch.linalg.vector_norm(change, dim=1)
     values = torch.cat((norms, counts[0] / counts[1]))
 

@@ -55,7 +55,15 @@ def test_a_new_step_forgets_one_that_never_ended():
     probe.on_batch(bench.moment(0), {"input_ids": IDS})
     probe.on_batch(bench.moment(1), {"input_ids": IDS})
     assert values_of(finished(probe.on_gradients(bench.moment(1))))["batch_size"] == 2
-    assert list(probe.on_gradients(bench.moment(1))) == []
+    assert list(probe.on_gradients(bench.moment(2))) == []
+
+
+def test_gradients_that_are_read_after_each_micro_batch_give_the_sum():
+    probe, bench = BatchProbe(), Bench(Anything())
+    for _ in range(2):
+        probe.on_batch(bench.moment(), {"input_ids": IDS, "attention_mask": MASK})
+        values = values_of(finished(probe.on_gradients(bench.moment())))
+    assert (values["tokens"], values["batch_size"]) == (10, 4)
 
 
 def test_without_a_mask_padding_is_told_by_its_id():

@@ -1,6 +1,6 @@
 import torch
 
-from ftlab.probes.throughput import ThroughputProbe
+from ftlab.probes.throughput import RECENT, ThroughputProbe
 from tests.probes.moments_of import Bench
 
 
@@ -13,8 +13,16 @@ def test_takes_time_from_end_to_end():
     assert probe.seconds_of(0) == 2.5
     probe.on_batch(bench.moment(1), {})
     assert probe.on_close(bench.moment(1)) == {"seconds": 0.5}
+    assert (probe.seconds_of(0), probe.seconds_of(1)) == (2.5, 0.5)
+
+
+def test_forgets_what_is_long_past():
+    probe, bench = ThroughputProbe(clock=lambda: 1.0), Bench(torch.nn.ReLU())
+    probe.on_batch(bench.moment(0), {})
+    for step in range(RECENT + 1):
+        probe.on_close(bench.moment(step))
     assert probe.seconds_of(0) is None
-    assert probe.seconds_of(1) == 0.5
+    assert probe.seconds_of(1) == 0
 
 
 def test_a_step_without_a_beginning_has_no_time():

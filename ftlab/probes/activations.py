@@ -1,0 +1,209 @@
+"""The size of what modules put out, on due steps (opt-in).
+
+Who calls whom: hooks sit on the leaf-like modules for as long as the probe is attached
+and return at once. The batch of a due step (`ActivationProbe.on_batch`) opens them, the
+end of the model's forward closes them: what gradient checkpointing computes again
+during backward is not counted twice. `ActivationProbe.on_gradients` hands over.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ftlab.probes.naming import clean_name
+from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.schedule import every
+from ftlab.probes.subject import Subject
+from ftlab.probes.taps.forward import innermost
+from ftlab.probes.torch_private import leave_to_python
+from ftlab.records.handle import Handle
+from ftlab.records.step import Block, Column
+
+_SILENT = (
+    torch.nn.Identity,
+    torch.nn.Dropout,
+    torch.nn.Dropout1d,
+    torch.nn.Dropout2d,
+    torch.nn.Dropout3d,
+    torch.nn.AlphaDropout,
+    torch.nn.FeatureAlphaDropout,
+)
+"""Modules whose output says nothing that their input does not."""
+
+
+class ActivationProbe(Probe):
+    """Measure root mean square and largest magnitude of each leaf-like module's output.
+
+    A PEFT layer counts as one module: its output is what the next module sees.
+    """
+
+    name: ClassVar[str] = "activations"
+    table: ClassVar[str] = "activations"
+    columns: ClassVar[Sequence[Column]] = (
+        Column("act_rms", "1", "Root mean square of the module's output."),
+        Column("act_max", "1", "Largest magnitude in the module's output."),
+    )
+
+    def __init__(self, interval: int = 16) -> None:
+        self.schedule = every(interval)
+        self._open = False
+        self._step = -1
+        self._paths: list[str] = []
+        self._seen: list[tuple[int, int, torch.Tensor]] = []
+        self._error: Exception | None = None
+
+    def attach(self, subject: Subject) -> Iterable[Handle]:
+        """Put a hook on each leaf-like module, and one on the model's end."""
+        model = subject.model
+        for path, module in leaf_like(model):
+            hook = _Hook(self, module, len(self._paths))
+            self._paths.append(clean_name(path))
+            yield module.register_forward_hook(hook)
+        root = innermost(model)
+        yield root.register_forward_hook(_Hook(self, root, -1), always_call=True)
+
+    def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
+        """Open the hooks for the forward that begins."""
+        if self._step != moment.step:
+            self._step, self._seen = moment.step, []
+        self._open = True
+        return ()
+
+    def measure(self, index: int, output: Any) -> None:
+        """Take one output; called by a hook, which must not raise in the model."""
+        if not self._open:
+            return
+        if index < 0:
+            self._open = False
+            return
+        tensor = _first_tensor(output)
+        if tensor is not None:
+            try:
+                self._seen.append((index, tensor.numel(), _size(tensor)))
+            except Exception as error:  # noqa: BLE001  raised in on_gradients instead
+                self._open, self._error = False, error
+
+    def on_gradients(self, moment: Moment) -> Iterable[Reading]:
+        """Hand over what the micro-batches so far showed; the last reading counts."""
+        self._open = False
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        if self._step != moment.step:
+            return []
+        devices = _by_device(self._seen)
+        return [_read(moment, self._paths, calls) for calls in devices.values()]
+
+    def on_close(self, moment: Moment) -> dict[str, float]:
+        """Let go of what was measured."""
+        self._seen = []
+        return {}
+
+
+class _Hook:
+    """Forward hook of one module; a pickled or copied one does nothing."""
+
+    __slots__ = ("_index", "_module_id", "_probe")
+
+    def __init__(
+        self, probe: ActivationProbe, module: torch.nn.Module, index: int
+    ) -> None:
+        self._probe = probe
+        self._module_id = id(module)
+        self._index = index
+
+    def __call__(self, module: torch.nn.Module, args: Any, output: Any) -> None:
+        """Tell the probe, except within a traced graph or for a replica."""
+        if not torch.compiler.is_compiling() and id(module) == self._module_id:
+            self._probe.measure(self._index, output)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (getattr, (contextlib.nullcontext(), "__exit__"))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return contextlib.nullcontext().__exit__
+
+
+leave_to_python(_Hook.__call__)
+leave_to_python(ActivationProbe.measure)
+
+
+def leaf_like(
+    module: torch.nn.Module, path: str = ""
+) -> Iterator[tuple[str, torch.nn.Module]]:
+    """Yield modules without children, and PEFT's layers in place of their parts."""
+    if _is_tuner_layer(module):
+        yield path, module
+        return
+    children = list(module.named_children())
+    for name, child in children:
+        yield from leaf_like(child, f"{path}.{name}" if path else name)
+    empty = isinstance(module, torch.nn.ModuleList | torch.nn.ModuleDict)
+    if not children and not empty and not isinstance(module, _SILENT):
+        yield path, module
+
+
+def _is_tuner_layer(module: torch.nn.Module) -> bool:
+    if "peft" not in sys.modules:
+        return False
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    return isinstance(module, BaseTunerLayer)
+
+
+def _first_tensor(output: Any) -> torch.Tensor | None:
+    """Find the first floating-point tensor of an output."""
+    if isinstance(output, torch.Tensor):
+        usable = output.is_floating_point() and output.numel() and not output.is_meta
+        return output.detach() if usable else None
+    if isinstance(output, Mapping):
+        output = tuple(output.values())
+    if isinstance(output, tuple | list):
+        found = (_first_tensor(entry) for entry in output)
+        return next((tensor for tensor in found if tensor is not None), None)
+    return None
+
+
+def _size(tensor: torch.Tensor) -> torch.Tensor:
+    """L2 norm and largest magnitude, accumulated in float32."""
+    norm = torch.linalg.vector_norm(tensor, dtype=torch.float32)
+    largest = torch.linalg.vector_norm(tensor, torch.inf, dtype=torch.float32)
+    return torch.stack((norm, largest))
+
+
+def _by_device(
+    seen: list[tuple[int, int, torch.Tensor]],
+) -> dict[torch.device, list[tuple[int, int, torch.Tensor]]]:
+    calls: dict[torch.device, list[tuple[int, int, torch.Tensor]]] = {}
+    for call in seen:
+        calls.setdefault(call[2].device, []).append(call)
+    return calls
+
+
+def _read(
+    moment: Moment, paths: Sequence[str], calls: list[tuple[int, int, torch.Tensor]]
+) -> Reading:
+    """Merge all calls of each module into one row."""
+    order = sorted({index for index, _, _ in calls})
+    position = {index: place for place, index in enumerate(order)}
+    positions = [position[index] for index, _, _ in calls]
+    sizes = np.bincount(positions, [size for _, size, _ in calls])
+    names = [moment.name("activations", paths[i], "module", {}) for i in order]
+    ids, step = np.array(names, np.int32), moment.step
+
+    def finish(flat: NDArray[np.float32]) -> Iterable[Block]:
+        norms, largest = flat.reshape(-1, 2).astype(np.float64).T
+        squares, maxima = np.zeros(len(ids)), np.zeros(len(ids))
+        np.add.at(squares, positions, norms**2)
+        with np.errstate(invalid="ignore"):
+            np.maximum.at(maxima, positions, largest)
+        columns = {"act_rms": np.sqrt(squares / sizes), "act_max": maxima}
+        values = {name: column.astype(np.float32) for name, column in columns.items()}
+        yield Block(ActivationProbe.table, step, ids, values)
+
+    return Reading(torch.cat([value for _, _, value in calls]), finish)

@@ -41,6 +41,9 @@ class NotebookHost:
         """Draw ``shown`` a last time in every cell that displays it."""
         if shown is None:
             return
+        settle = getattr(shown, "settle", None)
+        if settle is not None:
+            settle()
         mine = [handle for other, handle in self._on_screen if other() is shown]
         self._on_screen = [it for it in self._on_screen if it[0]() is not shown]
         for handle in mine:

@@ -244,9 +244,9 @@ class Page:
             "'apputils:change-theme', {theme})",
             theme,
         )
-        self.wait(
-            f"document.body.dataset.jpThemeLight === '{str(name == 'light').lower()}'"
-        )
+        light = str(name == "light").lower()
+        self.wait(f"document.body.dataset.jpThemeLight === '{light}'")
+        self.wait("!document.querySelector('#jupyterlab-splash')")
 
     def screenshot(self, name: str) -> Path:
         """Keep a picture under ``build/screenshots``."""

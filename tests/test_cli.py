@@ -1,0 +1,84 @@
+"""The command line, run as a user runs it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ftlab._version import __version__
+
+ROOT = Path(__file__).parents[1]
+
+
+def ftlab(*arguments, folder=None, python=()):
+    """Run ``python -m ftlab`` and return what it did."""
+    return subprocess.run(
+        [sys.executable, *python, "-m", "ftlab", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
+        timeout=300,
+        check=False,
+    )
+
+
+def test_version_says_the_version():
+    done = ftlab("--version")
+    assert (done.returncode, done.stdout) == (0, f"ftlab {__version__}\n")
+
+
+def test_help_lists_the_commands():
+    done = ftlab("--help")
+    assert done.returncode == 0
+    for command in ("run", "check", "explain", "rules", "demo"):
+        assert f"  {command} " in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("explain", "GRD001"), ("rules",), ("run", "--help")]
+)
+def test_answers_that_need_no_torch_do_not_load_it(arguments):
+    done = ftlab(*arguments, python=("-X", "importtime"))
+    assert done.returncode == 0
+    loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert "typer" in loaded
+    assert not loaded & {"torch", "transformers", "matplotlib", "pandas", "IPython"}
+
+
+def test_explain_shows_the_page():
+    done = ftlab("explain", "vanishing-gradient")
+    assert done.returncode == 0
+    assert "GRD001" in done.stdout
+    assert "What it does" in done.stdout
+
+
+def test_explain_of_an_unknown_rule_names_near_ones():
+    done = ftlab("explain", "vanishing-gradeint")
+    assert done.returncode == 2
+    assert "vanishing-gradient" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_rules_are_listed_by_code():
+    done = ftlab("rules")
+    codes = [line.split()[0] for line in done.stdout.splitlines()]
+    assert codes == sorted(codes)
+    assert "GRD001" in codes
+
+
+@pytest.mark.parametrize("arguments", [("check",), ("chek",), ("run",), ("rules", "x")])
+def test_a_wrong_command_line_is_exit_2_and_no_traceback(arguments):
+    done = ftlab(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "Usage:" in done.stderr
+
+
+def test_check_of_what_is_no_run_is_exit_2(tmp_path):
+    done = ftlab("check", tmp_path)
+    assert done.returncode == 2
+    assert "not the folder of a run" in done.stderr
+    assert "Traceback" not in done.stderr

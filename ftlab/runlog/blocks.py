@@ -62,7 +62,7 @@ class BlockTable:
             self.nbytes += sum(chunk.nbytes for chunk in self._open)
             self._open = []
         fine = self.fine
-        if fine and window // SPAN != fine[-1].start // COARSE:
+        if fine and window // SPAN > fine[-1].start // COARSE:
             self._finish_coarse(fine[-1].start // COARSE)
 
     def add_window(self, window: Window) -> None:

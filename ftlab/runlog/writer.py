@@ -163,4 +163,4 @@ class LogWriter:
                 f"What was logged, up to step {self.last_committed_step}, can be "
                 "opened; for the next run make room or pass run_dir='...'."
             )
-            warnings.warn(msg, FtlabWarning, stacklevel=4)
+            warnings.warn(msg, FtlabWarning, stacklevel=3)

@@ -1,0 +1,77 @@
+"""Findings as HTML: every word of them is escaped."""
+
+from __future__ import annotations
+
+import functools
+import html
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ftlab.views.style import count
+
+if TYPE_CHECKING:
+    from ftlab.records.finding import Finding, NotChecked
+    from ftlab.views.findings import FindingsSummary
+
+OPEN = 3
+"""The worst findings are shown unfolded, the others by their first line."""
+
+WORDS = {
+    "why": "why",
+    "do": "do this",
+    "where": "where",
+    "seen": "measured",
+    "else": "healthy",
+}
+
+
+@functools.cache
+def style_sheet() -> str:
+    """Return the rules for what is shown as HTML, findings and token grids."""
+    return Path(__file__).with_name("html.css").read_text(encoding="utf-8")
+
+
+def findings_html(summary: FindingsSummary) -> str:
+    """Return the findings and what was not checked as one HTML fragment."""
+    parts = [f"<style>{style_sheet()}</style>", '<div class="ftlab-f">']
+    if not summary.findings:
+        parts.append("<div>No findings.</div>")
+    for index, one in enumerate(summary.findings):
+        parts.append(_finding(one, index < OPEN))
+    parts.append(_unchecked(summary.not_checked))
+    return "".join([*parts, "</div>"])
+
+
+def _finding(finding: Finding, opened: bool) -> str:
+    from ftlab.views.findings import said
+
+    rows = "".join(
+        f'<dt>{WORDS[word]}</dt><dd class="ftlab-{word}">{html.escape(text)}</dd>'
+        for word, text in said(finding)
+        if word != "what"
+    )
+    label = finding.severity.label
+    head = (
+        f'<span class="ftlab-what">{html.escape(finding.message)}</span> '
+        f'<span class="ftlab-code">{label} {html.escape(finding.code)}</span>'
+    )
+    shown = " open" if opened else ""
+    return (
+        f'<details class="ftlab-{label}"{shown}><summary>{head}</summary>'
+        f"<dl>{rows}</dl></details>"
+    )
+
+
+def _unchecked(not_checked: tuple[NotChecked, ...]) -> str:
+    if not not_checked:
+        return ""
+    rows = "".join(
+        f"<dt>{html.escape(one.code)} {html.escape(one.name)}</dt>"
+        f"<dd>{html.escape(one.reason)} Next time: {html.escape(one.record)}</dd>"
+        for one in not_checked
+    )
+    title = f"Not checked: {count(len(not_checked), 'rule')}"
+    return (
+        f'<details class="ftlab-open"><summary>{title}</summary>'
+        f"<dl>{rows}</dl></details>"
+    )

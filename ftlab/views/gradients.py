@@ -1,0 +1,228 @@
+"""The gradient view: a layer x step heatmap with a fixed colour scale."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ftlab.records.errors import BadValueError
+from ftlab.views.gradients_figure import draw_heat
+from ftlab.views.gradients_summary import GradientColumns, GradientSummary, Mark
+from ftlab.views.style import count, number
+from ftlab.views.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
+
+    from ftlab.runlog.run import Run
+
+TEXT_LAYERS = 12
+
+
+class GradientView(View[GradientSummary]):
+    """Gradients of every layer and parameter over the steps of a run.
+
+    The gradients are those of the whole step: accumulated, in true scale, before
+    clipping. In the widget, pointing at a cell gives the values of its parameters, and
+    clicking opens a parameter's history; both work while a cell is running.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ftlab.records.names import NameRecord
+    >>> from ftlab.records.step import Block, StepRecord
+    >>> from ftlab.runlog.run import Run
+    >>> from ftlab.views.gradients import GradientView
+    >>> run = Run()
+    >>> run.append(NameRecord(0, "tensors", "layers.0.weight", "param", "layers.0"))
+    >>> one = np.array([0.5], dtype=np.float32)
+    >>> for step in range(3):
+    ...     values = {"grad_l2": one, "grad_max": one, "has_grad": one * 2}
+    ...     run.append(Block("tensors", step, np.zeros(1, np.int32), values))
+    ...     run.append(StepRecord(step, time=0.0))
+    >>> GradientView(run)
+    Gradients: 1 layer, 1 tensor, steps 0-2
+    layer     norm  median  max  non-finite  no gradient
+    layers.0   0.5     0.5  0.5           0            0
+    """
+
+    title = "Gradients"
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run = run
+        self._columns = GradientColumns(run)
+
+    def table(self, by: Literal["layer", "parameter"] = "layer") -> pd.DataFrame:
+        """Return norms by layer and step, or one line per parameter.
+
+        Parameters
+        ----------
+        by
+            ``"layer"``: columns ``step``, ``layer``, ``norm``, ``max`` and the number
+            of the layer's tensors that were ``non_finite``, had ``no_gradient`` or
+            were exactly ``zero``. ``"parameter"``: the last and the largest norm, the
+            last max, and how many steps were non-finite or without gradient.
+        """
+        if by not in ("layer", "parameter"):
+            msg = f"table(by={by!r}): allowed are 'layer' and 'parameter'."
+            raise BadValueError(msg)
+        if by == "layer":
+            return self._table(self.summary)
+        return _parameters(self.summary)
+
+    def _adopt(self, run: Run) -> None:
+        self._run = run
+        self._columns = GradientColumns(run)
+        self._columns.follow()
+        if hasattr(self._widget, "follow"):
+            self._widget.follow(self._columns)
+
+    def _stamp(self) -> Hashable:
+        return id(self._run), self._run.last_step, len(self._run.names("tensors"))
+
+    def _follow(self) -> None:
+        grown = self._columns.follow()
+        if grown and hasattr(self._widget, "follow"):
+            self._widget.follow(self._columns)
+
+    def _summarise(self) -> GradientSummary:
+        self._follow()
+        return self._columns.freeze()
+
+    def _make_widget(self) -> Any:
+        from ftlab.views.heat_widget import HeatWidget
+
+        self._follow()
+        return HeatWidget(self._columns)
+
+    def _refresh_widget(self, widget: Any) -> None:
+        self._follow()
+        widget.flush()
+        widget.say([_note(self._columns.tail_marks())])
+
+    def _table(self, summary: GradientSummary) -> pd.DataFrame:
+        import pandas as pd
+
+        columns, layers = len(summary.first_steps), len(summary.layers)
+        data: dict[str, Any] = {
+            "step": np.repeat(summary.first_steps, layers),
+            "layer": np.tile(np.array(summary.layers, object), columns),
+        }
+        for name, values in summary.layer_values.items():
+            flat = values.ravel()
+            if name in ("norm", "max"):
+                data[name] = np.where(flat < 0, np.nan, flat)
+            else:
+                data[name] = np.maximum(flat, 0).astype(np.int64)
+        return pd.DataFrame(data)
+
+    def size_of(self, summary: GradientSummary) -> tuple[float, float]:
+        """Return width and height that a drawing needs, in inches."""
+        return 9.0, 1.6 + max(0.8, min(4.5, 0.22 * len(summary.layers)))
+
+    def draw_on(self, figure: Figure | SubFigure, summary: GradientSummary) -> None:
+        """Draw ``summary`` on a figure, or on a part of one."""
+        draw_heat(figure, summary, _note(summary.marks))
+
+    def _text(self, summary: GradientSummary) -> str:
+        if not len(summary.first_steps) or not summary.layers:
+            return "Gradients: nothing recorded yet"
+        norm, top = (summary.layer_values[name] for name in ("norm", "max"))
+        lines = [("layer", "norm", "median", "max", "non-finite", "no gradient")]
+        for index, layer in list(enumerate(summary.layers))[:TEXT_LAYERS]:
+            usable = norm[:, index][np.isfinite(norm[:, index]) & (norm[:, index] >= 0)]
+            median = number(float(np.median(usable))) if len(usable) else "-"
+            bad, none = (
+                str(int((summary.layer_values[name][:, index] > 0).sum()))
+                for name in ("non_finite", "no_gradient")
+            )
+            last = _level(norm[-1, index]), median, _level(top[-1, index])
+            lines.append((layer, *last, bad, none))
+        text = [_headline(summary), *_aligned(lines)]
+        hidden = len(summary.layers) - TEXT_LAYERS
+        if hidden > 0:
+            text.append(f"... and {hidden} more layers in .table()")
+        if summary.marks:
+            text.append(_note(summary.marks))
+        return "\n".join(text)
+
+
+def _headline(summary: GradientSummary) -> str:
+    last = int(summary.first_steps[-1]) + summary.stride - 1
+    sizes = f"{count(len(summary.layers), 'layer')}, "
+    sizes += count(len(summary.names), "tensor")
+    text = f"Gradients: {sizes}, steps {int(summary.first_steps[0])}-{last}"
+    if summary.stride > 1:
+        text += f", {summary.stride} steps a column (largest)"
+    return text
+
+
+def _level(value: float) -> str:
+    if value < 0:
+        return "none" if value == -1 else "-"
+    return number(float(value))
+
+
+def _aligned(lines: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if index == 0 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def _note(marks: Sequence[Mark]) -> str:
+    """Say the marks in one line, the strongest of each kind by name."""
+    said = []
+    for kind in dict.fromkeys(mark.kind for mark in marks):
+        same = [mark for mark in marks if mark.kind == kind]
+        first = min(same, key=lambda mark: mark.value)
+        more = f", and {count(len(same) - 1, 'more layer')}" if len(same) > 1 else ""
+        said.append(f"{first.layer} {first.text}{more}")
+    return "Marks: " + "; ".join(said) if said else ""
+
+
+def _parameters(summary: GradientSummary) -> pd.DataFrame:
+    import pandas as pd
+
+    norm, top = summary.norm, summary.max
+    finite = np.where(np.isfinite(norm) & (norm >= 0), norm, np.nan)
+    lines = []
+    for index, record in enumerate(summary.names):
+        column = norm[:, index]
+        usable = finite[:, index][~np.isnan(finite[:, index])]
+        bad = ~np.isfinite(column)
+        lines.append(
+            {
+                "parameter": record.name,
+                "layer": record.layer,
+                "role": record.meta.get("role", ""),
+                "norm": _last(column),
+                "largest_norm": float(usable.max()) if len(usable) else np.nan,
+                "max": _last(top[:, index]),
+                "non_finite": int(bad.sum()),
+                "first_non_finite": _first(summary, bad),
+                "no_gradient": int((column == -1).sum()),
+            }
+        )
+    table = pd.DataFrame(lines)
+    if lines:
+        table["first_non_finite"] = table["first_non_finite"].astype("Int64")
+    return table
+
+
+def _last(column: Any) -> float:
+    recorded = column[~(column < 0)]
+    return float(recorded[-1]) if len(recorded) else float("nan")
+
+
+def _first(summary: GradientSummary, where: Any) -> int | None:
+    return int(summary.first_steps[int(np.argmax(where))]) if where.any() else None

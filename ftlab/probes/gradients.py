@@ -35,8 +35,9 @@ class Gradients(Probe):
         has_grad = np.array([each is not None for each in gradients], np.float32)
         l2 = l2_norms(gradients)
         values = torch.cat([l2, max_magnitudes(gradients).to(l2.device)])
-        if moment.inverse_scale != 1.0:
-            values = (values.view(2, -1) * moment.inverse_scale).view(-1)
+        inverse = moment.inverse_scale
+        if isinstance(inverse, torch.Tensor):  # comparing it would wait for the device
+            values = (values.view(2, -1) * inverse.to(values.device)).view(-1)
         ids, step = moment.tensors.ids, moment.step
 
         def finish(values: NDArray[np.float32]) -> Iterator[Result]:
@@ -54,9 +55,12 @@ class Gradients(Probe):
         if not moment.changed:
             return
         gradients = [each.grad for each in moment.tensors.parameters]
+        values, inverse = l2_norms(gradients), moment.inverse_scale
+        if isinstance(inverse, torch.Tensor):
+            values = values * inverse.to(values.device)
         ids, step = moment.tensors.ids, moment.step
 
         def finish(values: NDArray[np.float32]) -> Iterator[Result]:
             yield Block(self.table, step, ids, {"grad_l2_after": values})
 
-        yield Reading(l2_norms(gradients) * moment.inverse_scale, finish)
+        yield Reading(values, finish)

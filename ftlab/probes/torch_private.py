@@ -5,23 +5,23 @@ drops or changes it.
 """
 
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 
-Callback = Any
+Evaluation = Any
 """What Dynamo has put in place of Python's frame evaluation."""
 
 
 def foreach_l2(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """Give each tensor's L2 norm, accumulated in float32."""
-    return torch._foreach_norm(tensors, 2, dtype=torch.float32)  # noqa: SLF001
+    return torch._foreach_norm(list(tensors), 2, dtype=torch.float32)  # noqa: SLF001
 
 
 def foreach_max(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """Give each tensor's largest magnitude; NaN and infinities propagate."""
-    return torch._foreach_norm(tensors, torch.inf)  # noqa: SLF001
+    return torch._foreach_norm(list(tensors), torch.inf)  # noqa: SLF001
 
 
 def versions(tensors: Iterable[torch.Tensor | None]) -> list[tuple[int, int] | None]:
@@ -62,7 +62,7 @@ def is_under_construction(scheduler: Any) -> bool:
     return getattr(scheduler, "_step_count", 1) == 0
 
 
-def suspend_dynamo() -> Callback:
+def suspend_dynamo() -> Evaluation:
     """Keep Dynamo from compiling the frames that are called from here on.
 
     Under ``torch.compile`` a hook runs while Dynamo looks for frames to compile. What
@@ -72,13 +72,14 @@ def suspend_dynamo() -> Callback:
     return torch._C._dynamo.eval_frame.set_eval_frame(None)  # noqa: SLF001
 
 
-def resume_dynamo(callback: Callback) -> None:
+def resume_dynamo(callback: Evaluation) -> None:
     """Undo `suspend_dynamo`."""
     torch._C._dynamo.eval_frame.set_eval_frame(callback)  # noqa: SLF001
 
 
-def leave_to_python(code: types.CodeType) -> None:
-    """Make Dynamo never compile frames of ``code`` itself."""
+def leave_to_python(function: Callable[..., Any]) -> None:
+    """Make Dynamo never compile frames of ``function`` itself."""
+    code: types.CodeType = getattr(function, "__code__")  # noqa: B009  not in its type
     dynamo: Any = torch._C._dynamo.eval_frame  # noqa: SLF001
     if hasattr(dynamo, "skip_code"):  # torch < 2.8
         dynamo.skip_code(code)

@@ -83,7 +83,7 @@ def _listed(parameters: Any) -> tuple[Any, Sequence[torch.Tensor]]:
     if isinstance(parameters, list | tuple):
         return parameters, parameters
     listed = list(parameters)
-    return (listed or (each for each in ())), listed
+    return (listed or (each for each in listed)), listed
 
 
 def _norm(

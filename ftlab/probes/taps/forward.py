@@ -63,7 +63,7 @@ class ForwardHook:
         return contextlib.nullcontext().__exit__
 
 
-leave_to_python(ForwardHook.__call__.__code__)
+leave_to_python(ForwardHook.__call__)
 
 
 def _argument_names(model: torch.nn.Module) -> tuple[str, ...]:

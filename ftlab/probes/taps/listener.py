@@ -83,7 +83,7 @@ def shield(
         finally:
             resume_dynamo(callback)
 
-    leave_to_python(shielded.__code__)
+    leave_to_python(shielded)
     return shielded
 
 
@@ -106,6 +106,6 @@ class Shielded:
             if not self._silent:
                 method(*args)
 
-        leave_to_python(pass_on.__code__)
+        leave_to_python(pass_on)
         setattr(self, name, pass_on)
         return pass_on

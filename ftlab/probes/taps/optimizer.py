@@ -42,8 +42,8 @@ def tap_optimizer_step(listener: Listener) -> Handle:
         if not torch.compiler.is_compiling():
             listener.after_step(optimizer)
 
-    leave_to_python(before.__code__)
-    leave_to_python(after.__code__)
+    leave_to_python(before)
+    leave_to_python(after)
     handles = HandleStack()
     handles.add(register_optimizer_step_pre_hook(before))
     handles.add(register_optimizer_step_post_hook(after))

@@ -2,6 +2,7 @@
 
 import functools
 import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,8 +27,8 @@ def stand_in(original: Callable[..., Any], around: Wrapper) -> Callable[..., Any
             return original(*args, **kwargs)
         return around(original, *args, **kwargs)
 
-    leave_to_python(standing_in.__code__)
-    leave_to_python(around.__code__)
+    leave_to_python(standing_in)
+    leave_to_python(around)
     return standing_in
 
 
@@ -40,7 +41,7 @@ def rebind_method(owner: type, name: str, around: Wrapper) -> Handle:
     handles = HandleStack()
     for each in _family(owner):
         original = vars(each).get(name)
-        if isinstance(original, type(_plain)):
+        if isinstance(original, types.FunctionType):
             handles.add(rebind(each, name, stand_in(original, around)))
     return handles
 
@@ -56,19 +57,15 @@ def rebind_everywhere(original: Callable[..., Any], around: Wrapper) -> Handle:
     return CallbackHandle(lambda: _replace(standing_in, original))
 
 
-def _plain() -> None:
-    """Give the type of plain functions a name to compare with."""
-
-
 def _family(owner: type) -> Iterator[type]:
     seen = {owner}
     queue = [owner]
     while queue:
         each = queue.pop()
         yield each
-        new = [child for child in type.__subclasses__(each) if child not in seen]
-        seen.update(new)
-        queue.extend(new)
+        children: list[type] = type.__subclasses__(each)
+        queue.extend(child for child in children if child not in seen)
+        seen.update(children)
 
 
 def _replace(old: Any, new: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from ftlab.probes.taps.listener import Listener
 from ftlab.probes.taps.nesting import Nesting
 from ftlab.probes.taps.rebinding import rebind_method
+from ftlab.probes.torch_private import leave_to_python
 from ftlab.records.handle import Handle, HandleStack
 
 
@@ -51,6 +52,7 @@ def _stand_ins(listener: Listener) -> dict[str, Callable[..., Any]]:
 
 def _once(around: Callable[..., Any]) -> Callable[..., Any]:
     """Let only the outermost of nested calls be told: a subclass may call its base."""
+    leave_to_python(around)
     nesting = Nesting()
 
     def outermost(original: Any, scaler: Any, *args: Any, **kwargs: Any) -> Any:

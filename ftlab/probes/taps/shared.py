@@ -31,7 +31,7 @@ class Everyone:
             for listener in tuple(self.listeners):
                 getattr(listener, name)(*args)
 
-        leave_to_python(tell.__code__)
+        leave_to_python(tell)
         setattr(self, name, tell)
         return tell
 

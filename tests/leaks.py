@@ -178,11 +178,15 @@ def wrapped_instances() -> list[str]:
 
 
 def _caller_in_ftlab() -> str:
+    """Name the line of ftlab that registers a hook, unless a library does it for itself.
+
+    Training that the debugger runs has ftlab far up in its stack.
+    """
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if name.startswith("ftlab."):
-            return f"{name}:{frame.f_lineno}"
+        if not name.startswith(("torch.", "contextlib")):
+            return f"{name}:{frame.f_lineno}" if name.startswith("ftlab.") else ""
         frame = frame.f_back
     return ""
 

@@ -140,10 +140,13 @@ class StepCall:
         """Keep what backward is about to change."""
         with self._unseen():
             self.capsule.gradients.before_backward()
-            if self._surveyor is not None:
-                self._surveyor.before_backward(losses)
-            elif self._runner is None:
-                self._losses += [loss.detach().clone() for loss in losses]
+            self._note(losses)
+
+    def _note(self, losses: Sequence[torch.Tensor]) -> None:
+        if self._surveyor is not None:
+            self._surveyor.note(losses)
+        elif self._runner is None:
+            self._losses += [loss.detach().clone() for loss in losses]
 
     def after_backward(self) -> None:
         """Let the survey look at the gradients."""
@@ -151,10 +154,11 @@ class StepCall:
             if self._surveyor is not None:
                 self._surveyor.after_backward()
 
-    def before_scaling(self, scaler: Any) -> None:
-        """Keep a scaler's state."""
+    def before_scaling(self, scaler: Any, losses: Sequence[torch.Tensor]) -> None:
+        """Keep a scaler's state, and the losses in their true size."""
         with self._unseen():
             self.capsule.add_scaler(scaler)
+            self._note(losses)
 
     @contextlib.contextmanager
     def _unseen(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ so that nothing stays behind between two steps.
 """
 
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -28,14 +29,14 @@ class StepListener(Protocol):
 
     attempted: bool
 
+    def before_scaling(self, scaler: Any, losses: Sequence[torch.Tensor]) -> None:
+        """``scaler`` is about to multiply ``losses``."""
+
     def before_backward(self, losses: Sequence[torch.Tensor]) -> None:
-        """Backward is about to begin from ``losses``."""
+        """Backward is about to begin from ``losses``; scaled ones are left out."""
 
     def after_backward(self) -> None:
         """Backward is over."""
-
-    def before_scaling(self, scaler: Any) -> None:
-        """``scaler`` is about to be used."""
 
 
 class CallObserver:
@@ -51,6 +52,7 @@ class CallObserver:
         self._listener = listener
         self._handles = HandleStack()
         self._thread = threading.get_ident()
+        self._scaled: list[weakref.ref[torch.Tensor]] = []
 
     def __enter__(self) -> "CallObserver":
         backward, scaler_class = torch.autograd.backward, torch.amp.GradScaler
@@ -59,15 +61,18 @@ class CallObserver:
         def observed_backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if not self._outermost():
                 return backward(tensors, *args, **kwargs)
-            self._listener.before_backward(tensor_leaves(tensors))
+            self._listener.before_backward(self._unscaled(tensors))
             result: Any = backward(tensors, *args, **kwargs)
             self._listener.after_backward()
             return result
 
         def observed_scale(scaler: Any, outputs: Any) -> Any:
-            if scaler.is_enabled() and self._outermost():
-                self._listener.before_scaling(scaler)
-            return scale(scaler, outputs)
+            if not (scaler.is_enabled() and self._outermost()):
+                return scale(scaler, outputs)
+            self._listener.before_scaling(scaler, tensor_leaves(outputs))
+            scaled = scale(scaler, outputs)
+            self._scaled += map(weakref.ref, tensor_leaves(scaled))
+            return scaled
 
         def observed_step(scaler: Any, *args: Any, **kwargs: Any) -> Any:
             result = step(scaler, *args, **kwargs)
@@ -82,6 +87,12 @@ class CallObserver:
 
     def __exit__(self, *exception: object) -> None:
         self._handles.remove()
+
+    def _unscaled(self, tensors: Any) -> list[torch.Tensor]:
+        """Leave out what a scaler made: that may overflow while the loss does not."""
+        known = [reference() for reference in self._scaled]
+        roots = tensor_leaves(tensors)
+        return [t for t in roots if all(t is not scaled for scaled in known)]
 
     def _outermost(self) -> bool:
         """Leave out other threads, and the backward that a checkpoint runs inside."""

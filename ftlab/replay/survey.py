@@ -70,8 +70,8 @@ class Surveyor:
             parameters=self._parameters or bad_gradients(self.trainable),
         )
 
-    def before_backward(self, losses: Sequence[torch.Tensor]) -> None:
-        """Note what backward begins from."""
+    def note(self, losses: Sequence[torch.Tensor]) -> None:
+        """Note what backward begins from, unscaled."""
         self._losses += losses
         self._copies += [loss.detach().clone() for loss in losses]
 

@@ -23,7 +23,7 @@ class Verdict:
     in_loss
         Whether it shows in the loss.
     loss
-        The loss, loss scale divided out.
+        The loss, before a scaler multiplied it.
     parameters
         Parameters whose gradient is non-finite.
     """
@@ -53,7 +53,7 @@ def judge(
     return Verdict(
         what=bad_loss or ("nan" if "nan" in kinds else "inf"),
         in_loss=bad_loss is not None,
-        loss=_value(losses, scalers),
+        loss=_value(losses),
         parameters=parameters,
     )
 
@@ -78,9 +78,8 @@ def same_values(first: Iterable[torch.Tensor], second: Iterable[torch.Tensor]) -
     )
 
 
-def _value(losses: Sequence[torch.Tensor], scalers: tuple[Any, ...]) -> float | None:
+def _value(losses: Sequence[torch.Tensor]) -> float | None:
     if not losses:
         return None
     shown = next((loss for loss in losses if non_finite(loss)), losses[-1])
-    scale = next((s.get_scale() for s in scalers if s.is_enabled()), 1.0)
-    return float(shown.float().mean()) / (scale or 1.0)
+    return float(shown.float().mean())

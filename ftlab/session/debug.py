@@ -2,7 +2,7 @@
 
 Who calls whom: `Debugger.run` starts the training on a `Worker`'s thread; there the
 `Engine` guards each call of the re-callable step and pauses in it. The caller's
-commands go to the worker and come back with a report at the next stop. The engine is ready for
+commands go to the worker and come back with a report at the next stop. The engine takes
 any step function; what is special to trainers is in `integrations.trainer_step`.
 """
 

@@ -110,7 +110,9 @@ def test_reads_a_range_across_memory_and_disk(tmp_path):
     matrix = run.matrix("grad_l2", start=90, stop=oldest + 5)
     assert matrix.steps.tolist() == list(range(90, oldest + 5))
     np.testing.assert_array_equal(matrix.values[3], grad(93))
-    assert run.window(100, 110).matrix("grad_l2").steps.tolist() == list(range(100, 110))
+    assert run.window(100, 110).matrix("grad_l2").steps.tolist() == list(
+        range(100, 110)
+    )
     missing = run.matrix("moment1_l2", start=90, stop=95)
     assert missing.shape == (5, 3)
     assert not missing.known.any()

@@ -82,7 +82,9 @@ def test_rows_may_appear_and_go_and_come_from_several_probes():
     matrix = run.matrix("grad_l2")
     nan = np.nan
     assert matrix.ids.tolist() == [2, 4, 7]
-    np.testing.assert_array_equal(matrix.values, [[2, 1, nan], [3, 4, 5], [nan, nan, 6]])
+    np.testing.assert_array_equal(
+        matrix.values, [[2, 1, nan], [3, 4, 5], [nan, nan, 6]]
+    )
     rolled = run.matrix("grad_l2", resolution=64)
     np.testing.assert_array_equal(rolled.low, [[2, 1, 5]])
     np.testing.assert_array_equal(rolled.values, [[2.5, 2.5, 5.5]])
@@ -217,7 +219,9 @@ def test_a_mistyped_name_lists_the_near_ones():
         run.steps["token"]
     assert not run.steps.known("rss").any()
     assert not run.matrix("moment1_l2").known.any()
-    with pytest.raises(BadValueError, match="resolution is 10; allowed are 1, 64, 4096"):
+    with pytest.raises(
+        BadValueError, match="resolution is 10; allowed are 1, 64, 4096"
+    ):
         run.matrix("grad_l2", resolution=10)
 
 

@@ -128,7 +128,11 @@ def test_new_columns_and_rows_begin_to_be_logged_on_the_way(tmp_path):
         writer.commit()
     writer.close("finished")
     run = open_log(tmp_path / "run")
-    for column, table in (("grad_l2", "tensors"), ("grad_max", "tensors"), ("ratio", "adapters")):
+    for column, table in (
+        ("grad_l2", "tensors"),
+        ("grad_max", "tensors"),
+        ("ratio", "adapters"),
+    ):
         found, wanted = run.matrix(column, table), expected.matrix(column, table)
         np.testing.assert_array_equal(found.values, wanted.values)
         np.testing.assert_array_equal(found.known, wanted.known)
@@ -226,7 +230,10 @@ def test_a_quota_ends_logging_with_one_warning(tmp_path, size):
 
 def test_a_full_disk_ends_logging_with_one_warning(tmp_path):
     command = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(tmp_path)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(command, capture_output=True).returncode
+    ):
         pytest.skip("mounting a small tmpfs needs root; the quota test stands in")
     try:
         writer = create(tmp_path / "run")

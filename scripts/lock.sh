@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 torch=torch==2.13.0
 # The oldest transformers that ftlab supports, and what was current beside it.
-oldest=(transformers==4.57.0 peft==0.17.0 accelerate==1.10.0 trl==0.24.0)
+oldest=(transformers==4.57.1 peft==0.17.0 accelerate==1.10.0 trl==0.24.0)
 
 resolve() { # resolve NAME GROUPS [REQUIREMENT...]
   local venv=build/lock-$1 groups=() group

@@ -178,9 +178,9 @@ def wrapped_instances() -> list[str]:
 
 
 def _caller_in_ftlab() -> str:
-    """Name the line of ftlab that registers a hook, unless a library does it for itself.
+    """Name the line of ftlab that registers a hook, not a library far down its stack.
 
-    Training that the debugger runs has ftlab far up in its stack.
+    Training that the debugger runs has ftlab at the bottom of its stack.
     """
     frame = sys._getframe(2)
     while frame is not None:

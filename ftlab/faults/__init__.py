@@ -1,4 +1,6 @@
-"""The gallery: real faults of fine-tuning, one per file, each with a healthy twin.
+"""The gallery: real-world faults of fine-tuning runs, each with its healthy twin.
 
-They teach, they test the rules, and they are the measure of what ftlab finds.
+A file here is one fault, as a user would have written it, on a tiny model: teaching
+material, and the benchmark for the rules. The registry (`ftlab.faults.registry`) finds
+the files; nothing has to be registered.
 """

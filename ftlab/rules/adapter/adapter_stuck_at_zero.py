@@ -130,8 +130,8 @@ class AdapterStuckAtZero(Rule):
         judge = _Judge(run)
         found = [stuck for pair, factor in zero if (stuck := judge.judge(pair, factor))]
         enough = [stuck for stuck in found if stuck.steps >= MIN_EFFECTIVE]
-        if not enough:
-            steps = max((stuck.steps for stuck in found), default=0)
+        if found and not enough:
+            steps = max(stuck.steps for stuck in found)
             yield self.cannot_tell(
                 f"B A is 0, but only {counted(steps, 'effective step')} (learning rate "
                 f"above 0, not skipped) passed since; it takes {MIN_EFFECTIVE}",

@@ -223,6 +223,10 @@ def _evidence(
     }
 
 
+def _is_lora_part(name: NameRecord) -> bool:
+    return text_of(name, "role").startswith("lora_")
+
+
 def _is_lora(config: object) -> bool:
     if not isinstance(config, dict):
         return False

@@ -10,10 +10,10 @@ too high. Per micro-batch: with K micro-batches the schedule ends after 1/K of t
 and the rest trains at its last value, usually 0.
 
 ## Evidence
-The step ledger, cut at the update attempts of the scheduler's own optimizer. Only
-scheduler steps that change a learning rate count, and an order must repeat in at least
-3 update attempts and in at least half of those in the window. Legal, and therefore
-quiet:
+The step ledger, cut at the update attempts of the scheduler's own optimizer. A
+scheduler that changes no learning rate within the window is left alone; an order must
+repeat in at least 3 update attempts and in at least half of those in the window. Legal,
+and therefore quiet:
 - one scheduler step after the update, before or after zero_grad, before the next
   forward, in a callback or in the loop (the Trainer's order in transformers 5.23 is
   clip, step, scheduler step, zero_grad);
@@ -46,7 +46,6 @@ like too many steps.
 from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.records.step import LedgerEntry
 from ftlab.rules.cycles import Cycle, cycles_of
 from ftlab.rules.rule import Rule, needs_operations
 from ftlab.rules.words import at_steps, number
@@ -80,8 +79,10 @@ class MisplacedSchedulerStep(Rule):
         for target in sorted(targets):
             owner = f"optimizer {_owner(run, target)}"
             cycles = [c for c in cycles_of(run, target, owner) if c.whole]
-            often = [cycle for cycle in cycles if _changing(cycle) > 1]
-            early = [c for c in cycles if c.inside and _moves(c.inside)]
+            if not any(_moves(cycle) for cycle in cycles):
+                continue
+            often = [cycle for cycle in cycles if cycle.scheduled > 1]
+            early = [cycle for cycle in cycles if cycle.inside]
             if _repeats(often, cycles) and not _planned(run, target, often):
                 yield self._too_often(run, target, often)
             elif _repeats(early, cycles) and not _repeats(often, cycles):
@@ -144,17 +145,9 @@ def _repeats(wrong: Sequence[Cycle], cycles: Sequence[Cycle]) -> bool:
     return len(wrong) >= REPEATS and len(wrong) >= SHARE * len(cycles)
 
 
-def _changing(cycle: Cycle) -> int:
-    """Count the scheduler steps of a cycle, if they change a learning rate at all.
-
-    Those before the first forward of the run are a resume that steps forward.
-    """
-    if not _moves((*cycle.early, *cycle.inside)):
-        return 0
-    return cycle.scheduled
-
-
-def _moves(entries: Sequence[LedgerEntry]) -> bool:
+def _moves(cycle: Cycle) -> bool:
+    """Tell whether a scheduler step of the cycle changed a learning rate."""
+    entries = (*cycle.early, *cycle.inside)
     return any(e.detail.get("lr_before") != e.detail.get("lr_after") for e in entries)
 
 

@@ -1,0 +1,32 @@
+"""A LoraConfig that was read back from a saved adapter trains nothing.
+
+``save_pretrained`` writes ``inference_mode: true``. Passed to get_peft_model again it
+freezes the fresh adapter; a head in ``modules_to_save`` keeps backward from failing.
+
+Fix: ``config.inference_mode = False``.
+Source: huggingface/transformers#24463, huggingface/peft#282.
+"""
+
+from ftlab.faults.fault import Case, Fault, plain_step
+from ftlab.faults.tiny import adamw, batches, lora
+
+
+def build(fixed: bool) -> Case:
+    """Build a model with LoRA and a trained head."""
+    model = lora(modules_to_save=["lm_head"], inference_mode=not fixed)
+    # PEFT freezes the saved copy of the head as well; the user wanted the head.
+    for name, parameter in model.named_parameters():
+        if "modules_to_save" in name:
+            parameter.requires_grad_(True)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "inference-mode-config",
+    "an adapter made from a saved configuration does not learn",
+    code="GRD003",
+    places=("config peft_config['default']",),
+    builder=build,
+    steps=8,
+)

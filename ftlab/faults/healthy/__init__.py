@@ -1,0 +1,1 @@
+"""Healthy runs that look ill at first sight."""

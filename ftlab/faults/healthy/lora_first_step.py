@@ -1,0 +1,23 @@
+"""Plain LoRA over a frozen base.
+
+B is 0 at the start, so the gradient of A is exactly 0 at the first step; the base has
+no gradient at all, at any step. Both are as they should be.
+"""
+
+from ftlab.faults.fault import Case, Healthy, plain_step
+from ftlab.faults.tiny import adamw, batches, lora
+
+
+def build() -> Case:
+    """Build LoRA on the attention projections."""
+    model = lora()
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "lora-first-step",
+    "B is 0 and the gradient of A exactly 0 at the first step",
+    looks_like=("ADP001", "GRD003"),
+    builder=build,
+)

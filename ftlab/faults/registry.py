@@ -1,0 +1,67 @@
+"""Finds the faults: one per file in the area folders, by id."""
+
+import difflib
+import functools
+import importlib
+import pkgutil
+from types import ModuleType
+
+from ftlab.faults.fault import Fault, Healthy
+from ftlab.records.errors import UnknownNameError
+
+AREAS = ("adapter", "gradient", "numeric", "optimizer")
+"""The folders that hold faults."""
+
+
+def modules_of(area: str) -> list[ModuleType]:
+    """Import the files of one folder, in alphabetical order."""
+    package = importlib.import_module(f"ftlab.faults.{area}")
+    names = sorted(item.name for item in pkgutil.iter_modules(package.__path__))
+    return [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+
+
+@functools.cache
+def list_faults() -> tuple[Fault, ...]:
+    """Return all faults, area by area.
+
+    Examples
+    --------
+    >>> from ftlab.faults.registry import list_faults
+    >>> "lora-b-frozen" in [fault.id for fault in list_faults()]
+    True
+    """
+    return tuple(module.FAULT for area in AREAS for module in modules_of(area))
+
+
+@functools.cache
+def list_healthy() -> tuple[Healthy, ...]:
+    """Return all healthy runs that look ill."""
+    return tuple(module.HEALTHY for module in modules_of("healthy"))
+
+
+def load(fault_id: str) -> Fault:
+    """Return the fault with this id.
+
+    Parameters
+    ----------
+    fault_id
+        Such as ``"lora-b-frozen"``.
+
+    Examples
+    --------
+    >>> from ftlab.faults.registry import load
+    >>> load("lora-b-frozen").code
+    'ADP001'
+    >>> load("lora-b-froze")
+    Traceback (most recent call last):
+    ...
+    ftlab.records.errors.UnknownNameError: There is no fault 'lora-b-froze'. \
+Near: lora-b-frozen...
+    """
+    table = {fault.id: fault for fault in list_faults()}
+    if fault_id in table:
+        return table[fault_id]
+    near = difflib.get_close_matches(str(fault_id), table, n=3, cutoff=0.5)
+    words = ", ".join(near or sorted(table))
+    msg = f"There is no fault {fault_id!r}. Near: {words}. list_faults() has them all."
+    raise UnknownNameError(msg)

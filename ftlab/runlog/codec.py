@@ -22,11 +22,6 @@ def dumps(value: Any) -> str:
         return json.dumps(_tagged(value), allow_nan=False)
 
 
-def loads(text: str | bytes) -> Any:
-    """Read what `dumps` wrote."""
-    return json.loads(text, object_hook=_untagged)
-
-
 def _default(value: Any) -> Any:
     """Turn NumPy values, mappings and sequences into plain ones; the rest into text."""
     if hasattr(value, "tolist"):
@@ -54,6 +49,14 @@ def _untagged(value: dict[str, Any]) -> Any:
     if len(value) == 1 and _FLOAT in value:
         return float(value[_FLOAT])
     return value
+
+
+_DECODER = json.JSONDecoder(object_hook=_untagged)
+
+
+def loads(text: str | bytes) -> Any:
+    """Read what `dumps` wrote."""
+    return _DECODER.decode(text if isinstance(text, str) else text.decode())
 
 
 def name_to_json(record: NameRecord) -> dict[str, Any]:

@@ -28,11 +28,14 @@ def step_records(table: pa.Table) -> Iterator[StepRecord]:
         yield StepRecord(**fields, values=values)
 
 
-def slices(steps: Steps) -> list[tuple[int, int]]:
-    """Return where rows of one step begin and end."""
+def slices(steps: Steps, ids: Ids) -> list[tuple[int, int]]:
+    """Return where batches begin and end: within one, ids increase.
+
+    A step may have several batches, when an event made a commit in its middle.
+    """
     if not len(steps):
         return []
-    ends = np.flatnonzero(np.diff(steps)) + 1
+    ends = np.flatnonzero((np.diff(steps) != 0) | (np.diff(ids) <= 0)) + 1
     return list(zip([0, *ends.tolist()], [*ends.tolist(), len(steps)], strict=True))
 
 
@@ -49,7 +52,7 @@ def rows_from(name: str, table: pa.Table) -> Iterator[Rows]:
     """Yield the rows of a block table, step by step."""
     steps, ids = identity_of(table)
     columns = {column: column_of(table, column) for column in table.column_names[2:]}
-    for first, last in slices(steps):
+    for first, last in slices(steps, ids):
         values, known = {}, {}
         for column, (data, valid) in columns.items():
             part = None if valid is None else valid[first:last]
@@ -77,7 +80,7 @@ def windows_from(table: pa.Table, span: int) -> Iterator[Window]:
         name: {part: table.column(f"{name}_{part}") for part in ROLLED}
         for name in names
     }
-    for first, last in slices(steps):
+    for first, last in slices(steps, ids):
         rolled = {}
         for name, parts in columns.items():
             cut = {part: parts[part].slice(first, last - first) for part in ROLLED}
@@ -92,9 +95,9 @@ def pieces_from(
 ) -> Iterator[Piece]:
     """Yield one piece for all steps that follow each other with the same rows."""
     groups: list[list[tuple[int, int]]] = []
-    for first, last in slices(steps):
-        before = groups[-1][0] if groups else None
-        if before and np.array_equal(ids[slice(*before)], ids[first:last]):
+    for first, last in slices(steps, ids):
+        before = groups[-1][-1] if groups else None
+        if before and _follows(steps, ids, before, (first, last)):
             groups[-1].append((first, last))
         else:
             groups.append([(first, last)])
@@ -107,6 +110,14 @@ def pieces_from(
             tuple(layer[part].reshape(shape) for layer in layers),
             known[part].reshape(shape),
         )
+
+
+def _follows(
+    steps: Steps, ids: Ids, before: tuple[int, int], now: tuple[int, int]
+) -> bool:
+    """Whether a batch has the rows of the one before it, at a later step."""
+    same = np.array_equal(ids[slice(*before)], ids[slice(*now)])
+    return same and bool(steps[now[0]] > steps[before[0]])
 
 
 def ledger_entries(table: pa.Table) -> Iterator[LedgerEntry]:

@@ -9,11 +9,15 @@ from ftlab.runlog.matrix import Bools, Floats, Ids
 
 
 def gather(parts: Sequence[Rows]) -> Rows:
-    """Join rows of one table and step; a column that a row lacks is not known there."""
+    """Join rows of one table and step, in the order of their ids.
+
+    A column that a row lacks is not known there.
+    """
     first = parts[0]
-    if len(parts) == 1:
+    increasing = bool((first.ids[1:] > first.ids[:-1]).all())
+    if len(parts) == 1 and increasing:
         return first
-    if all(np.array_equal(part.ids, first.ids) for part in parts):
+    if increasing and all(np.array_equal(part.ids, first.ids) for part in parts):
         values = {name: part.values[name] for part in parts for name in part.values}
         known = {name: part.known[name] for part in parts for name in part.known}
         return Rows(first.table, first.step, first.ids, values, known)

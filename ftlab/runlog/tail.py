@@ -1,11 +1,13 @@
 """Reading segments that grow, that are closed meanwhile, or that were cut off."""
 
 import struct
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
+from ftlab.records.errors import FtlabWarning
 from ftlab.runlog.folder import check_version
 
 _MAGIC = b"ARROW1"
@@ -67,12 +69,21 @@ def read_stream(path: Path) -> pa.Table:
 
 
 def read_file(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a closed segment, or those of ``columns`` that it has."""
-    with pa.memory_map(str(path)) as source:
-        names = _checked(pa.ipc.open_file(source).schema, path).names
-        fields = [names.index(name) for name in columns or names if name in names]
-        options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
-        return pa.ipc.open_file(source, options=options).read_all()
+    """Return a closed segment, or those of ``columns`` that it has.
+
+    A damaged one is left out, with a warning.
+    """
+    try:
+        with pa.memory_map(str(path)) as source:
+            names = _checked(pa.ipc.open_file(source).schema, path).names
+            wanted = names if columns is None else columns
+            fields = [names.index(name) for name in wanted if name in names]
+            options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+            return pa.ipc.open_file(source, options=options).read_all()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        msg = f"{str(path)!r} is damaged and was left out: {error}"
+        warnings.warn(msg, FtlabWarning, stacklevel=2)
+        return pa.Table.from_batches([], pa.schema([]))
 
 
 def is_closed(path: Path) -> bool:
@@ -91,9 +102,12 @@ def read_segment(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def file_schema(path: Path) -> pa.Schema:
-    """Return the schema of a closed segment."""
-    with pa.memory_map(str(path)) as source:
-        return _checked(pa.ipc.open_file(source).schema, path)
+    """Return the schema of a closed segment, with no columns when it is damaged."""
+    try:
+        with pa.memory_map(str(path)) as source:
+            return _checked(pa.ipc.open_file(source).schema, path)
+    except pa.ArrowInvalid:
+        return pa.schema([])
 
 
 def rows_in(schema: pa.Schema) -> int:

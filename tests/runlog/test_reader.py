@@ -157,7 +157,9 @@ def test_a_newer_schema_is_refused_by_version(tmp_path):
     logged(tmp_path / "run", 2)
     file = tmp_path / "run" / "run.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"schema": 7}))
-    with pytest.raises(SchemaError, match="schema 7; this ftlab.*up to 1.*pip install"):
+    with pytest.raises(
+        SchemaError, match=r"schema 7; this ftlab.*up to 1.*pip install"
+    ):
         open_log(tmp_path / "run")
 
 
@@ -171,12 +173,12 @@ def test_a_newer_schema_of_one_file_is_refused_too(tmp_path, name):
 
 
 def test_what_is_no_run_is_refused(tmp_path):
-    with pytest.raises(RunFolderError, match="has no run.json"):
+    with pytest.raises(RunFolderError, match=r"has no run\.json"):
         open_log(tmp_path)
     with pytest.raises(RunFolderError, match="is no folder"):
         open_log(tmp_path / "nothing")
     logged(tmp_path / "run", 2)
-    with pytest.raises(RunFolderError, match="no rank 3; its ranks are 0. Pass"):
+    with pytest.raises(RunFolderError, match=r"no rank 3; its ranks are 0\. Pass"):
         open_log(tmp_path / "run", rank=3)
     (tmp_path / "run" / "run.json").write_text("{")
     with pytest.raises(RunFolderError, match="is damaged"):

@@ -52,7 +52,7 @@ def test_what_was_committed_can_be_read_while_the_run_goes_on(tmp_path):
 
 
 def test_an_existing_folder_is_refused(tmp_path):
-    with pytest.raises(RunFolderError, match="exists already.*run_dir="):
+    with pytest.raises(RunFolderError, match=r"exists already.*run_dir="):
         create(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(RunFolderError, match="exists already"):
@@ -61,7 +61,7 @@ def test_an_existing_folder_is_refused(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(RunFolderError, match="cannot be written.*Pass run_dir="):
+    with pytest.raises(RunFolderError, match=r"cannot be written.*Pass run_dir="):
         create(tmp_path / "file" / "run")
     with pytest.raises(RunFolderError, match="cannot be written"):
         create("/proc/run")
@@ -187,15 +187,19 @@ def test_closing_twice_and_writing_after_it_do_nothing(tmp_path):
     assert run.meta["ended"] == "finished"
 
 
+def go_on(writer, first, last):
+    """Do as a training does that knows nothing of a broken log."""
+    write(writer, first, last)
+    writer.close("finished")
+
+
 def test_a_vanished_folder_ends_logging_with_one_warning(tmp_path):
     writer = create(tmp_path / "run", limits=SMALL)
     write(writer, 0, 2)
+    writer.write(block(2, table="new", size=[1, 2, 3]))
     shutil.rmtree(tmp_path / "run")
     with pytest.warns(FtlabWarning, match=r"Logging to .* stopped.*step 1") as caught:
-        writer.write(block(2, table="new", size=[1, 2, 3]))
-        writer.commit()
-        write(writer, 3, 6)
-        writer.close("finished")
+        go_on(writer, 3, 6)
     assert len(caught) == 1
     assert isinstance(writer.broken, FileNotFoundError)
     assert writer.last_committed_step == 1
@@ -238,8 +242,7 @@ def test_a_full_disk_ends_logging_with_one_warning(tmp_path):
     try:
         writer = create(tmp_path / "run")
         with pytest.warns(FtlabWarning, match="No space left") as caught:
-            write(writer, 0, 300)
-            writer.close("finished")
+            go_on(writer, 0, 300)
         assert len(caught) == 1
         run = open_log(tmp_path / "run")
         assert run.last_step >= writer.last_committed_step > 3

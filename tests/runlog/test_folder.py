@@ -1,0 +1,42 @@
+from datetime import datetime
+
+import pytest
+
+from ftlab.records.errors import RunFolderError
+from ftlab.runlog.folder import create_folder, default_folder, ranks, versions
+
+
+def test_the_default_folder_is_the_first_free_one(tmp_path):
+    now = datetime(2026, 11, 20, 9, 5, 7)
+    first = default_folder(now, tmp_path)
+    assert first == tmp_path / "2026-11-20-090507-1"
+    first.mkdir()
+    assert default_folder(now, tmp_path) == tmp_path / "2026-11-20-090507-2"
+    assert default_folder(now).parts[0] == "runs"
+
+
+def test_ranks_are_counted_by_their_folders(tmp_path):
+    for name in ("rank-00003", "rank-00000", "rank-x", "other"):
+        (tmp_path / name).mkdir()
+    assert ranks(tmp_path) == (0, 3)
+    assert ranks(tmp_path / "nothing") == ()
+
+
+def test_a_folder_of_something_else_is_not_taken_for_a_rank_s(tmp_path):
+    (tmp_path / "data").mkdir()
+    for rank in (0, 1):
+        with pytest.raises(RunFolderError, match="exists already"):
+            create_folder(tmp_path, rank)
+    (tmp_path / "data").rmdir()
+    with pytest.raises(RunFolderError, match="exists already"):
+        create_folder(tmp_path, 0)
+
+
+def test_a_dangling_link_is_refused(tmp_path):
+    (tmp_path / "run").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(RunFolderError, match="exists already"):
+        create_folder(tmp_path / "run", 0)
+
+
+def test_versions_name_what_is_installed():
+    assert {"python", "ftlab", "numpy", "pyarrow"} <= set(versions())

@@ -124,6 +124,8 @@ class StepCall:
 
     def _attempt(self) -> Any:
         inputs = self.capsule.inputs
+        if self._verdict is None:
+            self._losses = []
         with contextlib.ExitStack() as stack:
             stack.enter_context(CallObserver(self))
             if self._runner is not None:
@@ -145,7 +147,7 @@ class StepCall:
     def _note(self, losses: Sequence[torch.Tensor]) -> None:
         if self._surveyor is not None:
             self._surveyor.note(losses)
-        elif self._runner is None:
+        elif self._verdict is None:
             self._losses += [loss.detach().clone() for loss in losses]
 
     def after_backward(self) -> None:
@@ -179,17 +181,19 @@ class StepCall:
         if self._surveyor is not None:
             raise SurveyOver
         if self._runner is not None:
+            self._runner.silent = True
+        if self._verdict is None:
+            self._judge(self._losses or scalar_results(result))
+        if self._runner is not None:
             self._end_of_replay(self._runner)
-        else:
-            self._end_of_first_attempt(result)
+        elif self._interrupted():
+            self._pause_at_end("interrupt")
         replaying.end(self._mark)
 
-    def _end_of_first_attempt(self, result: Any) -> None:
-        losses = self._losses or scalar_results(result)
+    def _judge(self, losses: list[torch.Tensor]) -> None:
+        self._losses = losses
         verdict = judge(losses, self.capsule.trainable, self.capsule.scalers)
         if verdict is None:
-            if self._interrupted():
-                self._pause_at_end("interrupt")
             return
         self._verdict = verdict
         obstacle = self.capsule.obstacle()
@@ -198,7 +202,6 @@ class StepCall:
         self._pause_at_end("anomaly", f"It cannot be located: {obstacle}.")
 
     def _end_of_replay(self, runner: StepRunner) -> None:
-        runner.silent = True
         if runner.target is None and not self._interrupted():
             return
         note = ""

@@ -99,7 +99,7 @@ class Engine:
         kwargs: dict[str, Any],
     ) -> Any:
         self._worker.raise_if_aborted()
-        self._count()
+        self.count()
         model = self._model()
         capsule = Capsule(
             model,
@@ -123,13 +123,14 @@ class Engine:
         self._worker.raise_if_aborted()
         return result
 
-    def _count(self) -> None:
-        """Take over the trainer's count; its optimizer steps between two calls."""
+    def count(self) -> int:
+        """Return the steps so far; a trainer's optimizer steps between two calls."""
         if self._step_number is None:
-            return
+            return self.step
         number = self._step_number()
         if number != self.step:
             self.step, self.micro_batch = number, 0
+        return self.step
 
     def _before_update(
         self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any
@@ -155,6 +156,7 @@ class Engine:
         if self.policy is None:
             return self._worker.pause(stop)
         self._worker.stop = stop
+        self._worker.forget_interrupt()
         try:
             command = Command.parse(self.policy(stop.report) or "resume")
         finally:

@@ -8,7 +8,7 @@ from ftlab.replay.control import Command
 from ftlab.replay.finite import tensor_leaves
 from ftlab.replay.site import Site
 from ftlab.replay.torch_private import TorchDispatchMode
-from ftlab.replay.traits import traits
+from ftlab.replay.traits import is_bookkeeping, traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class StepRunner(TorchDispatchMode):
     ) -> Any:
         """Run ``func`` and pause behind it if it is the wanted one."""
         kwargs = kwargs or {}
-        if self.silent:
+        if self.silent or is_bookkeeping(func):
             return func(*args, **kwargs)
         self._index += 1
         index, interrupted = self._index, self._interrupted()

@@ -12,7 +12,7 @@ from ftlab.replay.torch_private import (
     last_sequence,
     node_sequence,
 )
-from ftlab.replay.traits import traits
+from ftlab.replay.traits import is_bookkeeping, traits
 
 
 class OpTracer(TorchDispatchMode):
@@ -54,7 +54,7 @@ class OpTracer(TorchDispatchMode):
     ) -> Any:
         """Run ``func`` and note where it ran and what became non-finite."""
         kwargs = kwargs or {}
-        if self.silent:
+        if self.silent or is_bookkeeping(func):
             return func(*args, **kwargs)
         site = self._site(func)
         self.sites.append(site)

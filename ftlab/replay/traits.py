@@ -52,6 +52,11 @@ class OpTraits:
     ignored: frozenset[int | str]
 
 
+def is_bookkeeping(func: Any) -> bool:
+    """Whether an operator belongs to the profiler, not to the step."""
+    return func.namespace == "profiler"
+
+
 @functools.cache
 def traits(func: Any) -> OpTraits:
     """Read the traits of an operator overload."""

@@ -171,6 +171,10 @@ class Worker:
         """Whether the caller was interrupted and waits for a stop."""
         return self._interrupts > 0
 
+    def forget_interrupt(self) -> None:
+        """Take the wish for a pause as fulfilled."""
+        self._interrupts = 0
+
     def raise_if_aborted(self) -> None:
         """Unwind the training if the caller gave it up."""
         if self._abort:

@@ -9,7 +9,7 @@ any step function; what is special to trainers is in `integrations.trainer_step`
 import functools
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._pytree import tree_map_only
@@ -27,6 +27,9 @@ from ftlab.session.integrations.trainer_step import (
     is_trainer,
     refuse_trainer,
 )
+
+if TYPE_CHECKING:
+    from ftlab.views.pause_panel import PausePanel
 
 
 class Debugger:
@@ -57,6 +60,7 @@ class Debugger:
         self._worker = worker
         self._install = install
         self._handles = HandleStack()
+        self._panel: PausePanel | None = None
         if install is not None:
             self._handles.add(install())
 
@@ -145,7 +149,7 @@ class Debugger:
         stop = self._stop
         if stop is not None:
             return stop.report
-        return PauseReport(state=self.state, step=self._engine.step)
+        return PauseReport(state=self.state, step=self._engine.count())
 
     @property
     def tensor(self) -> torch.Tensor | None:
@@ -182,6 +186,20 @@ class Debugger:
         if self.state == "new":
             return "Debugger(new): run() starts the training."
         return repr(self.where)
+
+    @property
+    def panel(self) -> "PausePanel":
+        """The stop in a notebook, with buttons; follows the run while it is shown."""
+        from ftlab.views.pause_panel import PausePanel
+
+        if self._panel is None:
+            self._panel = PausePanel(self)
+        return self._panel
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """Show the panel; the text stays the report."""
+        data, metadata = self.panel._repr_mimebundle_(**options)
+        return {**data, "text/plain": repr(self)}, metadata
 
     @property
     def _stop(self) -> Stop | None:

@@ -102,7 +102,7 @@ class Observation:
 
     def start(self) -> "Observation":
         """Attach to the live objects and begin to log."""
-        self._read_facts(0)
+        self._read_facts(self.recorder.step)
         self.background.start()
         try:
             self.recorder.attach()
@@ -144,7 +144,10 @@ class Observation:
         self.background.put(record)
 
     def _read_facts(self, step: int) -> None:
-        signature = facts_signature(self.subject)
+        try:
+            signature = facts_signature(self.subject)
+        except AttachError:  # the model is gone; its last step is still to be logged
+            return
         if signature != self._signature:
             self._signature = signature
             self.background.put(read_facts(self.subject, step))
@@ -169,6 +172,13 @@ def refuse_existing(run_dir: Path | None) -> None:
             "Pass a new folder, or leave run_dir out for runs/<date>-<time>-<n>."
         )
         raise RunFolderError(msg)
+
+
+def is_watched(model: torch.nn.Module) -> bool:
+    """Tell whether ``model``, a part of it or what holds it is being watched."""
+    live = [each for each, by in _observed.items() if by.ended is None]
+    parts = set(model.modules())
+    return any(each in parts or model in set(each.modules()) for each in live)
 
 
 def ended_by(error: BaseException | None) -> str:

@@ -44,6 +44,19 @@ def print_verdict(verdict: Verdict, stream: TextIO) -> None:
         _line(console, text, style="dim")
 
 
+def print_text(text: str, stream: TextIO, *, style: str = "") -> None:
+    """Print text as it is, in one of rich's styles where the stream is a terminal."""
+    _line(_console(stream), text, style=style)
+
+
+def print_findings(findings: Iterable[Finding], stream: TextIO) -> None:
+    """Print findings, worst first, or that there are none."""
+    found = tuple(findings)
+    if not found:
+        print_text("No findings.", stream, style="green")
+    _findings(_console(stream), found)
+
+
 def _findings(console: "Console", findings: Iterable[Finding]) -> None:
     """Print each finding, worst first: what, where, why and what to try."""
     ordered = sorted(findings, key=lambda it: (-it.severity, it.first_step, it.code))

@@ -67,6 +67,7 @@ class Autowatch:
         self._activations = activations
         self._handles = HandleStack()
         self._calls = HandleStack()
+        self._stopped = False
         self._inside = threading.local()
         self._model: weakref.ref[Any] | None = None
         self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -84,10 +85,21 @@ class Autowatch:
         error: BaseException | None,
         trace: types.TracebackType | None,
     ) -> None:
-        self._model = None
+        self.stop(error)
+
+    def stop(self, error: BaseException | None) -> None:
+        """Take everything off and end all watches; ``error`` is what ended the code.
+
+        Only the first call counts.
+        """
+        if self._stopped:
+            return
+        self._stopped, self._model = True, None
         try:
             self._handles.remove()
         finally:
+            kind = None if error is None else type(error)
+            trace = None if error is None else error.__traceback__
             for watch in self.watches:
                 watch.__exit__(kind, error, trace)
 
@@ -160,7 +172,7 @@ class Autowatch:
             self._calls.remove()
             _warn(f"Looking for the optimizer failed with {error!r}")
             return
-        if loop is None or loop.model in self._trained:
+        if loop is None:
             return
         self._calls.remove()
         self._stepped.clear()
@@ -177,6 +189,7 @@ class Autowatch:
 
     def _find(self, module: Any, frame: types.FrameType | None) -> "Loop | None":
         from ftlab.session import search
+        from ftlab.session.observation import is_watched
 
         found = [*search.frame_objects(frame), *self._stepped]
         for namespace in self._namespaces:
@@ -185,6 +198,8 @@ class Autowatch:
         if loop is None and self._stepped and any(module.parameters()):
             # it steps, but nothing here: an optimizer of parameters that are gone
             loop = search.complete(search.Loop(module, list(self._stepped)), found)
+        if loop is None or loop.model in self._trained or is_watched(loop.model):
+            return None
         return loop
 
     def _see_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -270,10 +285,9 @@ def find_target(namespace: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def _is_linked(trainer: Any) -> bool:
-    from ftlab.session.integrations.transformers import TrainerLink
-
-    train = vars(trainer).get("train")
-    return isinstance(getattr(train, "__self__", None), TrainerLink)
+    """Tell whether the user watches ``trainer`` already; without loading the link."""
+    link = getattr(vars(trainer).get("train"), "__self__", None)
+    return type(link).__module__ == "ftlab.session.integrations.transformers"
 
 
 def _warn(message: str) -> None:

@@ -66,7 +66,7 @@ def run_script(script: Script) -> ExitCode:
     with auto:
         main = _become(script)
         ending = _execute(source, main)
-        _end(auto, ending)
+        auto.stop(_failure(ending))
     _show(ending)
     if os.environ.get("RANK", "0") == "0":
         print_watches(auto.watches, sys.stderr)
@@ -94,7 +94,7 @@ def _become(script: Script) -> types.ModuleType:
     main = types.ModuleType("__main__")
     loader = importlib.machinery.SourceFileLoader("__main__", script.path)
     vars(main).update(
-        __file__=script.path,
+        __file__=str(Path(script.path).absolute()),
         __builtins__=__builtins__,
         __cached__=None,
         __loader__=loader,
@@ -115,10 +115,9 @@ def _execute(source: bytes, main: types.ModuleType) -> BaseException | None:
     return None
 
 
-def _end(auto: Autowatch, ending: BaseException | None) -> None:
-    if isinstance(ending, SystemExit) and not ending.code:
-        ending = None
-    auto.__exit__(type(ending) if ending else None, ending, None)
+def _failure(ending: BaseException | None) -> BaseException | None:
+    """Return ``ending`` unless it is a script's way to end well."""
+    return None if isinstance(ending, SystemExit) and not ending.code else ending
 
 
 def _without_ours(

@@ -23,6 +23,7 @@ from ftlab.probes.probe_set import ProbeSet
 from ftlab.probes.readback import Delivery
 from ftlab.probes.rows import RowBook
 from ftlab.probes.step_records import records_of
+from ftlab.probes.steps import Steps
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import tap_forward
 from ftlab.probes.taps.listener import Shielded, shield
@@ -54,21 +55,24 @@ class Recorder:
     probes
         What is measured; each name once.
     sink
-        Gets `NameRecord`, `Block`, `LedgerEntry` and, last for each step, `StepRecord`.
-        Called on the training thread: it should queue and return.
+        Gets `NameRecord`, `Block`, `LedgerEntry` and, last of each step, its
+        `StepRecord`. Called on the training thread: it should queue and return.
     first_step
         Number of the first step; above 0 after a resume.
 
     Attributes
     ----------
     trainer_step
-        Set from outside to what the trainer counts; recorded with the step under way.
+        Set from outside to what the trainer counts; goes with the step under way.
 
     Notes
     -----
     Attaching in the middle of an accumulation is allowed: the first step then has
     ``partial`` = 1 among its values, its gradients are whole, and its loss and
     micro-batches are those seen since.
+
+    An optimizer step, or a whole training step, that the user compiles is one graph in
+    which nothing of ours may stand: it is not seen. A compiled model is.
 
     Examples
     --------
@@ -81,7 +85,8 @@ class Recorder:
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     >>> records = []
     >>> with Recorder(Subject(model, [optimizer]), [Gradients()], records.append):
-    ...     model(torch.ones(1, 2)).sum().backward()
+    ...     loss = model(torch.ones(1, 2)).sum()
+    ...     loss.backward()
     ...     optimizer.step()
     >>> step = [each for each in records if isinstance(each, StepRecord)][0]
     >>> round(step.grad_norm, 3), step.lr
@@ -131,9 +136,9 @@ class Recorder:
             self._take_off()
         finally:
             loop, self._loop = self._loop, None
-            self._first_step = loop.step.step
             if self._failure is None:
                 shield(self._finish, self._fail)(loop)
+            self._first_step = loop.step.step
 
     def __enter__(self) -> Self:
         return self.attach()
@@ -147,18 +152,17 @@ class Recorder:
         self.detach()
 
     def _attach(self) -> None:
-        book = RowBook(self._sink)
-        loop = Loop(
+        steps = Steps(
             self._subject,
             self._probes,
-            book,
+            RowBook(self._sink),
             self._harvest,
-            first_step=self._first_step,
+            self._first_step,
         )
-        self._loop = loop
+        self._loop = loop = Loop(steps)
         listener: Any = Shielded(loop, self._fail)
         self._listener = listener
-        self._handles.add(loop.watched.attach())
+        self._handles.add(steps.watched.attach())
         self._probes.attach(self._subject)
         self._handles.add(listen(listener))
         scaler = self._subject.scaler

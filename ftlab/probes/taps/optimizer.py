@@ -33,21 +33,26 @@ def tap_optimizer_step(listener: Listener) -> Handle:
     """Tell before and after each optimizer step of the process."""
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not torch.compiler.is_compiling():
+        if _is_told(optimizer):
             # torch passes the optimizer itself as the first positional argument
             closure = args[1] if len(args) > 1 else kwargs.get("closure")
             listener.before_step(optimizer, closure is not None)
 
     def after(optimizer: Any, *_: Any) -> None:
-        if not torch.compiler.is_compiling():
+        if _is_told(optimizer):
             listener.after_step(optimizer)
 
     leave_to_python(before)
     leave_to_python(after)
+    leave_to_python(_is_told)
     handles = HandleStack()
     handles.add(register_optimizer_step_pre_hook(before))
     handles.add(register_optimizer_step_post_hook(after))
     return handles
+
+
+def _is_told(optimizer: Any) -> bool:
+    return not torch.compiler.is_compiling() and unwrapped(optimizer) is optimizer
 
 
 def tap_zero_grad(listener: Listener) -> Handle:

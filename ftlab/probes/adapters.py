@@ -1,5 +1,6 @@
 """Measures of LoRA pairs: norms of A, B and scaling x B A, ratio, effective rank."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from ftlab.probes.base_norm import base_norm, base_weight, is_quantized
 from ftlab.probes.lora_pairs import LoraPair, lora_pairs
+from ftlab.probes.naming import layers_of, named_parameters
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.spectrum import cosine, effective_rank, gram, pack, unpack
@@ -20,7 +22,7 @@ LARGE_RANK_INTERVAL = 8
 """How many measurements of a large pair share one spectrum."""
 
 
-class AdapterProbe(Probe):
+class Adapters(Probe):
     """Measure every LoRA pair of every adapter, as the step's forward used it.
 
     Pairs of one shape are measured as one stack, by the same few operations. The norm
@@ -47,21 +49,37 @@ class AdapterProbe(Probe):
     def __init__(self, interval: int = 16) -> None:
         self.schedule = every(interval)
         self._base_norms: dict[str, tuple[tuple[Any, ...], torch.Tensor]] = {}
+        self._layers: dict[str, str] = {}
         self._step, self._measured = -1, -1
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Measure all pairs."""
+        model = moment.subject.model
         rows = {id(p): i for i, p in enumerate(moment.tensors.parameters)}
         groups: dict[tuple[Any, ...], list[tuple[LoraPair, int]]] = {}
-        for pair in lora_pairs(moment.subject.model):
+        pairs = list(lora_pairs(model))
+        layers = self._layers_of(model, pairs)
+        for pair in pairs:
             meta = _meta(pair, rows, moment.tensors.ids)
-            row = moment.name(self.table, pair.name, "adapter", meta)
+            layer = layers[pair.name]
+            row = moment.name(self.table, pair.name, "adapter", meta, layer=layer)
             if pair.a is not None and pair.b is not None:
                 groups.setdefault(self._group_key(pair), []).append((pair, row))
         if moment.step != self._step:
             self._step, self._measured = moment.step, self._measured + 1
         whole = self._measured % LARGE_RANK_INTERVAL == 0
         return [self._read(moment.step, group, whole) for group in groups.values()]
+
+    def _layers_of(
+        self, model: torch.nn.Module, pairs: list[LoraPair]
+    ) -> dict[str, str]:
+        """Name layers as those of the parameters are named, anew for new pairs."""
+        names = [pair.name for pair in pairs]
+        if list(self._layers) != names:
+            known = [entry.name for entry in named_parameters(model)]
+            layers = layers_of([*known, *names])
+            self._layers = {name: layers[name] for name in names}
+        return self._layers
 
     def _group_key(self, pair: LoraPair) -> tuple[Any, ...]:
         """Pairs of one key are measured together and have the same columns."""
@@ -151,7 +169,7 @@ class _Layout:
             )
             table["effective_rank"] = effective_rank(a_grams, b_grams)
         values = {name: column.astype(np.float32) for name, column in table.items()}
-        yield Block(AdapterProbe.table, self.step, self.ids, values)
+        yield Block(Adapters.table, self.step, self.ids, values)
 
 
 def _norm(vector: torch.Tensor) -> torch.Tensor:
@@ -173,7 +191,7 @@ def _meta(
         "r": int(layer.r.get(adapter, 0)),
         "alpha": float(layer.lora_alpha.get(adapter, 0)),
         "scaling": pair.scaling,
-        "use_rslora": bool(getattr(layer, "use_rslora", {}).get(adapter, False)),
+        "use_rslora": _is_rslora(pair),
         "use_dora": pair.magnitude is not None,
         "quantized": is_quantized(pair.base),
         "active": adapter in layer.active_adapters and not layer.disable_adapters,
@@ -182,3 +200,13 @@ def _meta(
     if pair.reason:
         meta |= {"measured": False, "reason": pair.reason}
     return meta
+
+
+def _is_rslora(pair: LoraPair) -> bool:
+    flags = getattr(pair.layer, "use_rslora", None)
+    if flags is not None:
+        return bool(flags.get(pair.adapter, False))
+    # Older PEFT (0.17) keeps the flag in its config only; the scaling gives it away.
+    r, alpha = pair.layer.r.get(pair.adapter, 0), pair.layer.lora_alpha
+    by_root = alpha.get(pair.adapter, 0) / math.sqrt(max(r, 1))
+    return r > 1 and math.isclose(pair.scaling, by_root)

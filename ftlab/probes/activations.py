@@ -1,9 +1,9 @@
 """The size of what modules put out, on due steps (opt-in).
 
 Who calls whom: hooks sit on the leaf-like modules for as long as the probe is attached
-and return at once. The batch of a due step (`ActivationProbe.on_batch`) opens them, the
+and return at once. The batch of a due step (`Activations.on_batch`) opens them, the
 end of the model's forward closes them: what gradient checkpointing computes again
-during backward is not counted twice. `ActivationProbe.on_gradients` hands over.
+during backward is not counted twice. `Activations.on_gradients` hands over.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ _SILENT = (
 """Modules whose output says nothing that their input does not."""
 
 
-class ActivationProbe(Probe):
+class Activations(Probe):
     """Measure root mean square and largest magnitude of each leaf-like module's output.
 
     A PEFT layer counts as one module: its output is what the next module sees.
@@ -110,9 +110,7 @@ class _Hook:
 
     __slots__ = ("_index", "_module_id", "_probe")
 
-    def __init__(
-        self, probe: ActivationProbe, module: torch.nn.Module, index: int
-    ) -> None:
+    def __init__(self, probe: Activations, module: torch.nn.Module, index: int) -> None:
         self._probe = probe
         self._module_id = id(module)
         self._index = index
@@ -130,7 +128,7 @@ class _Hook:
 
 
 leave_to_python(_Hook.__call__)
-leave_to_python(ActivationProbe.measure)
+leave_to_python(Activations.measure)
 
 
 def leaf_like(
@@ -204,6 +202,6 @@ def _read(
             np.maximum.at(maxima, positions, largest)
         columns = {"act_rms": np.sqrt(squares / sizes), "act_max": maxima}
         values = {name: column.astype(np.float32) for name, column in columns.items()}
-        yield Block(ActivationProbe.table, step, ids, values)
+        yield Block(Activations.table, step, ids, values)
 
     return Reading(torch.cat([value for _, _, value in calls]), finish)

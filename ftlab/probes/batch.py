@@ -52,7 +52,7 @@ class _Step:
         return values
 
 
-class BatchProbe(Probe):
+class Batches(Probe):
     """Count what each step is fed, on the device where the batch is.
 
     Parameters

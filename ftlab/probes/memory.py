@@ -10,7 +10,7 @@ from ftlab.probes.probe import Moment, Probe
 from ftlab.records.step import Column
 
 
-class MemoryProbe(Probe):
+class Memory(Probe):
     """Read resident memory and, where CUDA is in use, what its allocator holds.
 
     The allocator counts on the host: reading does not wait for the device. Its peak is

@@ -16,7 +16,7 @@ _FIRST = ("exp_avg", "momentum_buffer")
 _SECOND = ("exp_avg_sq",)
 
 
-class MomentProbe(Probe):
+class OptimizerMoments(Probe):
     """Read first and second moments where the optimizer keeps them as tensors.
 
     The 8-bit states of bitsandbytes are codes, not moments: they are left out.
@@ -77,6 +77,6 @@ def _read(
         values = torch.stack([torch.amin(tensor).float() for tensor in tensors])
 
     def finish(flat: NDArray[np.float32]) -> Iterable[Block]:
-        yield Block(MomentProbe.table, step, ids, {column: flat})
+        yield Block(OptimizerMoments.table, step, ids, {column: flat})
 
     return Reading(values.float(), finish)

@@ -11,7 +11,7 @@ RECENT = 64
 """How many steps a GPU's values may arrive late and still find their step's time."""
 
 
-class ThroughputProbe(Probe):
+class Throughput(Probe):
     """Take each step's time on the host.
 
     The time runs from end to end, loading data included: on a GPU, where the host runs

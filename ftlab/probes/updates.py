@@ -8,7 +8,7 @@ the update and compared after it.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
+from ftlab.probes.taps.optimizer import unwrapped
 from ftlab.probes.torch_private import overflow_seen_by
 from ftlab.records.step import Block, Column
 
@@ -36,7 +37,7 @@ class _Group:
     scales: NDArray[np.float64]
 
 
-class UpdateProbe(Probe):
+class Updates(Probe):
     """Compare a sample of each trainable tensor before and after the update."""
 
     name: ClassVar[str] = "updates"
@@ -152,11 +153,6 @@ def _touched(parameter: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     return rows[flat // (parameter.numel() // parameter.shape[0])]
 
 
-def unwrapped(optimizer: Any) -> Any:
-    """Return the optimizer within accelerate's wrapper."""
-    return getattr(optimizer, "optimizer", optimizer)
-
-
 def _holders(subject: Subject) -> dict[int, tuple[int, float | torch.Tensor]]:
     """Give each held parameter's optimizer and learning rate, by ``id(parameter)``."""
     return {
@@ -191,6 +187,6 @@ def _compare(group: _Group, step: int, overflows: dict[int, torch.Tensor]) -> Re
         norm, share = flat.reshape(2, -1)
         update = (norm * group.scales).astype(np.float32)
         columns = {"update_l2": update, "stuck_share": share}
-        yield Block(UpdateProbe.table, step, group.ids, columns)
+        yield Block(Updates.table, step, group.ids, columns)
 
     return Reading(values, finish)

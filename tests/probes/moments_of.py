@@ -19,8 +19,8 @@ class Bench:
         self.names: dict[tuple[str, str], int] = {}
         self.metas: dict[str, dict] = {}
 
-    def name(self, table, name, kind, meta) -> int:
-        self.metas[name] = dict(meta)
+    def name(self, table, name, kind, meta, **fields) -> int:
+        self.metas[name] = meta | fields
         return self.names.setdefault((table, name), 1000 + len(self.names))
 
     def moment(self, step: int = 0) -> Moment:

@@ -5,7 +5,7 @@ import pickle
 import pytest
 import torch
 
-from ftlab.probes.activations import ActivationProbe, leaf_like
+from ftlab.probes.activations import Activations, leaf_like
 from ftlab.probes.subject import Subject
 from ftlab.records.handle import HandleStack
 from tests.models import batches, tiny_llama, tiny_lora
@@ -18,7 +18,7 @@ def attached():
     handles = HandleStack()
 
     def attach(model):
-        probe = ActivationProbe()
+        probe = Activations()
         for handle in probe.attach(Subject(model)):
             handles.add(handle)
         return probe, Bench(model)

@@ -6,7 +6,7 @@ import torch
 from peft import AdaLoraConfig, IA3Config, LoraConfig, get_peft_model
 from peft.tuners.lora.layer import LoraLayer
 
-from ftlab.probes.adapters import LARGE_RANK_INTERVAL, AdapterProbe
+from ftlab.probes.adapters import LARGE_RANK_INTERVAL, Adapters
 from ftlab.probes.spectrum import effective_rank
 from tests.models import tiny_4bit, tiny_llama, tiny_lora
 from tests.probes.moments_of import Bench, finished, rows_of
@@ -26,7 +26,7 @@ def trained_like(model, seed=3, size=0.05):
 def measure(model, probe=None, step=0):
     """Rows of the probe by row name."""
     bench = Bench(model)
-    rows = rows_of(finished((probe or AdapterProbe()).on_gradients(bench.moment(step))))
+    rows = rows_of(finished((probe or Adapters()).on_gradients(bench.moment(step))))
     names = {row: name for (_, name), row in bench.names.items()}
     return {names[row]: values for row, values in rows.items()}, bench.metas
 
@@ -75,6 +75,7 @@ def test_matches_the_full_product_on_linear_layers():
     assert (meta["a"], meta["b"]) == (0, 1)
     assert (meta["r"], meta["alpha"], meta["scaling"]) == (4, 8.0, 2.0)
     assert meta["module"] == path
+    assert meta["layer"] == "layers.0"
     assert not meta["quantized"]
 
 
@@ -145,7 +146,7 @@ def test_dora_adds_the_norm_of_its_magnitude():
 
 def test_measures_two_adapters_and_one_added_later():
     model = trained_like(tiny_lora())
-    probe = AdapterProbe()
+    probe = Adapters()
     assert len(measure(model, probe)[0]) == 6
     model.add_adapter("late", LoraConfig(r=2, target_modules=["q_proj"]))
     trained_like(model, seed=4)
@@ -224,7 +225,7 @@ def test_a_base_on_the_meta_device_leaves_ratio_out():
 
 def test_merging_changes_the_base_norm_and_disabling_changes_nothing():
     model = trained_like(tiny_lora())
-    probe = AdapterProbe()
+    probe = Adapters()
     before = measure(model, probe)[0]
     with model.disable_adapter():
         rows, metas = measure(model, probe)
@@ -244,7 +245,7 @@ def test_a_trained_base_is_measured_each_time():
     model = trained_like(tiny_lora())
     path, layer = next(layers(model))
     weight = layer.get_base_layer().weight.requires_grad_()
-    probe = AdapterProbe()
+    probe = Adapters()
     measure(model, probe)
     with torch.no_grad():
         weight.mul_(3)
@@ -277,7 +278,7 @@ def test_saved_modules_and_biases_do_not_disturb():
 def test_a_large_rank_has_its_spectrum_less_often():
     base = tiny_llama()
     model = trained_like(tiny_lora(base, r=80, target_modules=["down_proj"]))
-    probe = AdapterProbe()
+    probe = Adapters()
     seen = []
     for step in range(LARGE_RANK_INTERVAL + 1):
         rows, _ = measure(model, probe, step)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import BatchEncoding
 
-from ftlab.probes.batch import BatchProbe
+from ftlab.probes.batch import Batches
 from tests.models import batches, tiny_llama
 from tests.probes.moments_of import Bench, finished, values_of
 
@@ -18,7 +18,7 @@ class Anything(torch.nn.Module):
 
 
 def summary(*micro_batches, tokenizer=None, model=None, probe=None):
-    model, probe = model or Anything(), probe or BatchProbe()
+    model, probe = model or Anything(), probe or Batches()
     bench = Bench(model, tokenizer=tokenizer)
     for inputs in micro_batches:
         assert list(probe.on_batch(bench.moment(), inputs)) == []
@@ -51,7 +51,7 @@ def test_sums_over_micro_batches_and_keeps_the_longest():
 
 
 def test_a_new_step_forgets_one_that_never_ended():
-    probe, bench = BatchProbe(), Bench(Anything())
+    probe, bench = Batches(), Bench(Anything())
     probe.on_batch(bench.moment(0), {"input_ids": IDS})
     probe.on_batch(bench.moment(1), {"input_ids": IDS})
     assert values_of(finished(probe.on_gradients(bench.moment(1))))["batch_size"] == 2
@@ -59,7 +59,7 @@ def test_a_new_step_forgets_one_that_never_ended():
 
 
 def test_gradients_that_are_read_after_each_micro_batch_give_the_sum():
-    probe, bench = BatchProbe(), Bench(Anything())
+    probe, bench = Batches(), Bench(Anything())
     for _ in range(2):
         probe.on_batch(bench.moment(), {"input_ids": IDS, "attention_mask": MASK})
         values = values_of(finished(probe.on_gradients(bench.moment())))
@@ -127,7 +127,7 @@ def test_a_row_without_batch_dimension_is_one_row():
 
 
 def test_rate_follows_from_the_step_s_seconds():
-    probe = BatchProbe(seconds_of=lambda _: 0.5)
+    probe = Batches(seconds_of=lambda _: 0.5)
     inputs = {"input_ids": IDS, "attention_mask": MASK}
     assert summary(inputs, probe=probe)["tokens_per_second"] == 10
 

@@ -2,13 +2,13 @@ import psutil
 import pytest
 import torch
 
-from ftlab.probes.memory import MemoryProbe
+from ftlab.probes.memory import Memory
 from tests.probes.moments_of import Bench
 
 
 def test_reads_resident_memory():
     bench = Bench(torch.nn.Linear(1, 1))
-    values = MemoryProbe().on_close(bench.moment())
+    values = Memory().on_close(bench.moment())
     own = psutil.Process().memory_info().rss
     assert values["rss"] == pytest.approx(own, rel=0.2)
     if not torch.cuda.is_available():
@@ -16,7 +16,7 @@ def test_reads_resident_memory():
 
 
 def test_sees_memory_grow():
-    bench, probe = Bench(torch.nn.Linear(1, 1)), MemoryProbe()
+    bench, probe = Bench(torch.nn.Linear(1, 1)), Memory()
     before = probe.on_close(bench.moment())["rss"]
     held = torch.ones(32 << 20, dtype=torch.uint8)
     after = probe.on_close(bench.moment())["rss"]
@@ -30,7 +30,7 @@ def test_reads_the_allocator_without_waiting():
     torch.zeros(1 << 20, device="cuda")
     torch.cuda.set_sync_debug_mode("error")
     try:
-        values = MemoryProbe().on_close(bench.moment())
+        values = Memory().on_close(bench.moment())
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert values["cuda_peak"] >= values["cuda_allocated"]

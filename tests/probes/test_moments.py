@@ -2,7 +2,7 @@ import bitsandbytes as bnb
 import pytest
 import torch
 
-from ftlab.probes.moments import MomentProbe
+from ftlab.probes.moments import OptimizerMoments
 from tests.models import batches, tiny_lora
 from tests.probes.moments_of import Bench, finished, rows_of
 
@@ -16,7 +16,7 @@ def rows_after_a_step(model, *optimizers):
     for optimizer in optimizers:
         optimizer.step()
     bench = Bench(model, *optimizers)
-    return rows_of(finished(MomentProbe().after_update(bench.moment())))
+    return rows_of(finished(OptimizerMoments().after_update(bench.moment())))
 
 
 @pytest.mark.parametrize("fused", [True, False])
@@ -39,7 +39,7 @@ def test_accumulates_half_precision_moments_in_float32():
         parameter.grad = torch.full_like(parameter, 6e4)
     optimizer.step()
     bench = Bench(model, optimizer)
-    rows = rows_of(finished(MomentProbe().after_update(bench.moment())))
+    rows = rows_of(finished(OptimizerMoments().after_update(bench.moment())))
     for row, parameter in enumerate(trainables(model)):
         exact = optimizer.state[parameter]["momentum_buffer"].double().norm().item()
         assert rows[row]["moment1_l2"] == pytest.approx(exact, rel=1e-5)
@@ -61,12 +61,12 @@ def test_leaves_8bit_states_out():
         state["state1"] = torch.zeros(parameter.shape, dtype=torch.uint8)
         state["exp_avg"] = torch.zeros(parameter.shape, dtype=torch.uint8)
     bench = Bench(model, optimizer)
-    assert rows_of(finished(MomentProbe().after_update(bench.moment()))) == {}
+    assert rows_of(finished(OptimizerMoments().after_update(bench.moment()))) == {}
 
 
 def test_reading_leaves_no_entry_in_the_optimizer():
     model = tiny_lora()
     optimizer = torch.optim.AdamW(trainables(model))
     bench = Bench(model, optimizer)
-    assert list(MomentProbe().after_update(bench.moment())) == []
+    assert list(OptimizerMoments().after_update(bench.moment())) == []
     assert len(optimizer.state) == 0

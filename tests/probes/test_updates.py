@@ -3,14 +3,14 @@ import math
 import pytest
 import torch
 
-from ftlab.probes.updates import SAMPLE, UpdateProbe
+from ftlab.probes.updates import SAMPLE, Updates
 from tests.models import batches, tiny_llama, tiny_lora
 from tests.probes.moments_of import Bench, finished, rows_of
 
 
 def update(model, optimizer, *, backward=True):
     """Rows by parameter name of one step, and the weights before it."""
-    probe, bench = UpdateProbe(), Bench(model, optimizer)
+    probe, bench = Updates(), Bench(model, optimizer)
     if backward:
         model(**next(batches(1))).loss.backward()
     return probed(probe, bench, optimizer.step)
@@ -101,7 +101,7 @@ def test_a_step_that_a_fused_optimizer_skips_gives_nothing_to_count():
     model = tiny_lora()
     optimizer = torch.optim.AdamW(trainables(model), lr=1e-3, fused=True)
     scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
-    probe, bench = UpdateProbe(), Bench(model, optimizer)
+    probe, bench = Updates(), Bench(model, optimizer)
     results = []
 
     def look(*_):
@@ -143,12 +143,12 @@ def test_sparse_gradients_count_the_rows_that_they_name():
     table = torch.nn.Embedding(10, 4, sparse=True)
     optimizer = torch.optim.SGD(table.parameters(), lr=1e-9)
     table(torch.tensor([1, 1, 7])).sum().backward()
-    rows, before = probed(UpdateProbe(), Bench(table, optimizer), optimizer.step)
+    rows, before = probed(Updates(), Bench(table, optimizer), optimizer.step)
     same = (table.weight == before["weight"])[[1, 7]].double().mean().item()
     assert rows["weight"]["stuck_share"] == pytest.approx(same)
     assert same > 0.9
     optimizer.param_groups[0]["lr"] = 1.0
-    rows, before = probed(UpdateProbe(), Bench(table, optimizer), optimizer.step)
+    rows, before = probed(Updates(), Bench(table, optimizer), optimizer.step)
     assert rows["weight"]["stuck_share"] == 0
     whole = (table.weight.detach() - before["weight"]).norm().item()
     assert rows["weight"]["update_l2"] == pytest.approx(whole)
@@ -160,7 +160,7 @@ def test_transposed_and_empty_parameters_are_safe():
     )
     optimizer = torch.optim.SGD(odd.parameters(), lr=0.5)
     (odd[0].square().sum() + odd[2].square()).backward()
-    rows, before = probed(UpdateProbe(), Bench(odd, optimizer), optimizer.step)
+    rows, before = probed(Updates(), Bench(odd, optimizer), optimizer.step)
     assert set(rows) == {"0", "2"}
     for name in rows:
         whole = (odd.get_parameter(name).detach() - before[name]).norm().item()
@@ -172,7 +172,7 @@ def test_two_optimizers_share_one_sample():
     first = torch.optim.SGD(trainables(model)[:4], lr=0.1)
     second = torch.optim.SGD(trainables(model)[4:], lr=0.1)
     model(**next(batches(1))).loss.backward()
-    probe, bench = UpdateProbe(), Bench(model, first, second)
+    probe, bench = Updates(), Bench(model, first, second)
     moment = bench.moment()
     results = []
     for optimizer in (first, second):
@@ -186,7 +186,7 @@ def test_two_optimizers_share_one_sample():
 
 def test_copies_are_released_when_the_step_is_over():
     model = tiny_lora()
-    probe, bench = UpdateProbe(), Bench(model, torch.optim.SGD(trainables(model)))
+    probe, bench = Updates(), Bench(model, torch.optim.SGD(trainables(model)))
     probe.before_update(bench.moment())
     probe.on_close(bench.moment())
     assert list(probe.after_update(bench.moment())) == []

@@ -1,0 +1,172 @@
+"""Facts: what is read of the live objects before a run, and again when it changes.
+
+Nothing here raises for a strange object: what cannot be read is absent. Reading walks
+the whole model; `facts_signature` says for next to nothing whether that is called for.
+"""
+
+import functools
+import importlib.metadata
+import platform
+import weakref
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from ftlab.probes.model_facts import model_facts
+from ftlab.probes.optimizer_facts import optimizer_facts, scheduler_facts
+from ftlab.probes.plain import jsonable, readable
+from ftlab.probes.subject import Subject
+from ftlab.probes.taps.optimizer import unwrapped
+from ftlab.records.facts import Facts
+
+PACKAGES = (
+    "ftlab",
+    "torch",
+    "transformers",
+    "peft",
+    "accelerate",
+    "trl",
+    "bitsandbytes",
+    "datasets",
+    "tokenizers",
+    "safetensors",
+    "numpy",
+)
+"""Packages whose versions are recorded where they are installed."""
+
+WALK_EVERY = 16
+"""Calls of `facts_signature` between two walks over the model."""
+
+
+def read_facts(
+    subject: Subject, step: int, ids: Mapping[str, int] | None = None
+) -> Facts:
+    """Read everything that a rule may need and that is no time series.
+
+    Parameters
+    ----------
+    step
+        The step from which on the facts hold.
+    ids
+        Ids of the run by parameter name, where known.
+    """
+    model = subject.model
+    found = readable(
+        versions=versions,
+        model=lambda: model_facts(model),
+        optimizers=lambda: optimizer_facts(model, subject.optimizers, ids),
+        schedulers=lambda: scheduler_facts(subject.schedulers, subject.optimizers),
+        training=lambda: _training(subject),
+    )
+    return Facts(step=step, **found)
+
+
+@functools.cache
+def _installed() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    if torch.version.cuda:
+        found["cuda"] = torch.version.cuda
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Give the versions of Python, CUDA and the packages that matter."""
+    return dict(_installed())
+
+
+def _training(subject: Subject) -> dict[str, Any]:
+    """Merge what the trainer told with what the subject shows."""
+    scaler = subject.scaler
+    readers = {
+        "scaler": lambda: scaler is not None and bool(scaler.is_enabled()),
+        "scaler_class": lambda: "" if scaler is None else type(scaler).__name__,
+        "tokenizer": lambda: _tokenizer(subject.tokenizer),
+    }
+    told = {k: functools.partial(jsonable, v) for k, v in subject.training.items()}
+    facts = readable(**readers | told)
+    return {name: value for name, value in facts.items() if value not in ({}, "")}
+
+
+def _tokenizer(tokenizer: Any) -> dict[str, Any]:
+    """Read special tokens and sides of a tokenizer, or of the one in a processor."""
+    if tokenizer is None:
+        return {}
+    inner = getattr(tokenizer, "tokenizer", tokenizer)
+    names = (
+        "pad_token_id",
+        "eos_token_id",
+        "bos_token_id",
+        "unk_token_id",
+        "padding_side",
+        "truncation_side",
+        "model_max_length",
+        "vocab_size",
+        "is_fast",
+    )
+    readers = {name: functools.partial(getattr, inner, name) for name in names}
+    found = readable(**readers) | {"class": type(inner).__name__}
+    return {name: jsonable(value) for name, value in found.items()}
+
+
+@dataclass(slots=True)
+class _Known:
+    """A model's parameters as of the last walk, held weakly."""
+
+    age: int = WALK_EVERY
+    parameters: list["weakref.ref[torch.Tensor]"] = field(default_factory=list)
+
+
+_known: "weakref.WeakKeyDictionary[Subject, _Known]" = weakref.WeakKeyDictionary()
+
+
+def facts_signature(subject: Subject) -> Hashable:
+    """Give a value that differs when the facts should be read again.
+
+    It follows optimizers and what their groups hold, schedulers, the scaler, adapters,
+    and which parameters exist and are trainable; new parameters are seen at the latest
+    at the sixteenth call after they appeared.
+    """
+    model = subject.model
+    return (
+        tuple(_optimizer_signature(unwrapped(each)) for each in subject.optimizers),
+        tuple(map(id, subject.schedulers)),
+        id(subject.scaler),
+        len(subject.training),
+        _adapters_signature(model),
+        _parameters_signature(subject, model),
+    )
+
+
+def _optimizer_signature(optimizer: Any) -> Hashable:
+    groups = getattr(optimizer, "param_groups", ())
+    held = tuple(hash(tuple(map(id, group["params"]))) for group in groups)
+    decay = tuple(
+        d for d in (g.get("weight_decay") for g in groups) if isinstance(d, float | int)
+    )
+    return (id(optimizer), held, decay)
+
+
+def _adapters_signature(model: Any) -> Hashable:
+    configs = getattr(model, "peft_config", None)
+    if not isinstance(configs, dict):
+        return ()
+    active = getattr(model, "active_adapter", None)  # a method on a bare transformer
+    return (*configs, None, *([active] if isinstance(active, str) else active or ()))
+
+
+def _parameters_signature(subject: Subject, model: torch.nn.Module) -> Hashable:
+    known = _known.setdefault(subject, _Known())
+    known.age += 1
+    live = [each() for each in known.parameters]
+    if known.age >= WALK_EVERY or any(each is None for each in live):
+        known.parameters = [weakref.ref(each) for each in model.parameters()]
+        known.age = 0
+        live = [each() for each in known.parameters]
+    return hash(tuple((id(p), p.requires_grad) for p in live if p is not None))

@@ -1,0 +1,138 @@
+"""Facts of a model that rules need and no time series holds."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ftlab.probes.base_norm import is_quantized
+from ftlab.probes.naming import clean_name, named_parameters
+from ftlab.probes.plain import dtype_name, jsonable, readable
+from ftlab.probes.taps.forward import innermost
+
+MANY = 32
+"""At most so many names of modules in evaluation mode are listed."""
+
+
+def model_facts(model: torch.nn.Module) -> dict[str, Any]:
+    """Read everything that `ftlab.records.facts.Facts.model` holds."""
+    inner = innermost(model)
+    facts = readable(
+        **{"class": lambda: type(inner).__name__},
+        parameters=lambda: sum(map(_elements, inner.parameters())),
+        trainable=lambda: sum(
+            _elements(p) for p in inner.parameters() if p.requires_grad
+        ),
+        dtype=lambda: next(iter(_dtypes(inner)), ""),
+        dtypes=lambda: _dtypes(inner),
+        device=lambda: ", ".join(sorted({str(p.device) for p in inner.parameters()})),
+        peft=lambda: _peft(inner),
+        active_adapters=lambda: _active_adapters(inner),
+        quantized=lambda: [clean_name(n) for n, m in leaves(inner) if is_quantized(m)],
+        input_requires_grad_hook=lambda: _has_input_hook(inner),
+        tied=lambda: [
+            [e.name, *e.aliases] for e in named_parameters(model) if e.aliases
+        ],
+        compiled=lambda: _is_compiled(model),
+        training_modes=lambda: _modes(inner),
+    )
+    return facts | readable_checkpointing(inner)
+
+
+def leaves(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
+    """Yield modules without children."""
+    for name, module in model.named_modules():
+        if next(module.children(), None) is None:
+            yield name, module
+
+
+def readable_checkpointing(model: torch.nn.Module) -> dict[str, bool | None]:
+    """Tell whether blocks are computed again in backward, and by which variant.
+
+    transformers sets a flag and a partial of ``torch.utils.checkpoint`` on each block.
+    A checkpoint that is written out in a forward cannot be seen: ``None``.
+    """
+    flags = [(m, getattr(m, "gradient_checkpointing", None)) for m in model.modules()]
+    if not any(isinstance(flag, bool) for _, flag in flags):
+        return {"gradient_checkpointing": None, "checkpoint_reentrant": None}
+    enabled = [module for module, flag in flags if flag is True]
+    if not enabled:
+        return {"gradient_checkpointing": False, "checkpoint_reentrant": None}
+    functions = [vars(m).get("_gradient_checkpointing_func") for m in enabled]
+    asked = {getattr(f, "keywords", {}).get("use_reentrant") for f in functions if f}
+    reentrant = asked.pop() if len(asked) == 1 else None
+    return {"gradient_checkpointing": True, "checkpoint_reentrant": reentrant}
+
+
+def _elements(parameter: torch.nn.Parameter) -> int:
+    """Count elements; a 4-bit weight packs two into each of its own."""
+    state = getattr(parameter, "quant_state", None)
+    shape = getattr(state, "shape", None) or parameter.shape
+    return int(shape.numel())
+
+
+def _dtypes(model: torch.nn.Module) -> dict[str, int]:
+    """Count elements by dtype, most first; quantised ones count as ``"4bit"``..."""
+    counts: Counter[str] = Counter()
+    for parameter in model.parameters():
+        kind = {"Params4bit": "4bit", "Int8Params": "8bit"}.get(
+            type(parameter).__name__
+        )
+        counts[kind or dtype_name(parameter.dtype)] += _elements(parameter)
+    return dict(counts.most_common())
+
+
+def _peft(model: torch.nn.Module) -> dict[str, Any]:
+    """Give each adapter's configuration."""
+    configs = getattr(model, "peft_config", None)
+    if not isinstance(configs, dict):
+        return {}
+    return {
+        str(adapter): jsonable(config if isinstance(config, dict) else config.to_dict())
+        for adapter, config in configs.items()
+    }
+
+
+def _active_adapters(model: torch.nn.Module) -> list[str]:
+    """List adapters that are active in at least one layer, and not disabled there."""
+    if "peft" not in sys.modules:
+        return []
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    layers = (m for m in model.modules() if isinstance(m, BaseTunerLayer))
+    return sorted(
+        {a for m in layers if not m.disable_adapters for a in m.active_adapters}
+    )
+
+
+def _has_input_hook(model: Any) -> bool:
+    """Tell whether the embedding's output is made to require a gradient."""
+    hooks = vars(model.get_input_embeddings()).get("_forward_hooks") or {}
+    names = {getattr(hook, "__name__", "") for hook in hooks.values()}
+    return any(name.startswith("make_inputs_require_grad") for name in names)
+
+
+def _is_compiled(model: torch.nn.Module) -> bool:
+    """Tell ``torch.compile(model)`` and ``model.compile()``, of any part."""
+    return any(
+        type(module).__name__ == "OptimizedModule"
+        or vars(module).get("_compiled_call_impl") is not None
+        for module in model.modules()
+    )
+
+
+def _modes(model: torch.nn.Module) -> dict[str, Any]:
+    """Tell the root's mode, and which parts differ from their parent."""
+    differing: list[str] = []
+
+    def walk(module: torch.nn.Module, path: str) -> None:
+        for name, child in module.named_children():
+            inside = f"{path}.{name}" if path else name
+            if child.training != module.training:
+                differing.append(clean_name(inside))
+            walk(child, inside)
+
+    walk(model, "")
+    return {"training": model.training, "differing": differing[:MANY]}

@@ -1,0 +1,48 @@
+"""The probes that a watch has unless it is told otherwise."""
+
+from ftlab.probes.activations import Activations
+from ftlab.probes.adapters import Adapters
+from ftlab.probes.batch import Batches
+from ftlab.probes.gradient_zeros import GradientZeros
+from ftlab.probes.gradients import Gradients
+from ftlab.probes.memory import Memory
+from ftlab.probes.moments import OptimizerMoments
+from ftlab.probes.probe import Probe
+from ftlab.probes.throughput import Throughput
+from ftlab.probes.updates import Updates
+from ftlab.probes.weights import Weights
+
+
+def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Probe]:
+    """Make a new set of probes for one run.
+
+    Parameters
+    ----------
+    interval
+        Steps between two measurements of what is too costly for every step: weights,
+        zeros, adapters, updates, optimizer moments, activations. Gradients, batches,
+        memory and time are measured at each step.
+    activations
+        Also measure the output of each leaf-like module.
+
+    Examples
+    --------
+    >>> from ftlab.probes.standard import standard_probes
+    >>> [probe.name for probe in standard_probes()]  # doctest: +ELLIPSIS
+    ['gradients', 'gradient_zeros', 'weights', 'adapters', ...]
+    """
+    throughput = Throughput()
+    probes: list[Probe] = [
+        Gradients(),
+        GradientZeros(interval),
+        Weights(interval),
+        Adapters(interval),
+        Updates(interval),
+        OptimizerMoments(interval),
+        Batches(seconds_of=throughput.seconds_of),
+        throughput,
+        Memory(),
+    ]
+    if activations:
+        probes.append(Activations(interval))
+    return probes

@@ -1,0 +1,120 @@
+import math
+
+import pytest
+import torch
+
+from ftlab.probes.recorder import Recorder
+from ftlab.probes.standard import standard_probes
+from ftlab.probes.subject import Subject
+from ftlab.records.names import NameRecord
+from ftlab.records.step import Block, StepRecord
+from tests.models import batches, tiny_lora
+
+
+def trainables(model):
+    return [p for p in model.parameters() if p.requires_grad]
+
+
+def train(model, steps, *, interval=2, watched=True, accumulate=1, **options):
+    """Records of a short training, and its losses."""
+    optimizer = torch.optim.AdamW(trainables(model), lr=1e-2)
+    records, losses = [], []
+    recorder = Recorder(
+        Subject(model, [optimizer]),
+        standard_probes(interval=interval, **options) if watched else [],
+        records.append,
+    )
+    torch.manual_seed(5)
+    with recorder:
+        for index, batch in enumerate(batches(steps * accumulate)):
+            loss = model(**batch).loss / accumulate
+            loss.backward()
+            losses.append(loss.item())
+            if (index + 1) % accumulate == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+    return records, losses
+
+
+def blocks(records, column):
+    """Steps and arrays of one column."""
+    found = {}
+    for record in records:
+        if isinstance(record, Block) and column in record.values:
+            found.setdefault(record.step, []).append(record.values[column])
+    return found
+
+
+def test_names_are_unique_and_columns_belong_to_one_probe_of_a_table():
+    probes = standard_probes(activations=True)
+    assert len({probe.name for probe in probes}) == len(probes)
+    columns = [(p.table, column.name) for p in probes for column in p.columns]
+    assert len(set(columns)) == len(columns)
+
+
+@pytest.mark.parametrize("interval", [1, 3])
+def test_every_promised_column_arrives_on_its_schedule(interval):
+    records, _ = train(tiny_lora(use_dora=True), 4, interval=interval, activations=True)
+    due = [step for step in range(4) if step % interval == 0]
+    later = {"grad_l2_after"}
+    for probe in standard_probes(activations=True):
+        for column in probe.columns:
+            if not probe.table or column.name in later:
+                continue
+            steps = sorted(blocks(records, column.name))
+            every = probe.name == "gradients"
+            assert steps == (list(range(4)) if every else due), column.name
+
+
+def test_the_step_s_row_holds_batch_time_and_memory():
+    records, _ = train(tiny_lora(), 3, accumulate=2)
+    rows = [record.values for record in records if isinstance(record, StepRecord)]
+    assert len(rows) == 3
+    for values in rows:
+        assert values["tokens"] == values["labels"] == 2 * 4 * 16
+        assert values["padding"] == values["ignored"] == 0
+        assert (values["batch_size"], values["sequence"]) == (8, 16)
+        assert values["seconds"] > 0
+        rate = values["tokens"] / values["seconds"]
+        assert values["tokens_per_second"] == pytest.approx(rate)
+        assert values["rss"] > 1e6
+
+
+def test_pairs_name_the_rows_of_their_a_and_b():
+    records, _ = train(tiny_lora(), 1)
+    names = {r.id: r for r in records if isinstance(r, NameRecord)}
+    pairs = [r for r in names.values() if r.table == "adapters"]
+    assert len(pairs) == 6
+    for pair in pairs:
+        a, b = names[pair.meta["a"]], names[pair.meta["b"]]
+        assert (a.meta["role"], b.meta["role"]) == ("lora_A", "lora_B")
+        assert a.name.startswith(pair.meta["module"])
+        assert pair.layer == a.layer == b.layer
+
+
+def test_a_trained_adapter_grows_from_zero():
+    records, _ = train(tiny_lora(), 5)
+    found = blocks(records, "ba_l2")
+    assert not any(array.any() for array in found[0])
+    assert all((array > 0).all() for array in found[4])
+    shares = blocks(records, "stuck_share")
+    assert all(not (share > 0).any() for arrays in shares.values() for share in arrays)
+
+
+def test_measuring_changes_neither_losses_nor_weights_nor_random_state():
+    plain, watched = tiny_lora(lora_dropout=0.1), tiny_lora(lora_dropout=0.1)
+    _, losses = train(plain, 4, watched=False)
+    state = torch.get_rng_state()
+    _, same = train(watched, 4, interval=1, activations=True)
+    assert losses == same
+    assert torch.equal(state, torch.get_rng_state())
+    for one, other in zip(plain.parameters(), watched.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_weight_that_is_not_finite_is_recorded_as_it_is():
+    model = tiny_lora()
+    with torch.no_grad():
+        trainables(model)[1][0, 0] = math.nan
+    records, _ = train(model, 1)
+    assert any(math.isnan(value) for a in blocks(records, "b_l2")[0] for value in a)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Write requirements/*.txt anew: the newest versions that pyproject.toml allows.
-# Each lock is resolved in a scratch venv under build/, torch first.
+# Each lock is resolved in a scratch venv under build/, torch first, with Debian 12's
+# Python 3.11.2: what that can install, every later Python can.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +12,7 @@ oldest=(transformers==4.57.1 peft==0.17.0 accelerate==1.10.0 trl==0.24.0)
 resolve() { # resolve NAME GROUPS [REQUIREMENT...]
   local venv=build/lock-$1 groups=() group
   for group in $2; do groups+=(--group "$group"); done
-  "${PYTHON:-python3.11}" -m venv --clear "$venv"
+  "${PYTHON:-/usr/bin/python3}" -m venv --clear "$venv"
   "$venv/bin/python" -m pip install --quiet --upgrade 'pip>=25.1'
   "$venv/bin/python" -m pip install --quiet "$torch"
   "$venv/bin/python" -m pip install --quiet "$torch" "${groups[@]}" "${@:3}" \

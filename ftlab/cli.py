@@ -34,18 +34,19 @@ def main() -> None:
     """Run the command line; ``ftlab run`` ends as its script ends."""
     try:
         result = app(standalone_mode=False)
+        # A script runs out here: within typer its Ctrl-C would be an Abort.
+        result = result() if callable(result) else result
     except typer.Abort:
-        sys.exit(130)
+        result = 130
     except FtlabError as error:
         typer.echo(str(error), err=True)
-        sys.exit(UNREADABLE)
+        result = UNREADABLE
     except Exception as error:
         if not hasattr(error, "show"):  # not a complaint about the command line
             raise
         error.show()
-        sys.exit(UNREADABLE)
-    # A script runs out here: within typer its Ctrl-C would be an Abort.
-    sys.exit(result() if callable(result) else result)
+        result = UNREADABLE
+    sys.exit(result)
 
 
 def _version(asked: bool) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-StepFunction = Callable[[int, Any], float]
-"""The user's loop body: number of the iteration, batch -> loss."""
+StepFunction = Callable[[Any], float]
+"""The user's loop body: batch -> loss."""
 
 
 @dataclass(slots=True)
@@ -37,9 +37,8 @@ class Case:
     def run(self, steps: int) -> list[float]:
         """Run the loop for some iterations; returns all losses so far."""
         for _ in range(steps):
-            index = len(self.losses)
-            batch = self.batches[index % len(self.batches)]
-            self.losses.append(self.step(index, batch))
+            batch = self.batches[len(self.losses) % len(self.batches)]
+            self.losses.append(self.step(batch))
         return self.losses
 
 
@@ -123,7 +122,7 @@ def plain_step(
 ) -> StepFunction:
     """Return the correct loop body for a model that computes its own loss."""
 
-    def step(index: int, batch: Any) -> float:
+    def step(batch: Any) -> float:
         optimizer.zero_grad()
         loss = model(**batch).loss
         loss.backward()

@@ -108,18 +108,34 @@ def _idle_adapter(run: Run, missing: Missing) -> Reason | None:
     if len(lost) != 1 or lost & (reached | {""}):
         return None
     adapter = lost.pop()
+    state = _state_of(run, adapter)
     others = f"; adapter {listed(sorted(reached - {''}))} did" if reached - {""} else ""
-    if not others and _checkpointed(run):
+    if not others and not state and (_checkpointed(run) or _cut(run, missing)):
         return None
+    unknown = (
+        "Whether it is disabled, merged or not the active one, or the graph is cut "
+        "above all its layers, the run does not tell."
+    )
     return Reason(
         "adapter-not-in-forward",
         f"No tensor of adapter {adapter!r} took part in the forward pass{others}. "
-        "Whether it is disabled, merged or not the active one, or the graph is cut "
-        "above all its layers, the run does not tell.",
+        + (state or unknown),
         f"Look at model.active_adapters, call model.set_adapter({adapter!r}), "
         "model.enable_adapter_layers(), or unmerge_adapter() after an evaluation.",
         (Place("object", f"adapter {adapter}"),),
     )
+
+
+def _state_of(run: Run, adapter: str) -> str:
+    """Say why an adapter is out of the forward pass, where it was recorded."""
+    pairs = [
+        n for n in run.names("adapters").values() if n.meta.get("adapter") == adapter
+    ]
+    if pairs and all(pair.meta.get("merged") is True for pair in pairs):
+        return "It is merged into the base weights, which are used instead."
+    if pairs and not any(pair.meta.get("active", True) for pair in pairs):
+        return "It is disabled, or another adapter is the active one."
+    return ""
 
 
 def _checkpointed(run: Run) -> bool:

@@ -103,7 +103,9 @@ class Rule(abc.ABC):
         """Return the first unmet need as *not checked*, or ``None``."""
         for need in self.requires:
             if not need.present(run):
-                return self.cannot_tell(f"{need.what} is not in the run", need.record)
+                return self.cannot_tell(
+                    f"the run does not hold {need.what}", need.record
+                )
         return None
 
     def cannot_tell(self, reason: str, record: str) -> NotChecked:

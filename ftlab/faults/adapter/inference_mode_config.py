@@ -26,7 +26,7 @@ FAULT = Fault(
     "inference-mode-config",
     "an adapter made from a saved configuration does not learn",
     code="GRD003",
-    places=("config peft_config['default']",),
+    places=("config peft_config*",),
     builder=build,
     steps=8,
 )

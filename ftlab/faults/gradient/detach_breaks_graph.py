@@ -16,9 +16,9 @@ from ftlab.faults.tiny import adamw, batches, llama, lora
 def build(fixed: bool) -> Case:
     """Build a four-layer LoRA model with a hook on its second layer."""
     model = lora(llama(num_hidden_layers=4))
-    kept = []
+    kept: list[Any] = []
 
-    def hook(module: Any, inputs: Any, output: Any) -> Any:
+    def hook(_module: Any, _inputs: Any, output: Any) -> Any:
         hidden = output[0] if isinstance(output, tuple) else output
         kept[:] = [hidden.detach()]
         passed = hidden if fixed else kept[0]

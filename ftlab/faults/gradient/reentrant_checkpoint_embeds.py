@@ -23,7 +23,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model)
     embedding = model.base_model.model.model.embed_tokens.weight
 
-    def step(index: int, batch: Any) -> float:
+    def step(batch: Any) -> float:
         optimizer.zero_grad()
         hidden = embedding[batch["input_ids"]].detach()
         with warnings.catch_warnings():

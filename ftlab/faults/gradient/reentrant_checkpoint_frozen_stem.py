@@ -45,7 +45,7 @@ def build(fixed: bool) -> Case:
     model = Net(reentrant=not fixed)
     optimizer = adamw(model)
 
-    def step(index: int, batch: Any) -> float:
+    def step(batch: Any) -> float:
         optimizer.zero_grad()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

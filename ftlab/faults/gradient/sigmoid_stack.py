@@ -58,7 +58,7 @@ def build(fixed: bool) -> Case:
     model = Scorer(residual=fixed)
     optimizer = adamw(model)
 
-    def step(index: int, batch: Any) -> float:
+    def step(batch: Any) -> float:
         optimizer.zero_grad()
         wanted = batch["input_ids"][:, 0] / 128.0
         loss = nn.functional.mse_loss(model(**batch), wanted)

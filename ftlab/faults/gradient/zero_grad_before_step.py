@@ -18,7 +18,7 @@ def build(fixed: bool) -> Case:
     model = lora()
     optimizer = adamw(model)
 
-    def step(index: int, batch: Any) -> float:
+    def step(batch: Any) -> float:
         if fixed:
             optimizer.zero_grad()
         loss = model(**batch).loss

@@ -19,7 +19,7 @@ def build() -> Case:
     optimizer = adamw(model, lr=1e-2)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 20)
 
-    def step(index: int, group: Any) -> float:
+    def step(group: Any) -> float:
         total = 0.0
         for batch in group:
             loss = model(**batch).loss / MICRO

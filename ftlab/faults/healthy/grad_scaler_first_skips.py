@@ -19,7 +19,7 @@ def build() -> Case:
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**24, growth_interval=1000)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.99**step)
 
-    def step(index: int, batch: Any) -> float:
+    def step(batch: Any) -> float:
         optimizer.zero_grad()
         with torch.autocast("cpu", dtype=torch.float16):
             loss = model(**batch).loss

@@ -58,7 +58,7 @@ def build() -> Case:
     model = lora(Net(), target_modules=names, task_type=None)
     optimizer = adamw(model)
 
-    def step(index: int, batch: Any) -> float:
+    def step(batch: Any) -> float:
         optimizer.zero_grad()
         loss = token_loss(model(batch["input_ids"]), batch)
         loss.backward()

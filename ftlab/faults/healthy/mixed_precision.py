@@ -13,7 +13,7 @@ def build() -> Case:
     model = lora(llama().to(torch.bfloat16))
     optimizer = adamw(model, lr=2e-4)
 
-    def step(index: int, batch: Any) -> float:
+    def step(batch: Any) -> float:
         optimizer.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             loss = model(**batch).loss

@@ -20,18 +20,18 @@ def build() -> Case:
     second = adamw(model)
     model.set_adapter("default")
 
-    def step(index: int, batch: Any) -> float:
-        early = index < TURN
-        if index == TURN:
+    def step(batch: Any) -> float:
+        if len(case.losses) == TURN:
             model.set_adapter("second")
-        optimizer = first if early else second
+        optimizer = first if len(case.losses) < TURN else second
         optimizer.zero_grad()
         loss = model(**batch).loss
         loss.backward()
         optimizer.step()
         return float(loss.detach())
 
-    return Case(model, [first, second], batches(), step)
+    case = Case(model, [first, second], batches(), step)
+    return case
 
 
 HEALTHY = Healthy(

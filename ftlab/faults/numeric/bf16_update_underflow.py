@@ -22,7 +22,7 @@ def build(fixed: bool) -> Case:
         model = model.to(torch.bfloat16)
     optimizer = adamw(model, lr=1e-6)
 
-    def step(index: int, batch: Any) -> float:
+    def step(batch: Any) -> float:
         optimizer.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=fixed):
             loss = model(**batch).loss

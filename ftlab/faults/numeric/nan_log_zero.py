@@ -30,7 +30,7 @@ def build(fixed: bool) -> Case:
         chances = logits.softmax(-1)
         return -(chances * torch.log(chances)).sum(-1).mean()
 
-    def step(index: int, batch: Any) -> float:
+    def step(batch: Any) -> float:
         optimizer.zero_grad()
         output = model(**batch)
         loss = output.loss - 0.01 * entropy(output.logits)

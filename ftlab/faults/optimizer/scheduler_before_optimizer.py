@@ -22,7 +22,7 @@ def build(fixed: bool) -> Case:
     optimizer = adamw(model, lr=1e-2)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.9**step)
 
-    def step(index: int, batch: Any) -> float:
+    def step(batch: Any) -> float:
         optimizer.zero_grad()
         loss = model(**batch).loss
         loss.backward()

@@ -26,7 +26,7 @@ def build(fixed: bool) -> Case:
         optimizer, lambda step: max(0.0, 1 - step / STEPS)
     )
 
-    def step(index: int, group: Any) -> float:
+    def step(group: Any) -> float:
         optimizer.zero_grad()
         total = 0.0
         for batch in group:

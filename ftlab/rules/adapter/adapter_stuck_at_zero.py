@@ -133,9 +133,11 @@ class AdapterStuckAtZero(Rule):
         if found and not enough:
             steps = max(stuck.steps for stuck in found)
             yield self.cannot_tell(
-                f"B A is 0, but only {counted(steps, 'effective step')} (learning rate "
-                f"above 0, not skipped) passed since; it takes {MIN_EFFECTIVE}",
-                f"let it run for {MIN_EFFECTIVE} steps beyond the warm-up",
+                f"B A was 0 when it was measured last, after "
+                f"{counted(steps, 'effective step')} (learning rate above 0, not "
+                f"skipped); it takes {MIN_EFFECTIVE}",
+                "let it run to the next measurement beyond the warm-up, or measure "
+                "more often: ftlab.watch(..., interval=4)",
             )
             return
         pairs = len(run.names("adapters"))

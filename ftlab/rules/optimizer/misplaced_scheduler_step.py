@@ -103,7 +103,7 @@ class MisplacedSchedulerStep(Rule):
             else "scheduler.step() is called from more than one place (the loop and a "
             "callback, or a Trainer that steps it as well).",
             fix="Step the scheduler once, right after optimizer.step().",
-            places=[Place("call", f"{target}.step"), Place("optimizer", target)],
+            places=[Place("call", f"{target}.step")],
             steps=steps,
             evidence={
                 "kind": "per-micro-batch" if per_micro else "several-times",
@@ -122,7 +122,7 @@ class MisplacedSchedulerStep(Rule):
             f"of {owner}, so the schedule is one step ahead{_rates(cycles[0])}",
             cause="scheduler.step() stands before optimizer.step().",
             fix="Swap the two calls: optimizer.step(), then scheduler.step().",
-            places=[Place("call", f"{target}.step"), Place("optimizer", target)],
+            places=[Place("call", f"{target}.step")],
             steps=steps,
             evidence={
                 "kind": "before-optimizer",

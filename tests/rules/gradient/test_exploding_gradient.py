@@ -1,0 +1,123 @@
+"""GRD002."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ftlab.records.finding import Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.gradient.exploding_gradient import (
+    HISTORY,
+    ExplodingGradient,
+    median_before,
+)
+from tests.runs import RunBuilder, healthy_lora
+
+
+def check(builder):
+    return Engine([ExplodingGradient()]).check(builder.run).findings
+
+
+def norms(*pairs, **fields):
+    builder = RunBuilder()
+    for norm, loss in pairs:
+        builder.step(grad_norm=norm, loss=loss, **fields)
+    return builder
+
+
+CALM = [(1.0, 2.0)] * 10
+STORM = [(100.0, 8.0), (50.0, 9.0), (200.0, 20.0)]
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert check(healthy_lora()) == ()
+
+
+def test_names_the_step_where_the_norm_left_its_history():
+    (finding,) = check(norms(*CALM, *STORM))
+    assert (finding.first_step, finding.last_step) == (10, 12)
+    assert finding.severity is Severity.ERROR
+    assert "gradient norm 100 up to 200, 1 in the steps before" in finding.message
+    assert "loss 2 -> 20" in finding.message
+    assert "0.001" in finding.cause
+
+
+def test_finds_it_at_the_second_step():
+    assert len(check(norms((1.0, 2.0), *STORM))) == 1
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_a_spike_that_passes_is_no_explosion(length):
+    assert check(norms(*CALM, *STORM[:length], *CALM)) == ()
+
+
+def test_a_norm_that_grows_while_the_loss_falls_is_learning():
+    falling = [(100.0, 1.9), (200.0, 1.8), (300.0, 1.7)]
+    assert check(norms(*CALM, *falling)) == ()
+
+
+@pytest.mark.parametrize(("peak", "found"), [(29.0, 0), (31.0, 1)])
+def test_takes_thirty_times_the_median_once(peak, found):
+    assert len(check(norms(*CALM, (12.0, 8.0), (peak, 8.0), (12.0, 8.0)))) == found
+
+
+@pytest.mark.parametrize(("least", "found"), [(9.0, 0), (11.0, 1)])
+def test_takes_ten_times_the_median_throughout(least, found):
+    assert len(check(norms(*CALM, (99.0, 8.0), (least, 8.0), (99.0, 8.0)))) == found
+
+
+@pytest.mark.parametrize(("loss", "found"), [(2.9, 0), (3.1, 1)])
+def test_takes_a_loss_of_one_and_a_half(loss, found):
+    storm = [(norm, loss) for norm, _ in STORM]
+    assert len(check(norms(*CALM, *storm))) == found
+
+
+def test_hard_data_after_easy_data_is_no_explosion():
+    learnt = [(2.0, 4.0)] * 3 + [(1e-3, 0.01)] * 20
+    assert check(norms(*learnt, *[(2.0, 4.0)] * 5)) == ()
+
+
+def test_infinities_count_and_nan_losses_too():
+    storm = [(100.0, 8.0), (math.inf, math.nan), (math.inf, math.nan)]
+    assert len(check(norms(*CALM, *storm))) == 1
+
+
+def test_nan_norms_are_another_rules_matter():
+    assert check(norms(*CALM, *[(math.nan, math.nan)] * 5)) == ()
+
+
+def test_skipped_steps_are_left_out():
+    builder = norms(*CALM)
+    for _ in range(5):
+        builder.step(grad_norm=math.inf, loss=50.0, skipped=True)
+    assert check(builder) == ()
+
+
+def test_clipping_makes_it_a_warning():
+    builder = norms(*CALM, clip_coefficient=1.0)
+    for norm, loss in STORM:
+        builder.step(grad_norm=norm, loss=loss, clip_coefficient=0.01)
+    (finding,) = check(builder)
+    assert finding.severity is Severity.WARNING
+
+
+def test_names_the_largest_gradients_of_the_first_step():
+    builder = RunBuilder()
+    for text in "abcd":
+        builder.tensor(text)
+    for norm, loss in CALM + STORM:
+        builder.step({"grad_l2": (1, norm, 2, 3)}, grad_norm=norm, loss=loss)
+    (finding,) = check(builder)
+    assert [place.name for place in finding.places] == ["gradients", "b", "d", "c"]
+
+
+def test_the_median_agrees_with_a_loop():
+    rng = np.random.default_rng(0)
+    norm = rng.random(80)
+    norm[[5, 20]] = np.nan
+    found = median_before(norm)
+    assert np.isnan(found[0])
+    for step in range(1, 80):
+        expected = np.nanmedian(norm[max(0, step - HISTORY) : step])
+        assert found[step] == pytest.approx(expected)

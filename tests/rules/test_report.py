@@ -1,0 +1,85 @@
+"""Merging sightings into findings."""
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.report import FindingSet, report_of
+from ftlab.rules.rule import MAX_PLACES
+
+
+def seen(places="a", steps=(0, 0), severity=Severity.WARNING, code="AAA001", rank=0):
+    return Finding(
+        code=code,
+        name="n",
+        severity=severity,
+        message=f"step {steps[1]}",
+        cause="",
+        fix="",
+        places=tuple(Place("param", each) for each in places),
+        first_step=steps[0],
+        last_step=steps[1],
+        rank=rank,
+    )
+
+
+def merged(*sightings):
+    findings = FindingSet()
+    for each in sightings:
+        findings.add(each)
+    return findings.sorted()
+
+
+def test_overlapping_places_are_one_finding_under_its_first_place():
+    (finding,) = merged(seen("ab", (0, 4)), seen("bc", (3, 9)))
+    assert finding.place.name == "a"
+    assert [place.name for place in finding.places] == ["a", "b", "c"]
+    assert (finding.first_step, finding.last_step) == (0, 9)
+    assert finding.message == "step 9"
+
+
+def test_an_older_window_does_not_change_the_words():
+    (finding,) = merged(seen("a", (8, 9)), seen("a", (2, 3)))
+    assert finding.message == "step 9"
+    assert (finding.first_step, finding.last_step) == (2, 9)
+
+
+def test_other_places_codes_and_ranks_are_other_findings():
+    assert len(merged(seen("a"), seen("b"))) == 2
+    assert len(merged(seen("a"), seen("a", code="AAA002"))) == 2
+    assert len(merged(seen("a"), seen("a", rank=1))) == 2
+
+
+def test_the_worst_severity_stays():
+    (finding,) = merged(seen(severity=Severity.ERROR), seen(severity=Severity.INFO))
+    assert finding.severity is Severity.ERROR
+
+
+def test_places_are_limited():
+    (finding,) = merged(seen("abcdefghij"), seen("jklmnopqrstuv", (1, 1)))
+    assert len(finding.places) <= MAX_PLACES
+
+
+def test_the_worst_comes_first():
+    order = merged(
+        seen("a", (0, 1)),
+        seen("b", (5, 6), Severity.ERROR),
+        seen("c", (2, 3), Severity.ERROR),
+    )
+    assert [finding.place.name for finding in order] == ["c", "b", "a"]
+
+
+def test_getting_worse_is_news():
+    findings = FindingSet()
+    findings.add(seen("a", (0, 99)))
+    assert len(findings.news()) == 1
+    findings.add(seen("a", (0, 100)))
+    assert findings.news() == ()
+    findings.add(seen("a", (0, 101), Severity.ERROR))
+    assert len(findings.news()) == 1
+
+
+def test_what_was_found_was_checked():
+    findings = FindingSet()
+    findings.add(seen("a"))
+    entries = [NotChecked("AAA001", "n", "r", "w"), NotChecked("AAA002", "n", "r", "w")]
+    report = report_of(findings, entries)
+    assert [entry.code for entry in report.not_checked] == ["AAA002"]
+    assert not report.healthy

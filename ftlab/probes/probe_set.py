@@ -1,7 +1,7 @@
 """Calls probes; the one boundary at which a failing probe is caught and taken off."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ftlab.probes.open_step import OpenStep, Source
 from ftlab.probes.probe import Moment, Probe, Reading, Result
 from ftlab.probes.subject import Subject
-from ftlab.records.errors import FtlabWarning
+from ftlab.records.errors import BadValueError, FtlabWarning
 from ftlab.records.handle import HandleStack
 
 _MOMENTS = ("on_batch", "on_gradients", "before_update", "after_update", "on_close")
@@ -27,6 +27,14 @@ class ProbeSet:
 
     def __init__(self, probes: Sequence[Probe]) -> None:
         self._probes = {probe.name: probe for probe in probes}
+        names = [probe.name for probe in probes]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            msg = (
+                f"Two probes are named {twice!r}; each needs a name of its own. Give "
+                f"one class another `name`, or pass only one of them."
+            )
+            raise BadValueError(msg)
         self._handles: dict[str, HandleStack] = {}
         self._by_moment = {
             moment: [p for p in self._probes.values() if _overrides(p, moment)]
@@ -114,9 +122,3 @@ def _warn(what: str, error: Exception) -> None:
     kind = type(error).__name__
     text = f"{what}: {kind}: {error}. Training and everything else go on."
     warnings.warn(text, FtlabWarning, stacklevel=2)
-
-
-def names_are_unique(probes: Iterable[Probe]) -> bool:
-    """Tell whether no two probes share a name."""
-    names = [probe.name for probe in probes]
-    return len(set(names)) == len(names)

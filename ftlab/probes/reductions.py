@@ -93,12 +93,16 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _l2(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    return torch.stack(foreach_l2(tensors))
+    if tensors[0].is_complex():
+        tensors = [torch.view_as_real(each.resolve_conj()) for each in tensors]
+    return torch.stack(foreach_l2(tensors)).float()
 
 
 def _max(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     if any(each.numel() == 0 for each in tensors):
         tensors = [each if each.numel() else each.new_zeros(1) for each in tensors]
+    if tensors[0].is_complex():
+        tensors = [each.abs() for each in tensors]
     if tensors[0].device.type != "cpu":
         return torch.stack(foreach_max(tensors)).float()
     # The infinity norm is not vectorised on the CPU: 20 times slower than this.

@@ -15,8 +15,10 @@ Evaluation = Any
 
 
 def foreach_l2(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """Give each tensor's L2 norm, accumulated in float32."""
-    return torch._foreach_norm(list(tensors), 2, dtype=torch.float32)  # noqa: SLF001
+    """Give each tensor's L2 norm, accumulated in float32, or float64 where one is."""
+    wide = any(tensor.dtype is torch.float64 for tensor in tensors)
+    dtype = torch.float64 if wide else torch.float32  # torch refuses to narrow
+    return torch._foreach_norm(list(tensors), 2, dtype=dtype)  # noqa: SLF001
 
 
 def foreach_max(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:

@@ -92,7 +92,13 @@ def test_a_scaler_that_was_not_handed_over_is_adopted():
         scaler.step(optimizer)
         scaler.update()
     assert recording.subject.scaler is scaler
-    assert recording.ops(0) == ["forward", "backward", "unscale", "step", "scaler_update"]
+    assert recording.ops(0) == [
+        "forward",
+        "backward",
+        "unscale",
+        "step",
+        "scaler_update",
+    ]
     assert recording.ledger(0)[-1].detail == {"scale": 1024.0}
 
 

@@ -1,0 +1,106 @@
+"""Canaries: each private name of torch that the probes need still does what it did."""
+
+import pytest
+import torch
+
+from ftlab.probes import torch_private
+
+
+def test_foreach_norm_accumulates_in_float32():
+    tensors = [torch.full((1000,), 6e4, dtype=torch.float16)]
+    (norm,) = torch_private.foreach_l2(tensors)
+    assert norm.dtype == torch.float32
+    assert norm.item() == pytest.approx(6e4 * 1000**0.5)
+
+
+def test_the_infinity_norm_keeps_what_is_not_finite():
+    tensors = [torch.tensor([1.0, torch.nan]), torch.tensor([-torch.inf, 1.0])]
+    norms = torch_private.foreach_max(tensors)
+    assert norms[0].isnan()
+    assert norms[1].isinf()
+
+
+def test_versions_change_with_writes_and_with_other_tensors():
+    tensor = torch.zeros(2)
+    before = torch_private.versions([tensor, None])
+    assert torch_private.versions([tensor, None]) == before
+    tensor.add_(1)
+    assert torch_private.versions([tensor, None]) != before
+    assert torch_private.versions([None, None]) == [None, None]
+    other = torch.zeros(2)
+    assert torch_private.versions([other]) != torch_private.versions([tensor])
+
+
+def test_backward_knows_that_it_runs():
+    seen = []
+    tensor = torch.ones(1, requires_grad=True)
+    tensor.register_hook(lambda _: seen.append(torch_private.is_within_backward()))
+    tensor.sum().backward()
+    assert seen == [True]
+    assert not torch_private.is_within_backward()
+
+
+def test_a_scaler_s_scale_is_a_tensor_once_it_is_used():
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    assert torch_private.scale_of(scaler) is None
+    scaler.scale(torch.ones(1))
+    assert torch_private.scale_of(scaler).item() == 8.0
+    assert torch_private.scale_of(None) is None
+
+
+def test_a_fused_optimizer_is_told_scale_and_overflow():
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.AdamW([weight], fused=True)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    seen = []
+
+    def look(optimizer, args, kwargs):
+        seen.append(torch_private.scale_left_to(optimizer).item())
+        seen.append(torch_private.overflow_seen_by(optimizer).item())
+
+    optimizer.register_step_pre_hook(look)
+    scaler.scale(weight.sum()).backward()
+    scaler.step(optimizer)
+    assert seen == [8.0, 0.0]
+    assert torch_private.scale_left_to(optimizer) is None
+    assert torch_private.overflow_seen_by(optimizer) is None
+
+
+def test_a_scheduler_s_first_step_is_its_constructor_s():
+    seen = []
+
+    class Listening(torch.optim.lr_scheduler.LambdaLR):
+        def step(self, epoch=None):
+            seen.append(torch_private.is_under_construction(self))
+            super().step(epoch)
+
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    scheduler = Listening(optimizer, lambda step: 1.0)
+    optimizer.step()
+    scheduler.step()
+    assert seen == [True, False]
+
+
+def test_dynamo_is_suspended_and_resumed():
+    torch._dynamo.reset()
+    compiled = []
+
+    def backend(graph, inputs):
+        compiled.append(graph)
+        return graph.forward
+
+    def inside(x):
+        return x + 1
+
+    def outer(x):
+        callback = torch_private.suspend_dynamo()
+        inside(x)
+        torch_private.resume_dynamo(callback)
+        return x
+
+    torch_private.leave_to_python(outer)
+    torch.compile(outer, backend=backend)(torch.ones(1))
+    assert compiled == []
+    torch.compile(inside, backend=backend)(torch.ones(1))
+    assert len(compiled) == 1

@@ -5,9 +5,13 @@ function ticks(low, high, log) {
     const every = Math.max(1, Math.ceil((last - first) / 3));
     const found = [];
     for (let power = first; power <= last; power += every) found.push([power, `1e${power}`]);
-    return found.length > 1 ? found : [[low, number(10 ** low)], [high, number(10 ** high)]];
+    if (found.length > 1) return found;
+    const round = [];
+    for (let power = Math.floor(low); power <= high; power += 1) for (const factor of [1, 2, 5]) round.push(power + Math.log10(factor));
+    const inside = round.filter((at) => at >= low && at <= high);
+    return (inside.length > 1 ? inside : [low, high]).map((at) => [at, number(10 ** at)]);
   }
-  const rough = (high - low) / 3 || 1;
+  const rough = (high - low) / 4 || 1;
   const unit = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * unit).find((size) => size >= rough);
   const found = [];
@@ -47,7 +51,9 @@ function drawChart(canvas, width, height, chart) {
   canvas.style.height = `${height}px`;
   const pen = canvas.getContext("2d");
   pen.scale(ratio, ratio);
-  const left = chart.compact ? 34 : 46, right = width - 6, top = 10, bottom = height - 15;
+  const left = chart.compact ? 34 : 46, right = width - 6, bottom = height - 15;
+  const marks = chart.series.filter((one) => one.kind === "mark");
+  const top = 10 + 9 * Math.max(0, marks.length - 1);
   const found = chart.range || rangeOf(chart.series, chart.cols, chart.log);
   const [low, high] = padded(found || [0, 1], chart.log);
   const across = Math.max(1, chart.cols - 1);
@@ -74,7 +80,7 @@ function drawChart(canvas, width, height, chart) {
   if (chart.cols > 1) pen.fillText(chart.xText(chart.cols - 1), right, height - 3);
   band(pen, chart, x, y, bottom);
   for (const one of chart.series) {
-    if (one.kind === "mark") drawMarks(pen, one, chart.cols, x);
+    if (one.kind === "mark") drawMarks(pen, one, chart.cols, x, 9 * (marks.length - 1 - marks.indexOf(one)));
     else if (one.kind !== "low" && one.kind !== "high") drawLine(pen, one, chart, x, y, bottom);
   }
   if (chart.cursor !== undefined && chart.cursor >= 0) {
@@ -84,12 +90,12 @@ function drawChart(canvas, width, height, chart) {
   return (px) => Math.min(chart.cols - 1, Math.max(0, Math.round(((px - left) / (right - left)) * across)));
 }
 
-function drawMarks(pen, one, cols, x) {
+function drawMarks(pen, one, cols, x, down) {
   pen.fillStyle = one.color;
   for (let col = 0; col < cols; col += 1) {
     if (!(one.value(col) > 0)) continue;
     const at = x(col);
-    pen.beginPath(); pen.moveTo(at - 4, 1); pen.lineTo(at + 4, 1); pen.lineTo(at, 9); pen.fill();
+    pen.beginPath(); pen.moveTo(at - 4, down + 1); pen.lineTo(at + 4, down + 1); pen.lineTo(at, down + 9); pen.fill();
   }
 }
 

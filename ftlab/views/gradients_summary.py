@@ -154,7 +154,7 @@ class GradientColumns:
         self.layers = model_order(self.names)
         place = {layer: index for index, layer in enumerate(self.layers)}
         self.layer_of = np.array([place[one.layer] for one in self.names], np.int64)
-        self._index = {record.id: at for at, record in enumerate(self.names)}
+        self._ids = np.array([record.id for record in self.names], np.int32)
         self._order = np.argsort(self.layer_of, kind="stable")
         self._starts = np.searchsorted(
             self.layer_of[self._order], np.arange(len(self.layers))
@@ -201,9 +201,12 @@ class GradientColumns:
 
     def _place(self, values: NDArray[Any], matrix: Matrix, empty: Any) -> NDArray[Any]:
         """Put a matrix's rows into the order of `names`."""
+        if np.array_equal(matrix.ids, self._ids):
+            return values
         placed = np.full((len(values), len(self.names)), empty)
-        at = np.array([self._index.get(int(one), -1) for one in matrix.ids], np.int64)
-        placed[:, at[at >= 0]] = values[:, at >= 0]
+        known = np.isin(matrix.ids, self._ids)
+        at = np.searchsorted(self._ids, matrix.ids[known])
+        placed[:, at] = values[:, known]
         return placed
 
     def _levels(
@@ -253,19 +256,26 @@ def marks(layers: Sequence[str], norms: Floats) -> tuple[Mark, ...]:
     norms
         Layer norms of the last columns, shape ``(columns, layers)``.
     """
+    if not len(norms):
+        return ()
     found = []
     recent = norms[-WEAK_STEPS:]
-    for index, layer in enumerate(layers):
-        weak = (recent[:, index] >= 0) & (recent[:, index] < WEAK)
-        if len(recent) == WEAK_STEPS and weak.all():
-            text = f"is below {WEAK:g} for {WEAK_STEPS} columns"
-            found.append(Mark(layer, "weak", float(recent[-1, index]), text))
-    for index, other in _neighbours(layers):
-        pair = norms[:, [index, other]]
-        pair = pair[np.isfinite(pair).all(1) & (pair > 0).all(1)]
-        if len(pair) and (ratio := float(np.median(pair[:, 0] / pair[:, 1]))) < DECAY:
-            text = f"is {number(ratio)} of {layers[other]} (mark: below {DECAY:g})"
-            found.append(Mark(layers[index], "decay", ratio, text))
+    weak = ((recent >= 0) & (recent < WEAK)).all(0) & (len(recent) == WEAK_STEPS)
+    for index in np.flatnonzero(weak):
+        text = f"is below {WEAK:g} for {WEAK_STEPS} columns"
+        found.append(Mark(layers[index], "weak", float(recent[-1, index]), text))
+    pairs = _neighbours(layers)
+    here, deeper = (norms[:, [pair[side] for pair in pairs]] for side in (0, 1))
+    usable = np.isfinite(here) & np.isfinite(deeper) & (here > 0) & (deeper > 0)
+    ratios = np.where(usable, here, np.nan) / np.where(usable, deeper, np.nan)
+    some = usable.any(0)
+    medians = np.full(len(pairs), np.nan)
+    medians[some] = np.nanmedian(ratios[:, some], axis=0)
+    for at in np.flatnonzero(medians < DECAY):
+        index, other = pairs[at]
+        ratio = float(medians[at])
+        text = f"is {number(ratio)} of {layers[other]} (mark: below {DECAY:g})"
+        found.append(Mark(layers[index], "decay", ratio, text))
     return tuple(found)
 
 

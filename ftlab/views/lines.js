@@ -17,8 +17,8 @@ function renderLines({ model, el }) {
     title.textContent = state.spec.title;
     grid.replaceChildren();
     key.replaceChildren();
-    grid.style.gridTemplateColumns = `repeat(auto-fill, minmax(min(${minimum}px, 100%), 1fr))`;
-    if (!compact) grid.style.gridTemplateColumns = `repeat(auto-fit, minmax(min(${minimum}px, 100%), 1fr))`;
+    const fill = compact && panels.length > 4 ? "auto-fill" : "auto-fit";
+    grid.style.gridTemplateColumns = `repeat(${fill}, minmax(min(${minimum}px, 100%), 1fr))`;
     if (compact && panels.length) keyOf(panels[0], key, () => true);
     state.panels = panels.map((panel) => buildPanel(panel, grid, compact, store, state, () => life.ask()));
   };

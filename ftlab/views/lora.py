@@ -47,6 +47,7 @@ class LoraView(LinesView):
         return id(self._run), self._run.last_step, len(self._run.names("adapters"))
 
     def _make_plan(self) -> Plan:
+        self._reader.look()
         layers, stride = self._reader.layers, self._reader.stride
         plan = self._plan
         if plan and plan.stride == stride and len(plan.panels) == len(layers):
@@ -70,7 +71,9 @@ class LoraView(LinesView):
         measured = self._reader.read(start, stop)
         low, high = band(measured)
         fields = [measured.a, measured.b, measured.ba, low, high]
-        table = np.stack(fields, 2).reshape(len(measured.steps), -1)
+        table = np.stack(fields, 2).reshape(
+            len(measured.steps), len(FIELDS) * len(self._reader.layers)
+        )
         return zip(measured.steps.tolist(), table, strict=True)  # type: ignore[return-value]
 
     def _notes(self) -> tuple[str, ...]:

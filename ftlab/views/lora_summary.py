@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from ftlab.records.names import NameRecord
     from ftlab.runlog.run import Run
 
 Floats = NDArray[np.float64]
 COLUMNS = ("a_l2", "b_l2", "ba_l2", "base_l2", "ratio", "effective_rank")
 RAW_STEPS = 200_000
 """A longer run is read from its roll-ups."""
+FIRST_STEPS = 2048
+"""How far to look for the interval of the measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,40 +43,43 @@ class Measured:
 
 
 class AdapterReader:
-    """Reads the table ``adapters`` of a run, layer by layer."""
+    """Reads the table ``adapters`` of a run, layer by layer.
+
+    Attributes
+    ----------
+    layers
+        Layers with adapters, in the model's order.
+    ranks
+        The largest ``r`` of each layer's pairs, 0 where it is not known.
+    stride
+        Steps from one measurement to the next, 1 while that is not known.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self._names: dict[int, NameRecord] = {}
         self.last: Measured | None = None
+        self.layers: tuple[str, ...] = ()
+        self.ranks: tuple[int, ...] = ()
+        self.stride = 1
 
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """Layers with adapters, in the model's order."""
+    def look(self) -> None:
+        """See which layers have adapters, and how often they are measured."""
         names = self._run.names("adapters")
-        return tuple(dict.fromkeys(names[key].layer for key in sorted(names)))
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """The largest ``r`` of each layer's pairs, 0 where it is not known."""
-        largest: dict[str, int] = {}
-        names = self._run.names("adapters")
-        for key in sorted(names):
-            record = names[key]
-            rank = int(record.meta.get("r", 0))
-            largest[record.layer] = max(largest.get(record.layer, 0), rank)
-        return tuple(largest.values())
-
-    @property
-    def stride(self) -> int:
-        """Steps from one measurement to the next, 1 while that is not known."""
-        if "adapters" not in self._run.tables():
-            return 1
-        steps = self._run.matrix("a_l2", "adapters", stop=2048).measured().steps
-        return int(np.diff(steps).min()) if len(steps) > 1 else 1
+        if len(names) != len(self._names):
+            self._names = names
+            ranks: dict[str, int] = {}
+            for key in sorted(names):
+                layer, rank = names[key].layer, int(names[key].meta.get("r", 0))
+                ranks[layer] = max(ranks.get(layer, 0), rank)
+            self.layers, self.ranks = tuple(ranks), tuple(ranks.values())
+        if self.stride == 1 and "adapters" in self._run.tables():
+            first = self._run.matrix("a_l2", "adapters", stop=FIRST_STEPS)
+            steps = first.measured().steps
+            self.stride = int(np.diff(steps).min()) if len(steps) > 1 else 1
 
     def read(self, start: int, stop: int) -> Measured:
         """Read the measured steps in ``[start, stop)`` and remember the last one."""
-        layers = self.layers
         far = stop - start > RAW_STEPS
         matrices = {
             name: self._run.matrix(
@@ -82,23 +88,23 @@ class AdapterReader:
             for name in ("a_l2", "b_l2", "ba_l2", "base_l2", "effective_rank")
         }
         rows = np.flatnonzero(matrices["a_l2"].known.any(1))
-        names = self._run.names("adapters")
+        place = {layer: index for index, layer in enumerate(self.layers)}
         of = [
-            layers.index(names[int(one)].layer) if int(one) in names else -1
+            place[self._names[int(one)].layer] if int(one) in self._names else -1
             for one in matrices["a_l2"].ids
         ]
-        member = np.array(of)[:, None] == np.arange(len(layers))
+        member = np.array(of)[:, None] == np.arange(len(place))
         values = {
             name: matrix.values[rows].astype(np.float64)
             for name, matrix in matrices.items()
         }
         known = {name: matrix.known[rows] for name, matrix in matrices.items()}
-        norms = [
+        a, b, ba, base = (
             _root(values[name], known[name], member)
             for name in ("a_l2", "b_l2", "ba_l2", "base_l2")
-        ]
+        )
         rank = _mean(values["effective_rank"], known["effective_rank"], member)
-        measured = Measured(matrices["a_l2"].steps[rows], *norms, rank)
+        measured = Measured(matrices["a_l2"].steps[rows], a, b, ba, base, rank)
         if len(rows):
             self.last = measured
         return measured
@@ -107,7 +113,7 @@ class AdapterReader:
         """Return one line per measured step and pair, for a table."""
         run = self._run.window(0)
         names = run.names("adapters")
-        if "adapters" not in run.tables():
+        if not names or "adapters" not in run.tables():
             return {name: [] for name in ("step", "pair", "adapter", "layer", *COLUMNS)}
         matrices = {name: run.matrix(name, "adapters") for name in COLUMNS}
         at, pair = np.nonzero(matrices["a_l2"].known)

@@ -63,7 +63,7 @@ def main() -> None:
     groups = ", ".join(arguments.groups)
     lines = [
         f"# Everything that ftlab and its {groups} tools need, exactly.",
-        "# Written by scripts/lock.py (`make lock`), for Python 3.11 and later.",
+        "# Written by scripts/lock.py (`make lock`), resolved for Python 3.11.",
     ]
     asked_by = closure(requested(arguments.groups))
     for name, by in sorted(asked_by.items()):

@@ -163,6 +163,7 @@ def trainer(**overrides: Any) -> Any:
         model=tiny_lora(lora_dropout=0.2),
         args=TrainingArguments(**(settings | overrides)),
         train_dataset=Rows(),
+        eval_dataset=Rows(8, seed=1),
     )
 
 

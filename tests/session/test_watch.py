@@ -1,7 +1,6 @@
 """Attaching, detaching and what bad input means."""
 
 import gc
-import os
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +111,6 @@ def test_each_train_of_a_trainer_is_a_run_of_its_own(tmp_path: Path) -> None:
 
 def test_a_trainer_hands_over_evaluations_and_its_own_steps(tmp_path: Path) -> None:
     built = trainer(max_steps=4, eval_strategy="steps", eval_steps=2)
-    built.eval_dataset = built.train_dataset
     with ftlab.watch(built, run_dir=tmp_path / "run") as watch:
         built.train()
     assert [row.step for row in watch.run.evaluations] == [1, 3]
@@ -171,12 +169,10 @@ def test_an_existing_run_folder_is_refused_before_anything_is_attached(
         ftlab.watch(model, adamw(model), run_dir=tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
+def test_a_folder_that_cannot_be_written_is_refused() -> None:
     model = tiny_lora()
-    with pytest.raises(RunFolderError, match="written"):
-        ftlab.watch(model, adamw(model), run_dir=tmp_path / "run")
+    with pytest.raises(RunFolderError, match="/proc/run"):  # root cannot write there
+        ftlab.watch(model, adamw(model), run_dir="/proc/run")
 
 
 def test_a_file_in_the_way_of_the_run_folder_is_refused(tmp_path: Path) -> None:
@@ -197,7 +193,8 @@ def test_attaching_in_the_middle_of_an_accumulation_is_said(tmp_path: Path) -> N
         optimizer.zero_grad()
         steps(model, optimizer, 1)
     assert watch.run.steps["micro_batches"].tolist() == [1, 1]
-    assert watch.run.steps["partial"].tolist() == [1, 0]
+    assert watch.run.steps["partial"][0] == 1
+    assert watch.run.steps.known("partial").tolist() == [True, False]
 
 
 def test_a_failing_probe_is_one_warning_and_training_goes_on(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ftlab.records.errors import NotReplayableError
 from ftlab.replay.capsule import Capsule
 from ftlab.replay.compiled import run_eagerly
 from ftlab.replay.control import Abort, Command, Rewind, SurveyOver
+from ftlab.replay.finite import all_finite
 from ftlab.replay.observer import CallObserver
 from ftlab.replay.report import PauseReport
 from ftlab.replay.runner import OpStop, StepRunner, destination
@@ -192,6 +193,8 @@ class StepCall:
 
     def _judge(self, losses: list[torch.Tensor]) -> None:
         self._losses = losses
+        if all_finite([*losses, *self.capsule.gradients.current()]):
+            return
         verdict = judge(losses, self.capsule.trainable, self.capsule.scalers)
         if verdict is None:
             return

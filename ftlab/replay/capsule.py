@@ -4,7 +4,7 @@ Parameters are not copied: forward and backward leave them alone, which their ve
 prove. A step that changed them anyway is not replayed, and says so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from ftlab.records.errors import NotReplayableError
 from ftlab.replay.gradients import KeptGradients
 from ftlab.replay.inputs import KeptInputs
 from ftlab.replay.kept import KeptTensor
-from ftlab.replay.modules import clean_name
+from ftlab.replay.modules import all_modules, clean_name
 from ftlab.replay.rng import RngState
 from ftlab.replay.scaler import KeptScaler
 from ftlab.replay.side_state import SideState
@@ -34,10 +34,6 @@ class Capsule:
     copy_gradients
         Copy the gradients at once instead of when backward begins.
 
-    Attributes
-    ----------
-    trainable
-        The trainable parameters with their names.
     """
 
     def __init__(
@@ -49,12 +45,17 @@ class Capsule:
         copy_gradients: bool = True,
     ) -> None:
         self.inputs = inputs
-        parameters = list(model.named_parameters())
-        self.trainable = [(clean_name(n), p) for n, p in parameters if p.requires_grad]
-        self.gradients = KeptGradients(self.trainable, copied=copy_gradients)
-        self._versions = [(name, p, version(p)) for name, p in parameters]
-        self._training = [(module, module.training) for module in model.modules()]
-        self._buffers = list(_buffers(model))
+        self._model = model
+        modules = all_modules(model)
+        parameters = _held(modules, "_parameters")
+        trainable = [p for _, _, p in parameters if p.requires_grad]
+        self.gradients = KeptGradients(trainable, copied=copy_gradients)
+        self._versions = [(p, version(p)) for _, _, p in parameters]
+        self._training = [(module, module.training) for module in modules]
+        self._buffers = [
+            (holder, name, KeptTensor.of(f"buffer {name}", buffer))
+            for holder, name, buffer in _held(modules, "_buffers")
+        ]
         self._scalers: list[KeptScaler] = []
         self._grad_enabled = torch.is_grad_enabled()
         self._side = SideState(owner)
@@ -66,14 +67,21 @@ class Capsule:
             self._scalers.append(KeptScaler(scaler))
 
     @property
+    def trainable(self) -> list[tuple[str, torch.nn.Parameter]]:
+        """The trainable parameters with their names."""
+        named = self._model.named_parameters()
+        return [(clean_name(name), p) for name, p in named if p.requires_grad]
+
+    @property
     def scalers(self) -> tuple[Any, ...]:
         """The gradient scalers that the step used."""
         return tuple(kept.scaler for kept in self._scalers)
 
     def obstacle(self) -> str | None:
         """Say what stands in the way of running the step again, if anything."""
-        for name, parameter, before in self._versions:
+        for parameter, before in self._versions:
             if version(parameter) != before:
+                name = name_of(self._model, parameter)
                 return f"parameter {name} has already been changed in this step"
         buffers = (kept.obstacle() for _, _, kept in self._buffers)
         found = (self.inputs.obstacle(), self.gradients.obstacle(), *buffers)
@@ -107,11 +115,19 @@ class Capsule:
         self._rng.restore()
 
 
-def _buffers(
-    model: torch.nn.Module,
-) -> Iterator[tuple[dict[str, Any], str, KeptTensor]]:
-    for path, module in model.named_modules():
-        for name, buffer in vars(module)["_buffers"].items():
-            if buffer is not None:
-                kept = KeptTensor.of(f"buffer {path}.{name}".replace(" .", " "), buffer)
-                yield vars(module)["_buffers"], name, kept
+def _held(
+    modules: Iterable[torch.nn.Module], kind: str
+) -> list[tuple[dict[str, Any], str, Any]]:
+    """List the parameters or buffers of modules with what holds them."""
+    return [
+        (vars(module)[kind], name, tensor)
+        for module in modules
+        for name, tensor in vars(module)[kind].items()
+        if tensor is not None
+    ]
+
+
+def name_of(model: torch.nn.Module, parameter: torch.nn.Parameter) -> str:
+    """Return the name of a parameter of ``model``."""
+    named = model.named_parameters()
+    return next((clean_name(n) for n, p in named if p is parameter), "(unnamed)")

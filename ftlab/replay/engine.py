@@ -23,7 +23,7 @@ from ftlab.replay.inputs import KeptInputs
 from ftlab.replay.report import PauseReport
 from ftlab.replay.rng import RngState
 from ftlab.replay.stop import Stop
-from ftlab.replay.torch_private import graph_task
+from ftlab.replay.torch_private import call_first, graph_task
 from ftlab.replay.worker import Worker
 
 Policy = Callable[[PauseReport], "str | Command | None"]
@@ -76,7 +76,10 @@ class Engine:
         """Watch for optimizer steps until the handle is removed."""
         self.step, self.micro_batch = 0, 0
         self._stop_at_start, self._copy_gradients = False, True
-        return register_optimizer_step_pre_hook(self._before_update)
+        handle = register_optimizer_step_pre_hook(self._before_update)
+        # A watch must hear only of the steps that come through.
+        call_first(handle)
+        return handle
 
     def guard(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``function`` so that each call of it can be stopped and replayed.

@@ -53,12 +53,16 @@ def non_finite(value: Any) -> NonFinite | None:
 
 
 def all_finite(tensors: Iterable[torch.Tensor]) -> bool:
-    """Say whether every value of all ``tensors`` is finite, with one read-back."""
+    """Say whether every value of all ``tensors`` is finite.
+
+    One read-back where all is well. The L2 norm is an order of magnitude faster than
+    the largest value on a CPU; it may overflow on huge values that are finite, so a
+    non-finite norm is only a suspicion.
+    """
     plain = [t for tensor in tensors if (t := measurable(tensor)) is not None]
-    if not plain:
+    if not plain or bool(torch.isfinite(torch.nn.utils.get_total_norm(plain))):
         return True
-    largest = torch.nn.utils.get_total_norm(plain, float("inf"))
-    return bool(torch.isfinite(largest))
+    return all(non_finite(tensor) is None for tensor in plain)
 
 
 def float_leaves(values: Any) -> Iterator[torch.Tensor]:

@@ -22,11 +22,11 @@ class KeptGradients:
     """
 
     def __init__(
-        self, named: Iterable[tuple[str, torch.nn.Parameter]], *, copied: bool
+        self, parameters: Iterable[torch.nn.Parameter], *, copied: bool
     ) -> None:
         self.rewritten = False
         self._kept: list[tuple[torch.nn.Parameter, KeptTensor | None]] = [
-            (p, _kept(name, p.grad, copied=copied)) for name, p in named
+            (p, _kept(p.grad, copied=copied)) for p in parameters
         ]
         self._seen_backward = False
 
@@ -40,11 +40,15 @@ class KeptGradients:
                 self.rewritten |= kept.changed
                 kept.copy_now()
 
+    def current(self) -> list[torch.Tensor]:
+        """Return the gradients as they are now."""
+        return [p.grad for p, _ in self._kept if p.grad is not None]
+
     def obstacle(self) -> str | None:
         """Say which gradient cannot be restored, if any."""
         for _, kept in self._kept:
             if kept is not None and kept.obstacle() is not None:
-                return f"{kept.name} was changed in place before backward"
+                return "gradients were changed in place before backward"
         return None
 
     def restore(self) -> None:
@@ -56,9 +60,5 @@ class KeptGradients:
             parameter.grad = None if kept is None else kept.tensor
 
 
-def _kept(
-    name: str, gradient: torch.Tensor | None, *, copied: bool
-) -> KeptTensor | None:
-    if gradient is None:
-        return None
-    return KeptTensor(f"the gradient of {name}", gradient, copied=copied)
+def _kept(gradient: torch.Tensor | None, *, copied: bool) -> KeptTensor | None:
+    return None if gradient is None else KeptTensor("", gradient, copied=copied)

@@ -56,6 +56,22 @@ class ModuleStack:
             self._stack().pop()
 
 
+def all_modules(model: torch.nn.Module) -> list[torch.nn.Module]:
+    """List ``model`` and the modules within it, each once.
+
+    ``model.modules()`` builds the path of each; a step cannot afford that.
+    """
+    found: dict[torch.nn.Module, None] = {}
+    waiting = [model]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found[module] = None
+            children = vars(module)["_modules"].values()
+            waiting += [child for child in children if child is not None]
+    return list(found)
+
+
 def clean_name(name: str) -> str:
     """Remove what wrappers put into names.
 

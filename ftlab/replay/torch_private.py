@@ -58,6 +58,11 @@ def sparse_values(tensor: torch.Tensor) -> torch.Tensor:
     return tensor._values()
 
 
+def call_first(handle: Any) -> None:
+    """Let the hook of ``handle`` run before the others that are registered."""
+    handle.hooks_dict_ref().move_to_end(handle.id, last=False)
+
+
 def schema(func: Any) -> Any:
     """Return the schema of an operator overload."""
     return func._schema

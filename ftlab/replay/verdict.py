@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ftlab.replay.finite import all_finite, non_finite
+from ftlab.replay.finite import non_finite
 from ftlab.replay.scaler import handles_overflow
 
 Named = Sequence[tuple[str, torch.nn.Parameter]]
@@ -37,14 +37,11 @@ class Verdict:
 def judge(
     losses: Sequence[torch.Tensor], trainable: Named, scalers: tuple[Any, ...]
 ) -> Verdict | None:
-    """Return what is wrong, ``None`` when nothing is; one read-back where all is well.
+    """Return what is wrong with a step in which something is non-finite.
 
     Non-finite gradients are no anomaly while a gradient scaler handles them: it skips
     the step and lowers its scale. They are one when its scale has collapsed.
     """
-    gradients = [p.grad for _, p in trainable if p.grad is not None]
-    if all_finite([*losses, *gradients]):
-        return None
     bad_loss = next((kind for loss in losses if (kind := non_finite(loss))), None)
     if bad_loss is None and handles_overflow(scalers):
         return None

@@ -6,6 +6,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 import torch
 
 from ftlab.probes.torch_private import leave_to_python, resume_dynamo, suspend_dynamo
+from ftlab.records import replaying
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -88,7 +89,10 @@ def shield(
 
 
 class Shielded:
-    """A listener whose methods go through `shield`, until it is silenced."""
+    """A listener whose methods go through `shield`, until it is silenced.
+
+    Nothing is passed on while a debugger executes a step again: it was told already.
+    """
 
     def __init__(self, listener: Listener, failed: Callable[[Exception], None]) -> None:
         self._listener = listener
@@ -103,7 +107,7 @@ class Shielded:
         method = shield(getattr(self._listener, name), self._failed)
 
         def pass_on(*args: Any) -> None:
-            if not self._silent:
+            if not (self._silent or replaying.active()):
                 method(*args)
 
         leave_to_python(pass_on)

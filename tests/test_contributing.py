@@ -19,13 +19,13 @@ EXAMPLES = dict(
 
 USE = """
 import torch, ftlab
-from ftlab.probes.gradient_spread import GradientSpreadProbe
+from ftlab.probes.gradient_spread import GradientSpread
 from ftlab.views.step_time import StepTimeView
 
 model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 spread = []
-with ftlab.watch(model, optimizer, run_dir="run", probes=[GradientSpreadProbe()]) as w:
+with ftlab.watch(model, optimizer, run_dir="run", probes=[GradientSpread()]) as w:
     for _ in range(3):
         optimizer.zero_grad()
         model(torch.ones(2, 4)).sum().backward()

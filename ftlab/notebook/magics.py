@@ -1,5 +1,6 @@
 """``%ftlab SUBCOMMAND`` and ``%%ftlab watch``: parse, call, show."""
 
+import sys
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -50,6 +51,7 @@ class FtlabMagics(Magics):
         arguments = parse_argstring(self.cell, line)
         from ftlab.session.autowatch import Autowatch
         from ftlab.session.host import host
+        from ftlab.session.summary import NOTHING_SEEN
 
         def found(watch: Any) -> None:
             self.shell.user_ns[arguments.name] = watch
@@ -60,5 +62,7 @@ class FtlabMagics(Magics):
             namespaces=(self.shell.user_ns,),
             run_dir=arguments.run_dir,
             activations=arguments.activations,
-        ):
+        ) as auto:
             run_cell_body(self.shell, f"%%ftlab {line}", cell)
+        if not auto.watches:
+            sys.stderr.write(NOTHING_SEEN + "\n")

@@ -21,12 +21,10 @@ def register_live_objects(shell: Any, services: NotebookHost) -> Handle:
 
     def show_watch(watch: Any) -> None:
         watch.sync()
-        watch.dashboard.refresh()
         services.display(watch.dashboard)
 
     for place, function in (
         (("ftlab.session.watch", "Watch"), show_watch),
-        (("ftlab.session.open_run", "RecordedRun"), show),
         (("ftlab.views.dashboard", "Dashboard"), show),
     ):
         handles.add(_by_name(formatter, place, function))

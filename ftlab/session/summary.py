@@ -18,16 +18,17 @@ _COLOURS = {
     Severity.ERROR: "bold red",
 }
 
+NOTHING_SEEN = (
+    "ftlab saw no training: no Trainer.train(), and no forward call of a model whose "
+    "optimizer it could find."
+)
+
 
 def print_watches(watches: "Sequence[Watch]", stream: TextIO) -> None:
     """Print what was watched, where the logs are, and what was found."""
     console = _console(stream)
     if not watches:
-        _line(
-            console,
-            "ftlab saw no training: no Trainer.train(), and no forward call of a model "
-            "whose optimizer it could find.",
-        )
+        _line(console, NOTHING_SEEN)
     for watch in watches:
         run = watch.run
         _heading(console, run.path, len(run.steps), len(run.findings))

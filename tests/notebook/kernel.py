@@ -1,12 +1,14 @@
 """A real kernel, and what its messages say."""
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from jupyter_client.manager import KernelManager
 
 TIMEOUT = 120
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
 
 
 @dataclass
@@ -76,7 +78,7 @@ def note(outcome: Outcome, message: dict) -> None:
         outcome.streams += content["text"]
     elif kind == "error":
         outcome.error = f"{content['ename']}: {content['evalue']}"
-        outcome.traceback = "\n".join(content["traceback"])
+        outcome.traceback = COLOURS.sub("", "\n".join(content["traceback"]))
     elif kind in ("display_data", "execute_result", "update_display_data"):
         outcome.displays.append(content["data"])
         outcome.kinds.append(kind)

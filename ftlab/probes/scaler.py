@@ -55,8 +55,10 @@ class LossScaling:
         true = [id(each) in held for each in self._watched.tensors.parameters]
         if all(true):
             return 1.0
-        mask = torch.tensor(true, device=scale.device)
-        return torch.where(mask, 1.0, scale.reciprocal())
+        factors = scale.reciprocal().repeat(len(true))
+        for index in (i for i, is_true in enumerate(true) if is_true):
+            factors[index].fill_(1.0)  # a mask from the host would be waited for
+        return factors
 
     def all_unscaled(self, step: OpenStep) -> bool:
         """Whether no optimizer of the model still has scaled gradients."""

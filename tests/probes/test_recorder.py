@@ -170,10 +170,10 @@ def test_a_failing_probe_is_named_once_and_taken_off(moment):
     probe = Fails(moment)
     removed = Fails.removed
     recording = Recording(model, optimizer, probes=[Gradients(), probe])
-    with pytest.warns(FtlabWarning, match=f"'fails' failed in {moment} of step 0") as w:
-        with recording:
-            train(model, optimizer, steps=3)
-    assert len([each for each in w if each.category is FtlabWarning]) == 1
+    said = f"'fails' failed in {moment} of step 0"
+    with pytest.warns(FtlabWarning, match=said) as warned, recording:
+        train(model, optimizer, steps=3)
+    assert len([each for each in warned if each.category is FtlabWarning]) == 1
     assert Fails.removed == removed + 1
     assert len(recording.steps) == 3
     assert set(recording.column(2)) == {"weight", "bias"}
@@ -182,9 +182,9 @@ def test_a_failing_probe_is_named_once_and_taken_off(moment):
 def test_a_probe_that_cannot_finish_is_taken_off():
     model, optimizer = loop()
     recording = Recording(model, optimizer, probes=[Gradients(), FailsLate()])
-    with pytest.warns(FtlabWarning, match="'fails-late' failed with its on_gradients"):
-        with recording:
-            train(model, optimizer, steps=3)
+    said = "'fails-late' failed with its on_gradients"
+    with pytest.warns(FtlabWarning, match=said), recording:
+        train(model, optimizer, steps=3)
     assert len(recording.steps) == 3
 
 
@@ -192,10 +192,10 @@ def test_a_failure_of_our_own_ends_watching_and_not_training():
     model, optimizer = loop()
     recording = Recording(model, optimizer)
     weight = model.weight.detach().clone()
-    with pytest.warns(FtlabWarning, match="stopped watching at step 0") as warned:
-        with recording:
-            recording.recorder._loop._steps.measure = _fail
-            train(model, optimizer, steps=2)
+    said = "stopped watching at step 0"
+    with pytest.warns(FtlabWarning, match=said) as warned, recording:  # noqa: PT031
+        recording.recorder._loop._steps.measure = _fail
+        train(model, optimizer, steps=2)
     assert len([each for each in warned if each.category is FtlabWarning]) == 1
     assert not torch.equal(model.weight, weight)
 

@@ -76,7 +76,7 @@ def test_a_scheduler_s_first_step_is_its_constructor_s():
 
     weight = torch.nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([weight], lr=0.1)
-    scheduler = Listening(optimizer, lambda step: 1.0)
+    scheduler = Listening(optimizer, lambda _: 1.0)
     optimizer.step()
     scheduler.step()
     assert seen == [True, False]

@@ -70,7 +70,14 @@ def _family(owner: type) -> Iterator[type]:
 
 def _replace(old: Any, new: Any) -> None:
     for module in tuple(sys.modules.values()):
-        names = getattr(module, "__dict__", None)
-        if isinstance(names, dict):
-            for name in [key for key, value in tuple(names.items()) if value is old]:
-                names[name] = new
+        if isinstance(module, types.ModuleType):
+            # Not vars(module): a lazy module would load itself.
+            names = object.__getattribute__(module, "__dict__")
+            values = tuple(names.values())
+            # There are some hundred thousand names: a loop in Python takes ten times
+            # as long, and comparing with == runs code of the values.
+            if id(old) in map(id, values):
+                for name in [
+                    key for key, value in tuple(names.items()) if value is old
+                ]:
+                    names[name] = new

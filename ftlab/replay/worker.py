@@ -14,6 +14,7 @@ from ftlab.records.errors import FtlabWarning, NotPausedError
 from ftlab.records.handle import CallbackHandle, Handle
 from ftlab.replay.context import ThreadContext
 from ftlab.replay.control import Abort, Command
+from ftlab.replay.interrupts import on_interrupt
 
 State = Literal["new", "running", "paused", "finished", "failed", "aborted"]
 
@@ -105,22 +106,21 @@ class Worker:
         The first KeyboardInterrupt asks for a pause, the second aborts, a third is
         raised here and leaves the thread to end by itself.
         """
-        while True:
-            try:
-                self._wait()
-                break
-            except KeyboardInterrupt:
-                self._interrupts += 1
-                if self._interrupts > 2:
-                    raise
-                self._abort = self._abort or self._interrupts == 2
+        with on_interrupt(self._interrupt):
+            self._wait()
         if self.state == "failed" and self.error is not None:
             raise self.error
+
+    def _interrupt(self) -> None:
+        self._interrupts += 1
+        self._abort = self._abort or self._interrupts == 2
+        if self._interrupts > 2:
+            raise KeyboardInterrupt
 
     def _wait(self) -> None:
         with self._changed:
             while self.state == "running":
-                # A wait without an end would not let KeyboardInterrupt in on Windows.
+                # A wait without an end would not let an interrupt in everywhere.
                 self._changed.wait(0.2)
         if not self.alive and self._thread is not None and not self.current:
             self._thread.join(5)

@@ -1,6 +1,8 @@
 """The debugger stops at the right place, before the weights change."""
 
+import _thread
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -492,3 +494,101 @@ def test_a_second_optimizer_step_in_one_call_is_stopped_but_not_located():
         with pytest.raises(NotReplayableError, match="cannot be rewound"):
             dbg.back()
         assert dbg.state == "paused"
+
+
+# -- interrupts
+
+
+def press_interrupt(dbg: Any) -> None:
+    """Do what Ctrl-C does to the main thread, and wait until it has arrived."""
+    before = dbg._worker._interrupts
+    _thread.interrupt_main()
+    deadline = time.monotonic() + 30
+    while dbg._worker._interrupts == before and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def test_an_interrupt_pauses_at_the_end_of_the_micro_batch():
+    setup = Setup(lambda x: x)
+
+    def step(batch):
+        if batch is setup.feed[1]:
+            press_interrupt(dbg)
+        return setup.step(batch)
+
+    with debugging(setup, step) as dbg:
+        report = dbg.run()
+        assert (report.state, report.reason, report.step) == ("paused", "interrupt", 1)
+        assert report.site is None
+        assert dbg.resume().state == "finished"
+
+
+def test_a_second_interrupt_aborts():
+    setup = Setup(lambda x: x)
+
+    def step(batch):
+        if batch is setup.feed[1]:
+            press_interrupt(dbg)
+            press_interrupt(dbg)
+        return setup.step(batch)
+
+    with debugging(setup, step) as dbg:
+        assert dbg.run().state == "aborted"
+
+
+def test_an_interrupt_during_a_replay_pauses_at_the_next_op():
+    setup = Setup()
+    attempts = []
+
+    def fault(x):
+        attempts.append(x)
+        if len(attempts) == 3:  # after the first run and the survey
+            press_interrupt(dbg)
+        return log_of_zero(x)
+
+    setup.breaking.fault = fault
+    with debugging(setup) as dbg:
+        report = dbg.run()
+        assert report.reason == "interrupt"
+        assert report.site is not None
+        assert report.op == "aten.mul.Tensor"
+        assert dbg.step().op == "aten.log.default"
+
+
+def test_a_third_interrupt_leaves_a_busy_run():
+    setup = Setup(lambda x: x)
+    release = threading.Event()
+
+    def step(batch):
+        for _ in range(3):
+            press_interrupt(dbg)
+        release.wait(30)
+
+    dbg = debugging(setup, step)
+    with pytest.raises(KeyboardInterrupt):
+        dbg.run()
+    assert dbg.state == "running"
+    release.set()
+    dbg.close()
+    assert dbg.state == "aborted"
+
+
+# -- together with a watch
+
+
+def test_a_watch_hears_of_every_step_once(tmp_path):
+    setup = Setup()
+    watch = ftlab.watch(setup.model, setup.optimizer, run_dir=tmp_path / "run")
+    with watch, debugging(setup) as dbg:
+        dbg.run()
+        setup.model(**dbg.batch)
+        dbg.back(count=5)
+        dbg.resume()
+        assert dbg.resume().state == "finished"
+    assert len(watch.run.steps) == 4
+    assert watch.run.steps["micro_batches"].tolist() == [1, 1, 1, 1]
+    assert [entry.op for entry in watch.run.ledger_of(2)][:3] == [
+        "forward",
+        "backward",
+        "step",
+    ]

@@ -142,11 +142,11 @@ class Columns:
             index = (step - self.start) // self.stride
         self._reserve(index)
         new, old = np.asarray(column, np.float32), self._values[index]
-        before = self._steps_in[index]
-        if before:
-            new = self._pool(old, new, before, np.float32(1))
+        before = self._steps_in[index : index + 1]
+        if before[0]:
+            new = self._pool(old, new, before, np.ones(1, np.float32))
         self._values[index] = new
-        self._steps_in[index] = before + 1
+        self._steps_in[index] += 1
         self.count = max(self.count, index + 1)
         self._sent = min(self._sent, index)
 

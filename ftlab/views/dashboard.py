@@ -10,6 +10,7 @@ notebook holds the last picture.
 from __future__ import annotations
 
 import base64
+import functools
 import html
 import threading
 import warnings
@@ -73,7 +74,7 @@ class Dashboard:
     @property
     def parts(self) -> dict[str, View[Any]]:
         """The views on the screen by name, without those that failed."""
-        all_ = {
+        all_: dict[str, View[Any]] = {
             "findings": self.findings,
             "gradients": self.gradients,
             "loss": self.loss,
@@ -87,7 +88,7 @@ class Dashboard:
             self._run = run
             self._broken.clear()
             for name, view in {**self.parts, "memory": self.memory}.items():
-                self._guard(name, lambda view=view: view.show(run))
+                self._guard(name, functools.partial(view.show, run))
         self.refresh()
 
     def refresh(self) -> None:
@@ -128,7 +129,7 @@ class Dashboard:
         """Return all parts in one matplotlib figure."""
         drawn = []
         for name, view in self.parts.items():
-            summary = self._guard(name, lambda view=view: view.summary)
+            summary = self._guard(name, functools.partial(getattr, view, "summary"))
             if summary is not None:
                 drawn.append((name, view, summary))
         heights = [view.size_of(summary)[1] for _, view, summary in drawn]
@@ -138,7 +139,7 @@ class Dashboard:
         )[:, 0]
         head.text(0.012, 0.4, head_of(self._run, self._state()), fontsize=9)
         for (name, view, summary), place in zip(drawn, rest, strict=True):
-            self._guard(name, lambda v=view, p=place, s=summary: v.draw_on(p, s))
+            self._guard(name, functools.partial(view.draw_on, place, summary))
         return figure
 
     def snapshot_bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -175,6 +175,7 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
         for one in summary.findings:
             lines += ["", f"{one.severity.label.upper()} {one.code} {one.name}"]
             for word, text in said(one):
+                text = f"a healthy run: {text}" if word == "else" else text
                 lines += textwrap.wrap(
                     text,
                     WIDTH,
@@ -207,7 +208,7 @@ def said(finding: Finding) -> list[tuple[str, str]]:
         shown = (f"{name} {_value(value)}" for name, value in finding.evidence.items())
         lines.append(("seen", ", ".join(shown)))
     if finding.healthy:
-        lines.append(("else", f"a healthy run: {finding.healthy}"))
+        lines.append(("else", finding.healthy))
     return [(word, text) for word, text in lines if text]
 
 

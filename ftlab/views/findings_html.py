@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from ftlab.records.finding import Finding, NotChecked
     from ftlab.views.findings import FindingsSummary
 
-OPEN = 3
-"""The worst findings are shown unfolded, the others by their first line."""
+OPEN = 1
+"""The worst finding is shown unfolded, the others by their first line."""
 
 WORDS = {
     "why": "why",
     "do": "do this",
     "where": "where",
     "seen": "measured",
-    "else": "healthy",
+    "else": "healthy run",
 }
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ftlab.records.errors import BadValueError
+from ftlab.views.gradient_marks import Mark
 from ftlab.views.gradients_figure import draw_heat
-from ftlab.views.gradients_summary import GradientColumns, GradientSummary, Mark
+from ftlab.views.gradients_summary import GradientColumns, GradientSummary
 from ftlab.views.style import count, number
 from ftlab.views.view import View
 
@@ -133,7 +134,9 @@ class GradientView(View[GradientSummary]):
         if not len(summary.first_steps) or not summary.layers:
             return "Gradients: nothing recorded yet"
         norm, top = (summary.layer_values[name] for name in ("norm", "max"))
-        lines = [("layer", "norm", "median", "max", "non-finite", "no gradient")]
+        lines: list[tuple[str, ...]] = [
+            ("layer", "norm", "median", "max", "non-finite", "no gradient")
+        ]
         for index, layer in list(enumerate(summary.layers))[:TEXT_LAYERS]:
             usable = norm[:, index][np.isfinite(norm[:, index]) & (norm[:, index] >= 0)]
             median = number(float(np.median(usable))) if len(usable) else "-"

@@ -26,6 +26,8 @@ WIDEST = 700
 
 def draw_heat(figure: Figure | SubFigure, summary: GradientSummary, note: str) -> None:
     """Draw the layer norms, their scale and a line of marks."""
+    from matplotlib.ticker import MaxNLocator
+
     grid = figure.add_gridspec(2, 1, height_ratios=[8, 0.28])
     heat, scale = figure.add_subplot(grid[0]), figure.add_subplot(grid[1])
     heat.set_title("Gradient norm by layer and step", fontsize=10, loc="left")
@@ -48,7 +50,7 @@ def draw_heat(figure: Figure | SubFigure, summary: GradientSummary, note: str) -
     heat.set_facecolor("#f3f3f3")
     _label_layers(heat, summary.layers)
     heat.set_xlabel(f"step{'' if width == 1 else f' ({width} a column, largest)'}")
-    heat.xaxis.get_major_locator().set_params(integer=True)
+    heat.xaxis.set_major_locator(MaxNLocator(integer=True))
     _mark_columns(heat, codes.max(0), first, width)
     if note:
         heat.set_title(note, fontsize=7, loc="right", color="#8a4500")

@@ -7,7 +7,6 @@ max their maximum, both over finite values; how many were not finite is counted 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.views.columns import Columns
-from ftlab.views.style import (
-    DECAY,
-    NO_GRADIENT,
-    NOT_RECORDED,
-    WEAK,
-    WEAK_STEPS,
-    number,
-)
+from ftlab.views.gradient_marks import Mark, marks
+from ftlab.views.style import NO_GRADIENT, NOT_RECORDED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,24 +32,6 @@ RAW_BUDGET, DISK_BUDGET = 4_000_000, 16_000_000
 """Values read step by step, from memory or a folder; beyond, roll-ups are read."""
 CHUNK = 512
 LAYER_STATISTICS = ("norm", "max", "non_finite", "no_gradient", "zero")
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A layer whose gradient stands out; a mark, not a finding.
-
-    Attributes
-    ----------
-    kind
-        ``"weak"`` or ``"decay"``.
-    value
-        The last norm, or the share of the next layer's norm: small is remarkable.
-    """
-
-    layer: str
-    kind: str
-    value: float
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,48 +221,3 @@ def _level(values: NDArray[np.floating], of: dict[str, Floats]) -> NDArray[np.fl
     level = np.where(of["good"] > 0, values, np.nan)
     level = np.where(of["has"] == 0, NO_GRADIENT, level)
     return np.where(of["known"] == 0, NOT_RECORDED, level)
-
-
-def marks(layers: Sequence[str], norms: Floats) -> tuple[Mark, ...]:
-    """Return the marks of the last columns, at most one of each kind per layer.
-
-    Parameters
-    ----------
-    norms
-        Layer norms of the last columns, shape ``(columns, layers)``.
-    """
-    if not len(norms):
-        return ()
-    found = []
-    recent = norms[-WEAK_STEPS:]
-    weak = ((recent >= 0) & (recent < WEAK)).all(0) & (len(recent) == WEAK_STEPS)
-    for index in np.flatnonzero(weak):
-        text = f"is below {WEAK:g} for {WEAK_STEPS} columns"
-        found.append(Mark(layers[index], "weak", float(recent[-1, index]), text))
-    pairs = _neighbours(layers)
-    here, deeper = (norms[:, [pair[side] for pair in pairs]] for side in (0, 1))
-    usable = np.isfinite(here) & np.isfinite(deeper) & (here > 0) & (deeper > 0)
-    ratios = np.where(usable, here, np.nan) / np.where(usable, deeper, np.nan)
-    some = usable.any(0)
-    medians = np.full(len(pairs), np.nan)
-    medians[some] = np.nanmedian(ratios[:, some], axis=0)
-    for at in np.flatnonzero(medians < DECAY):
-        index, other = pairs[at]
-        ratio = float(medians[at])
-        text = f"is {number(ratio)} of {layers[other]} (mark: below {DECAY:g})"
-        found.append(Mark(layers[index], "decay", ratio, text))
-    return tuple(found)
-
-
-def _neighbours(layers: Sequence[str]) -> list[tuple[int, int]]:
-    """Return pairs (block, next deeper block) of the same stack."""
-    numbered = {}
-    for index, layer in enumerate(layers):
-        match = re.fullmatch(r"(.*?)(\d+)", layer)
-        if match:
-            numbered[(match[1], int(match[2]))] = index
-    return [
-        (index, numbered[(stack, block + 1)])
-        for (stack, block), index in numbered.items()
-        if (stack, block + 1) in numbered
-    ]

@@ -113,8 +113,9 @@ function renderHeat({ model, el }) {
     const room = plot.clientWidth, wide = Math.max(1, Math.min(cols, Math.floor(room)));
     const per = Math.ceil(cols / wide), pixels = Math.ceil(cols / per);
     const cell = Math.min(18, room / pixels);
-    paintCells(canvas, strip, state, rows, cols, per, pixels, table, scale);
-    canvas.style.width = strip.style.width = axis.style.width = `${cell * pixels}px`;
+    const alarms = paintCells(canvas, state, rows, cols, per, pixels, table, scale);
+    paintStrip(strip, alarms, cell);
+    canvas.style.width = axis.style.width = `${cell * pixels}px`;
     canvas.style.height = `${height * rows}px`;
     Object.assign(state, { per, cell, height });
     root.dataset.pooled = per;
@@ -152,13 +153,15 @@ function renderHeat({ model, el }) {
   return () => life.stop();
 }
 
-// Several columns may share a pixel: the code worth seeing is the largest one.
-function paintCells(canvas, strip, state, rows, cols, per, pixels, table, scale) {
-  canvas.width = strip.width = pixels;
-  canvas.height = rows; strip.height = 1;
-  const pen = canvas.getContext("2d"), stripPen = strip.getContext("2d");
-  const image = pen.createImageData(pixels, rows), marks = stripPen.createImageData(pixels, 1);
-  const out = new Uint32Array(image.data.buffer), alarm = new Uint32Array(marks.data.buffer);
+// Several columns may share a pixel: the code worth seeing is the largest one. Returns
+// the colour of the mark above each pixel column, or nothing.
+function paintCells(canvas, state, rows, cols, per, pixels, table, scale) {
+  canvas.width = pixels;
+  canvas.height = rows;
+  const pen = canvas.getContext("2d");
+  const image = pen.createImageData(pixels, rows);
+  const out = new Uint32Array(image.data.buffer);
+  const alarms = [];
   for (let pixel = 0; pixel < pixels; pixel += 1) {
     let worst = 0;
     for (let layer = 0; layer < rows; layer += 1) {
@@ -167,11 +170,25 @@ function paintCells(canvas, strip, state, rows, cols, per, pixels, table, scale)
       out[layer * pixels + pixel] = table[code];
       worst = Math.max(worst, code);
     }
-    if (worst >= INFINITE) alarm[pixel] = table[NAN];
-    else if (worst > ZERO && levelOf(worst, scale) > scale.exploding) alarm[pixel] = table[worst];
+    if (worst >= INFINITE) alarms.push([pixel, scale.special["non-finite"]]);
+    else if (worst > ZERO && levelOf(worst, scale) > scale.exploding) alarms.push([pixel, "#e05a00"]);
   }
   pen.putImageData(image, 0, 0);
-  stripPen.putImageData(marks, 0, 0);
+  return alarms;
+}
+
+// Triangles are wide enough to be found where a column is one pixel wide.
+function paintStrip(strip, alarms, cell) {
+  const ratio = window.devicePixelRatio || 1;
+  strip.width = Math.round(strip.clientWidth * ratio);
+  strip.height = Math.round(7 * ratio);
+  const pen = strip.getContext("2d");
+  pen.scale(ratio, ratio);
+  for (const [pixel, colour] of alarms) {
+    const at = Math.min(Math.max(4, (pixel + 0.5) * cell), strip.clientWidth - 4);
+    pen.fillStyle = colour;
+    pen.beginPath(); pen.moveTo(at - 4, 0); pen.lineTo(at + 4, 0); pen.lineTo(at, 7); pen.fill();
+  }
 }
 
 function paintLabels(labels, state, height) {

@@ -32,7 +32,7 @@ function renderLines({ model, el }) {
     const notes = model.get("notes");
     rest.textContent = notes.slice(state.panels.length).join(" ");
     if (!shown) return;
-    caption.textContent = store.stride > 1 ? `steps ${store.start}-${store.stepOf(store.cols) - 1}, ${store.stride} steps a point` : `steps ${store.start}-${store.stepOf(store.cols) - 1}`;
+    caption.textContent = `steps ${store.start}-${store.stepOf(store.cols - 1)}` + (store.stride > 1 ? `, ${store.stride} steps a point` : "");
     const pen = inks(root);
     const range = compact ? sharedRange(state.panels, store.cols) : undefined;
     state.panels.forEach((panel, index) => panel.paint(pen, notes[index] || "", range));

@@ -74,7 +74,7 @@ class LoraView(LinesView):
         table = np.stack(fields, 2).reshape(
             len(measured.steps), len(FIELDS) * len(self._reader.layers)
         )
-        return zip(measured.steps.tolist(), table, strict=True)  # type: ignore[return-value]
+        return zip(measured.steps.tolist(), table, strict=True)
 
     def _notes(self) -> tuple[str, ...]:
         last = self._reader.last

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ftlab.views.lines import LinesSummary, LinesView, Panel, Plan, Series
-from ftlab.views.style import SERIES, SEVERITY, count, number
+from ftlab.views.style import SERIES, SPECIAL, count, number
 
 if TYPE_CHECKING:
     from ftlab.runlog.run import Run
@@ -66,7 +66,7 @@ class LossView(LinesView):
             Series("loss", "loss", BLUE),
             Series("eval_loss", "evaluation", ORANGE, "dots"),
             Series("skipped", "skipped", SERIES[4], "mark"),
-            Series("non_finite", "NaN or Inf", SEVERITY["error"], "mark"),
+            Series("non_finite", "NaN or Inf", SPECIAL["non-finite"], "mark"),
         )
         lr = tuple(
             Series(f"lr_{group}", f"group {group}" if groups > 1 else "", SERIES[group])
@@ -75,7 +75,7 @@ class LossView(LinesView):
         norm = (
             Series("grad_norm", "before clipping", GREEN),
             Series("clip_norm", "max_norm", SERIES[4]),
-            Series("non_finite", "", SEVERITY["error"], "mark"),
+            Series("non_finite", "", SPECIAL["non-finite"], "mark"),
         )
         panels = [Panel("Loss", loss), Panel("Learning rate", lr)]
         return Plan(rows, (*panels, Panel("Gradient norm", norm, log=True)))
@@ -98,7 +98,7 @@ class LossView(LinesView):
             *steps["lr"].T[: self._groups()],
         ]
         table = np.stack([np.asarray(column, np.float64) for column in columns], 1)
-        return zip(steps.step.tolist(), table, strict=True)  # type: ignore[return-value]
+        return zip(steps.step.tolist(), table, strict=True)
 
     def _restart(self) -> None:
         super()._restart()

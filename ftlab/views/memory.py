@@ -47,7 +47,7 @@ class MemoryView(LinesView):
         gib = [values / 2**30 for values in memory]
         share = 100 * _padding(steps)
         table = np.stack([speed, *gib, share], 1)
-        return zip(steps.step.tolist(), table, strict=True)  # type: ignore[return-value]
+        return zip(steps.step.tolist(), table, strict=True)
 
     def _notes(self) -> tuple[str, ...]:
         steps = self._run.steps

@@ -40,7 +40,7 @@ class Cell:
     steps: tuple[float, float]
     powers: tuple[float, float]
 
-    def x(self, steps: Floats) -> Floats:
+    def x(self, steps: NDArray[np.int64]) -> Floats:
         """Place steps."""
         first, last = self.steps
         share: Floats = (steps - first) / max(last - first, 1)

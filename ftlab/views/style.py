@@ -47,8 +47,8 @@ SPECIAL = {
 }
 """Colours of the cells that hold no positive number (the first is see-through)."""
 
-SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1")
-"""Line colours (Okabe and Ito), told apart by colour-blind readers on both themes."""
+SERIES = ("#2486c9", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1")
+"""Line colours after Okabe and Ito, for colour-blind readers and both themes."""
 SEVERITY = {"error": "#c4003d", "warning": "#b45f00", "info": "#0072b2"}
 
 

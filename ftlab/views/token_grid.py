@@ -105,15 +105,14 @@ def draw_tokens(figure: Figure | SubFigure, summary: TokenSummary) -> None:
             image[row, at] = to_rgb(KINDS[kind_of(cell)][0])
     axes.imshow(image, aspect="auto", interpolation="nearest")
     for name, mark in (("bos", "|"), ("eos", "x")):
-        at = [
+        spots = [
             (at, row)
             for row, one in enumerate(samples)
             for at in one.positions(name) or ()
         ]
-        if at:
-            axes.plot(
-                *zip(*at, strict=True), mark, color="black", ms=6, label=name.upper()
-            )
+        if spots:
+            across, down = zip(*spots, strict=True)
+            axes.plot(across, down, mark, color="black", ms=6, label=name.upper())
     patches = [Patch(color=colour, label=words) for colour, words in KINDS.values()]
     handles = [*patches, *axes.get_legend_handles_labels()[0]]
     axes.set_yticks(range(len(samples)), [f"sample {at}" for at in range(len(samples))])

@@ -63,8 +63,9 @@ Pass what the data loader yields: ftlab.tokens(batch=next(iter(loader))).
         data: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         for number, sample in enumerate(summary.samples):
             for at, cell in enumerate(sample.cells):
-                row = (number, at, cell.token, cell.id, cell.text, cell.attention)
-                row += (cell.label, cell.trained, cell.learns, *_flags(cell.special))
+                said = cell.token, cell.id, cell.text, cell.attention
+                trained = cell.label, cell.trained, cell.learns
+                row = (number, at, *said, *trained, *_flags(cell.special))
                 for name, value in zip(COLUMNS, row, strict=True):
                     data[name].append(value)
         table = pd.DataFrame(data)

@@ -9,6 +9,7 @@ from ftlab.probes.subject import Subject
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, StepRecord
 from tests.models import batches, tiny_lora
+from tests.probes.moments_of import Bench, finished, rows_of
 
 
 def trainables(model):
@@ -118,3 +119,32 @@ def test_a_weight_that_is_not_finite_is_recorded_as_it_is():
         trainables(model)[1][0, 0] = math.nan
     records, _ = train(model, 1)
     assert any(math.isnan(value) for a in blocks(records, "b_l2")[0] for value in a)
+
+
+@pytest.mark.gpu
+def test_no_probe_waits_for_a_gpu():
+    model = tiny_lora(use_dora=True, modules_to_save=["lm_head"]).to("cuda")
+    optimizer = torch.optim.AdamW(trainables(model), lr=1e-2, fused=True)
+    inputs = [{k: v.to("cuda") for k, v in batch.items()} for batch in batches(3)]
+    model(**inputs[0]).loss.backward()
+    optimizer.step()  # makes the optimizer's state and loads kernels
+    optimizer.zero_grad()
+    bench = Bench(model, optimizer)
+    readings = []
+    for probe in standard_probes(activations=True):
+        handles = list(probe.attach(bench.subject))
+        moment = bench.moment()
+        probe.on_batch(moment, inputs[1])
+        model(**inputs[1]).loss.backward()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            readings += probe.on_gradients(moment)
+            probe.before_update(moment)
+            readings += probe.after_update(moment)
+            probe.on_close(moment)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        for handle in handles:
+            handle.remove()
+    assert all(reading.values.is_cuda for reading in readings)
+    assert rows_of(finished(readings))

@@ -47,9 +47,7 @@ class RunBuilder:
             rows.append(self.tensor(name, layer, meta=meta))
         return self.pair(layer, adapter, module, a=rows[0], b=rows[1])
 
-    def pair(
-        self, layer: str, adapter: str, module: str = "q", **meta: Any
-    ) -> int:
+    def pair(self, layer: str, adapter: str, module: str = "q", **meta: Any) -> int:
         row = 1000 + len(self.pairs)
         path = f"model.{layer}.{module}"
         facts = {"role": "lora_pair", "adapter": adapter, "module": path} | meta

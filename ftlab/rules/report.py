@@ -32,9 +32,9 @@ class Report:
 class FindingSet:
     """Findings of one run, each kept once with its first and last step.
 
-    Two sightings are one finding when code, rank and any place agree: as a window
-    moves on, the same fault shows at more or fewer places. The place that was named
-    first stays in front, so that `Finding.key` never changes.
+    Two sightings are one finding when code and rank agree and one names the first place
+    of the other: as a window moves on, the same fault shows at more or fewer places.
+    The place that was named first stays in front, so that `Finding.key` never changes.
     """
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ def report_of(findings: FindingSet, not_checked: Iterable[NotChecked]) -> Report
 def _same(known: Finding, seen: Finding) -> bool:
     if (known.code, known.rank) != (seen.code, seen.rank):
         return False
-    return not set(known.places).isdisjoint(seen.places)
+    return known.place in seen.places or seen.place in known.places
 
 
 def _span(finding: Finding) -> int:

@@ -41,6 +41,10 @@ def test_an_older_window_does_not_change_the_words():
     assert (finding.first_step, finding.last_step) == (2, 9)
 
 
+def test_a_place_that_both_name_in_passing_joins_nothing():
+    assert len(merged(seen("az"), seen("bz"))) == 2
+
+
 def test_other_places_codes_and_ranks_are_other_findings():
     assert len(merged(seen("a"), seen("b"))) == 2
     assert len(merged(seen("a"), seen("a", code="AAA002"))) == 2

@@ -1,6 +1,6 @@
-"""A hook that keeps hidden states hands the detached copy on.
+"""A wrapper that keeps hidden states hands the detached copy on.
 
-The layers below the hook receive no gradient. The loss still falls, for the layers
+The layers below the wrapper receive no gradient. The loss still falls, for the layers
 above learn, only more slowly than it should.
 
 Fix: return the tensor that came in, and detach only the copy that is kept.
@@ -9,22 +9,33 @@ Source: the evidence class of locuslab/open-unlearning#178.
 
 from typing import Any
 
+import torch
+
 from ftlab.faults.fault import Case, Fault, plain_step
 from ftlab.faults.tiny import adamw, batches, llama, lora
 
 
+class Keeping(torch.nn.Module):
+    """Runs a layer and keeps its output for later."""
+
+    def __init__(self, layer: torch.nn.Module, detached: bool) -> None:
+        super().__init__()
+        self.layer = layer
+        self.detached = detached
+        self.kept: torch.Tensor | None = None
+
+    def forward(self, *inputs: Any, **settings: Any) -> torch.Tensor:
+        """Return the layer's output, or by mistake what was kept of it."""
+        hidden: torch.Tensor = self.layer(*inputs, **settings)
+        self.kept = hidden.detach()
+        return self.kept if self.detached else hidden
+
+
 def build(fixed: bool) -> Case:
-    """Build a four-layer LoRA model with a hook on its second layer."""
-    model = lora(llama(num_hidden_layers=4))
-    kept: list[Any] = []
-
-    def hook(_module: Any, _inputs: Any, output: Any) -> Any:
-        hidden = output[0] if isinstance(output, tuple) else output
-        kept[:] = [hidden.detach()]
-        passed = hidden if fixed else kept[0]
-        return (passed, *output[1:]) if isinstance(output, tuple) else passed
-
-    model.base_model.model.model.layers[1].register_forward_hook(hook)
+    """Build a four-layer LoRA model with a wrapper around its second layer."""
+    base = llama(num_hidden_layers=4)
+    base.model.layers[1] = Keeping(base.model.layers[1], detached=not fixed)
+    model = lora(base)
     optimizer = adamw(model)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))
 

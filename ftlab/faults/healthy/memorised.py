@@ -20,5 +20,5 @@ HEALTHY = Healthy(
     "gradients fall by orders of magnitude as the loss goes to 0",
     looks_like=("GRD001", "GRD002"),
     builder=build,
-    steps=150,
+    steps=90,
 )

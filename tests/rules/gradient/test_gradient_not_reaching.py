@@ -1,0 +1,184 @@
+"""GRD003: what counts as not reaching; the reasons are in tests/rules/test_reach.py."""
+
+import pytest
+
+from ftlab.records.finding import Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.gradient.gradient_not_reaching import GradientNotReaching
+from tests.runs import RunBuilder, healthy_lora
+
+FROZEN = {"peft": {"default": {"peft_type": "LORA", "inference_mode": False}}}
+
+
+def report(builder):
+    return Engine([GradientNotReaching()]).check(builder.run)
+
+
+def check(builder):
+    return report(builder).findings
+
+
+def blocks(count=3):
+    builder = RunBuilder()
+    for index in range(count):
+        builder.tensor(f"model.layers.{index}.w", f"layers.{index}")
+    builder.tensor("model.head.weight", "head")
+    return builder
+
+
+def steps(builder, has, norms=1.0, count=20):
+    for _ in range(count):
+        builder.step({"has_grad": has, "grad_l2": norms})
+    return builder
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert check(healthy_lora()) == ()
+
+
+def test_counts_who_received_a_gradient():
+    (finding,) = check(steps(blocks(), [0, 0, 1, 1]))
+    assert "2 of 4 trainable tensors received a gradient" in finding.message
+    assert "2 have no gradient: model.layers.0.w, model.layers.1.w" in finding.message
+    assert finding.evidence["reason"] == "graph-cut"
+    assert str(finding.place) == "module model.layers.1"
+    assert (finding.first_step, finding.last_step) == (0, 19)
+
+
+@pytest.mark.parametrize(("count", "found"), [(2, 0), (3, 1)])
+def test_takes_three_steps(count, found):
+    outcome = report(steps(blocks(), [0, 0, 1, 1], count=count))
+    assert len(outcome.findings) == found
+    assert len(outcome.not_checked) == 1 - found
+
+
+@pytest.mark.parametrize(("count", "found"), [(15, 0), (16, 1)])
+def test_takes_sixteen_steps_where_nothing_proves_the_reason(count, found):
+    findings = check(steps(blocks(), [1, 0, 1, 1], count=count))
+    assert len(findings) == found
+    if found:
+        assert findings[0].evidence["reason"] == "unknown"
+        assert "does not tell" in findings[0].cause
+
+
+def test_one_step_with_a_gradient_is_enough():
+    builder = steps(blocks(), [0, 0, 1, 1], count=30)
+    builder.step({"has_grad": [1, 1, 1, 1], "grad_l2": 1.0})
+    assert check(builder) == ()
+
+
+def test_exactly_zero_is_told_apart_from_none():
+    (finding,) = check(steps(blocks(), 1, [1.0, 0.0, 1.0, 1.0]))
+    assert "1 have a gradient of exactly 0: model.layers.1.w" in finding.message
+    assert finding.evidence["grad"] == "exactly 0"
+
+
+def test_both_kinds_are_two_findings():
+    findings = check(steps(blocks(4), [0, 1, 1, 1, 1], [0.0, 1.0, 0.0, 1.0, 1.0]))
+    assert {finding.evidence["grad"] for finding in findings} == {"None", "exactly 0"}
+    assert all("3 of 5 trainable" in finding.message for finding in findings)
+
+
+def test_half_of_the_tensors_or_more_are_an_error():
+    (finding,) = check(steps(blocks(), [0, 0, 1, 1]))
+    assert finding.severity is Severity.ERROR
+    (finding,) = check(steps(blocks(4), [0, 0, 1, 1, 1]))
+    assert finding.severity is Severity.WARNING
+
+
+def test_one_unused_module_outside_the_blocks_is_only_noted():
+    builder = blocks(12)
+    builder.tensor("model.pooler.weight", "pooler")
+    (finding,) = check(steps(builder, [*[1] * 13, 0]))
+    assert finding.severity is Severity.INFO
+
+
+def test_experts_without_tokens_are_let_pass():
+    builder = RunBuilder()
+    for index in range(4):
+        builder.tensor(f"layers.0.experts.{index}.w1", "layers.0")
+    assert check(steps(builder, [1, 0, 1, 0])) == ()
+    assert check(steps(builder, 1, [1.0, 0.0, 1.0, 0.0])) == ()
+
+
+def test_all_experts_without_a_gradient_are_found():
+    builder = RunBuilder()
+    for index in range(4):
+        builder.tensor(f"layers.0.experts.{index}.w1", "layers.0")
+    builder.tensor("layers.0.gate", "layers.0")
+    (finding,) = check(steps(builder, [0, 0, 0, 0, 1]))
+    assert finding.evidence["without_gradient"] == 4
+
+
+def pair(weights, norms, count=20):
+    builder = RunBuilder()
+    builder.lora("layers.0")
+    for step in range(count):
+        columns = {"has_grad": 1.0, "grad_l2": norms}
+        if step == 0:
+            columns["weight_l2"] = weights
+        builder.step(columns)
+    return check(builder)
+
+
+def test_the_gradient_of_a_is_zero_while_b_is_zero():
+    assert pair((3.0, 0.0), (0.0, 1.0)) == ()
+
+
+def test_the_gradient_of_a_must_not_be_zero_when_b_is_not():
+    assert len(pair((3.0, 0.5), (0.0, 1.0))) == 1
+
+
+def test_the_gradient_of_b_must_not_be_zero_when_a_is_not():
+    assert len(pair((3.0, 0.0), (1.0, 0.0))) == 1
+
+
+def test_a_pair_of_zeros_is_another_rules_matter():
+    assert pair((0.0, 0.0), (0.0, 0.0)) == ()
+
+
+def head_only(**model):
+    builder = RunBuilder()
+    meta = {"role": "modules_to_save", "adapter": "default"}
+    builder.tensor("head.modules_to_save.default.weight", "head", meta=meta)
+    builder.facts(model=FROZEN | model)
+    return steps(builder, 1)
+
+
+def test_an_adapter_of_which_nothing_is_trainable_is_found():
+    (finding,) = check(head_only())
+    assert "no tensor of adapter default is trainable" in finding.message
+    assert finding.evidence["reason"] == "frozen"
+    assert "kbit" not in finding.cause
+
+
+def test_kbit_preparation_is_named_for_quantised_models():
+    (finding,) = check(head_only(quantized=["layers.0.q_proj"]))
+    assert "prepare_model_for_kbit_training after get_peft_model" in finding.cause
+
+
+def test_inference_mode_is_named():
+    config = {"peft_type": "LORA", "inference_mode": True}
+    (finding,) = check(head_only(peft={"default": config}))
+    assert finding.evidence["reason"] == "inference-mode"
+
+
+def test_one_trained_adapter_of_two_is_enough():
+    builder = RunBuilder()
+    builder.lora("layers.0", "second")
+    configs = {name: {"peft_type": "LORA"} for name in ("default", "second")}
+    builder.facts(model={"peft": configs})
+    assert check(steps(builder, 1)) == ()
+
+
+def test_prompt_tuning_has_no_lora_to_train():
+    assert check(head_only(peft={"default": {"peft_type": "PROMPT_TUNING"}})) == ()
+
+
+def test_places_of_a_layer_are_found_under_any_prefix():
+    builder = RunBuilder()
+    for index in (1, 10, 11):
+        name = f"a.b.h.{index}.attn.c_attn.weight"
+        builder.tensor(name, f"h.{index}")
+    (finding,) = check(steps(builder, [0, 0, 1]))
+    assert str(finding.place) == "module a.b.h.10"

@@ -1,0 +1,171 @@
+"""OPT003."""
+
+import pytest
+
+from ftlab.records.finding import Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.optimizer.misplaced_scheduler_step import MisplacedSchedulerStep
+from tests.runs import RunBuilder, healthy_lora, loop_ops
+
+FORWARD = ("forward", "model", {"mode": "train", "grad_enabled": True})
+EVALUATE = ("forward", "model", {"mode": "eval", "grad_enabled": False})
+STEP = ("step", "optimizer 0", {"lr": [1e-3]})
+SKIP = ("skip", "optimizer 0", {})
+ZERO = ("zero_grad", "optimizer 0", {})
+
+
+def back(micro=0):
+    return ("backward", "loss", {"micro": micro})
+
+
+def plan(number=0, **detail):
+    rates = {"lr_before": [1e-3], "lr_after": [9e-4]} | detail
+    return ("scheduler_step", f"scheduler {number}", rates)
+
+
+def check(builder):
+    return Engine([MisplacedSchedulerStep()]).check(builder.run).findings
+
+
+def loop(*ops, count=6, before=(), **facts):
+    builder = RunBuilder()
+    if facts:
+        builder.facts(**facts)
+    for step in range(count):
+        builder.step(ops=(*before, *ops) if step == 0 else ops)
+    return builder
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert check(healthy_lora()) == ()
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (ZERO, FORWARD, back(), STEP, plan()),
+        (FORWARD, back(), STEP, plan(), ZERO),
+        (FORWARD, back(), STEP, ZERO, plan()),
+        (FORWARD, back(0), FORWARD, back(1), STEP, plan(), ZERO),
+        (FORWARD, back(), STEP, EVALUATE, plan()),
+        (FORWARD, back(), SKIP, plan()),
+        (FORWARD, back(), SKIP),
+        (FORWARD, back(), STEP, plan(0), plan(1)),
+    ],
+    ids=[
+        "zero-first",
+        "trainer",
+        "zero-between",
+        "accumulation",
+        "evaluation-between",
+        "skipped-and-scheduled",
+        "skipped-only",
+        "two-schedulers",
+    ],
+)
+def test_legal_orders_are_quiet(ops):
+    builder = loop(*ops)
+    builder.step(ops=(FORWARD, back(), STEP, plan()))
+    assert check(builder) == ()
+
+
+def test_before_the_optimizer():
+    (finding,) = check(loop(*loop_ops("before")))
+    assert finding.evidence["kind"] == "before-optimizer"
+    assert finding.severity is Severity.WARNING
+    assert "between the forward pass and the step of optimizer 0" in finding.message
+    assert "lr 0.001 -> 0.0009" in finding.message
+
+
+def test_twice():
+    (finding,) = check(loop(*loop_ops("twice")))
+    assert finding.evidence["kind"] == "several-times"
+    assert "2 scheduler steps for one optimizer step" in finding.message
+
+
+def test_per_micro_batch():
+    micro = [op for i in range(4) for op in (FORWARD, back(i), plan())]
+    (finding,) = check(loop(ZERO, *micro, STEP))
+    assert finding.evidence["kind"] == "per-micro-batch"
+    assert finding.severity is Severity.ERROR
+    assert "once per micro-batch: 4 scheduler steps" in finding.message
+
+
+def test_repetitions_that_the_ledger_joined_count():
+    twice = plan(times=2)
+    builder = loop(FORWARD, back(), STEP, plan())
+    for _ in range(8):
+        builder.step(ops=(FORWARD, back(), STEP, twice))
+    assert len(check(builder)) == 1
+
+
+@pytest.mark.parametrize(("count", "found"), [(2, 0), (3, 1)])
+def test_takes_three_repetitions(count, found):
+    assert len(check(loop(*loop_ops("before"), count=count))) == found
+
+
+def test_takes_half_of_the_updates():
+    builder = loop(*loop_ops("before"), count=4)
+    for _ in range(5):
+        builder.step(ops=loop_ops("after"))
+    assert check(builder) == ()
+
+
+def test_stepping_forward_before_the_run_is_a_resume():
+    assert check(loop(*loop_ops("after"), before=[plan()] * 100)) == ()
+
+
+def test_a_schedule_that_changes_nothing_is_left_alone():
+    still = plan(lr_after=[1e-3])
+    assert check(loop(FORWARD, back(), still, STEP)) == ()
+
+
+def test_warm_up_from_zero_is_no_fault():
+    builder = RunBuilder()
+    for step in range(6):
+        rates = {"lr_before": [1e-4 * step], "lr_after": [1e-4 * (step + 1)]}
+        builder.step(ops=(FORWARD, back(), STEP, plan(**rates)))
+    assert check(builder) == ()
+
+
+def test_a_schedule_per_epoch_is_quiet():
+    builder = RunBuilder()
+    for step in range(20):
+        tail = (plan(),) if step % 5 == 4 else ()
+        builder.step(ops=(FORWARD, back(), STEP, *tail))
+    assert check(builder) == ()
+
+
+def test_as_many_steps_as_processes_are_meant():
+    twice = loop_ops("twice")
+    assert check(loop(*twice, training={"world_size": 2})) == ()
+    assert len(check(loop(*twice, training={"world_size": 4}))) == 1
+
+
+def test_a_schedule_that_was_planned_in_micro_batches_is_meant():
+    facts = {"training": {"max_steps": 100}}
+
+    def asked(total):
+        entry = {"asked": {"num_training_steps": total}, "optimizer_index": 0}
+        return check(loop(*loop_ops("twice"), **facts, schedulers=(entry,)))
+
+    assert asked(200) == ()
+    assert len(asked(199)) == 1
+
+
+def test_the_scheduler_of_a_second_optimizer_follows_that_one():
+    other = ("step", "optimizer 1", {})
+    entries = ({"optimizer_index": 0}, {"optimizer_index": 1})
+    ops = (FORWARD, back(), STEP, plan(0), FORWARD, back(), other, plan(1))
+    assert check(loop(*ops, schedulers=entries)) == ()
+    wrong = (FORWARD, back(), STEP, plan(0), FORWARD, back(), plan(1), other)
+    (finding,) = check(loop(*wrong, schedulers=entries))
+    assert finding.place.name == "scheduler 1.step"
+
+
+def test_the_first_cycle_of_a_window_is_not_whole():
+    builder = RunBuilder()
+    builder.step_number = 7
+    for _ in range(3):
+        builder.step(ops=loop_ops("before"))
+    assert check(builder) == ()

@@ -1,0 +1,88 @@
+"""OPT001."""
+
+from ftlab.records.finding import Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.optimizer.optimizer_holds_stale_parameters import (
+    OptimizerHoldsStaleParameters,
+)
+from tests.runs import RunBuilder, healthy_lora
+
+
+def check(builder):
+    return Engine([OptimizerHoldsStaleParameters()]).check(builder.run).findings
+
+
+def old(shape=(128, 64), dtype="float32", hint=""):
+    return {
+        "shape": list(shape),
+        "dtype": dtype,
+        "group": 0,
+        "index": 3,
+        "name_hint": hint,
+    }
+
+
+def facts(*optimizers, builder=None):
+    builder = builder or RunBuilder()
+    return builder.facts(optimizers=optimizers).step().step()
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert check(healthy_lora()) == ()
+
+
+def test_a_replaced_parameter_is_an_error():
+    builder = facts({"foreign": [old()], "missing": ["lm_head.weight"]})
+    (finding,) = check(builder)
+    assert finding.severity is Severity.ERROR
+    assert "holds 1 parameter that the model does not have" in finding.message
+    assert "128x64 float32 in group 0" in finding.message
+    assert [str(place) for place in finding.places] == [
+        "optimizer optimizer 0",
+        "param lm_head.weight",
+    ]
+    assert "lm_head.weight" in finding.cause
+
+
+def test_the_name_that_it_probably_had_is_shown():
+    builder = facts({"foreign": [old(hint="lm_head.weight")], "missing": ["x"]})
+    assert "lm_head.weight" in check(builder)[0].message
+
+
+def test_more_parameters_are_information_when_nothing_is_missing():
+    (finding,) = check(facts({"foreign": [old(())], "missing": []}))
+    assert finding.severity is Severity.INFO
+    assert "scalar float32" in finding.message
+
+
+def test_each_optimizer_is_a_finding():
+    first, second = {"foreign": [old()], "missing": ["x"]}, {"foreign": [old(), old()]}
+    found = check(facts(first, second))
+    assert {finding.place.name for finding in found} == {"optimizer 0", "optimizer 1"}
+
+
+def test_master_weights_are_left_alone():
+    builder = RunBuilder()
+    builder.tensor("w", shape=(4, 4), dtype="bfloat16")
+    one = {"foreign": [old((4, 4))], "missing": ["w"]}
+    assert check(facts(one, builder=builder)) == ()
+
+
+def test_more_copies_than_weights_are_no_master_weights():
+    builder = RunBuilder()
+    builder.tensor("w", shape=(4, 4), dtype="bfloat16")
+    one = {"foreign": [old((4, 4)), old((4, 4))], "missing": ["w"]}
+    assert check(facts(one, builder=builder))[0].evidence["foreign"] == 1
+
+
+def test_float32_parameters_have_no_master_weights():
+    builder = RunBuilder()
+    builder.tensor("w", shape=(4, 4))
+    one = {"foreign": [old((4, 4))], "missing": ["w"]}
+    assert len(check(facts(one, builder=builder))) == 1
+
+
+def test_a_fault_that_was_repaired_on_the_way_is_not_reported_again():
+    builder = facts({"foreign": [old()], "missing": ["x"]})
+    builder.facts(step=1, optimizers=({"foreign": [], "missing": []},))
+    assert check(builder) == ()

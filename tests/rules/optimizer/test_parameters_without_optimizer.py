@@ -1,0 +1,60 @@
+"""OPT002."""
+
+import pytest
+
+from ftlab.records.finding import Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.optimizer.parameters_without_optimizer import (
+    ParametersWithoutOptimizer,
+)
+from tests.runs import RunBuilder, healthy_lora
+
+
+def report(builder):
+    return Engine([ParametersWithoutOptimizer()]).check(builder.run)
+
+
+def missing(*names, steps=3, updates=None):
+    builder = RunBuilder()
+    for text in ("a", "b", "c"):
+        builder.tensor(text)
+    builder.facts(optimizers=({"missing": list(names)},))
+    for _ in range(steps):
+        builder.step(None if updates is None else {"update_l2": updates})
+    return builder
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert report(healthy_lora()).findings == ()
+
+
+def test_names_what_no_optimizer_updates():
+    (finding,) = report(missing("a", "c")).findings
+    assert finding.severity is Severity.ERROR
+    assert "2 of 3 trainable tensors are in no optimizer group: a, c" in (
+        finding.message
+    )
+    assert [place.name for place in finding.places] == ["a", "c", "optimizer 0"]
+
+
+@pytest.mark.parametrize(("steps", "found"), [(0, 0), (1, 0), (2, 1)])
+def test_waits_for_optimizers_that_have_not_stepped(steps, found):
+    outcome = report(missing("a", steps=steps))
+    assert len(outcome.findings) == found
+    assert len(outcome.not_checked) == 1 - found
+
+
+def test_a_parameter_that_moves_is_dropped():
+    (finding,) = report(missing("a", "b", updates=(0.1, 0.0, 0.1))).findings
+    assert finding.evidence["missing"] == 1
+    assert finding.place.name == "b"
+
+
+def test_is_quiet_when_all_of_them_move():
+    assert report(missing("a", updates=(0.1, 0.1, 0.1))).findings == ()
+
+
+def test_only_the_latest_facts_hold():
+    builder = missing("a")
+    builder.facts(step=2, optimizers=({"missing": []},))
+    assert report(builder).findings == ()

@@ -108,7 +108,7 @@ def check(
 
     verdict = judge(run_dir)
     if as_json:
-        typer.echo(json.dumps(verdict.to_json(), indent=2))
+        typer.echo(json.dumps(verdict.to_json(), indent=2, allow_nan=False))
     else:
         print_verdict(verdict, sys.stdout)
     bad = verdict.worst is not None and verdict.worst >= Severity.WARNING

@@ -1,5 +1,6 @@
 """The command line, run as a user runs it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -82,3 +83,48 @@ def test_check_of_what_is_no_run_is_exit_2(tmp_path):
     assert done.returncode == 2
     assert "not the folder of a run" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+SICK = ROOT / "tests" / "golden" / "schema-1"
+
+
+def test_check_of_a_sick_run_is_exit_1_and_says_what_to_do():
+    done = ftlab("check", SICK)
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("ftlab: 80 steps, 1 finding, log in")
+    assert lines[1] == "error NUM001 non-finite-loss"
+    assert [line.split(":")[0].strip() for line in lines[3:6]] == [
+        "where",
+        "cause",
+        "fix",
+    ]
+    assert any(line.startswith("not checked ADP001") for line in lines)
+
+
+def test_check_as_json_can_be_read_by_machines():
+    done = ftlab("check", "--json", SICK)
+    told = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert told["steps"] == 80
+    (finding,) = told["findings"]
+    assert (finding["code"], finding["severity"]) == ("NUM001", "error")
+    assert finding["places"][0] == {"kind": "object", "name": "loss"}
+
+
+def test_check_of_a_healthy_run_is_exit_0(tmp_path):
+    import torch
+
+    from ftlab.session.watch import watch
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch(model, optimizer, run_dir=tmp_path / "run"):
+        for _ in range(6):
+            optimizer.zero_grad()
+            model(torch.randn(8, 4)).pow(2).mean().backward()
+            optimizer.step()
+    done = ftlab("check", tmp_path / "run")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("ftlab: 6 steps, no findings")

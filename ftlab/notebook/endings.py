@@ -29,9 +29,12 @@ class _CellEvents:
         self._steps: dict[int, int] = {}
 
     def begin(self, info: Any) -> None:
-        """Note how far each watch is."""
-        found = watches(self._shell.user_ns)
-        self._steps = {id(watch): watch.run.last_step for watch in found}
+        """Note how far each watch is that is under way."""
+        self._steps = {
+            id(watch): watch.run.last_step
+            for watch in watches(self._shell.user_ns)
+            if watch.state == "watching"
+        }
 
     def end(self, result: Any) -> None:
         """End the watches whose training the cell's error has ended."""
@@ -42,5 +45,5 @@ class _CellEvents:
             if watch.state != "watching":
                 continue
             before = self._steps.get(id(watch), -1)
-            if watch.sync().run.last_step > before:
+            if watch.run.last_step > before:
                 watch.__exit__(type(error), error, error.__traceback__)

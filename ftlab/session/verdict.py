@@ -1,6 +1,7 @@
 """Judge a run log without views: for the command line and for CI."""
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,5 +79,12 @@ def judge(path: str | Path) -> Verdict:
 def _finding_json(finding: Finding) -> dict[str, Any]:
     values = dataclasses.asdict(finding)
     values["severity"] = finding.severity.label
-    values["evidence"] = dict(finding.evidence)
+    values["evidence"] = {name: _plain(it) for name, it in finding.evidence.items()}
     return values
+
+
+def _plain(value: float | int | str) -> float | int | str:
+    """Write NaN and infinity as words: JSON has no such numbers."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,54 @@
+"""Judging a run log without views."""
+
+import math
+from pathlib import Path
+
+from ftlab.records.finding import Finding, Place, Severity
+from ftlab.session.verdict import Verdict, judge
+
+SICK = Path(__file__).parents[1] / "golden" / "schema-1"
+
+
+def finding(**evidence):
+    return Finding(
+        code="NUM001",
+        name="non-finite-loss",
+        severity=Severity.ERROR,
+        message="m",
+        cause="c",
+        fix="f",
+        places=(Place("object", "loss"),),
+        first_step=1,
+        last_step=2,
+        evidence=evidence,
+    )
+
+
+def test_every_rank_is_judged():
+    verdict = judge(SICK)
+    assert verdict.steps == 80
+    assert verdict.worst is Severity.ERROR
+    assert {each.rank for each in verdict.findings} == {0}
+
+
+def test_a_rule_that_one_rank_could_check_is_not_reported_as_unchecked():
+    codes = [each.code for each in judge(SICK).not_checked]
+    assert codes == sorted(set(codes))
+    assert "NUM001" not in codes
+
+
+def test_an_empty_verdict_has_no_worst():
+    assert Verdict(Path("run"), 3, (), ()).worst is None
+
+
+def test_json_holds_no_nan():
+    sick = finding(loss=math.nan, limit=-math.inf, step=3, kind="NaN", norm=1.5)
+    told = Verdict(Path("run"), 3, (sick,), ()).to_json()["findings"][0]
+    assert told["evidence"] == {
+        "loss": "nan",
+        "limit": "-inf",
+        "step": 3,
+        "kind": "NaN",
+        "norm": 1.5,
+    }
+    assert told["severity"] == "error"

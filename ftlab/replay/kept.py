@@ -57,7 +57,10 @@ class KeptTensor:
 
     def restore(self) -> None:
         """Write the kept values back, if they were changed."""
-        if self._copy is None or not self.changed:
+        if self._copy is None:
+            return
+        # Batch norm moves its running statistics without counting up their version.
+        if not self.changed and torch.equal(self.tensor.detach(), self._copy):
             return
         with torch.no_grad():
             self.tensor.detach().copy_(self._copy)

@@ -1,0 +1,113 @@
+"""Canaries: each private name of torch still means what replaying relies on."""
+
+import pytest
+import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from ftlab.replay import torch_private
+
+
+def test_versions_count_in_place_changes():
+    tensor = torch.zeros(2)
+    before = torch_private.version(tensor)
+    tensor.detach().add_(1)
+    assert torch_private.version(tensor) == before + 1
+    with torch.inference_mode():
+        assert torch_private.version(torch.zeros(1)) == 0
+
+
+class Recorder(torch_private.TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        node = torch_private.current_node()
+        number = torch_private.last_sequence()
+        if node is not None:
+            number = torch_private.node_sequence(node)
+        task = torch_private.graph_task()
+        self.seen.append((str(func), node and node.name(), number, task))
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_backward_node_carries_the_number_of_its_forward_op():
+    x = torch.ones(2, requires_grad=True)
+    with Recorder() as recorder:
+        x.exp().sum().backward()
+    ops = {name: (node, number, task) for name, node, number, task in recorder.seen}
+    assert ops["aten.exp.default"][0] is None
+    assert ops["aten.exp.default"][2] == -1
+    assert ops["aten.mul.Tensor"][0] == "ExpBackward0"
+    assert ops["aten.mul.Tensor"][1] == ops["aten.exp.default"][1]
+    assert ops["aten.mul.Tensor"][2] >= 0
+    assert torch_private.current_node() is None
+    assert torch_private.graph_task() == -1
+
+
+def test_a_node_without_a_forward_op_has_no_number():
+    x = torch.ones(2, requires_grad=True)
+    accumulate = x.exp().grad_fn.next_functions[0][0]
+    assert accumulate.name() == "torch::autograd::AccumulateGrad"
+    assert torch_private.node_sequence(accumulate) == -1
+
+
+def test_modes_of_the_thread_are_seen():
+    assert list(torch_private.thread_modes()) == []
+    with torch.device("meta"), Recorder() as recorder:
+        names = [type(mode).__name__ for mode in torch_private.thread_modes()]
+    assert names == ["DeviceContext", "Recorder"]
+    assert recorder is not None
+
+
+def test_hooks_on_saved_tensors_are_seen():
+    assert not torch_private.saved_tensor_hooks_on()
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        assert torch_private.saved_tensor_hooks_on()
+
+
+def test_views_share_a_storage_key():
+    tensor, other = torch.zeros(4), torch.zeros(4)
+    assert torch_private.storage_key(tensor) == torch_private.storage_key(tensor[1:])
+    assert torch_private.storage_key(tensor) != torch_private.storage_key(other)
+    sparse = torch.eye(2).to_sparse()
+    assert torch_private.storage_key(sparse) == id(sparse)
+
+
+def test_values_of_uncoalesced_sparse_tensors_are_read():
+    sparse = torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,))
+    assert torch_private.sparse_values(sparse).tolist() == [1.0, 2.0]
+
+
+def test_schemas_tell_what_is_written():
+    arguments = torch_private.schema(torch.ops.aten.add_.Tensor).arguments
+    assert arguments[0].alias_info.is_write
+    assert arguments[1].alias_info is None
+
+
+def test_a_hook_can_be_put_first():
+    order = []
+    first = register_optimizer_step_pre_hook(lambda *_: order.append("first"))
+    second = register_optimizer_step_pre_hook(lambda *_: order.append("second"))
+    try:
+        torch_private.call_first(second)
+        torch.optim.SGD([torch.nn.Parameter(torch.ones(1))]).step()
+    finally:
+        first.remove()
+        second.remove()
+    assert order == ["second", "first"]
+
+
+def test_the_engine_lets_an_exception_of_a_mode_through_backward():
+    class Leaves(BaseException):
+        pass
+
+    class Raises(torch_private.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if torch_private.current_node() is not None:
+                raise Leaves
+            return func(*args, **(kwargs or {}))
+
+    loss = torch.ones(2, requires_grad=True).exp().sum()
+    with pytest.raises(Leaves), Raises():
+        loss.backward()

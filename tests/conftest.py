@@ -15,6 +15,7 @@ os.environ.update(
 from tests.leaks import (
     finish_threads,
     leaks,
+    set_imports_aside,
     snapshot,
     unwanted,
     watching_hooks,
@@ -25,6 +26,7 @@ from tests.leaks import (
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
     """Fail a test that leaves a hook, a rebound method, a thread or a setting."""
+    set_imports_aside()
     before = snapshot()
     with watching_hooks() as hooks:
         yield

@@ -43,6 +43,9 @@ FOREIGN_REBINDING = "torch._dynamo."
 """The compiler rebinds ``Module.__init__`` for good when it is first used."""
 PATIENCE = 2.0
 """Seconds that a thread which has been told to end may take."""
+NEW_MODULES = 100
+"""Imports after which their objects are set aside again."""
+_modules_set_aside = 0
 _named_before: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -152,6 +155,19 @@ def watching_hooks() -> Iterator[HookWatch]:
         yield watch
     finally:
         handle_type.__init__ = original
+
+
+def set_imports_aside() -> None:
+    """Keep what imports have made out of `wrapped_instances`.
+
+    torch and transformers make half a million objects, and each scan of them would
+    take longer than most tests.
+    """
+    global _modules_set_aside
+    if len(sys.modules) >= _modules_set_aside + NEW_MODULES:
+        gc.collect()
+        gc.freeze()
+        _modules_set_aside = len(sys.modules)
 
 
 def wrapped_instances() -> list[str]:

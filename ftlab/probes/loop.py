@@ -11,6 +11,7 @@ backward counted, those that changed nothing are counted after all: they are a l
 whose gradients do not arrive.
 """
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -45,7 +46,7 @@ class Loop:
         self._clock = clock
         self._backward = Backward()
         self._unclaimed: list[torch.Tensor | None] = []
-        self._hears_forward = False
+        self._thread: int | None = None
         self._looked_for_leftovers = False
         self._clip: dict[str, Any] | None = None
 
@@ -74,12 +75,15 @@ class Loop:
         # An evaluation that keeps graphs is no micro-batch: a forward in train mode
         # that follows it takes its place.
         if graph and (not step.forwarded or (training and not step.trained)):
-            self._hears_forward = step.forwarded = True
+            self._thread = threading.get_ident()
+            step.forwarded = True
             step.trained = training
             self._steps.see_batch(dict(inputs))
 
     def before_backward(self, losses: Sequence[Any], weights: Sequence[Any]) -> None:
         """Note how the gradients stand."""
+        if self._is_elsewhere():
+            return
         self._steps.refresh()
         self._backward = Backward(losses, weights, self._steps.versions())
         if not self._looked_for_leftovers:
@@ -92,6 +96,8 @@ class Loop:
 
     def after_backward(self) -> None:
         """Count the backward if it concerned the watched model."""
+        if self._is_elsewhere():
+            return
         backward, self._backward = self._backward, Backward()
         now = self._steps.versions()
         loss = backward.loss()
@@ -109,7 +115,7 @@ class Loop:
             self.close()
         step = self.step
         self._unclaimed.clear()
-        if step.forwarded or not self._hears_forward or not step.micro_batches:
+        if step.forwarded or self._thread is None or not step.micro_batches:
             step.micro_batches += 1
         step.losses.append(loss)
         step.ledger.add("backward", "loss", micro=step.micro_batches - 1)
@@ -118,6 +124,14 @@ class Loop:
         step.measured, step.versions = False, now
         if self._steps.eager:
             self._steps.measure()
+
+    def _is_elsewhere(self) -> bool:
+        """Whether this thread is not the one that ran the model's last forward.
+
+        Two models may train in two threads: the backward of one must not be taken for
+        the other's while gradients of both are changing.
+        """
+        return self._thread not in (None, threading.get_ident())
 
     def _claim(self) -> None:
         """Count backwards that changed no gradient, now that an update follows."""
@@ -207,7 +221,8 @@ class Loop:
 
     def on_scale(self, scaler: Any) -> None:
         """Remember which scaler the next backward's loss went through."""
-        self._scaling.pending = scaler
+        if not self._is_elsewhere():
+            self._scaling.pending = scaler
 
     def after_unscale(self, scaler: Any, optimizer: Any) -> None:
         """Measure the gradients, now in true scale, once all of them are."""

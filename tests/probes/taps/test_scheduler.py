@@ -1,0 +1,69 @@
+"""Schedulers are seen once each, and left as they are."""
+
+import warnings
+
+import torch
+
+from tests.probes.recording import Recording
+
+
+def loop():
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 1)
+    return model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def targets(recording):
+    return [
+        (entry.target, entry.detail["lr_after"])
+        for entry in recording.ledger(0)
+        if entry.op == "scheduler_step"
+    ]
+
+
+def test_a_scheduler_of_schedulers_is_one_entry():
+    model, optimizer = loop()
+    parts = [torch.optim.lr_scheduler.ConstantLR(optimizer, 0.5) for _ in range(2)]
+    scheduler = torch.optim.lr_scheduler.SequentialLR(optimizer, parts, [3])
+    with Recording(model, optimizer) as recording:
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+        scheduler.step()
+    assert targets(recording) == [("scheduler 0", [0.05])]
+
+
+def test_one_that_overrides_step_is_seen():
+    model, optimizer = loop()
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
+    with Recording(model, optimizer, schedulers=[scheduler]) as recording:
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+        scheduler.step(1.0)
+        scheduler.step(2.0)
+    assert [round(rate, 6) for _, (rate,) in targets(recording)] == [0.1, 0.01]
+
+
+def test_making_a_scheduler_is_no_step_and_torch_s_warnings_stay_right():
+    model, optimizer = loop()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with Recording(model, optimizer) as recording:
+            scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+            model(torch.ones(2, 4)).sum().backward()
+            optimizer.step()
+            scheduler.step()
+    assert not [each for each in caught if "lr_scheduler" in str(each.message)]
+    assert len(targets(recording)) == 1
+
+
+def test_a_scheduler_of_another_optimizer_is_not_ours():
+    model, optimizer = loop()
+    _other, others = loop()
+    scheduler = torch.optim.lr_scheduler.StepLR(others, 1)
+    with Recording(model, optimizer) as recording:
+        others.step()
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+        scheduler.step()
+    assert targets(recording) == []
+    assert recording.subject.schedulers == []

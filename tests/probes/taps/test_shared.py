@@ -1,0 +1,39 @@
+"""Two loops at once, in two threads."""
+
+import threading
+
+import torch
+
+from tests.probes.recording import Recording
+
+
+def test_loops_of_two_threads_are_kept_apart():
+    recordings = []
+    turn = threading.Barrier(2, timeout=60)
+
+    def train(seed):
+        torch.manual_seed(seed)
+        model = torch.nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        # Both are within backward at the same time: a hook waits for the other's.
+        model.weight.register_hook(lambda _: [turn.wait()].clear())
+        losses = []
+        with Recording(model, optimizer) as recording:
+            recordings.append((recording, losses))
+            for _ in range(3):
+                optimizer.zero_grad()
+                loss = model(torch.full((2, 4), float(seed))).sum()
+                loss.backward()
+                losses.append(loss.item())
+                optimizer.step()
+
+    threads = [threading.Thread(target=train, args=(seed,)) for seed in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(recordings) == 2
+    for recording, losses in recordings:
+        assert recording.losses == losses
+        assert len(losses) == 3
+        assert recording.ops(1) == ["forward", "backward", "step", "zero_grad"]

@@ -29,11 +29,11 @@ class FolderArchive:
         self, table: str, column: str, span: int, start: int, stop: int
     ) -> Iterator[Piece]:
         """Yield roll-ups whose windows begin in ``[start, stop)``."""
-        names = [f"{column}_{part}" for part in ("mean", "low", "high", "nonfinite")]
+        parts = ("mean", "low", "high", "nonfinite", "count")
+        names = [f"{column}_{part}" for part in parts]
         for part in self._between(f"rollup{span}-{table}", start, stop, ["id", *names]):
-            layers, _ = _layers(part, names)
-            _, known = _layers(part, names[-1:])
-            yield from pieces_from(*identity_of(part), layers, known)
+            *layers, count = _layers(part, names)[0]
+            yield from pieces_from(*identity_of(part), layers, count > 0)
 
     def ledger(self, step: int) -> list[LedgerEntry]:
         """Return the operations of ``step``."""
@@ -71,6 +71,7 @@ def _layers(table: pa.Table, names: list[str]) -> tuple[list[np.ndarray], np.nda
             values, valid = column_of(table, name)
             known = np.ones(table.num_rows, bool) if valid is None else valid
         else:
-            values, known = np.full(table.num_rows, np.nan, np.float32), known & False
+            values = np.full(table.num_rows, np.nan, np.float32)
+            known = np.zeros(table.num_rows, bool)
         layers.append(values)
     return layers, known

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ftlab.runlog import decode
+from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import (
     event_from_json,
     facts_from_json,
@@ -40,6 +41,8 @@ class Follower:
         self._names = LineTail(self.folder / "names.jsonl")
         self._events = LineTail(self.folder / "events.jsonl")
         self._changes = LineTail(self.folder / "facts-changes.jsonl")
+        self._held: list[Rows] = []
+        self._last = -1
         self._facts_read = False
         self._meta_time = 0
 
@@ -67,6 +70,7 @@ class Follower:
                 for record in decode.step_records(table)
             ]
             self._read_lines()
+            self._last = steps[-1].step if steps else self._last
             self._read_tables()
             for record in steps:
                 self.run.append(record)
@@ -76,14 +80,26 @@ class Follower:
         for name in raw_tables(self.folder):
             tail = self._tables.setdefault(name, SegmentsTail(self.folder, name))
             for table in tail.read():
-                for rows in decode.rows_from(name, table):
-                    self.run.append(rows)
+                self._held += decode.rows_from(name, table)
+        self._append_rows()
         for table in self._ledger.read():
             for entry in decode.ledger_entries(_latest(table)):
                 self.run.append(entry)
         for table in self._results.read():
             for result in decode.evaluations_from(table):
                 self.run.append(result)
+
+    def _append_rows(self) -> None:
+        """Append rows up to the last step: later ones would be rolled up too early.
+
+        Rows of a run that has logged no step, ever, are all appended.
+        """
+        held, self._held = self._held, []
+        for rows in held:
+            if rows.step <= self._last or self._last < 0:
+                self.run.append(rows)
+            else:
+                self._held.append(rows)
 
     def _read_lines(self) -> None:
         for line in self._lines(self._names):

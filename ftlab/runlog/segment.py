@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ftlab.runlog.disk import replace, write_all
-from ftlab.runlog.tail import read_stream
+from ftlab.runlog.tail import read_segment
 
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
 _BATCH_ROWS = 2**16
@@ -91,7 +91,7 @@ class Segments:
         self.flush()
         self.release()
         self.schema, self._rows, self._bytes = None, 0, 0
-        write_file(self.path, read_stream(self.path))
+        write_file(self.path, read_segment(self.path))
         if self.on_seal is not None:
             self.on_seal(self.path)
 

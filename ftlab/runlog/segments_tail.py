@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ftlab.runlog.segment import segment_numbers, segment_path
-from ftlab.runlog.tail import StreamTail, is_closed, read_file
+from ftlab.runlog.tail import StreamTail, read_file
 
 THINNED = b"ftlab.thinned"
 
@@ -22,6 +22,9 @@ class SegmentsTail:
         """Return what was completed since the last call."""
         tables = []
         while True:
+            # Asked before reading: a segment is closed before the next one begins, so
+            # one that has a successor and is no file now was left behind as it is.
+            superseded = self._superseded()
             path = segment_path(self.folder, self.name, self.number)
             try:
                 table, closed = self._read(path)
@@ -29,22 +32,21 @@ class SegmentsTail:
                 table, closed = None, False
             if table is not None and table.num_rows:
                 tables.append(table)
-                continue
-            if not closed and not self._superseded():
+            elif closed or superseded:
+                self._next()
+            else:
                 return tables
-            self._next()
 
     def _read(self, path: Path) -> tuple[pa.Table, bool]:
-        if is_closed(path):
+        self._stream = self._stream or StreamTail(path)
+        batches = self._stream.read()
+        if self._stream.closed:
             table = read_file(path)
             # Rows are in the same order as in the stream, unless some were removed.
             lost = self._rows and THINNED in (table.schema.metadata or {})
             rest = table.slice(table.num_rows if lost else self._rows)
             self._rows = max(self._rows, table.num_rows)
             return rest, True
-        if self._stream is None:
-            self._stream = StreamTail(path)
-        batches = self._stream.read()
         self._rows += sum(batch.num_rows for batch in batches)
         schema = self._stream.schema or pa.schema([])
         return pa.Table.from_batches(batches, schema), False

@@ -17,16 +17,27 @@ _TORN = (pa.ArrowInvalid, OSError, EOFError)
 
 
 class StreamTail:
-    """The whole batches of an Arrow IPC stream, each read once."""
+    """The whole batches of an Arrow IPC stream, each read once.
+
+    Attributes
+    ----------
+    closed
+        True once an Arrow IPC file has taken the stream's place.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.closed = False
         self.schema: pa.Schema | None = None
         self._offset = 0
 
     def read(self) -> list[pa.RecordBatch]:
         """Return the batches that were completed since the last call."""
         with self.path.open("rb") as file:
+            # The name may stand for another file at any time, an open file does not.
+            self.closed = file.read(len(_MAGIC)) == _MAGIC
+            if self.closed:
+                return []
             file.seek(self._offset)
             return self.parse(file.read())
 
@@ -61,13 +72,6 @@ def _checked(schema: pa.Schema, path: Path) -> pa.Schema:
     return schema
 
 
-def read_stream(path: Path) -> pa.Table:
-    """Return all whole batches of a stream; no column when even the schema is torn."""
-    tail = StreamTail(path)
-    batches = tail.read()
-    return pa.Table.from_batches(batches, tail.schema or pa.schema([]))
-
-
 def read_file(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a closed segment, or those of ``columns`` that it has.
 
@@ -94,9 +98,11 @@ def is_closed(path: Path) -> bool:
 
 def read_segment(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a segment, growing or closed, or those of ``columns`` that it has."""
-    if is_closed(path):
+    tail = StreamTail(path)
+    batches = tail.read()
+    if tail.closed:
         return read_file(path, columns)
-    table = read_stream(path)
+    table = pa.Table.from_batches(batches, tail.schema or pa.schema([]))
     wanted = table.column_names if columns is None else columns
     return table.select([name for name in wanted if name in table.column_names])
 

@@ -43,18 +43,19 @@ def filled(steps, **options) -> Run:
     return run
 
 
-def write(writer: LogWriter, first, last) -> None:
-    """Write and commit the steps in ``[first, last)``."""
+def write(writer: LogWriter, first, last, *, every=1) -> None:
+    """Write the steps in ``[first, last)``, with a commit after ``every`` of them."""
     for step in range(first, last):
         for record in records(step):
             writer.write(record)
-        writer.commit()
+        if (step + 1) % every == 0 or step + 1 == last:
+            writer.commit()
 
 
-def logged(path, steps, *, ended="finished", **options) -> None:
+def logged(path, steps, *, ended="finished", every=1, **options) -> None:
     """Log the sample run; with ``ended=None`` as a killed process leaves it."""
     writer = LogWriter.create(path, config={}, versions={}, **options)
-    write(writer, 0, steps)
+    write(writer, 0, steps, every=every)
     if ended is not None:
         writer.close(ended)
 

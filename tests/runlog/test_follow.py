@@ -88,3 +88,14 @@ def test_a_follower_that_was_away_catches_up_after_thinning(tmp_path):
     assert late.steps[-1] == 799
     assert (late.values == filled(800).matrix("grad_l2").values[late.steps]).all()
     writer.close("finished")
+
+
+def test_a_run_of_blocks_alone_is_followed_too(tmp_path):
+    writer = create(tmp_path / "run")
+    run = open_log(tmp_path / "run", follow=True)
+    for step in range(3):
+        writer.write(block(step, grad_l2=[1, 2, 3]))
+        writer.commit()
+        assert run.refresh()
+        assert run.last_step == step
+    writer.close("finished")

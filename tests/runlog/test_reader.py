@@ -97,9 +97,9 @@ def test_what_memory_does_not_hold_is_read_from_disk(tmp_path, budget, ended):
 
 
 def test_coarse_windows_are_read_too(tmp_path):
-    logged(tmp_path / "run", 4400, ended=None)
+    logged(tmp_path / "run", 4200, ended=None, every=50)
     for budget in (0, 2**26):
-        check(open_log(tmp_path / "run", budget=budget), 4400)
+        check(open_log(tmp_path / "run", budget=budget), 4200)
 
 
 def test_reads_a_range_across_memory_and_disk(tmp_path):

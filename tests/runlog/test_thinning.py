@@ -18,7 +18,7 @@ def size(path):
 
 def test_raw_rows_stay_within_the_budget_and_roll_ups_stay_whole(tmp_path):
     writer = LogWriter.create(tmp_path / "run", config={}, versions={}, limits=LIMITS)
-    write(writer, 0, 1500)
+    write(writer, 0, 1500, every=10)
     writer.close("finished")
     assert size(tmp_path / "run") <= 20_000
     run, whole = open_log(tmp_path / "run"), filled(1500)
@@ -36,7 +36,7 @@ def test_raw_rows_around_a_finding_stay(tmp_path):
     writer = LogWriter.create(tmp_path / "run", config={}, versions={}, limits=LIMITS)
     write(writer, 0, 300)
     writer.write(finding_event(finding(290, 295), 0.0))
-    write(writer, 300, 2000)
+    write(writer, 300, 2000, every=10)
     writer.close("finished")
     for budget in (0, 2**26):
         run = open_log(tmp_path / "run", budget=budget)

@@ -16,7 +16,7 @@ def gpt2():
     from transformers import GPT2Config, GPT2LMHeadModel
 
     torch.manual_seed(0)
-    config = GPT2Config(128, n_embd=48, n_layer=4, n_head=4, n_positions=64)
+    config = GPT2Config(vocab_size=128, n_embd=48, n_layer=4, n_head=4, n_positions=64)
     return GPT2LMHeadModel(config)
 
 

@@ -1,5 +1,6 @@
 """The engine: windows, budget, resuming, a rule that raises."""
 
+import itertools
 import warnings
 
 import pytest
@@ -86,7 +87,7 @@ def test_neighbouring_windows_overlap():
     rule = Fake()
     Engine([rule]).check(run_of(900).run)
     spans = sorted(rule.seen)
-    for (_, last), (first, _) in zip(spans, spans[1:], strict=False):
+    for (_, last), (first, _) in itertools.pairwise(spans):
         assert last - first >= 32
 
 
@@ -178,7 +179,7 @@ def test_a_failing_rule_is_one_warning_and_the_others_go_on():
 
 def test_a_rule_that_misses_something_is_not_called():
     rule = Fake()
-    rule.requires = (Need("the moon", "bring it", lambda run: False),)
+    rule.requires = (Need("the moon", "bring it", lambda _: False),)
     report = Engine([rule]).check(run_of(3).run)
     assert rule.seen == []
     (entry,) = report.not_checked

@@ -8,7 +8,6 @@ from types import ModuleType
 import pytest
 
 import ftlab.rules
-
 from ftlab.records.errors import FtlabError, UnknownNameError
 from ftlab.rules.engine import Engine
 from ftlab.rules.page import SECTIONS, page_of

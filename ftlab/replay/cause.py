@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ftlab.replay.finite import float_leaves, tensor_leaves
+from ftlab.replay.report import digits
 from ftlab.replay.runner import OpStop
 
 Arguments = tuple[Any, ...]
@@ -48,7 +49,7 @@ def _overflow(stop: OpStop, inputs: Sequence[torch.Tensor]) -> str:
             largest = max((_largest(tensor) for tensor in inputs), default=0.0)
             return (
                 "float16 ends at 65,504 and the result is larger (largest input "
-                f"{largest:.3g}); use bfloat16, or compute this part in float32."
+                f"{digits(largest)}); use bfloat16, or compute this part in float32."
             )
     return ""
 
@@ -63,7 +64,7 @@ def _logarithm(_: Arguments, inputs: Floats) -> str:
     if lowest > 0:
         return ""
     of = "0" if lowest == 0 else "negative values"
-    return f"logarithm of {of}: the smallest input is {lowest:.3g}; clamp it."
+    return f"logarithm of {of}: the smallest input is {digits(lowest)}; clamp it."
 
 
 def _division(args: Arguments, inputs: Floats) -> str:
@@ -74,7 +75,7 @@ def _division(args: Arguments, inputs: Floats) -> str:
 
 def _root(_: Arguments, inputs: Floats) -> str:
     lowest = float(inputs[0].min())
-    return f"root of {lowest:.3g}; clamp its input." if lowest <= 0 else ""
+    return f"root of {digits(lowest)}; clamp its input." if lowest <= 0 else ""
 
 
 def _softmax(args: Arguments, inputs: Floats) -> str:
@@ -96,7 +97,9 @@ def _labels(args: Arguments, _: Floats) -> str:
 
 def _exponential(_: Arguments, inputs: Floats) -> str:
     highest = float(inputs[0].max())
-    return f"exp of {highest:.3g} is too large for its dtype." if highest > 10 else ""
+    return (
+        f"exp of {digits(highest)} is too large for its dtype." if highest > 10 else ""
+    )
 
 
 _EXPLAIN: dict[str, Callable[[Arguments, Floats], str]] = {

@@ -37,7 +37,7 @@ class TensorFacts:
         shape = ", ".join(map(str, self.shape))
         parts = [f"{self.dtype}[{shape}]"]
         if self.low is not None and self.high is not None:
-            parts.append(f"{self.low:.3g} to {self.high:.3g}")
+            parts.append(f"{digits(self.low)} to {digits(self.high)}")
         parts += [f"{self.nans:,} NaN"] if self.nans else []
         parts += [f"{self.infs:,} Inf"] if self.infs else []
         return (f"{self.name}: " if self.name else "") + ", ".join(parts)
@@ -159,7 +159,7 @@ class PauseReport:
             rows += site_rows(self.site, self.operations)
         rows += [("input", repr(facts)) for facts in self.inputs]
         rows += [("output", repr(facts)) for facts in self.outputs]
-        rows.append(("loss", "" if self.loss is None else f"{self.loss:.3g}"))
+        rows.append(("loss", "" if self.loss is None else digits(self.loss)))
         rows.append(("gradients", _listed(self.parameters)))
         rows += [("note", note) for note in self.notes]
         return rows
@@ -187,6 +187,18 @@ def module_words(site: Site | None) -> str:
         return "no module (the step's own code)"
     kind = f" ({site.module_class})" if site.module else ""
     return f"{site.module or site.module_class}{kind}"
+
+
+def digits(value: float) -> str:
+    """Write a number with three significant digits, zero without a sign.
+
+    Examples
+    --------
+    >>> from ftlab.replay.report import digits
+    >>> digits(-0.0), digits(65504.0), digits(0.00012345)
+    ('0', '6.55e+04', '0.000123')
+    """
+    return f"{value + 0.0:.3g}"
 
 
 def _steps(count: int) -> str:

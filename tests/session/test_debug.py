@@ -16,7 +16,7 @@ from ftlab.records.errors import (
     NotPausedError,
     NotReplayableError,
 )
-from tests.models import tiny_llama
+from tests.models import tiny_4bit, tiny_llama
 from tests.replay.breakage import (
     GivesNan,
     NanBackward,
@@ -592,3 +592,47 @@ def test_a_watch_hears_of_every_step_once(tmp_path):
         "backward",
         "step",
     ]
+
+
+# -- special models
+
+
+def test_finds_a_fault_over_a_4_bit_base(tmp_path):
+    setup = Setup(base=tiny_4bit(tmp_path))
+    with debugging(setup) as dbg:
+        report = dbg.run()
+        assert (report.module, report.op) == (setup.module, "aten.log.default")
+        assert report.step == 2
+
+
+def test_finds_a_fault_within_compiled_code():
+    setup = Setup()
+    torch._dynamo.reset()
+    quick = torch.compile(setup.model, backend="aot_eager")
+
+    def step(batch):
+        setup.optimizer.zero_grad()
+        setup.breaking.broken = batch is setup.feed[2]
+        loss = quick(**batch).loss
+        loss.backward()
+        setup.optimizer.step()
+        return loss.detach()
+
+    with debugging(setup, step) as dbg:
+        report = dbg.run()
+        assert (report.module, report.op) == (setup.module, "aten.log.default")
+    torch._dynamo.reset()
+
+
+def test_gradients_zeroed_in_place_are_copied_from_the_second_step_on():
+    setup = Setup()
+
+    def step(batch):
+        setup.optimizer.zero_grad(set_to_none=False)
+        loss = setup.loss(batch)
+        loss.backward()
+        setup.optimizer.step()
+        return loss.detach()
+
+    with debugging(setup, step) as dbg:
+        assert dbg.run().module == setup.module

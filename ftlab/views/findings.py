@@ -191,7 +191,7 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
     def draw_on(self, figure: Figure | SubFigure, summary: FindingsSummary) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""
         lines = _drawn(summary)
-        axes = figure.add_axes((0, 0, 1, 1))
+        axes = figure.add_subplot()
         axes.set_axis_off()
         for index, (text, colour, weight) in enumerate(lines):
             where = 0.012, 1 - (index + 0.8) / (len(lines) + 0.6)

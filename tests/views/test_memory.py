@@ -1,0 +1,32 @@
+import numpy as np
+
+from ftlab.records.step import StepRecord
+from ftlab.runlog.run import Run
+from ftlab.views.memory import MemoryView
+
+GIB = 2**30
+
+
+def test_shows_memory_speed_and_padding():
+    run = Run()
+    values = {"rss": 2.0 * GIB, "tokens_per_second": 8143.0}
+    values |= {"tokens": 75.0, "padding": 25.0, "cuda_peak": 3.0 * GIB}
+    for step in range(3):
+        run.append(StepRecord(step, 0.0, values=values))
+    view = MemoryView(run)
+    assert repr(view) == (
+        "Memory and throughput: 3 steps\n"
+        "memory 2 GiB, CUDA peak 3 GiB\n"
+        "tokens per second 8,140\n"
+        "padding 25.0 %"
+    )
+    assert view.summary.row("rss").tolist() == [2.0, 2.0, 2.0]
+    assert view.table()["padding_share"].tolist() == [0.25] * 3
+
+
+def test_says_what_was_not_recorded():
+    run = Run()
+    run.append(StepRecord(0, 0.0))
+    assert "memory not recorded" in repr(MemoryView(run))
+    assert np.isnan(MemoryView(run).summary.values).all()
+    assert MemoryView(Run()).figure().axes

@@ -1,0 +1,69 @@
+import numpy as np
+
+from ftlab.views.style import (
+    EXPLODING,
+    VANISHING,
+    colours,
+    count,
+    dequantise,
+    number,
+    palette,
+    quantise,
+    size,
+    steps,
+)
+
+
+def test_codes_come_back_as_the_value_to_four_hundredths_of_a_percent():
+    values = 10 ** np.random.default_rng(0).uniform(-12, 8, 1000)
+    back = dequantise(quantise(values))
+    assert np.abs(back / values - 1).max() < 4e-4
+
+
+def test_codes_are_ordered_by_what_is_worth_seeing():
+    levels = [-2.0, -1.0, 0.0, 1e-30, 1e-6, 1.0, 1e30, np.inf, np.nan]
+    codes = quantise(levels).astype(int)
+    assert (np.diff(codes) > 0).all()
+    assert codes[3] == 3
+    assert codes[6] == 65533
+
+
+def test_levels_without_a_number_survive_the_way_there_and_back():
+    levels = np.array([-2.0, -1.0, 0.0, np.inf, np.nan])
+    assert np.array_equal(dequantise(quantise(levels)), levels, equal_nan=True)
+
+
+def test_every_kind_of_cell_has_a_colour_of_its_own():
+    rgba = colours(quantise([-2.0, -1.0, 0.0, 1e-8, 1.0, 1e6, np.nan])).tolist()
+    assert len({tuple(one) for one in rgba}) == 7
+    assert rgba[0][3] == 0
+    assert all(one[3] == 255 for one in rgba[1:])
+
+
+def test_nan_and_infinity_share_the_alarm_colour():
+    nan, infinite = colours(quantise([np.nan, np.inf])).tolist()
+    assert nan == infinite == [229, 0, 76, 255]
+
+
+def test_the_colour_turns_at_the_marks():
+    below, above = colours(quantise([VANISHING * 0.5, VANISHING * 2])).astype(int)
+    assert below[:3].sum() < 110 < above[:3].sum()
+    assert len(palette()) == 256
+    healthy, exploding = colours(quantise([EXPLODING / 2, EXPLODING * 2])).astype(int)
+    assert healthy[1] > 200 > exploding[1]
+
+
+def test_numbers_have_three_digits_and_absence_is_a_dash():
+    assert number(0.000123456) == "0.000123"
+    assert number(8143.2) == "8,140"
+    assert number(None) == "-"
+    assert number(float("-inf")) == "-Inf"
+    assert number(1.5e9) == "1.5e+09"
+
+
+def test_words_for_counts_steps_and_sizes():
+    assert count(1, "step") == "1 step"
+    assert count(3000, "step") == "3,000 steps"
+    assert steps(3, 3) == "step 3"
+    assert steps(3, 5) == "steps 3-5"
+    assert size(2**31) == "2 GiB"

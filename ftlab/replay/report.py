@@ -132,11 +132,9 @@ class PauseReport:
         if self.reason != "anomaly":
             where = "" if self.site else ", at the end of the micro-batch"
             return f"Paused at {place}{where} ({self.reason})."
-        change = (
-            "before the weights change" if self.replayable else "after weights changed"
-        )
         word = "NaN" if self.what == "nan" else "Inf"
-        return f"Paused at {place}, {change}: {word} {self._born()}."
+        change = ", before the weights change" if self.replayable else ""
+        return f"Paused at {place}{change}: {word} {self._born()}."
 
     def _born(self) -> str:
         inside = module_words(self.site)

@@ -68,5 +68,5 @@ def test_what_was_there_before_is_named():
     unknown = PauseReport(
         "paused", "anomaly", what="nan", kind="unknown", replayable=False
     )
-    assert "after weights changed" in unknown.headline()
+    assert "before the weights" not in unknown.headline()
     assert unknown.headline().endswith("NaN was seen, but not where it was born.")

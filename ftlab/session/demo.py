@@ -6,6 +6,7 @@ zero (paused where the NaN is born, then mended and resumed). Run logs and pictu
 in the folder.
 """
 
+import logging
 import shutil
 import sys
 from pathlib import Path
@@ -31,6 +32,7 @@ def main(folder: str | Path = "build/demo") -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     transformers.utils.logging.set_verbosity_error()
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -118,7 +120,7 @@ def _trainer(model: Any, **others: Any) -> Any:
     arguments = TrainingArguments(
         "build/demo/trainer",
         max_steps=STEPS,
-        learning_rate=1e-2,
+        learning_rate=2e-3,
         lr_scheduler_type="constant",
         per_device_train_batch_size=4,
         report_to=[],

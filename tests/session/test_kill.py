@@ -22,13 +22,25 @@ from tests.models import batches, tiny_lora
 KILLS = 30
 
 
-def train_and_report(folder: Path, report: Callable[[int], None]) -> None:
-    """Train for ever, and report each step that the watch says is logged."""
+def warm_up() -> tuple[torch.nn.Module, torch.optim.Optimizer]:
+    """Load all that a training step needs, and take one."""
     torch.set_num_threads(1)
     model = tiny_lora()
     optimizer = torch.optim.AdamW(
         [p for p in model.parameters() if p.requires_grad], lr=1e-2
     )
+    model(**next(batches(1))).loss.backward()
+    optimizer.step()
+    return model, optimizer
+
+
+def train_and_report(
+    folder: Path,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    report: Callable[[int], None],
+) -> None:
+    """Train for ever, and report each step that the watch says is logged."""
     data = list(batches(4))
     watch = ftlab.watch(model, optimizer, run_dir=folder, interval=4)
     logged = -1
@@ -49,14 +61,18 @@ def reported(pipe: int, content: bytes) -> list[int]:
     return [int(line) for line in whole.split()]
 
 
-def killed_child(folder: Path, delay: float) -> list[int]:
+def killed_child(
+    folder: Path, delay: float, warm: tuple[torch.nn.Module, torch.optim.Optimizer]
+) -> list[int]:
     """Fork a training process, kill it ``delay`` seconds after its first step."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read)
         try:
-            train_and_report(folder, lambda step: os.write(write, b"%d\n" % step))
+            train_and_report(
+                folder, *warm, lambda step: os.write(write, b"%d\n" % step)
+            )
         finally:
             os._exit(1)
     os.close(write)
@@ -80,12 +96,12 @@ def assert_holds(folder: Path, steps: list[int]) -> None:
 
 
 def test_thirty_kills_lose_nothing_that_was_reported(tmp_path: Path) -> None:
-    torch.set_num_threads(1)
+    warm = warm_up()
     moments = random.Random(0)
     last = []
     for number in range(KILLS):
         folder = tmp_path / f"run-{number}"
-        steps = killed_child(folder, moments.uniform(0.0, 0.4))
+        steps = killed_child(folder, moments.uniform(0.0, 0.4), warm)
         assert_holds(folder, steps)
         last.append(max(steps, default=0))
     assert len(set(last)) > KILLS // 4, "the kills did not fall at different moments"
@@ -97,9 +113,9 @@ def test_a_cold_process_loses_nothing(tmp_path: Path, delay: float) -> None:
     folder = tmp_path / "run"
     program = (
         "import pathlib\n"
-        "from tests.session.test_kill import train_and_report\n"
+        "from tests.session.test_kill import train_and_report, warm_up\n"
         f"folder = pathlib.Path({str(folder)!r})\n"
-        "train_and_report(folder, lambda step: print(step, flush=True))"
+        "train_and_report(folder, *warm_up(), lambda step: print(step, flush=True))"
     )
     child = subprocess.Popen(
         [sys.executable, "-c", program],

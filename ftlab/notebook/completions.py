@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from IPython.core.completer import SimpleCompletion, context_matcher
+from IPython.core.getipython import get_ipython
 
 from ftlab.notebook.commands import COMMANDS, WATCH_OPTIONS, Command
 
@@ -26,8 +27,13 @@ def ftlab_matcher(context: Any) -> dict[str, Any]:
             SimpleCompletion(text=_cut(each, word, context.token), type="param")
             for each in matching
         ],
-        "suppress": bool(matching),
+        "suppress": bool(matching) and not _is_path(words, word),
     }
+
+
+def _is_path(words: list[str], word: str) -> bool:
+    """Tell whether the shell's own completion of file names may add to ours."""
+    return words[:1] == ["open"] and not word.startswith("-")
 
 
 def _cut(text: str, word: str, token: str) -> str:
@@ -53,8 +59,15 @@ def _offered(words: list[str]) -> list[str]:
 def _values(command: Command) -> list[str]:
     if command.name == "help":
         return [each.name for each in COMMANDS]
-    if command.name != "explain":
-        return []
-    from ftlab.rules.registry import all_rules
+    if command.name == "explain":
+        from ftlab.rules.registry import all_rules
 
-    return [text for rule in all_rules() for text in (rule.code, rule.name)]
+        return [text for rule in all_rules() for text in (rule.code, rule.name)]
+    return _variables() if command.expression else []
+
+
+def _variables() -> list[str]:
+    """Name the user's variables; jedi does not look into lines of magics."""
+    shell = get_ipython()
+    names = () if shell is None else shell.user_ns
+    return [name for name in names if not name.startswith("_")]

@@ -218,11 +218,14 @@ class Autowatch:
                 run_dir=self._folder(),
                 activations=self._activations,
             )
-            self.watches.append(watched)
-            self._found(watched)
         except Exception as error:  # noqa: BLE001  the user's training goes on unwatched
             _warn(f"{type(target).__name__} is not watched: {error}")
             return None
+        self.watches.append(watched)
+        try:
+            self._found(watched)
+        except Exception as error:  # noqa: BLE001  it is watched, though unseen
+            _warn(f"Showing the watch failed with {error!r}")
         return watched
 
     def _folder(self) -> Path | None:

@@ -45,9 +45,11 @@ CHROMIUM = [
     "--disable-sync",
 ]
 NOISE = re.compile(
-    r"favicon|manifest\.webmanifest|ResizeObserver|Failed to load resource.*(404|403)"
+    r"favicon|manifest\.webmanifest|ResizeObserver"
+    r"|Failed to load resource.*(404|403)"
+    r"|Cannot read properties of undefined \(reading 'schema'\)"  # Notebook 7.6
 )
-"""Console errors of JupyterLab itself."""
+"""Console errors that an empty notebook without ftlab causes too."""
 
 Front = Literal["lab", "notebook"]
 
@@ -163,14 +165,16 @@ class Page:
         self.errors: list[str] = []
         self._file = file
         self._name = name
-        page.on("console", self._note)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self._note(str(error)))
 
-    def _note(self, message: Any) -> None:
-        if message.type == "error" and not NOISE.search(
-            f"{message.text} {message.location.get('url', '')}"
-        ):
-            self.errors.append(message.text[:400])
+    def _hear(self, message: Any) -> None:
+        if message.type == "error":
+            self._note(f"{message.text} {message.location.get('url', '')}")
+
+    def _note(self, error: str) -> None:
+        if not NOISE.search(error):
+            self.errors.append(error[:400])
 
     def open(self, url: str) -> None:
         """Load the page and wait until the notebook and its kernel are ready."""

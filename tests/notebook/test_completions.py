@@ -31,6 +31,15 @@ def test_options_are_offered(offered):
     assert offered("%ftlab open runs/x --f") == ["--follow"]
 
 
+def test_variables_are_offered_where_an_expression_may_stand(shell, offered):
+    shell.user_ns["trainer_of_mine"] = 1
+    assert offered("%ftlab watch trainer_of") == ["trainer_of_mine"]
+    everything = offered("%ftlab watch ")
+    assert "trainer_of_mine" in everything
+    assert "--run-dir" in everything
+    assert "trainer_of_mine" not in offered("%ftlab explain ")
+
+
 def test_codes_and_names_of_rules_are_offered(offered):
     assert "GRD001" in offered("%ftlab explain GRD")
     assert "vanishing-gradient" in offered("%ftlab explain vanishing-g")

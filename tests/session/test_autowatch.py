@@ -5,7 +5,7 @@ import gc
 import pytest
 import torch
 
-from ftlab.records.errors import AttachError, RunFolderError
+from ftlab.records.errors import AttachError, FtlabWarning, RunFolderError
 from ftlab.session.autowatch import Autowatch, find_target
 from tests.models import Rows, tiny_llama, tiny_lora
 
@@ -131,6 +131,19 @@ def test_a_second_model_gets_a_run_of_its_own_when_the_first_is_gone(auto):
     first, second = auto.watches
     assert (len(first.run.steps), len(second.run.steps)) == (2, 3)
     assert second.run_dir.name == "run-2"
+
+
+def test_a_display_that_fails_is_a_warning_and_the_watch_goes_on(tmp_path):
+    def show(watch):
+        msg = "no screen"
+        raise OSError(msg)
+
+    with (
+        pytest.warns(FtlabWarning, match="Showing the watch failed .*no screen"),
+        Autowatch(show, run_dir=tmp_path / "run") as auto,
+    ):
+        train(2)
+    assert len(auto.watches[0].run.steps) == 2
 
 
 def test_an_existing_run_folder_is_refused_before_anything_runs(tmp_path):

@@ -54,8 +54,9 @@ def test_prefers_the_outermost_module_that_holds_what_is_trained():
 
 
 def test_a_module_that_does_not_hold_the_called_one_is_no_candidate():
-    model, optimizer = model_and_optimizer()
-    other, other_optimizer = model_and_optimizer()
+    model, optimizer = model_and_optimizer()  # larger than the one that is called
+    other = torch.nn.Linear(2, 1)
+    other_optimizer = torch.optim.SGD(other.parameters(), lr=0.1)
     found = [model, optimizer, other, other_optimizer]
     assert search.find_loop(found, other).model is other
     assert search.find_loop(found, other).optimizers == [other_optimizer]

@@ -124,6 +124,7 @@ class Recorder:
         try:
             self._attach()
         except BaseException:
+            self._loop = None
             self._take_off()
             raise
         return self

@@ -54,6 +54,9 @@ class Steps:
         self.watched = WatchedParameters(subject, book)
         self.optimizers = Optimizers(subject, self.watched)
         self.scaling = LossScaling(self.optimizers, self.watched)
+        # Accelerate's wrapper leaves steps out: what is seen is the one within it.
+        inner = [vars(each).get("scheduler", each) for each in subject.schedulers]
+        subject.schedulers[:] = inner
         self.eager = False
         self._probes = probes
         self._book = book

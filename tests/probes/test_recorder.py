@@ -129,10 +129,15 @@ def _raise_within_forward(model, error):
 def test_attaching_fails_whole_or_not_at_all(monkeypatch):
     before = untouched()
     model, optimizer = loop()
-    monkeypatch.setattr(shared, "tap_clip", _fail)
-    with pytest.raises(ZeroDivisionError):
-        Recording(model, optimizer).__enter__()
+    recording = Recording(model, optimizer)
+    with monkeypatch.context() as broken:
+        broken.setattr(shared, "tap_clip", _fail)
+        with pytest.raises(ZeroDivisionError):
+            recording.__enter__()
     assert untouched() == before
+    with recording:
+        train(model, optimizer)
+    assert len(recording.steps) == 1
 
 
 def _fail(*_):

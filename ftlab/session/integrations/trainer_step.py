@@ -4,7 +4,6 @@ While linked, ``trainer.training_step`` is wrapped on the instance. Trainers who
 cannot be called twice with the same result are refused by name.
 """
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,12 +14,6 @@ _GENERATING = ("GRPOTrainer", "RLOOTrainer", "PPOTrainer", "OnlineDPOTrainer")
 """Their step generates text into buffers, and counts how often it was called."""
 
 _INSIDE_BACKWARD = ("lomo", "adalomo")
-
-
-def is_trainer(target: Any) -> bool:
-    """Tell whether ``target`` is a transformers Trainer, without importing it."""
-    module = sys.modules.get("transformers.trainer")
-    return module is not None and isinstance(target, module.Trainer)
 
 
 def refuse_trainer(trainer: Any) -> None:

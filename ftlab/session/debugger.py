@@ -1,0 +1,212 @@
+"""A debugged run, as its user holds it: commands to it, and what can be seen of it.
+
+Who calls whom: `Debugger.run` starts the training on a `Worker`'s thread; there the
+`Engine` guards each call of the re-callable step and pauses in it. The caller's
+commands go to the worker and come back with a report at the next stop.
+"""
+
+import functools
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ftlab.records.errors import NotReplayableError
+from ftlab.records.handle import Handle, HandleStack
+from ftlab.replay.control import Command
+from ftlab.replay.engine import Engine, no_way_back
+from ftlab.replay.report import PauseReport
+from ftlab.replay.stop import Stop
+from ftlab.replay.worker import State, Worker
+
+if TYPE_CHECKING:
+    from ftlab.views.pause_panel import PausePanel
+
+
+class Debugger:
+    """A run that can be stopped; made by `ftlab.debug`.
+
+    Every command blocks until the next stop, or the end of the run, and returns a
+    `PauseReport`. Use it as a context manager, or call `close` at the end.
+
+    Parameters
+    ----------
+    train
+        Runs the training; its keyword arguments are those of `run`.
+    engine, worker
+        See `ftlab.replay`.
+    install
+        Wraps the re-callable step for the length of a run, where that is needed.
+    """
+
+    def __init__(
+        self,
+        train: Callable[..., Any],
+        engine: Engine,
+        worker: Worker,
+        install: Callable[[], Handle] | None = None,
+    ) -> None:
+        self._train = train
+        self._engine = engine
+        self._worker = worker
+        self._install = install
+        self._handles = HandleStack()
+        self._panel: PausePanel | None = None
+        if install is not None:
+            self._handles.add(install())
+
+    # -- commands
+
+    def run(self, **kwargs: Any) -> PauseReport:
+        """Start training and return at the first anomaly, or at the end.
+
+        Keyword arguments go to ``trainer.train``. What it returns becomes `result`;
+        what it raises is raised here.
+        """
+        self.start(**kwargs)
+        return self.wait()
+
+    def start(self, **kwargs: Any) -> None:
+        """Start training and return at once; `wait` blocks until the next stop."""
+        self._worker.start(functools.partial(self._run, kwargs))
+
+    def wait(self) -> PauseReport:
+        """Block until the run is paused or over."""
+        self._worker.wait()
+        return self.where
+
+    def resume(self) -> PauseReport:
+        """Let training go on with the step as it is, to the next anomaly or the end."""
+        return self._send(Command("resume"))
+
+    def abort(self) -> PauseReport:
+        """End the run; the step that is under way leaves no trace in the weights."""
+        return self._send(Command("abort"))
+
+    def step(self, to: str = "op", count: int = 1) -> PauseReport:
+        """Go on by ``count`` operations, or to the next module (``to="module"``).
+
+        Behind the last operation comes a stop at the end of the micro-batch, and behind
+        that the first operation of the next one.
+        """
+        return self._send(Command.move("step", to, count))
+
+    def back(self, to: str = "op", count: int = 1) -> PauseReport:
+        """Go back by ``count`` operations, or to the module before (``to="module"``).
+
+        The step is rewound to its start and executed again up to there.
+
+        Raises
+        ------
+        NotReplayableError
+            When the weights have changed already.
+        """
+        command = Command.move("back", to, count)
+        stop = self._stop
+        if stop is not None and not stop.report.replayable:
+            raise NotReplayableError(no_way_back(stop.report))
+        return self._send(command)
+
+    def send(self, command: str | Command) -> None:
+        """Send ``"resume"``, ``"abort"``, ``"step module"``... and return at once.
+
+        This is what buttons call.
+        """
+        self._worker.send(Command.parse(command))
+
+    def interrupt(self) -> None:
+        """Ask the run to pause at the end of the micro-batch; return at once."""
+        self._worker.request_pause()
+
+    def close(self) -> None:
+        """End the run if there is one and take everything off; may be called again."""
+        self._worker.close()
+        self._handles.remove()
+
+    def subscribe(self, listener: Callable[[], None]) -> Handle:
+        """Call ``listener`` after each change of `state`, from any thread."""
+        return self._worker.subscribe(listener)
+
+    # -- what can be seen
+
+    @property
+    def state(self) -> State:
+        """``new``, ``running``, ``paused``, ``finished``, ``failed`` or ``aborted``."""
+        return self._worker.state
+
+    @property
+    def where(self) -> PauseReport:
+        """The report of the current stop, or how the run stands."""
+        stop = self._stop
+        if stop is not None:
+            return stop.report
+        return PauseReport(state=self.state, step=self._engine.count())
+
+    @property
+    def tensor(self) -> torch.Tensor | None:
+        """A copy of the operation's output; ``None`` when not at an operation."""
+        return None if self._stop is None else self._stop.tensor
+
+    @property
+    def inputs(self) -> tuple[torch.Tensor, ...]:
+        """Copies of the operation's input tensors."""
+        return () if self._stop is None else self._stop.inputs
+
+    @property
+    def batch(self) -> Any:
+        """What the step was called with; ``None`` when not paused."""
+        return None if self._stop is None else self._stop.batch
+
+    @property
+    def result(self) -> Any:
+        """What ``trainer.train`` returned, or the list of the step's results."""
+        return self._worker.result
+
+    def __enter__(self) -> "Debugger":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: types.TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self.state == "new":
+            return "Debugger(new): run() starts the training."
+        return repr(self.where)
+
+    @property
+    def panel(self) -> "PausePanel":
+        """The stop in a notebook, with buttons; follows the run while it is shown."""
+        from ftlab.views.pause_panel import PausePanel
+
+        if self._panel is None:
+            self._panel = PausePanel(self)
+        return self._panel
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """Show the panel; the text stays the report."""
+        data, metadata = self.panel._repr_mimebundle_(**options)
+        return {**data, "text/plain": repr(self)}, metadata
+
+    @property
+    def _stop(self) -> Stop | None:
+        return self._worker.stop
+
+    def _send(self, command: Command) -> PauseReport:
+        self._worker.send(command)
+        return self.wait()
+
+    def _run(self, kwargs: dict[str, Any]) -> Any:
+        """Train; on the training thread, so that clean-up needs nobody to wait."""
+        try:
+            if self._install is not None and len(self._handles) == 0:
+                self._handles.add(self._install())
+            self._handles.add(self._engine.attach())
+            return self._train(**kwargs)
+        finally:
+            self._handles.remove()

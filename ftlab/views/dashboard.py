@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import functools
 import html
+import textwrap
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -137,7 +138,8 @@ class Dashboard:
         head, *rest = figure.subfigures(
             len(drawn) + 1, 1, height_ratios=[0.35, *heights], squeeze=False
         )[:, 0]
-        head.text(0.012, 0.4, head_of(self._run, self._state()), fontsize=9)
+        words = "\n".join(textwrap.wrap(head_of(self._run, self._state()), 130))
+        head.text(0.012, 0.5, words, fontsize=8, fontweight="bold", va="center")
         for (name, view, summary), place in zip(drawn, rest, strict=True):
             self._guard(name, functools.partial(view.draw_on, place, summary))
         return figure

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.views.small_multiples import draw_small_multiples
+from ftlab.views.style import number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
@@ -33,6 +34,8 @@ def draw_panels(figure: Figure | SubFigure, title: str, summary: LinesSummary) -
 
 
 def _draw_panel(axes: Any, panel: Panel, note: str, summary: LinesSummary) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     head = panel.title + (f" ({panel.unit})" if panel.unit else "")
     axes.set_title(f"{head}\n{_wrapped(note)}", fontsize=8, loc="left")
     axes.tick_params(labelsize=7)
@@ -46,6 +49,9 @@ def _draw_panel(axes: Any, panel: Panel, note: str, summary: LinesSummary) -> No
     if panel.log and positive:
         # zero stands at the bottom of the chart, where a logarithm has no place for it
         axes.set_yscale("log", nonpositive="clip")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda at, _: number(at)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
     for series in panel.series:
         _draw_series(axes, series, summary.first_steps, rows[series.row])
     low = [rows[series.row] for series in panel.series if series.kind == "low"]

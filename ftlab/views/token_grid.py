@@ -118,11 +118,6 @@ def draw_tokens(figure: Figure | SubFigure, summary: TokenSummary) -> None:
     axes.set_yticks(range(len(samples)), [f"sample {at}" for at in range(len(samples))])
     axes.tick_params(labelsize=7)
     axes.set_xlabel("position", fontsize=8)
-    axes.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=(0, -0.28 - 0.6 / len(samples)),
-        ncols=3,
-        fontsize=7,
-        frameon=False,
+    figure.legend(
+        handles=handles, loc="outside lower left", ncols=3, fontsize=7, frameon=False
     )

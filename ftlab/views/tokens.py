@@ -82,7 +82,7 @@ Pass what the data loader yields: ftlab.tokens(batch=next(iter(loader))).
 
     def size_of(self, summary: TokenSummary) -> tuple[float, float]:
         """Return width and height that a drawing needs, in inches."""
-        return 9.0, 1.0 + 0.3 * min(len(summary.samples), 16)
+        return 9.0, 1.3 + 0.3 * min(len(summary.samples), 16)
 
     def draw_on(self, figure: Figure | SubFigure, summary: TokenSummary) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""

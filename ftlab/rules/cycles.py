@@ -59,10 +59,21 @@ def cycles_of(run: Run, scheduler: str, optimizer: str) -> list[Cycle]:
         elif entry.op == "backward":
             current.backwards += times(entry)
         elif entry.op in ("step", "skip") and entry.target == optimizer:
-            current.step = entry.step
+            _close(current, entry.step)
             found.append(current)
             current, forwarded = Cycle(-1), False
     return found
+
+
+def _close(cycle: Cycle, step: int) -> None:
+    """End a cycle with the update attempt of ``step``.
+
+    With a closure the forward runs within the update, so what the step before recorded
+    after its forward came after its update.
+    """
+    cycle.step = step
+    cycle.early += [entry for entry in cycle.inside if entry.step != step]
+    cycle.inside = [entry for entry in cycle.inside if entry.step == step]
 
 
 def _starts_run(entries: Sequence[LedgerEntry]) -> bool:

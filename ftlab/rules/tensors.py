@@ -1,7 +1,9 @@
 """What several rules read of the table of tensors, as arrays over steps and tensors."""
 
+import functools
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,6 +32,7 @@ def elements(names: Sequence[NameRecord]) -> NDArray[np.float64]:
     return np.array([max(math.prod(name.shape), 1) for name in names], np.float64)
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def pattern(name: str) -> str:
     """Return the name with ``#`` for every number: what repeats over blocks is alike.
 
@@ -62,9 +65,20 @@ def twin_key(name: NameRecord) -> tuple[str, str, tuple[int, ...]]:
 
     Experts of a mixture are twins: which of them gets a token is up to the batch.
     """
-    inner = name.name.partition(f"{name.layer}.")[2] or name.name
-    general = re.sub(r"(?<![^.])\d+(?![^.])", "#", inner)
-    return name.layer, general, name.shape
+    return name.layer, _without_numbers(name.name, name.layer), name.shape
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _without_numbers(text: str, layer: str) -> str:
+    inner = text.partition(f"{layer}.")[2] or text
+    return re.sub(r"(?<![^.])\d+(?![^.])", "#", inner)
+
+
+def has_twin(names: Sequence[NameRecord]) -> Bools:
+    """Mark the ones that have a twin at all."""
+    keys = [twin_key(name) for name in names]
+    count = Counter(keys)
+    return np.array([count[key] > 1 and "#" in key[1] for key in keys], bool)
 
 
 def routed(names: Sequence[NameRecord], lost: Bools) -> Bools:

@@ -154,7 +154,7 @@ class AdapterStuckAtZero(Rule):
         count = min(stuck.steps for stuck in members)
         names = [stuck.param for stuck in members]
         return self.finding(
-            Severity.ERROR,
+            Severity.ERROR if 2 * len(members) >= pairs else Severity.WARNING,
             f"{at_steps(first, last)}: {len(members)} of {counted(pairs, 'LoRA pair')} "
             f"add nothing after {count} effective steps; exactly 0: {listed(names)}",
             cause=cause,

@@ -31,7 +31,8 @@ norms span several orders of magnitude between models.
 
 ## Known problems
 A switch to much harder data after the old data was memorised looks alike when the
-window of the rule holds no step from before. One large batch alone never fires.
+window of the rule holds no step from before. One large batch alone never fires. A loss
+that hovers around 0 (preference and RL losses) makes the third sign weak.
 
 ## References
 - Pascanu et al. 2013, On the difficulty of training recurrent neural networks

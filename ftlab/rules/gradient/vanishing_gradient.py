@@ -31,7 +31,8 @@ lora_A, whose gradient is 0 while B is 0, never counts.
 4. Put the residual path back, or initialise so that the variance stays.
 
 ## Known problems
-Needs two layers with a tensor of the same name; a single unlike layer is not compared.
+Needs two layers with a tensor of the same name; a single unlike layer is not compared,
+nor are the experts of a mixture, whose gradients follow their share of the tokens.
 The marks of the heatmap (1e-6, decay 0.7) are marks: healthy runs cross them.
 
 ## References
@@ -47,7 +48,14 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import elements, in_a_row, params, pattern, records_of
+from ftlab.rules.tensors import (
+    elements,
+    has_twin,
+    in_a_row,
+    params,
+    pattern,
+    records_of,
+)
 from ftlab.rules.words import at_steps, counted, listed, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -101,6 +109,8 @@ class VanishingGradient(Rule):
         self, matrix: Matrix, names: list[NameRecord], rms: NDArray[np.float32]
     ) -> Iterator[Finding]:
         ratio = ratio_to_namesakes(rms, names)
+        # An expert's gradient is as small as its share of the tokens.
+        ratio[:, has_twin(names)] = np.nan
         low = in_a_row(ratio < RATIO, STREAK)
         if not low.any():
             return

@@ -122,9 +122,6 @@ def poisoned_before(run: Run, first: int) -> tuple[Place, ...]:
     matrix = run.matrix("grad_max", stop=first)
     applied = np.isin(matrix.steps, run.steps.step[~skipped_steps(run)])
     bad = matrix.known & ~np.isfinite(matrix.values) & applied[:, None]
-    has_grad = run.matrix("has_grad", stop=first)
-    if has_grad.shape == bad.shape:
-        bad &= has_grad.values > 0
     lines = np.flatnonzero(bad.any(axis=1))
     if not len(lines):
         return ()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_stuck_at_zero import AdapterStuckAtZero
 from ftlab.rules.engine import Engine
 from tests.runs import RunBuilder, healthy_lora
@@ -144,6 +145,14 @@ def test_an_embeddings_pair_starts_the_other_way_round():
     builder.pair("embed", "default", a=0, b=1)
     (finding,) = check(run(builder, a=0.0, b=2.0, grads=(0.0, 0.0)))
     assert finding.place.name == "embed.lora_embedding_A.default"
+
+
+def test_a_few_pairs_of_many_are_a_warning():
+    builder = run(pairs(3), b=(0.0, 0.5, 0.5), grads=(1.0, 0.0, 1.0, 1.0, 1.0, 1.0))
+    (finding,) = check(builder)
+    assert finding.severity is Severity.WARNING
+    builder = run(pairs(2), b=(0.0, 0.5), grads=(1.0, 0.0, 1.0, 1.0))
+    assert check(builder)[0].severity is Severity.ERROR
 
 
 def test_each_reason_is_a_finding_of_its_own():

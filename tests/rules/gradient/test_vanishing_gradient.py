@@ -67,6 +67,17 @@ def test_other_kinds_of_tensors_are_not_compared():
     assert check(builder) == ()
 
 
+def test_experts_are_not_compared():
+    builder = RunBuilder()
+    for layer in range(2):
+        for expert in range(2):
+            text = f"layers.{layer}.experts.{expert}.w"
+            builder.tensor(text, f"layers.{layer}")
+    for _ in range(8):
+        builder.step({"grad_l2": (1e-9, 1.0, 1.0, 1.0)})
+    assert check(builder) == ()
+
+
 def test_size_is_taken_out():
     builder = RunBuilder()
     builder.tensor("layers.0.w", "layers.0", shape=(1,))

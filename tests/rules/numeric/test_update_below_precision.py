@@ -81,6 +81,16 @@ def test_is_quiet_at_the_end_of_a_decay():
     assert check(builder) == ()
 
 
+def test_is_quiet_while_the_rate_still_rises():
+    rates = [5e-6 * (1 + step / 48) for step in range(48)]
+    assert check(stuck(1.0, rates=rates)) == ()
+
+
+def test_only_measurements_near_the_largest_rate_count():
+    rates = [1e-5] * 8 + [1e-6] * 40
+    assert check(stuck(1.0, rates=rates)) == ()
+
+
 def test_counts_after_the_warm_up():
     rates = [1e-6 * min(step + 1, 10) for step in range(64)]
     (finding,) = check(stuck(1.0, rates=rates))

@@ -77,6 +77,10 @@ def test_before_the_optimizer():
     assert "lr 0.001 -> 0.0009" in finding.message
 
 
+def test_a_closure_runs_the_forward_within_the_update():
+    assert check(loop(STEP, ZERO, FORWARD, back(), plan())) == ()
+
+
 def test_twice():
     (finding,) = check(loop(*loop_ops("twice")))
     assert finding.evidence["kind"] == "several-times"

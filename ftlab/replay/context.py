@@ -96,6 +96,16 @@ def _autocast_on(device: str) -> bool:
 
 
 def _refuse_what_stays_behind() -> None:
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        ranks = distributed.get_world_size()
+        if ranks > 1:
+            msg = (
+                f"{ranks} ranks train together, and one that waits or runs a step "
+                "again leaves the others hanging. Debug with a single process; "
+                "ftlab.watch works with all ranks."
+            )
+            raise NotReplayableError(msg)
     found = [type(mode).__name__ for mode in thread_modes()]
     if saved_tensor_hooks_on():
         found.append("saved_tensors_hooks")

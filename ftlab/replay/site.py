@@ -57,7 +57,8 @@ def _folder(path: str) -> str:
 
 _TORCH = _folder(torch.__path__[0])
 _PACKAGE = Path(__file__).parent.parent
-_OURS = tuple(_folder(str(_PACKAGE / part)) for part in ("replay", "session"))
+_UNSEEN = ("replay", "probes", "session", "notebook")
+_OURS = tuple(_folder(str(_PACKAGE / part)) for part in _UNSEEN)
 _PACKAGES = (_folder(sysconfig.get_path("purelib")), _folder(str(Path(_TORCH).parent)))
 _INSTALLED = (*_PACKAGES, _folder(sysconfig.get_path("stdlib")))
 _CELL = re.compile(r".*/ipykernel_\d+/\d+\.py$")

@@ -1,6 +1,5 @@
 """Unedited scripts under ``ftlab run``, as subprocesses."""
 
-import json
 import os
 import signal
 import subprocess
@@ -31,14 +30,22 @@ def train(arguments):
         print(step, loss.item())
     if "fail" in arguments:
         raise ValueError("boom")
-    if "exit" in arguments:
-        sys.exit(7)
-    if "message" in arguments:
-        sys.exit("gave up")
 
 if __name__ == "__main__":
     train(sys.argv[1:])
     print(sys.argv, __file__, sys.path[0])
+"""
+
+ENDS = """
+import sys
+
+def end(how):
+    if how == "fail":
+        raise ValueError("boom")
+    sys.exit({"code": 7, "message": "gave up", "well": None}[how])
+
+print("before")
+end(sys.argv[1])
 """
 
 TRAINER = """
@@ -126,20 +133,25 @@ def test_a_loop_prints_what_it_prints_and_is_logged(script):
 
 
 @pytest.mark.parametrize(
-    ("argument", "code"), [("fail", 1), ("exit", 7), ("message", 1)]
+    ("how", "code"), [("fail", 1), ("code", 7), ("message", 1), ("well", 0)]
 )
-def test_exit_codes_and_errors_are_the_scripts_own(script, argument, code):
-    folder = script(LOOP)
-    plain = python(folder, "train.py", argument)
-    watched = ftlab(folder, "run", "--run-dir", "log", "train.py", argument)
+def test_exit_codes_and_errors_are_the_scripts_own(script, how, code):
+    folder = script(ENDS)
+    plain = python(folder, "train.py", how)
+    watched = ftlab(folder, "run", "train.py", how)
     assert watched.returncode == plain.returncode == code
-    assert watched.stdout == plain.stdout
-    for line in plain.stderr.splitlines():
-        if "File" not in line:
-            assert line in watched.stderr
+    assert watched.stdout == plain.stdout == "before\n"
+    told = [line for line in watched.stderr.splitlines() if "ftlab saw" not in line]
+    assert told == plain.stderr.splitlines()
+
+
+def test_an_error_after_training_is_in_the_log_and_in_the_traceback(script):
+    folder = script(LOOP)
+    watched = ftlab(folder, "run", "--run-dir", "log", "train.py", "fail")
+    assert watched.returncode == 1
+    assert "ValueError: boom" in watched.stderr
     assert "ftlab/session" not in watched.stderr
-    ended = open_log(folder / "log").meta["ended"]
-    assert ended.startswith("failed: ValueError" if argument == "fail" else "failed: ")
+    assert open_log(folder / "log").meta["ended"] == "failed: ValueError: boom"
 
 
 def test_a_trainer_script_is_watched(script):
@@ -220,13 +232,3 @@ def test_under_torchrun_each_rank_writes_its_folder(script):
     ]
     assert [len(open_log(log, rank=rank).steps) for rank in (0, 1)] == [3, 3]
     assert done.stderr.count("ftlab: 3 steps") == 1
-
-
-def test_check_judges_the_log_of_a_run(script):
-    folder = script(LOOP)
-    ftlab(folder, "run", "--run-dir", "log", "train.py")
-    done = ftlab(folder, "check", "--json", "log")
-    told = json.loads(done.stdout)
-    assert told["steps"] == 5
-    bad = [each for each in told["findings"] if each["severity"] != "info"]
-    assert done.returncode == (1 if bad else 0)

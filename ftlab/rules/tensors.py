@@ -15,6 +15,8 @@ from ftlab.runlog.run import Run
 
 Bools = NDArray[np.bool_]
 
+_NUMBERED = re.compile(r"(?<![^.])\d+(?![^.])")
+
 
 def records_of(
     run: Run, ids: NDArray[np.int32], table: str = "tensors"
@@ -34,7 +36,7 @@ def elements(names: Sequence[NameRecord]) -> NDArray[np.float64]:
 
 @functools.lru_cache(maxsize=1 << 16)
 def pattern(name: str) -> str:
-    """Return the name with ``#`` for every number: what repeats over blocks is alike.
+    """Return the name with ``#`` for numbered modules: what repeats over blocks.
 
     Examples
     --------
@@ -42,7 +44,7 @@ def pattern(name: str) -> str:
     >>> pattern("model.layers.11.mlp.experts.3.w1.weight")
     'model.layers.#.mlp.experts.#.w1.weight'
     """
-    return re.sub(r"\d+", "#", name)
+    return _NUMBERED.sub("#", name)
 
 
 def text_of(name: NameRecord, key: str) -> str:
@@ -71,7 +73,7 @@ def twin_key(name: NameRecord) -> tuple[str, str, tuple[int, ...]]:
 @functools.lru_cache(maxsize=1 << 16)
 def _without_numbers(text: str, layer: str) -> str:
     inner = text.partition(f"{layer}.")[2] or text
-    return re.sub(r"(?<![^.])\d+(?![^.])", "#", inner)
+    return _NUMBERED.sub("#", inner)
 
 
 def has_twin(names: Sequence[NameRecord]) -> Bools:

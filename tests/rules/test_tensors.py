@@ -29,8 +29,9 @@ def test_a_short_mask_has_no_streak():
     assert not in_a_row(np.ones(2, bool), 3).any()
 
 
-def test_patterns_hide_numbers():
-    assert pattern("layers.11.mlp.fc2") == "layers.#.mlp.fc#"
+def test_patterns_hide_numbered_modules_only():
+    assert pattern("layers.11.mlp.fc2") == "layers.#.mlp.fc2"
+    assert pattern("0.weight") == "#.weight"
 
 
 def test_elements_of_a_scalar_is_one():

@@ -1,0 +1,31 @@
+"""The shape of a fault."""
+
+import torch
+
+from ftlab.faults.fault import Case
+from ftlab.faults.registry import load
+
+
+def test_batches_are_gone_through_again_and_again():
+    seen = []
+
+    def step(batch):
+        seen.append(batch)
+        return float(len(seen))
+
+    case = Case(torch.nn.Linear(1, 1), None, ["a", "b", "c"], step)
+    assert case.run(2) == [1.0, 2.0]
+    assert case.run(3) == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert seen == ["a", "b", "c", "a", "b"]
+
+
+def test_building_twice_gives_the_same_run():
+    fault = load("scheduler-per-micro-batch")
+    assert fault.build(fixed=False).run(3) == fault.build(fixed=False).run(3)
+
+
+def test_the_twin_differs():
+    fault = load("lr-too-high")
+    assert fault.build(fixed=False).run(3) != fault.build(fixed=True).run(3)
+    assert fault.area == "optimizer"
+    assert fault.page.startswith("A learning rate of 1.0")

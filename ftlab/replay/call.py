@@ -23,10 +23,15 @@ from ftlab.replay.observer import CallObserver
 from ftlab.replay.report import PauseReport
 from ftlab.replay.runner import OpStop, StepRunner, destination
 from ftlab.replay.scaler import drop_leftovers
-from ftlab.replay.stop import Stop, at_op
+from ftlab.replay.stop import Stop, at_op, with_findings
 from ftlab.replay.survey import Survey, Surveyor
 from ftlab.replay.torch_private import graph_task
-from ftlab.replay.verdict import Verdict, judge, same_values, scalar_results
+from ftlab.replay.verdict import Verdict, judge, scalar_results
+
+EXECUTED_AGAIN = (
+    "ftlab.debug was executing this step again when it failed; the first execution "
+    "came through. A step must not use up what it is given, an iterator for example."
+)
 
 Pause = Callable[[Stop], Command]
 
@@ -222,6 +227,8 @@ class StepCall:
         replayable = self.capsule.obstacle() is None
         report = replace(report, notes=notes, replayable=replayable)
         command = self._pause(Stop(report, self.capsule.inputs.batch()))
+        if self._runner is not None:
+            self._runner.target = None
         if command.verb == "step":
             self.leave_into_next = True
         elif command.verb == "back":
@@ -265,6 +272,9 @@ class StepCall:
         self._surveyor = surveyor
         try:
             return surveyor.run(execute)
+        except Exception as error:
+            error.add_note(EXECUTED_AGAIN)
+            raise
         finally:
             self._surveyor = None
 
@@ -282,16 +292,4 @@ class StepCall:
         return target
 
     def _report(self) -> PauseReport:
-        report = self._blank
-        if self._survey is not None:
-            report = replace(report, operations=len(self._survey.sites))
-        if self._verdict is None:
-            return report
-        parameters, notes = self._verdict.parameters, report.notes
-        if self._survey is not None:
-            parameters = self._survey.parameters
-            if not same_values(self._losses, self._survey.losses):
-                notes = (*notes, "The replay's loss differs from the first run's.")
-        return replace(
-            report, loss=self._verdict.loss, parameters=parameters, notes=notes
-        )
+        return with_findings(self._blank, self._survey, self._verdict, self._losses)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ftlab.replay.site import Site
 
 WIDTH = 9
+_ENDS = {"finished": "is finished", "aborted": "was aborted", "failed": "has failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,8 @@ class PauseReport:
     def headline(self) -> str:
         """Say in one line where the run stands."""
         if self.state != "paused":
-            return f"The run is {self.state}, after {_steps(self.step)}."
+            verb = _ENDS.get(self.state, f"is {self.state}")
+            return f"The run {verb}, after {_steps(self.step)}."
         place = f"step {self.step}, micro-batch {self.micro_batch}"
         if self.reason != "anomaly":
             where = "" if self.site else ", at the end of the micro-batch"

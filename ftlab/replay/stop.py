@@ -1,5 +1,6 @@
 """A stop: its report, and the live values behind it while the step waits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,8 @@ from ftlab.replay.origin import Origin
 from ftlab.replay.report import PauseReport
 from ftlab.replay.runner import OpStop
 from ftlab.replay.site import Site
+from ftlab.replay.survey import Survey
+from ftlab.replay.verdict import Verdict, same_values
 
 _KINDS = ("parameter", "buffer", "batch", "gradient")
 
@@ -66,6 +69,25 @@ def kind_of(site: Site, origin: Origin | None) -> str:
     if site.phase == "backward":
         return "backward"
     return "outside modules" if site.module is None else "module"
+
+
+def with_findings(
+    report: PauseReport,
+    survey: Survey | None,
+    verdict: Verdict | None,
+    losses: Sequence[torch.Tensor],
+) -> PauseReport:
+    """Complete ``report`` with what holds for every stop of an anomalous step."""
+    if survey is not None:
+        report = replace(report, operations=len(survey.sites))
+    if verdict is None:
+        return report
+    parameters, notes = verdict.parameters, report.notes
+    if survey is not None:
+        parameters = survey.parameters
+        if not same_values(losses, survey.losses):
+            notes = (*notes, "The replay's loss differs from the first run's.")
+    return replace(report, loss=verdict.loss, parameters=parameters, notes=notes)
 
 
 def at_op(report: PauseReport, stop: OpStop, origin: Origin | None) -> PauseReport:

@@ -636,3 +636,15 @@ def test_gradients_zeroed_in_place_are_copied_from_the_second_step_on():
 
     with debugging(setup, step) as dbg:
         assert dbg.run().module == setup.module
+
+
+def test_a_step_that_fails_only_when_repeated_says_so():
+    setup = Setup()
+    items = iter(setup.feed[:3])
+
+    def step(_):
+        return setup.step(next(items))
+
+    with debugging(setup, step) as dbg, pytest.raises(StopIteration) as caught:
+        dbg.run()
+    assert "executing this step again" in caught.value.__notes__[0]

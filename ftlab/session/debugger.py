@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils._pytree import tree_map_only
 
 from ftlab.records.errors import NotReplayableError
 from ftlab.records.handle import Handle, HandleStack
@@ -155,8 +156,10 @@ class Debugger:
 
     @property
     def batch(self) -> Any:
-        """What the step was called with; ``None`` when not paused."""
-        return None if self._stop is None else self._stop.batch
+        """A copy of what the step was called with; ``None`` when not paused."""
+        if self._stop is None:
+            return None
+        return tree_map_only(torch.Tensor, _copy, self._stop.batch)
 
     @property
     def result(self) -> Any:
@@ -210,3 +213,7 @@ class Debugger:
             return self._train(**kwargs)
         finally:
             self._handles.remove()
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone()

@@ -98,3 +98,17 @@ def test_the_first_of_two_culprits_is_blamed():
 def test_gradients_that_only_one_parameter_has_are_named():
     found = survey(lambda x: (x[0, 0] * 0).sqrt())
     assert set(found.parameters) == {"weight", "bias"}
+
+
+def test_a_legal_infinity_is_blamed_after_a_real_culprit():
+    def compute(x):
+        return x.masked_fill(x > 0, -INF).sum() + (x - 2).log().sum()
+
+    assert blamed(compute) == "aten.log.default"
+
+
+def test_a_row_that_a_mask_of_the_batch_hides_whole_is_born_in_softmax():
+    mask = torch.full((1, 3), -INF)
+    assert blamed(lambda x: (x + mask).softmax(-1).sum(), m=mask).startswith(
+        "aten._softmax"
+    )

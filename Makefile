@@ -2,11 +2,11 @@
 # PYTHON=/path/to/python3 chooses the Python of .venv, CHROME=/path/to/chrome the browser.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-all test-gpu test-oldest bench format check lock set-up
+.PHONY: help demo lab test test-all test-gpu test-oldest bench notebooks format check lock set-up
 
 python := .venv/bin/python
 pytest := $(python) -m pytest
-notebooks := --nbval --nbval-current-env --nbval-cell-timeout=120 \
+nbval := --nbval --nbval-current-env --nbval-cell-timeout=120 \
 	--nbval-sanitize-with=notebooks/nbval_sanitize.cfg notebooks
 
 help:  ## list the targets
@@ -32,7 +32,7 @@ test: check  ## what CI runs: style, types, floors, tests, notebooks, one pass i
 	@scripts/browser.sh >/dev/null
 	$(pytest) -m "not ipython and not browser and not slow"
 	$(pytest) -m "ipython and not slow"
-	$(pytest) $(notebooks)
+	$(pytest) $(nbval)
 	CHROME=$$(scripts/browser.sh) $(pytest) -m "browser and not slow"
 
 test-all: test  ## test, and what takes long
@@ -54,6 +54,9 @@ bench: set-up  ## what watching costs, and how fast ftlab loads
 	$(python) benchmarks/import_time.py
 	$(python) benchmarks/overhead.py --kind lora
 	$(python) benchmarks/overhead.py --kind full
+
+notebooks: set-up  ## run all notebooks and store their outputs
+	$(python) scripts/store_notebooks.py notebooks/*.ipynb
 
 format: set-up  ## format the code and mend what ruff can mend
 	.venv/bin/ruff check --fix .

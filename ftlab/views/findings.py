@@ -235,6 +235,12 @@ def counted(findings: Sequence[Finding]) -> str:
     return ", ".join(words)
 
 
+def unchecked_words(one: NotChecked) -> str:
+    """Say what was missing and what to record next time, as two sentences."""
+    missing = one.reason.rstrip(". ")
+    return f"{missing[:1].upper()}{missing[1:]}. Next time: {one.record}"
+
+
 def _value(value: float | int | str) -> str:
     return value if isinstance(value, str) else number(float(value))
 
@@ -245,7 +251,7 @@ def _unchecked(summary: FindingsSummary) -> list[str]:
     lines = ["", f"Not checked: {count(len(summary.not_checked), 'rule')}"]
     for one in summary.not_checked:
         lines += textwrap.wrap(
-            f"{one.code} {one.name}: {one.reason} Next time: {one.record}",
+            f"{one.code} {one.name}: {unchecked_words(one)}",
             WIDTH,
             initial_indent="  ",
             subsequent_indent="    ",

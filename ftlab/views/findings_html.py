@@ -63,11 +63,13 @@ def _finding(finding: Finding, opened: bool) -> str:
 
 
 def _unchecked(not_checked: tuple[NotChecked, ...]) -> str:
+    from ftlab.views.findings import unchecked_words
+
     if not not_checked:
         return ""
     rows = "".join(
         f"<dt>{html.escape(one.code)} {html.escape(one.name)}</dt>"
-        f"<dd>{html.escape(one.reason)} Next time: {html.escape(one.record)}</dd>"
+        f"<dd>{html.escape(unchecked_words(one))}</dd>"
         for one in not_checked
     )
     title = f"Not checked: {count(len(not_checked), 'rule')}"

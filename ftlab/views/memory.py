@@ -72,10 +72,10 @@ class MemoryView(LinesView):
         taken = len(summary.data["step"])
         if not taken:
             return "Memory and throughput: nothing recorded yet"
-        memory, speed, padding = summary.notes
+        # memory and speed are never the same twice, and texts are compared
         return (
-            f"Memory and throughput: {count(taken, 'step')}\n"
-            f"memory {memory}\ntokens per second {speed}\npadding {padding}"
+            f"Memory and throughput: {count(taken, 'step')}, "
+            f"padding {summary.notes[2]}; memory and speed in .table()"
         )
 
 

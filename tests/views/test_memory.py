@@ -14,12 +14,7 @@ def test_shows_memory_speed_and_padding():
     for step in range(3):
         run.append(StepRecord(step, 0.0, values=values))
     view = MemoryView(run)
-    assert repr(view) == (
-        "Memory and throughput: 3 steps\n"
-        "memory 2 GiB, CUDA peak 3 GiB\n"
-        "tokens per second 8,140\n"
-        "padding 25.0 %"
-    )
+    assert view.summary.notes == ("2 GiB, CUDA peak 3 GiB", "8,140", "25.0 %")
     assert view.summary.row("rss").tolist() == [2.0, 2.0, 2.0]
     assert view.table()["padding_share"].tolist() == [0.25] * 3
 
@@ -27,6 +22,19 @@ def test_shows_memory_speed_and_padding():
 def test_says_what_was_not_recorded():
     run = Run()
     run.append(StepRecord(0, 0.0))
-    assert "memory not recorded" in repr(MemoryView(run))
+    assert MemoryView(run).summary.notes == ("not recorded",) * 3
     assert np.isnan(MemoryView(run).summary.values).all()
     assert MemoryView(Run()).figure().axes
+
+
+def test_the_text_holds_nothing_that_differs_from_run_to_run():
+    texts = set()
+    for speed in (100.0, 200.0):
+        run = Run()
+        values = {"rss": speed, "tokens_per_second": speed}
+        values |= {"tokens": 3.0, "padding": 1.0}
+        run.append(StepRecord(0, speed, values=values))
+        texts.add(repr(MemoryView(run)))
+    assert texts == {
+        "Memory and throughput: 1 step, padding 25.0 %; memory and speed in .table()"
+    }

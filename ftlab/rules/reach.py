@@ -208,7 +208,7 @@ def _half_precision(run: Run, missing: Missing) -> Reason | None:
         return None
     return Reason(
         "float16-without-scaler",
-        "These tensors are float16 and no GradScaler is used: gradients below 6e-8 "
+        "These tensors are float16 and no GradScaler is used: gradients below 3e-8 "
         "are exactly 0 there.",
         "Train in bf16, or keep the weights in float32 under autocast with a scaler.",
     )

@@ -198,6 +198,14 @@ def test_what_a_rule_leaves_open_is_reported_until_it_is_decided():
     assert engine.tick(builder.run, 1.0).not_checked == ()
 
 
+def test_an_older_window_that_decides_nothing_takes_nothing_back():
+    def unsure(rule, run):
+        if run.steps.step[0] == 0:
+            yield rule.cannot_tell("too early", "run longer")
+
+    assert Engine([Fake(find=unsure)]).check(run_of(900).run).not_checked == ()
+
+
 def test_facts_are_checked_before_the_first_step():
     builder = healthy_lora(steps=0)
     report = Engine().check(builder.run)

@@ -18,7 +18,7 @@ was not skipped, against the median of up to 32 steps before. All three must hol
 Measured over 13 healthy runs of 60 steps (LoRA, DoRA, rsLoRA, full, mixture of experts;
 AdamW and SGD): the largest jump of one step was 2.7 times the median. With a learning
 rate of 1.0 in AdamW the norm went to 153 (LoRA) and 666 times (full), the loss to 12
-and 16 times, within two steps. At 0.1, where full fine-tuning wobbles (6 times, loss
+and 16 times, within three steps. At 0.1, where full fine-tuning wobbles (6 times, loss
 1.7 times) and recovers, the rule is quiet. An absolute norm is never compared: healthy
 norms span several orders of magnitude between models.
 

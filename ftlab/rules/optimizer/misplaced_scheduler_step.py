@@ -24,8 +24,8 @@ and therefore quiet:
 - N steps per update with N processes (accelerate), and several per update when the
   schedule was planned that long: its total is at least steps x micro-batches.
 Measured in the ledger of real loops: healthy loops, accumulation over 4 micro-batches,
-a GradScaler that skips five times and the Trainer gave 1 scheduler step per update or
-none; a step per micro-batch gave 4.
+a GradScaler that skips its first updates and the Trainer gave 1 scheduler step per
+update or none; a step per micro-batch gave 4.
 
 ## What to try
 1. `optimizer.step(); scheduler.step(); optimizer.zero_grad()`, in this order.

@@ -27,3 +27,12 @@ def test_writes_everything_when_the_system_takes_it_in_parts(tmp_path, monkeypat
     with (tmp_path / "a").open("wb") as file:
         write_all(file.fileno(), b"0123456789")
     assert (tmp_path / "a").read_bytes() == b"0123456789"
+
+
+def test_who_has_the_old_file_open_goes_on_reading_it(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with path.open("rb") as reader:
+        replace(path, b"new")
+        assert reader.read() == b"old"
+    assert path.read_bytes() == b"new"

@@ -99,3 +99,15 @@ def test_a_run_of_blocks_alone_is_followed_too(tmp_path):
         assert run.refresh()
         assert run.last_step == step
     writer.close("finished")
+
+
+def test_rows_beyond_the_last_step_enter_no_roll_up_yet(tmp_path):
+    writer = create(tmp_path / "run")
+    write(writer, 0, 100)
+    run = open_log(tmp_path / "run", follow=True)
+    for step in range(100, 140):
+        writer.write(block(step, grad_l2=[1e9] * 3))
+    writer.commit()
+    run.refresh()
+    check(run, 100)
+    writer.close("interrupted")

@@ -45,3 +45,20 @@ def test_a_commit_in_the_middle_of_a_step_does_no_harm(tmp_path):
                 np.testing.assert_array_equal(found.ids, wanted.ids)
                 np.testing.assert_array_equal(found.values, wanted.values)
                 np.testing.assert_array_equal(found.known, wanted.known)
+
+
+def test_columns_of_one_step_may_be_committed_one_by_one(tmp_path):
+    writer = LogWriter.create(tmp_path / "run", config={}, versions={})
+    for step in range(70):
+        for part in (
+            block(step, [1, 3], grad_l2=[step, 2]),
+            block(step, [1, 3], weight_l2=[step, 4]),
+            StepRecord(step, 0.0),
+        ):
+            writer.write(part)
+            writer.commit()
+    writer.close("finished")
+    for budget in (0, 2**26):
+        matrix = open_log(tmp_path / "run", budget=budget).matrix("weight_l2")
+        assert matrix.steps.tolist() == list(range(70))
+        assert matrix.values[:, 0].tolist() == list(range(70))

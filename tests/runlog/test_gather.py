@@ -49,6 +49,7 @@ def test_a_commit_in_the_middle_of_a_step_does_no_harm(tmp_path):
 
 def test_columns_of_one_step_may_be_committed_one_by_one(tmp_path):
     writer = LogWriter.create(tmp_path / "run", config={}, versions={})
+    writer.write(block(0, [1, 3], grad_l2=[0, 2], weight_l2=[0, 4]))
     for step in range(70):
         for part in (
             block(step, [1, 3], grad_l2=[step, 2]),

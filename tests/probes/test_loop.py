@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+import torch.utils.checkpoint
 
-from tests.models import batches, tiny_llama, tiny_lora
+from tests.models import batches, tiny_lora
 from tests.probes.recording import Recording, true_norms
 
 
@@ -241,16 +242,19 @@ def test_an_optimizer_that_steps_within_backward_is_recorded_as_far_as_possible(
     assert all(s.values["updated_within_backward"] == 1.0 for s in recording.steps)
 
 
-def test_a_checkpoint_s_second_forward_is_not_told():
-    model = tiny_llama()
-    model.gradient_checkpointing_enable({"use_reentrant": True})
-    model.enable_input_require_grads()
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpoint_s_second_forward_is_not_told(reentrant):
+    model = small()
     optimizer = sgd(model)
+    inputs = torch.ones(2, 4, requires_grad=True)
     with Recording(model, optimizer) as recording:
-        model.train()(**next(batches(1))).loss.backward()
+        output = torch.utils.checkpoint.checkpoint(
+            model, inputs, use_reentrant=reentrant
+        )
+        output.sum().backward()
         optimizer.step()
-    model.disable_input_require_grads()
     assert recording.ops(0) == ["forward", "backward", "step"]
+    assert recording.steps[0].micro_batches == 1
     assert recording.column(0) == pytest.approx(true_norms(model), rel=1e-5)
 
 

@@ -80,6 +80,17 @@ def test_an_adapter_that_is_added_later_is_seen_in_its_first_step():
     assert adapters == {"default", "third"}
 
 
+def test_a_parameter_that_a_module_gets_is_seen_in_its_first_step():
+    model = small()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Recording(model, optimizer) as recording:
+        train(model, optimizer)
+        model[0].register_parameter("extra", torch.nn.Parameter(torch.ones(1)))
+        train(model, optimizer)
+    assert "0.extra" not in recording.column(0)
+    assert "0.extra" in recording.column(1)
+
+
 def test_a_parameter_put_in_past_torch_s_hook_is_found_at_the_next_walk():
     model = small()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

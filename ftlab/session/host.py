@@ -34,7 +34,7 @@ class Host(Protocol):
     def calling_cell(self) -> Any:
         """Name the cell whose execution the calling thread serves, or ``None``.
 
-        ``None`` too while the thread serves a widget's click: prints that follow a click
+        ``None`` too while the thread serves a widget's click: prints that follow one
         have no cell of their own. Treat the result as opaque.
         """
 

@@ -4,6 +4,10 @@ import math
 from pathlib import Path
 
 from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.step import StepRecord
+from ftlab.rules.engine import Engine
+from ftlab.runlog.reader import open_log
+from ftlab.runlog.writer import LogWriter
 from ftlab.session.verdict import Verdict, judge
 
 SICK = Path(__file__).parents[1] / "golden" / "schema-1"
@@ -31,10 +35,19 @@ def test_every_rank_is_judged():
     assert {each.rank for each in verdict.findings} == {0}
 
 
-def test_a_rule_that_one_rank_could_check_is_not_reported_as_unchecked():
-    codes = [each.code for each in judge(SICK).not_checked]
-    assert codes == sorted(set(codes))
+def test_a_rule_that_one_rank_could_check_is_not_reported_as_unchecked(tmp_path):
+    for rank, loss in ((0, 1.0), (1, None)):
+        writer = LogWriter.create(tmp_path / "run", rank=rank, config={})
+        for step in range(4):
+            writer.write(StepRecord(step, 0.0, loss=loss))
+            writer.commit()
+        writer.close("finished")
+    alone = Engine().check(open_log(tmp_path / "run", rank=1)).not_checked
+    unsure = {each.code for each in alone}
+    codes = [each.code for each in judge(tmp_path / "run").not_checked]
+    assert "NUM001" in unsure
     assert "NUM001" not in codes
+    assert codes == sorted(set(codes))
 
 
 def test_an_empty_verdict_has_no_worst():

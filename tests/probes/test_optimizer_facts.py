@@ -142,3 +142,13 @@ def test_sees_through_accelerate_s_scheduler():
     assert facts["class"] == "StepLR"
     assert facts["asked"]["step_size"] == 3
     assert facts["optimizer_index"] == 0
+
+
+def test_hints_at_nothing_where_two_could_have_taken_the_place():
+    model = torch.nn.Sequential(
+        torch.nn.Linear(3, 3, False), torch.nn.Linear(3, 3, False)
+    )
+    stale = torch.nn.Parameter(torch.zeros(3, 3))
+    (facts,) = optimizer_facts(model, [torch.optim.SGD([stale])])
+    assert facts["missing"] == ["0.weight", "1.weight"]
+    assert [entry["name_hint"] for entry in facts["foreign"]] == [""]

@@ -55,7 +55,7 @@ def cycles_of(run: Run, scheduler: str, optimizer: str) -> list[Cycle]:
         if entry.op == "scheduler_step" and entry.target == scheduler:
             (current.inside if forwarded else current.early).append(entry)
         elif entry.op == "forward":
-            forwarded = forwarded or bool(entry.detail.get("grad_enabled", True))
+            forwarded = True
         elif entry.op == "backward":
             current.backwards += times(entry)
         elif entry.op in ("step", "skip") and entry.target == optimizer:

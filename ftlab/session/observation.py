@@ -10,7 +10,7 @@ import itertools
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -86,9 +86,8 @@ class Observation:
         self.subject = subject
         self.ended: str | None = None
         config = {"interval": plan.interval, "probes": [p.name for p in plan.probes]}
-        rank = int(os.environ.get("RANK", "0"))
         folder = plan.run_dir or default_folder(datetime.now())
-        writer = LogWriter.create(folder, rank=rank, config=config)
+        writer = LogWriter.create(folder, rank=run.rank, config=config)
         for probe in plan.probes:
             writer.declare(probe.table, probe.columns)
         self.run = run
@@ -133,11 +132,6 @@ class Observation:
                 if observation is self:
                     del _observed[model]
 
-    def describe(self, training: Mapping[str, Any]) -> None:
-        """Add facts of the trainer to what the run knows."""
-        self.subject.training.update(training)
-        self._signature = None
-
     def _receive(self, record: Any) -> None:
         if isinstance(record, StepRecord):
             self._read_facts(record.step)
@@ -162,6 +156,11 @@ def refuse_second(model: torch.nn.Module) -> None:
             "Call detach() on that watch first, or use it: one watch sees everything."
         )
         raise AttachError(msg)
+
+
+def process_rank() -> int:
+    """Return the rank that torchrun or accelerate gave this process; 0 without one."""
+    return int(os.environ.get("RANK", "0"))
 
 
 def refuse_existing(run_dir: Path | None) -> None:

@@ -23,6 +23,7 @@ from ftlab.session.observation import (
     Observation,
     Plan,
     ended_by,
+    process_rank,
     refuse_existing,
     refuse_second,
 )
@@ -44,7 +45,7 @@ class Watch(RunViews):
         self._plan = plan
         self._observation: Observation | None = None
         self._link: TrainerLink | None = None
-        self._run = Run()
+        self._run = Run(rank=process_rank())
         self._closed = False
 
     @classmethod
@@ -139,7 +140,11 @@ class Watch(RunViews):
     def _begin(self, subject: Subject, *, first_step: int = 0) -> Observation:
         plan = self._plan
         if self._observation is not None:
-            plan, self._run, self._dashboard = plan.next(), Run(), None
+            plan, self._run, self._dashboard = (
+                plan.next(),
+                Run(rank=process_rank()),
+                None,
+            )
         self._observation = Observation(subject, plan, self._run, first_step=first_step)
         self._listen()
         return self._observation.start()

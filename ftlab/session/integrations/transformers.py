@@ -112,7 +112,7 @@ def _training_facts(trainer: Any) -> dict[str, Any]:
 def _callback(trainer: Any, begin: Begin, stop: Stop) -> Any:
     from transformers import TrainerCallback
 
-    class FtlabCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
+    class FtlabCallback(TrainerCallback):
         """Begins the observation, and passes on what only the trainer knows."""
 
         observation: Observation | None = None

@@ -5,6 +5,7 @@ uses `pause` and asks `pause_requested` and `raise_if_aborted`. A listener is ca
 whichever thread changed the state, never with the lock held.
 """
 
+import contextlib
 import threading
 import warnings
 from collections.abc import Callable
@@ -106,10 +107,18 @@ class Worker:
         The first KeyboardInterrupt asks for a pause, the second aborts, a third is
         raised here and leaves the thread to end by itself.
         """
-        with on_interrupt(self._interrupt):
+        with self.interruptible():
             self._wait()
         if self.state == "failed" and self.error is not None:
             raise self.error
+
+    def interruptible(self) -> contextlib.AbstractContextManager[None]:
+        """Count interrupts of the calling thread within a ``with`` block.
+
+        A command and the `wait` for what it does belong into one block: an interrupt
+        between the two would be lost on the run.
+        """
+        return on_interrupt(self._interrupt)
 
     def _interrupt(self) -> None:
         self._interrupts += 1
@@ -182,6 +191,7 @@ class Worker:
 
     def pause(self, stop: Any) -> Command:
         """Wait at ``stop`` until the caller sends a command, and return it."""
+        self.raise_if_aborted()
         with self._changed:
             self.stop, self.state, self._interrupts = stop, "paused", 0
             self._changed.notify_all()

@@ -65,8 +65,9 @@ class Debugger:
         Keyword arguments go to ``trainer.train``. What it returns becomes `result`;
         what it raises is raised here.
         """
-        self.start(**kwargs)
-        return self.wait()
+        with self._worker.interruptible():
+            self.start(**kwargs)
+            return self.wait()
 
     def start(self, **kwargs: Any) -> None:
         """Start training and return at once; `wait` blocks until the next stop."""
@@ -201,8 +202,9 @@ class Debugger:
         return self._worker.stop
 
     def _send(self, command: Command) -> PauseReport:
-        self._worker.send(command)
-        return self.wait()
+        with self._worker.interruptible():
+            self._worker.send(command)
+            return self.wait()
 
     def _run(self, kwargs: dict[str, Any]) -> Any:
         """Train; on the training thread, so that clean-up needs nobody to wait."""

@@ -45,13 +45,17 @@ def test_one_that_was_handed_over_counts_even_when_it_holds_nothing_of_ours():
 
 def test_accelerate_s_wrapper_is_looked_through():
     model, optimizer = loop()
-    wrapped = Accelerator(cpu=True).prepare(optimizer)
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=2)
+    wrapped = accelerator.prepare(optimizer)
     with Recording(model, wrapped) as recording:
-        model(torch.ones(2, 4)).sum().backward()
-        wrapped.step()
-        wrapped.zero_grad()
+        for _ in range(2):
+            with accelerator.accumulate(model):
+                model(torch.ones(2, 4)).sum().backward()
+                wrapped.step()  # the first two calls are left out
+                wrapped.zero_grad()
     assert recording.subject.optimizers == [optimizer]
-    assert recording.ops(0) == ["forward", "backward", "step", "zero_grad"]
+    micro = ["forward", "backward"]
+    assert recording.ops(0) == [*micro, *micro, "step", "zero_grad"]
 
 
 def test_rates_come_from_every_group_also_where_they_are_tensors():

@@ -70,7 +70,27 @@ def accumulation_by_index() -> Loop:
     return Loop(model, optimizer, step)
 
 
+def fused_without_overflow() -> Loop:
+    """A scaler hands its scale to a fused optimizer, which then really steps."""
+    model = tiny_lora().train()
+    trained = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=1e-2, fused=True)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2)
+
+    def step(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return loss.detach()
+
+    return Loop(model, optimizer, step, scaler)
+
+
+# The step of "accumulation" counts its own calls, which a replay cannot undo.
 REPEATABLE = {name: make for name, make in LOOPS.items() if name != "accumulation"}
+REPEATABLE["fused_without_overflow"] = fused_without_overflow
 
 
 def bare(make: Callable[[], Loop], batches: list[Any]) -> dict[str, Any]:

@@ -42,8 +42,6 @@ def marks(layers: Sequence[str], norms: NDArray[np.float32]) -> tuple[Mark, ...]
     norms
         Layer norms of the last columns, shape ``(columns, layers)``.
     """
-    if not len(norms):
-        return ()
     found = []
     recent = norms[-WEAK_STEPS:]
     weak = ((recent >= 0) & (recent < WEAK)).all(0) & (len(recent) == WEAK_STEPS)

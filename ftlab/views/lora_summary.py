@@ -113,8 +113,6 @@ class AdapterReader:
         """Return one line per measured step and pair, for a table."""
         run = self._run.window(0)
         names = run.names("adapters")
-        if not names or "adapters" not in run.tables():
-            return {name: [] for name in ("step", "pair", "adapter", "layer", *COLUMNS)}
         matrices = {name: run.matrix(name, "adapters") for name in COLUMNS}
         at, pair = np.nonzero(matrices["a_l2"].known)
         first = matrices["a_l2"]

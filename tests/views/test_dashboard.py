@@ -81,12 +81,12 @@ def test_a_failing_part_is_one_warning_and_the_others_go_on(board, monkeypatch):
 def test_another_run_takes_the_place_of_the_first(board):
     box = board.widget()
     heat = board.gradients.widget()
-    other = named(3, 1)
+    other = named(4, 1)
     for step in range(4):
-        add_step(other, step, [1.0, 2.0, 3.0], loss=1.0)
+        add_step(other, step, [1.0, 2.0, 3.0, 4.0], loss=1.0)
     board.show(other)
     assert board.widget() is box
-    assert len(heat.rows) == 6
+    assert len(heat.rows) == 8
     assert "step 3" in box.children[0].value
     assert len(board.memory.table()) == 4
 

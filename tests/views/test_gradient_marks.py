@@ -6,7 +6,7 @@ LAYERS = ["embed", "layers.0", "layers.1", "layers.2"]
 
 
 def test_a_healthy_run_carries_no_mark():
-    assert marks(LAYERS, np.ones((16, 4), np.float32)) == ()
+    assert marks(LAYERS, np.full((16, 4), 2e-5, np.float32)) == ()
 
 
 def test_five_weak_columns_are_marked_and_four_are_not():
@@ -16,6 +16,10 @@ def test_five_weak_columns_are_marked_and_four_are_not():
     norms[-5:, 0] = 1e-6
     (mark,) = marks(LAYERS, norms)
     assert (mark.layer, mark.kind) == ("embed", "weak")
+
+
+def test_a_run_of_fewer_than_five_columns_is_not_called_weak():
+    assert marks(LAYERS, np.full((4, 4), 1e-6, np.float32)) == ()
 
 
 def test_decay_is_measured_against_the_next_deeper_block_only():

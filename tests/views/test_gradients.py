@@ -33,6 +33,7 @@ def test_text_of_many_layers_ends_with_how_many_are_hidden():
     add_step(run, 0, np.ones(80))
     text = repr(GradientView(run))
     assert text.endswith("... and 68 more layers in .table()")
+    assert len(text.splitlines()) == 15
 
 
 def test_an_empty_run_says_so_in_every_form():
@@ -152,10 +153,10 @@ def test_the_widget_grows_with_new_parameters():
 def test_another_run_is_shown_in_the_same_widget():
     view = GradientView(sick())
     widget = view.widget()
-    other = named(3, 1)
-    add_step(other, 7, [1, 2, 3])
+    other = named(3, 2)
+    add_step(other, 7, [1, 2, 3, 4, 5, 6])
     view.show(other)
     assert view.widget() is widget
-    assert len(widget.rows) == 6
+    assert len(widget.rows) == 9
     assert len(view.table()) == 3
     widget.close()

@@ -69,6 +69,24 @@ def test_a_layer_with_one_bad_tensor_is_shown_as_bad_but_keeps_its_finite_norm()
     assert np.isnan(summary.shown[0, 0])
 
 
+def test_a_norm_that_overflows_is_bad_though_the_largest_entry_is_not():
+    run = named(1, 1)
+    add_step(run, 0, [math.inf], [1e30])
+    summary = summary_of(run)
+    assert summary.layer_values["non_finite"].tolist() == [[1.0]]
+    assert np.isnan(summary.shown).all()
+
+
+def test_a_summary_is_not_changed_by_later_steps():
+    run = named(1, 1)
+    add_step(run, 0, [1.0])
+    columns = GradientColumns(run)
+    columns.follow()
+    frozen = columns.freeze()
+    columns.columns.put(0, np.full(columns.columns.rows, 9.0))
+    assert frozen.norm.tolist() == [[1.0]]
+
+
 def test_layers_stand_in_the_order_of_the_model():
     run = Run()
     for row, layer in enumerate(["embed_tokens", "layers.0", "layers.1", "lm_head"]):

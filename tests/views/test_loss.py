@@ -28,7 +28,8 @@ def test_text_names_the_last_the_lowest_and_the_bad_steps():
 
 def test_an_empty_run_and_a_run_without_loss_say_so():
     assert repr(LossView(Run())) == "Loss: nothing recorded yet"
-    assert LossView(Run()).figure().axes
+    (axes,) = LossView(Run()).figure().axes
+    assert axes.texts[0].get_text() == "Loss: nothing recorded yet"
     run = Run()
     run.append(StepRecord(0, 0.0))
     assert repr(LossView(run)) == "Loss: 1 step\nnot recorded"

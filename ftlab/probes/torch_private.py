@@ -88,3 +88,7 @@ def leave_to_python(function: Callable[..., Any]) -> None:
         return
     skip, default = dynamo._FrameAction.SKIP, dynamo._FrameAction.DEFAULT  # noqa: SLF001
     dynamo.set_code_exec_strategy(code, dynamo._FrameExecStrategy(skip, default))  # noqa: SLF001
+
+
+leave_to_python(suspend_dynamo)
+leave_to_python(resume_dynamo)

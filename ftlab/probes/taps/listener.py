@@ -1,5 +1,6 @@
 """What a tap tells, and the shield between it and the training loop."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -7,6 +8,8 @@ import torch
 
 from ftlab.probes.torch_private import leave_to_python, resume_dynamo, suspend_dynamo
 from ftlab.records import replaying
+
+_TOLD = re.compile("on_|before_|after_")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -95,21 +98,21 @@ class Shielded:
     """
 
     def __init__(self, listener: Listener, failed: Callable[[Exception], None]) -> None:
-        self._listener = listener
-        self._failed = failed
         self._silent = False
+        # Made here and not when first called: that may be within torch.compile, where
+        # Dynamo would trace the making.
+        for name in filter(_TOLD.match, vars(Listener)):
+            setattr(self, name, shield(self._unless_silent(listener, name), failed))
 
     def silence(self) -> None:
         """Pass nothing on any more."""
         self._silent = True
 
-    def __getattr__(self, name: str) -> Any:
-        method = shield(getattr(self._listener, name), self._failed)
+    def _unless_silent(self, listener: Listener, name: str) -> Callable[..., None]:
+        method = getattr(listener, name)
 
         def pass_on(*args: Any) -> None:
             if not (self._silent or replaying.active()):
                 method(*args)
 
-        leave_to_python(pass_on)
-        setattr(self, name, pass_on)
         return pass_on

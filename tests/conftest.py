@@ -1,6 +1,7 @@
 """Fixtures of every test: offline, one thread, nothing left behind."""
 
 import os
+import signal
 
 import pytest
 
@@ -35,6 +36,16 @@ def nothing_left_behind():
     found += hooks.left() + wrapped_instances()
     if found:
         pytest.fail("left behind: " + "; ".join(found), pytrace=False)
+
+
+def pytest_configure():
+    """Hear Ctrl-C also where the tests were started in the background.
+
+    A shell without job control starts such programs with interrupts ignored, and the
+    tests of interrupts would wait for ever.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item):

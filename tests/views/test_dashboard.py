@@ -31,6 +31,8 @@ def test_the_bundle_has_the_last_picture_and_the_same_widget(board):
     first, _ = board.snapshot_bundle()
     add_step(board.run, 1, [np.nan, 1.0, 1.0, 1.0], loss=1.0)
     second, _ = board.snapshot_bundle()
+    columns = np.frombuffer(board.gradients.widget().snap[:32], np.int32)[2]
+    assert columns == 2
     key = "application/vnd.jupyter.widget-view+json"
     assert first[key] == second[key]
     assert first["image/png"] != second["image/png"]

@@ -30,7 +30,7 @@ def view_of(*findings, not_checked=()):
     return FindingsView(run, not_checked)
 
 
-NOT = NotChecked("OPT003", "misplaced-scheduler-step", "No scheduler.", "scheduler=s")
+NOT = NotChecked("OPT003", "misplaced-scheduler-step", "no scheduler", "scheduler=s")
 
 
 def test_text_says_what_why_what_to_do_and_where():

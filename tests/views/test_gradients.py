@@ -71,6 +71,7 @@ def test_parameter_table_tells_when_it_first_went_wrong():
     assert (line["non_finite"], line["first_non_finite"]) == (1, 1)
     assert math.isnan(line["norm"])
     assert table["no_gradient"].tolist() == [0, 0, 0, 1]
+    np.testing.assert_allclose(table["largest_norm"], [0.3, 0.4, 1.0, 0.0], rtol=1e-6)
 
 
 def test_an_unknown_table_is_refused_with_what_is_allowed():

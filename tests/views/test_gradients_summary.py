@@ -153,7 +153,9 @@ def test_blocks_of_any_float_type_are_read(dtype):
     values = {"grad_l2": np.ones(1, dtype), "grad_max": np.ones(1, dtype)}
     run.append(Block("tensors", 0, np.zeros(1, np.int32), values))
     run.append(StepRecord(0, 0.0))
-    assert summary_of(run).norm.tolist() == [[1.0]]
+    summary = summary_of(run)
+    assert summary.norm.tolist() == [[1.0]]
+    assert summary.layer_values["norm"].tolist() == [[1.0]]
 
 
 def test_a_run_that_begins_late_keeps_its_step_numbers():

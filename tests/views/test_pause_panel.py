@@ -15,7 +15,7 @@ REPORT = PauseReport(
     kind="parameter",
     name="<script>w</script>",
     inputs=(TensorFacts("self", "float32", (4, 8), -1.0, 2.0),),
-    cause="The weight held a NaN before the step.",
+    cause="The weight held a <b>NaN</b> before the step.",
 )
 
 
@@ -54,7 +54,7 @@ def shown():
 def test_shows_what_why_and_the_tensors_escaped(shown):
     text = shown[2].children[0].value
     assert "Paused at step 12" in text
-    assert "The weight held a NaN before the step." in text
+    assert "The weight held a &lt;b&gt;NaN&lt;/b&gt; before the step." in text
     assert "float32[4, 8], -1 to 2" in text
     assert "&lt;script&gt;" in text
     assert "<script>" not in text

@@ -106,7 +106,8 @@ class Observation:
         try:
             self.recorder.attach()
         except BaseException:
-            self.background.stop("failed to attach")
+            self.ended = "failed to attach"
+            self.background.stop(self.ended)
             raise
         _observed[self.subject.model] = self
         atexit.register(self.stop, "the process ended")

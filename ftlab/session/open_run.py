@@ -11,6 +11,7 @@ from ftlab.runlog.codec import finding_event
 from ftlab.runlog.reader import open_log
 from ftlab.runlog.run import Run
 from ftlab.session.run_views import RunViews
+from ftlab.views.dashboard import Dashboard
 
 
 class RecordedRun(RunViews):
@@ -22,8 +23,9 @@ class RecordedRun(RunViews):
 
     def __init__(self, log: Run) -> None:
         self._log = log
-        self._judged_steps = -1
+        self._judged_version = -1
         self._not_checked: Sequence[NotChecked] = ()
+        self._dashboard = Dashboard(log, lambda: self._not_checked)
 
     @property
     def run(self) -> Run:
@@ -31,15 +33,20 @@ class RecordedRun(RunViews):
         self._log.refresh()
         return self._log
 
-    def _judged(self) -> Sequence[NotChecked]:
+    @property
+    def dashboard(self) -> Dashboard:
+        """All views on one screen."""
+        return self._dashboard
+
+    def _bring_up_to_date(self) -> None:
         run = self.run
-        if self._judged_steps != len(run.steps):
-            report = Engine().check(run)
-            for finding in report.findings:
-                run.append(finding_event(finding, time.time()))
-            self._not_checked = report.not_checked
-            self._judged_steps = len(run.steps)
-        return self._not_checked
+        if self._judged_version == run.version:
+            return
+        report = Engine().check(run)
+        for finding in report.findings:
+            run.append(finding_event(finding, time.time()))
+        self._not_checked = report.not_checked
+        self._judged_version = run.version
 
     def __repr__(self) -> str:
         run = self.run
@@ -48,8 +55,7 @@ class RecordedRun(RunViews):
         return f"RecordedRun({len(run.steps)} steps, {found} findings, {ended})"
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        self._judged()
-        self.dashboard.refresh()
+        self._bring_up_to_date()
         return self.dashboard._repr_mimebundle_(**options)
 
 

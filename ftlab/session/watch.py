@@ -38,7 +38,6 @@ class Watch(RunViews):
 
     Use it as a context manager around a hand-written loop, or call `detach` at the end.
     Shown in a notebook, it is the dashboard.
-
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -46,6 +45,7 @@ class Watch(RunViews):
         self._observation: Observation | None = None
         self._link: TrainerLink | None = None
         self._run = Run(rank=process_rank())
+        self._dashboard: Dashboard | None = None
         self._closed = False
 
     @classmethod
@@ -140,11 +140,9 @@ class Watch(RunViews):
     def _begin(self, subject: Subject, *, first_step: int = 0) -> Observation:
         plan = self._plan
         if self._observation is not None:
-            plan, self._run, self._dashboard = (
-                plan.next(),
-                Run(rank=process_rank()),
-                None,
-            )
+            plan, self._run = plan.next(), Run(rank=process_rank())
+            if self._dashboard is not None:
+                self._dashboard.show(self._run)
         self._observation = Observation(subject, plan, self._run, first_step=first_step)
         self._listen()
         return self._observation.start()
@@ -162,9 +160,8 @@ class Watch(RunViews):
     def _not_checked(self) -> Sequence[NotChecked]:
         return () if self._observation is None else self._observation.not_checked
 
-    def _judged(self) -> Sequence[NotChecked]:
+    def _bring_up_to_date(self) -> None:
         self.sync()
-        return self._not_checked
 
 
 def watch(

@@ -93,12 +93,14 @@ class Dashboard:
         self.refresh()
 
     def refresh(self) -> None:
-        """Bring the screen up to date. Never raises: a part that fails is detached."""
+        """Bring the screen up to date. Never raises: a part that fails is detached.
+
+        Parts that are shown by themselves are brought up to date too.
+        """
         with self._lock:
-            if self._box is None:
-                return
-            self._guard("head", self._refresh_head)
-            for name, view in self.parts.items():
+            if self._box is not None:
+                self._guard("head", self._refresh_head)
+            for name, view in {**self.parts, "memory": self.memory}.items():
                 self._guard(name, view.refresh)
 
     def settle(self) -> None:

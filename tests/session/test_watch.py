@@ -218,3 +218,16 @@ def test_a_failing_probe_is_one_warning_and_training_goes_on(tmp_path: Path) -> 
 def test_a_zero_interval_is_refused() -> None:
     with pytest.raises(BadValueError, match="at least 1"):
         ftlab.watch(tiny_llama(), interval=0)
+
+
+def test_views_follow_the_latest_run_of_a_trainer(tmp_path: Path) -> None:
+    built = trainer(max_steps=2)
+    with ftlab.watch(built, run_dir=tmp_path / "run") as watch:
+        view = watch.loss
+        assert len(view.table()) == 0
+        built.train()
+        assert len(view.table()) == 2
+        built.args.max_steps = 3
+        built.train()
+        assert len(view.table()) == 3
+    assert watch.loss is view

@@ -5,28 +5,8 @@ from typing import Any
 
 import torch
 
-VOCABULARY = 128
-
-
-def tiny_llama(seed: int = 0, **overrides: Any) -> torch.nn.Module:
-    """Build a two-layer Llama with random weights."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    torch.manual_seed(seed)
-    settings = {
-        "vocab_size": VOCABULARY,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": 64,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-        "pad_token_id": 0,
-        "use_cache": False,
-    }
-    return LlamaForCausalLM(LlamaConfig(**(settings | overrides)))
+from ftlab.faults import tiny
+from ftlab.faults.tiny import llama as tiny_llama
 
 
 def tiny_lora(
@@ -74,17 +54,7 @@ def batches(
     count: int = 8, size: int = 4, length: int = 16, seed: int = 0
 ) -> Iterator[dict[str, torch.Tensor]]:
     """Yield batches of the learnable rule ``x[t+1] = (3 x[t] + 7) mod V``."""
-    generator = torch.Generator().manual_seed(seed)
-    for _ in range(count):
-        columns = [torch.randint(3, VOCABULARY, (size, 1), generator=generator)]
-        while len(columns) < length:
-            columns.append((columns[-1] * 3 + 7) % VOCABULARY)
-        ids = torch.cat(columns, 1)
-        yield {
-            "input_ids": ids,
-            "attention_mask": torch.ones_like(ids),
-            "labels": ids.clone(),
-        }
+    yield from tiny.batches(count, size, length, seed)
 
 
 class Rows(torch.utils.data.Dataset):  # type: ignore[type-arg]

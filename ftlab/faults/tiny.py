@@ -88,10 +88,13 @@ def batches(
     return made
 
 
-def rows(count: int = 64, length: int = 16) -> list[Batch]:
-    """Return the rows of such batches one by one, as a Trainer's dataset."""
-    singles = batches(count, size=1, length=length)
-    return [{name: value[0] for name, value in row.items()} for row in singles]
+def rows_of(made: list[Batch]) -> list[Batch]:
+    """Return the rows of batches one by one, as a Trainer's dataset."""
+    return [
+        {name: values[row] for name, values in batch.items()}
+        for batch in made
+        for row in range(len(batch["input_ids"]))
+    ]
 
 
 def token_loss(logits: torch.Tensor, batch: Batch) -> torch.Tensor:

@@ -9,6 +9,7 @@ in the folder.
 import logging
 import shutil
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def main(folder: str | Path = "build/demo") -> int:
     folder.mkdir(parents=True)
     transformers.utils.logging.set_verbosity_error()
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    warnings.simplefilter("ignore", FutureWarning)  # of transformers about itself
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -74,28 +76,23 @@ def _silent(folder: Path) -> bool:
 
 
 def _paused() -> bool:
-    import torch
-
-    from ftlab.faults.tiny import llama, lora
+    from ftlab.faults.numeric.unit_norm_of_padding import (
+        UnitNorm,
+        normalised_llama,
+        padded_batches,
+    )
+    from ftlab.faults.tiny import rows_of
     from ftlab.session.debug import debug
 
-    class UnitNorm(torch.nn.Module):
-        epsilon = 0.0
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x / (x.norm(dim=-1, keepdim=True) + self.epsilon)
-
     _head("3. Stopped alive at a NaN: dbg = ftlab.debug(trainer); dbg.run()")
-    base = llama()
-    norm = UnitNorm()
-    with torch.no_grad():
-        base.model.embed_tokens.weight[7] = 0
-    base.model.embed_tokens = torch.nn.Sequential(base.model.embed_tokens, norm)
-    trainer = _trainer(lora(base))
+    model = normalised_llama(epsilon=0.0)
+    trainer = _trainer(model, data=rows_of(padded_batches()))
     with debug(trainer) as debugger:
         report = debugger.run()
         _tell(repr(report))
-        norm.epsilon = 1e-6
+        for module in model.modules():
+            if isinstance(module, UnitNorm):
+                module.epsilon = 1e-6
         _tell("Mended while it waits (an epsilon in the division), and resumed:")
         debugger.back(to="module")
         debugger.resume()
@@ -112,10 +109,10 @@ def _watched(trainer: Any, folder: Path, name: str) -> Any:
     return watched
 
 
-def _trainer(model: Any, **others: Any) -> Any:
+def _trainer(model: Any, data: Any = None, **others: Any) -> Any:
     from transformers import PrinterCallback, Trainer, TrainingArguments
 
-    from ftlab.faults.tiny import rows
+    from ftlab.faults.tiny import batches, rows_of
 
     arguments = TrainingArguments(
         "build/demo/trainer",
@@ -130,7 +127,8 @@ def _trainer(model: Any, **others: Any) -> Any:
         save_strategy="no",
         seed=0,
     )
-    trainer = Trainer(model, arguments, train_dataset=rows(), **others)
+    data = rows_of(batches(16)) if data is None else data
+    trainer = Trainer(model, arguments, train_dataset=data, **others)
     trainer.remove_callback(PrinterCallback)
     return trainer
 

@@ -6,11 +6,11 @@ import pandas as pd
 import torch
 
 import ftlab
+from ftlab.session.watch import Watch
 from tests.models import batches, tiny_lora
 
 
-def train(watch_dir: Path, steps: int):
-    model = tiny_lora()
+def train(model: torch.nn.Module, watch_dir: Path, steps: int) -> Watch:
     trained = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=1e-2)
     watch = ftlab.watch(model, optimizer, run_dir=watch_dir, interval=2)
@@ -22,7 +22,8 @@ def train(watch_dir: Path, steps: int):
 
 
 def test_an_opened_run_shows_what_the_watch_showed(tmp_path: Path) -> None:
-    watch = train(tmp_path / "run", 12)
+    model = tiny_lora()
+    watch = train(model, tmp_path / "run", 12)
     watch.detach()
     opened = ftlab.open_run(tmp_path / "run")
     for name in ("gradients", "lora", "loss", "findings"):
@@ -33,7 +34,8 @@ def test_an_opened_run_shows_what_the_watch_showed(tmp_path: Path) -> None:
 
 
 def test_a_followed_run_grows_with_the_watch(tmp_path: Path) -> None:
-    watch = train(tmp_path / "run", 3).sync()
+    model = tiny_lora()
+    watch = train(model, tmp_path / "run", 3).sync()
     opened = ftlab.open_run(tmp_path / "run", follow=True)
     before = len(opened.run.steps)
     watch.detach()

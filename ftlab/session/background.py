@@ -23,8 +23,12 @@ from ftlab.runlog.codec import finding_event
 from ftlab.runlog.run import Run
 from ftlab.runlog.writer import LogWriter
 
-RULES_SHARE = 0.01
-"""Share of one core that the rules may take while training runs."""
+RULES_SHARE = 0.003
+"""Share of one core that the rules may take while training runs.
+
+They take 3 to 10 ms for a window, so they speak every one to three seconds; at 1 % they
+were half of what watching costs (``make bench``, LoRA).
+"""
 
 RULES_BUDGET = 0.02
 """Seconds that the rules may take at a time."""

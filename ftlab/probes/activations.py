@@ -169,8 +169,9 @@ def _first_tensor(output: Any) -> torch.Tensor | None:
 
 def _size(tensor: torch.Tensor) -> torch.Tensor:
     """L2 norm and largest magnitude, accumulated in float32."""
-    norm = torch.linalg.vector_norm(tensor, dtype=torch.float32)
-    largest = torch.linalg.vector_norm(tensor, torch.inf, dtype=torch.float32)
+    wide = tensor.float() if tensor.dtype is torch.float64 else tensor
+    norm = torch.linalg.vector_norm(wide, dtype=torch.float32)
+    largest = torch.linalg.vector_norm(wide, torch.inf, dtype=torch.float32)
     return torch.stack((norm, largest))
 
 

@@ -5,6 +5,7 @@ reverse order even when one fails. `rebind` replaces an attribute until its hand
 removed and then restores exactly what was there, including *nothing was there*.
 """
 
+import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -59,22 +60,95 @@ class HandleStack:
 _ABSENT = object()
 
 
+class _Binding:
+    """One rebinding of an attribute, and what was there before it."""
+
+    __slots__ = ("before", "live", "owner", "value")
+
+    def __init__(self, owner: Any, before: Any, value: Any) -> None:
+        self.owner = owner  # kept alive: its id is the key of its stack
+        self.before = before
+        self.value = value
+        self.live = True
+
+
+_stacks: dict[tuple[int, str], list[_Binding]] = {}
+_gone: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def let_go(value: Callable[..., Any], before: Any) -> None:
+    """Say that the stand-in ``value`` is done, and what it stood in for.
+
+    Somebody who has wrapped it in the meantime puts back what `settled` gives.
+    """
+    _gone[value] = before
+
+
+def settled(value: Any) -> Any:
+    """Return ``value``, or what was there before it if it is done meanwhile."""
+    while callable(value) and _hashable(value) and value in _gone:
+        value = _gone[value]
+    return value
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        weakref.ref(value)
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
 def rebind(owner: Any, name: str, value: Any) -> Handle:
     """Set ``owner.name`` to ``value`` until the handle is removed.
 
     The attribute's own entry in ``vars(owner)`` is restored, so that a method rebound
-    on an instance leaves no instance attribute behind. When someone else has rebound
-    the attribute in the meantime, theirs is left alone.
+    on an instance leaves no instance attribute behind. Handles of one attribute may be
+    removed in any order: what was rebound in between stays reachable through what was
+    put over it, and goes with it. When somebody else has rebound the attribute in the
+    meantime, theirs is left alone.
+
+    Examples
+    --------
+    >>> import types
+    >>> from ftlab.records.handle import rebind
+    >>> owner = types.SimpleNamespace(name="own")
+    >>> lower, upper = rebind(owner, "name", "a"), rebind(owner, "name", "b")
+    >>> lower.remove()
+    >>> owner.name
+    'b'
+    >>> upper.remove()
+    >>> owner.name
+    'own'
     """
-    before = vars(owner).get(name, _ABSENT)
+    if callable(value) and _hashable(value):
+        _gone.pop(value, None)  # it is back
+    key = (id(owner), name)
+    stack = _stacks.setdefault(key, [])
+    binding = _Binding(owner, vars(owner).get(name, _ABSENT), value)
+    stack.append(binding)
     setattr(owner, name, value)
 
     def undo() -> None:
-        if vars(owner).get(name, _ABSENT) is not value:
-            return
-        if before is _ABSENT:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, before)
+        binding.live = False
+        if callable(value) and _hashable(value):
+            let_go(value, binding.before)
+        while stack and not stack[-1].live and _is_on_top(stack[-1], name):
+            _restore(stack.pop(), name)
+        if not stack and _stacks.get(key) is stack:
+            del _stacks[key]
 
     return CallbackHandle(undo)
+
+
+def _is_on_top(binding: _Binding, name: str) -> bool:
+    return vars(binding.owner).get(name, _ABSENT) is binding.value
+
+
+def _restore(binding: _Binding, name: str) -> None:
+    before = settled(binding.before)
+    if before is _ABSENT:
+        delattr(binding.owner, name)
+    else:
+        setattr(binding.owner, name, before)

@@ -53,6 +53,7 @@ class CallObserver:
         self._handles = HandleStack()
         self._thread = threading.get_ident()
         self._scaled: list[weakref.ref[torch.Tensor]] = []
+        self._open = False
 
     def __enter__(self) -> "CallObserver":
         backward, scaler_class = torch.autograd.backward, torch.amp.GradScaler
@@ -80,12 +81,15 @@ class CallObserver:
                 self._listener.attempted = True
             return result
 
+        self._open = True
         self._handles.add(rebind(torch.autograd, "backward", observed_backward))
         self._handles.add(rebind(scaler_class, "scale", observed_scale))
         self._handles.add(rebind(scaler_class, "step", observed_step))
         return self
 
     def __exit__(self, *exception: object) -> None:
+        # Somebody who has rebound the same in the meantime still calls through us.
+        self._open = False
         self._handles.remove()
 
     def _unscaled(self, tensors: Any) -> list[torch.Tensor]:
@@ -96,4 +100,5 @@ class CallObserver:
 
     def _outermost(self) -> bool:
         """Leave out other threads, and the backward that a checkpoint runs inside."""
-        return threading.get_ident() == self._thread and graph_task() == -1
+        mine = self._open and threading.get_ident() == self._thread
+        return mine and graph_task() == -1

@@ -133,7 +133,7 @@ def read_meta(path: Path) -> dict[str, Any]:
         raise RunFolderError(msg)
     try:
         meta = loads(file.read_bytes())
-    except json.JSONDecodeError as error:
+    except ValueError as error:  # no JSON, or no text at all
         msg = f"{str(file)!r} is damaged: {error}. Restore it, or remove it to go on."
         raise RunFolderError(msg) from error
     check_version(meta, file)
@@ -142,7 +142,11 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 def check_version(header: Mapping[str, Any], file: Path) -> None:
     """Raise a SchemaError when ``header`` says a schema that this ftlab cannot read."""
-    found = int(header.get("schema", VERSION))
+    try:
+        found = int(header.get("schema", VERSION))
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
+        msg = f"{str(file)!r} is damaged: its header {header!r} names no schema."
+        raise RunFolderError(msg) from error
     if found > VERSION:
         msg = (
             f"{str(file)!r} was written with schema {found}; this ftlab "

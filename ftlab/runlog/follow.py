@@ -5,11 +5,15 @@ appends it to the run; a `SegmentsTail` goes from one segment of a table to the 
 """
 
 import threading
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
+from ftlab.records.errors import FtlabWarning
+from ftlab.records.facts import Facts
 from ftlab.runlog import decode
 from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import (
@@ -102,19 +106,30 @@ class Follower:
                 self._held.append(rows)
 
     def _read_lines(self) -> None:
-        for line in self._lines(self._names):
-            self.run.append(name_from_json(line))
+        self._append(self._names.path, name_from_json, self._lines(self._names))
         file = self.folder / "facts.json"
-        if not self._facts_read and file.exists():
-            facts = loads(file.read_bytes())
-            check_version(facts, file)
-            facts.pop("schema", None)
-            self.run.append(facts_from_json(facts))
+        if not self._facts_read and file.is_file():
             self._facts_read = True
-        for line in self._lines(self._changes):
-            self.run.append(facts_from_json(line))
-        for line in self._lines(self._events):
-            self.run.append(event_from_json(line))
+            self._append(file, _first_facts, [file])
+        changes = self._lines(self._changes)
+        self._append(self._changes.path, facts_from_json, changes)
+        self._append(self._events.path, event_from_json, self._lines(self._events))
+
+    def _append(
+        self, file: Path, read: Callable[[Any], Any], values: Iterable[Any]
+    ) -> None:
+        """Append what ``read`` makes of ``values``; what is damaged is left out."""
+        for value in values:
+            try:
+                record = read(value)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                msg = (
+                    f"{str(file)!r} is damaged, and a part of it was left out "
+                    f"({type(error).__name__}: {error})."
+                )
+                warnings.warn(msg, FtlabWarning, stacklevel=2)
+            else:
+                self.run.append(record)
 
     def _lines(self, tail: LineTail) -> Iterator[dict[str, object]]:
         lines = tail.read()
@@ -129,6 +144,14 @@ class Follower:
         self._meta_time = changed
         self.run.update_meta(read_meta(self.path))
         return True
+
+
+def _first_facts(file: Path) -> Facts:
+    value = loads(file.read_bytes())
+    check_version(value, file)
+    return facts_from_json(
+        {key: each for key, each in value.items() if key != "schema"}
+    )
 
 
 def _latest(table: pa.Table) -> pa.Table:

@@ -56,7 +56,7 @@ class LineTail:
 
     def read(self) -> list[dict[str, Any]]:
         """Return the lines that were completed since the last call."""
-        if not self.path.exists():
+        if not self.path.is_file():
             return []
         with self.path.open("rb") as file:
             file.seek(self._offset)

@@ -84,7 +84,7 @@ def read_file(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
             fields = [names.index(name) for name in wanted if name in names]
             options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
             return pa.ipc.open_file(source, options=options).read_all()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         msg = f"{str(path)!r} is damaged and was left out: {error}"
         warnings.warn(msg, FtlabWarning, stacklevel=2)
         return pa.Table.from_batches([], pa.schema([]))
@@ -112,7 +112,7 @@ def file_schema(path: Path) -> pa.Schema:
     try:
         with pa.memory_map(str(path)) as source:
             return _checked(pa.ipc.open_file(source).schema, path)
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, OSError):
         return pa.schema([])
 
 

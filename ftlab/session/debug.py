@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_only
 
-from ftlab.records.errors import AttachError, BadValueError
+from ftlab.records.errors import AttachError, BadValueError, NotReplayableError
 from ftlab.replay.engine import Engine, Policy, warn_unpaused
 from ftlab.replay.worker import Worker
 from ftlab.session.debugger import Debugger
@@ -144,6 +144,12 @@ def _check_optimizers(optimizer: Any) -> None:
                 "the step: let the step end with backward."
             )
             raise AttachError(msg)
+        if isinstance(inner, torch.optim.LBFGS):
+            msg = (
+                "LBFGS changes the weights between the calls of its closure, where "
+                "nothing can stop it. Use ftlab.watch for it, or another optimizer."
+            )
+            raise NotReplayableError(msg)
 
 
 def _detached(result: Any) -> Any:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.records.names import NameRecord
+
 if TYPE_CHECKING:
-    from ftlab.records.names import NameRecord
     from ftlab.runlog.run import Run
 
 Floats = NDArray[np.float64]
@@ -19,6 +20,9 @@ RAW_STEPS = 200_000
 """A longer run is read from its roll-ups."""
 FIRST_STEPS = 2048
 """How far to look for the interval of the measurements."""
+
+
+UNNAMED = NameRecord(-1, "adapters", "(not named in the log)", "adapter", "?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +118,10 @@ class AdapterReader:
         run = self._run.window(0)
         names = run.names("adapters")
         matrices = {name: run.matrix(name, "adapters") for name in COLUMNS}
-        at, pair = np.nonzero(matrices["a_l2"].known)
         first = matrices["a_l2"]
-        records = [names[int(one)] for one in first.ids]
+        # A name can be missing where the folder of a run is damaged.
+        records = [names.get(int(one), UNNAMED) for one in first.ids]
+        at, pair = np.nonzero(first.known)
         data: dict[str, Any] = {
             "step": first.steps[at],
             "pair": [records[one].name for one in pair],

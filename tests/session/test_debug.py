@@ -497,6 +497,27 @@ def test_a_second_optimizer_step_in_one_call_is_stopped_but_not_located():
         assert dbg.state == "paused"
 
 
+def test_an_optimizer_that_changes_weights_between_losses_is_refused():
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.LBFGS(model.parameters())
+    with pytest.raises(NotReplayableError, match="LBFGS changes the weights between"):
+        ftlab.debug(print, [], model=model, optimizer=optimizer)
+
+
+def test_debuggers_and_watches_come_off_in_any_order(tmp_path):
+    before = torch.autograd.backward
+    setup, other = Setup(), Setup()
+    with debugging(setup) as first, debugging(other) as second:
+        first.run()
+        watch = ftlab.watch(setup.model, setup.optimizer, run_dir=tmp_path / "run")
+        second.run()
+        first.abort()
+        first.close()
+        watch.detach()
+        second.abort()
+    assert torch.autograd.backward is before
+
+
 # -- interrupts
 
 

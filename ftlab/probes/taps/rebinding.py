@@ -9,7 +9,14 @@ from typing import Any
 import torch
 
 from ftlab.probes.torch_private import leave_to_python
-from ftlab.records.handle import CallbackHandle, Handle, HandleStack, rebind
+from ftlab.records.handle import (
+    CallbackHandle,
+    Handle,
+    HandleStack,
+    let_go,
+    rebind,
+    settled,
+)
 
 Wrapper = Callable[..., Any]
 
@@ -54,7 +61,12 @@ def rebind_everywhere(original: Callable[..., Any], around: Wrapper) -> Handle:
     """
     standing_in = stand_in(original, around)
     _replace(original, standing_in)
-    return CallbackHandle(lambda: _replace(standing_in, original))
+
+    def undo() -> None:
+        let_go(standing_in, original)
+        _replace(standing_in, settled(original))
+
+    return CallbackHandle(undo)
 
 
 def _family(owner: type) -> Iterator[type]:

@@ -50,7 +50,8 @@ class Optimizers:
         rates = [g["lr"] for o in self._subject.optimizers for g in o.param_groups]
         on_device = [i for i, rate in enumerate(rates) if _is_on_device(rate)]
         known = [
-            float("nan") if i in on_device else float(rate)
+            # Adafactor with relative steps has no rate of its own
+            float("nan") if i in on_device or rate is None else float(rate)
             for i, rate in enumerate(rates)
         ]
         step.draft["lr"] = tuple(known)

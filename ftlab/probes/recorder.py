@@ -113,6 +113,11 @@ class Recorder:
         self._failure: Exception | None = None
 
     @property
+    def failure(self) -> Exception | None:
+        """The error of our own that ended watching, or ``None``."""
+        return self._failure
+
+    @property
     def step(self) -> int:
         """The step that is under way."""
         return self._first_step if self._loop is None else self._loop.step.step

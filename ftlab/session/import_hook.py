@@ -59,14 +59,18 @@ class _Finder(importlib.abc.MetaPathFinder):
         """Let the other finders find ``fullname`` and wrap its loader."""
         if fullname != self._name:
             return None
-        self.leave()
         for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
+            find = None if finder is self else getattr(finder, "find_spec", None)
             spec = find(fullname, path, target) if find else None
             if spec is not None and spec.loader is not None:
-                spec.loader = _Loader(spec.loader, self._action)
+                spec.loader = _Loader(spec.loader, self._loaded)
                 return spec
         return None
+
+    def _loaded(self, module: types.ModuleType) -> None:
+        # Not when it is found: transformers finds torch to see whether it is there.
+        self.leave()
+        self._action(module)
 
 
 class _Loader(importlib.abc.Loader):

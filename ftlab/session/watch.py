@@ -15,6 +15,7 @@ from ftlab.probes.schedule import every
 from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
 from ftlab.records.finding import NotChecked
+from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 from ftlab.session.arguments import several, trainable
 from ftlab.session.host import host
@@ -127,11 +128,13 @@ class Watch(RunViews):
         self.detach()
 
     def __repr__(self) -> str:
-        run = self.run
-        if len(run.steps) == 0:
-            return f"Watch({self.state}, no step yet)"
-        worst = len(self.findings)
-        return f"Watch({self.state}, {len(run.steps)} steps, {worst} findings)"
+        steps, found = len(self.run.steps), len(self.findings)
+        words = [self.state, counted(steps, "step") if steps else "no step yet"]
+        words += [counted(found, "finding")] if steps else []
+        error = self._observation and self._observation.recorder.failure
+        if error is not None:
+            words.append(f"stopped by an error of ftlab: {type(error).__name__}")
+        return f"Watch({', '.join(words)})"
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         self.sync()

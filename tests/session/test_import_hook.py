@@ -1,6 +1,7 @@
 """Acting on modules that are imported later."""
 
 import importlib
+import importlib.util
 import sys
 
 import pytest
@@ -35,6 +36,17 @@ def test_acts_at_once_on_what_is_loaded():
     seen = []
     when_imported("json", seen.append).remove()
     assert [module.__name__ for module in seen] == ["json"]
+
+
+@pytest.mark.usefixtures("library")
+def test_looking_whether_a_module_is_there_is_no_import():
+    seen = []
+    handle = when_imported("ftlab_late", seen.append)
+    assert importlib.util.find_spec("ftlab_late") is not None
+    assert seen == []
+    importlib.import_module("ftlab_late")
+    assert [module.__name__ for module in seen] == ["ftlab_late"]
+    handle.remove()
 
 
 @pytest.mark.usefixtures("library")

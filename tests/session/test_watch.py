@@ -231,3 +231,32 @@ def test_views_follow_the_latest_run_of_a_trainer(tmp_path: Path) -> None:
         built.train()
         assert len(view.table()) == 3
     assert watch.loss is view
+
+
+def test_an_optimizer_without_a_rate_is_watched(tmp_path: Path) -> None:
+    from transformers.optimization import Adafactor
+
+    model = tiny_lora()
+    trained = [p for p in model.parameters() if p.requires_grad]
+    optimizer = Adafactor(trained)  # relative steps: its lr is None
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
+        steps(model, optimizer)
+    assert np.isnan(watch.run.steps["lr"]).all()
+    assert repr(watch) == "Watch(ended, 3 steps, 0 findings)"
+
+
+def test_a_watch_that_ftlab_itself_has_broken_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ftlab.probes.loop import Loop
+
+    def fail(*_: Any) -> None:
+        raise ArithmeticError("no luck")
+
+    monkeypatch.setattr(Loop, "after_step", fail)
+    model = tiny_lora()
+    optimizer = adamw(model)
+    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    with pytest.warns(FtlabWarning, match="stopped watching at step 0"), watch:
+        steps(model, optimizer)
+    assert "stopped by an error of ftlab: ArithmeticError" in repr(watch)

@@ -64,6 +64,9 @@ POINTS = 2
 HEIGHT = 0.5
 """Share of the largest learning rate at which a measurement counts."""
 
+HALF = {"bfloat16", "float16"}
+"""Dtypes in which an ordinary update is rounded away."""
+
 RISING = 1.05
 """Factor by which the learning rate may still grow afterwards."""
 
@@ -111,8 +114,7 @@ class UpdateBelowPrecision(Rule):
             f"trained) did not move: {listed([name.name for name in affected])}",
             cause=f"Their dtype is {' and '.join(dtypes)}, and at a learning rate of "
             f"{number(rate)} the update is below half a step of it: rounded away.",
-            fix="Keep the trained weights in float32 and compute in bf16 under "
-            "autocast, or use an optimizer with stochastic rounding.",
+            fix=_fix(dtypes),
             places=params(sorted(affected, key=lambda name: -_size(name))),
             steps=(first, last),
             evidence={
@@ -124,6 +126,18 @@ class UpdateBelowPrecision(Rule):
             },
             healthy="under a tenth of the weights keep their value in an update",
         )
+
+
+def _fix(dtypes: list[str]) -> str:
+    if HALF.isdisjoint(dtypes):
+        return (
+            "Raise the learning rate: the update is too small even for this dtype. If "
+            "it looks right, see in watch.loss what clipping leaves of the gradients."
+        )
+    return (
+        "Keep the trained weights in float32 and compute in bf16 under autocast, or "
+        "use an optimizer with stochastic rounding."
+    )
 
 
 def at_height(

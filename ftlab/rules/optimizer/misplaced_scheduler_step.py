@@ -68,8 +68,9 @@ class MisplacedSchedulerStep(Rule):
     requires = (
         needs_operations(
             "scheduler_step",
-            "a scheduler step in the ledger",
-            "pass the scheduler: ftlab.watch(model, optimizer, scheduler=scheduler)",
+            "a step of a learning-rate scheduler",
+            "nothing to do if there is no scheduler; else pass it: "
+            "ftlab.watch(model, optimizer, scheduler=scheduler)",
         ),
     )
 

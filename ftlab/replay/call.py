@@ -214,7 +214,11 @@ class StepCall:
             return
         note = ""
         if runner.reason == "anomaly":
-            note = "No operation of the replay made it: the step does not repeat."
+            note = (
+                "No operation of the replay made it: the step does not repeat. Does it "
+                "count its own calls, or read what it has changed? Then keep the count "
+                "outside, and let the step depend on its batch alone."
+            )
             if self._survey is not None and self._survey.parameters:
                 note = "No operation that torch shows made it."
         self._pause_at_end(runner.reason, note)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ftlab.replay.site import Site
 
 WIDTH = 9
+NEXT = "resume() takes this step as it is: mend the cause and back() first, or abort()"
 _ENDS = {"finished": "is finished", "aborted": "was aborted", "failed": "has failed"}
 
 
@@ -162,6 +163,8 @@ class PauseReport:
         rows.append(("loss", "" if self.loss is None else digits(self.loss)))
         rows.append(("gradients", _listed(self.parameters)))
         rows += [("note", note) for note in self.notes]
+        if self.reason == "anomaly" and self.replayable:
+            rows.append(("next", NEXT))
         return rows
 
 

@@ -47,7 +47,9 @@ def test_a_report_of_an_anomaly():
         "  input     self: float32[2, 3], 0 to 0\n"
         "  output    float32[2, 3], 6 NaN\n"
         "  loss      2.35\n"
-        "  gradients non-finite in a, b, c and 1 more"
+        "  gradients non-finite in a, b, c and 1 more\n"
+        "  next      resume() takes this step as it is: mend the cause and back() "
+        "first, or abort()"
     )
 
 

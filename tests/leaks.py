@@ -34,6 +34,7 @@ CLASSES = {
 MODULES = {"torch": ("autograd", "nn.utils", "nn.utils.clip_grad", "amp", "optim")}
 # Set by the libraries themselves, once, when a Trainer or a compiler starts.
 FOREIGN_ENVIRONMENT = (
+    "_TORCHINDUCTOR_",
     "PYTEST_CURRENT_TEST",
     "ACCELERATE_",
     "TORCHINDUCTOR_",

@@ -128,11 +128,11 @@ def checkpointing_reentrant() -> Loop:
     return checkpointing(reentrant=True)
 
 
-def compiled() -> Loop:
+def compiled(backend: str = "aot_eager") -> Loop:
     model = tiny_llama()
     optimizer = _adamw(model)
     torch._dynamo.reset()
-    quick = torch.compile(model, backend="aot_eager")
+    quick = torch.compile(model, backend=backend)
 
     def step(batch: dict[str, torch.Tensor]) -> torch.Tensor:
         optimizer.zero_grad()
@@ -165,6 +165,41 @@ def trainer(**overrides: Any) -> Any:
         train_dataset=Rows(),
         eval_dataset=Rows(8, seed=1),
     )
+
+
+def sft_trainer() -> Any:
+    import trl
+    from datasets import Dataset
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    seed()
+    words = Tokenizer(models.WordLevel({f"t{i}": i for i in range(128)}, "t3"))
+    built = trl.SFTTrainer(
+        model=tiny_lora(lora_dropout=0.1),
+        args=trl.SFTConfig(
+            output_dir=tempfile.mkdtemp(),
+            use_cpu=True,
+            bf16=False,
+            report_to=[],
+            max_steps=3,
+            per_device_train_batch_size=2,
+            gradient_accumulation_steps=2,
+            gradient_checkpointing=False,
+            logging_steps=3,
+            save_strategy="no",
+            disable_tqdm=True,
+            max_length=16,
+        ),
+        train_dataset=Dataset.from_list(
+            [{"input_ids": b["input_ids"][0].tolist()} for b in batches(16, 1)]
+        ),
+        processing_class=PreTrainedTokenizerFast(
+            tokenizer_object=words, eos_token="t2", pad_token="t0"
+        ),
+    )
+    seed()
+    return built
 
 
 LOOPS: dict[str, Callable[[], Loop]] = {

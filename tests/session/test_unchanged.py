@@ -1,6 +1,7 @@
 """Promise 1: watching changes nothing, bit for bit."""
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.session.scenarios import (
     feed,
     one_thread,
     seed,
+    sft_trainer,
     state_of,
     trainer,
 )
@@ -82,11 +84,15 @@ def test_the_comparison_can_fail(tmp_path: Path) -> None:
     assert disturbed["torch"] != bare["torch"]
 
 
-def test_a_watched_compiled_loop_is_bit_equal(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)]
+)
+def test_a_watched_compiled_loop_is_bit_equal(tmp_path: Path, backend: str) -> None:
+    make = functools.partial(compiled, backend)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "Dynamo does not know how")  # said only once
-        watched = train(compiled, watched_by(tmp_path))
-    assert watched == train(compiled, unwatched)
+        watched = train(make, watched_by(tmp_path))
+    assert watched == train(make, unwatched)
 
 
 def run_trainer(around: Callable[[Any], Any], **arguments: Any) -> dict[str, Any]:
@@ -113,6 +119,19 @@ def test_a_watched_trainer_is_bit_equal(name: str, tmp_path: Path) -> None:
     assert run_trainer(watched, **TRAINERS[name]) == run_trainer(
         plainly, **TRAINERS[name]
     )
+
+
+def test_a_watched_sft_trainer_is_bit_equal(tmp_path: Path) -> None:
+    bare, built = sft_trainer(), sft_trainer()
+    seed()
+    losses = plainly(bare)
+    seed()
+    with ftlab.watch(built, run_dir=tmp_path / "run") as watch:
+        assert plainly(built) == losses
+    expected = state_of(bare.model, bare.optimizer, losses)
+    assert state_of(built.model, built.optimizer, losses) == expected
+    assert len(watch.run.steps) == 3
+    assert watch.run.steps["micro_batches"].tolist() == [2, 2, 2]
 
 
 @pytest.mark.parametrize("name", LOOPS)

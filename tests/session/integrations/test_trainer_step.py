@@ -1,6 +1,5 @@
 """Trainers: TRL's buffers are kept apart, and what cannot be replayed is refused."""
 
-import tempfile
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,49 +8,13 @@ import pytest
 import ftlab
 from ftlab.records.errors import NotReplayableError
 from ftlab.session.integrations.trainer_step import refuse_trainer
-from tests.models import batches, tiny_lora
-from tests.session.scenarios import one_thread, seed, state_of
+from tests.session.scenarios import one_thread, seed, sft_trainer, state_of
 
 
 @pytest.fixture(autouse=True)
 def _single_thread():
     with one_thread():
         yield
-
-
-def sft_trainer() -> Any:
-    trl = pytest.importorskip("trl")
-    from datasets import Dataset
-    from tokenizers import Tokenizer, models
-    from transformers import PreTrainedTokenizerFast
-
-    seed()
-    words = Tokenizer(models.WordLevel({f"t{i}": i for i in range(128)}, "t3"))
-    built = trl.SFTTrainer(
-        model=tiny_lora(lora_dropout=0.1),
-        args=trl.SFTConfig(
-            output_dir=tempfile.mkdtemp(),
-            use_cpu=True,
-            bf16=False,
-            report_to=[],
-            max_steps=3,
-            per_device_train_batch_size=2,
-            gradient_accumulation_steps=2,
-            gradient_checkpointing=False,
-            logging_steps=3,
-            save_strategy="no",
-            disable_tqdm=True,
-            max_length=16,
-        ),
-        train_dataset=Dataset.from_list(
-            [{"input_ids": b["input_ids"][0].tolist()} for b in batches(16, 1)]
-        ),
-        processing_class=PreTrainedTokenizerFast(
-            tokenizer_object=words, eos_token="t2", pad_token="t0"
-        ),
-    )
-    seed()
-    return built
 
 
 def outcome(built: Any) -> tuple[Any, Any]:

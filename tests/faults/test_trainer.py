@@ -47,7 +47,10 @@ SETTINGS = {
     "warm-up and cosine": {"warmup_steps": 5, "lr_scheduler_type": "cosine"},
     "accumulation": {"gradient_accumulation_steps": 3},
     "bf16": {"bf16": True},
-    "checkpointing": {"gradient_checkpointing": True},
+    "checkpointing": {
+        "gradient_checkpointing": True,
+        "gradient_checkpointing_kwargs": {"use_reentrant": False},
+    },
     "no clipping": {"max_grad_norm": 0.0},
 }
 

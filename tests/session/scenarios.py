@@ -220,7 +220,10 @@ TRAINERS: dict[str, dict[str, Any]] = {
     "plain": {},
     "accumulation": {"gradient_accumulation_steps": 3, "max_steps": 3},
     "bf16": {"bf16": True},
-    "checkpointing": {"gradient_checkpointing": True},
+    "checkpointing": {
+        "gradient_checkpointing": True,
+        "gradient_checkpointing_kwargs": {"use_reentrant": False},
+    },
 }
 
 

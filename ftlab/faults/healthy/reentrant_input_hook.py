@@ -12,6 +12,7 @@ def build() -> Case:
     """Build LoRA with reentrant checkpointing."""
     model = lora()
     model.gradient_checkpointing_enable({"use_reentrant": True})
+    model.enable_input_require_grads()  # transformers 5 does it by itself
     model.train()
     optimizer = adamw(model)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))

@@ -92,7 +92,9 @@ def test_a_syntax_error_names_the_line_of_the_cell(shell):
 
 
 def test_an_empty_body_does_nothing(shell):
-    run(shell, "\n\n")
+    before = dict(shell.user_ns)
+    assert run(shell, "\n\n") is None
+    assert shell.user_ns == before
 
 
 def test_await_at_the_top_level_is_refused(shell):

@@ -83,4 +83,4 @@ def test_a_step_that_cannot_be_called_again_is_refused(stand_in, arguments, mess
 
 
 def test_a_plain_trainer_is_accepted():
-    refuse_trainer(PlainTrainer())
+    assert refuse_trainer(PlainTrainer()) is None

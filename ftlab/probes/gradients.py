@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.probe import Moment, Probe, Reading, Result
-from ftlab.probes.reductions import l2_norms, max_magnitudes
+from ftlab.probes.reductions import l2_and_max, l2_norms
 from ftlab.records.step import Block, Column
 
 
@@ -33,11 +33,9 @@ class Gradients(Probe):
             return
         gradients = [each.grad for each in moment.tensors.parameters]
         has_grad = np.array([each is not None for each in gradients], np.float32)
-        l2 = l2_norms(gradients)
-        values = torch.cat([l2, max_magnitudes(gradients).to(l2.device)])
-        inverse = moment.inverse_scale
+        values, inverse = l2_and_max(gradients), moment.inverse_scale
         if isinstance(inverse, torch.Tensor):  # comparing it would wait for the device
-            values = (values.view(2, -1) * inverse.to(values.device)).view(-1)
+            values = values * inverse.to(values.device)
         ids, step = moment.tensors.ids, moment.step
 
         def finish(values: NDArray[np.float32]) -> Iterator[Result]:
@@ -48,7 +46,7 @@ class Gradients(Probe):
             if len(present):
                 yield {"grad_norm": float(np.sqrt(np.sum(present * present)))}
 
-        yield Reading(values, finish)
+        yield Reading(values.view(-1), finish)
 
     def before_update(self, moment: Moment) -> Iterator[Reading]:
         """Queue the norm again where something unknown has changed the gradients."""

@@ -1,12 +1,20 @@
 """Norms of many tensors at once, accumulated in float32, non-finite values kept."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
 from ftlab.probes.torch_private import foreach_l2, foreach_max
 
 Reduction = Callable[[Sequence[torch.Tensor]], torch.Tensor]
+"""From n tensors of one kind to a vector of n values, or several such rows."""
+
+CACHED = 2**20
+"""Bytes read in a row before they are read again, on the CPU.
+
+Both norms of 111 MB of gradients took 9.1 ms in pieces of this size and 11.0 ms one after
+the other (one thread, 2 MB of L2 cache, medians of 15).
+"""
 
 
 def l2_norms(tensors: Sequence[torch.Tensor | None]) -> torch.Tensor:
@@ -21,23 +29,26 @@ def l2_norms(tensors: Sequence[torch.Tensor | None]) -> torch.Tensor:
     >>> l2_norms([torch.full((4,), 60000.0, dtype=torch.float16)])
     tensor([120000.])
     """
-    return _by_kind(tensors, _l2)
+    return _by_kind(tensors, _l2, ())
 
 
-def max_magnitudes(tensors: Sequence[torch.Tensor | None]) -> torch.Tensor:
-    """Return each tensor's largest magnitude; NaN where there is no tensor.
+def l2_and_max(tensors: Sequence[torch.Tensor | None]) -> torch.Tensor:
+    """Return L2 norms and largest magnitudes, ``(2, n)``; NaN where there is no tensor.
 
     Examples
     --------
     >>> import torch
-    >>> from ftlab.probes.reductions import max_magnitudes
-    >>> max_magnitudes([torch.tensor([3.0, -4.0]), torch.tensor([1.0, torch.nan])])
-    tensor([4., nan])
+    >>> from ftlab.probes.reductions import l2_and_max
+    >>> l2_and_max([torch.tensor([3.0, -4.0]), torch.tensor([1.0, torch.nan])])
+    tensor([[5., nan],
+            [4., nan]])
     """
-    return _by_kind(tensors, _max)
+    return _by_kind(tensors, _l2_and_max, (2,))
 
 
-def _by_kind(tensors: Sequence[torch.Tensor | None], reduce: Reduction) -> torch.Tensor:
+def _by_kind(
+    tensors: Sequence[torch.Tensor | None], reduce: Reduction, rows: tuple[int, ...]
+) -> torch.Tensor:
     """Reduce tensors of one device and dtype together."""
     kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
     dense: list[torch.Tensor] = []
@@ -49,36 +60,29 @@ def _by_kind(tensors: Sequence[torch.Tensor | None], reduce: Reduction) -> torch
             dense.append(tensor)
     if len(kinds) == 1 and len(dense) == len(tensors):
         return reduce(dense)
-    return _scattered(
-        dict(zip(_indices(tensors), dense, strict=True)), kinds, reduce, len(tensors)
-    )
-
-
-def _indices(tensors: Sequence[torch.Tensor | None]) -> list[int]:
-    return [index for index, tensor in enumerate(tensors) if tensor is not None]
+    places = [index for index, tensor in enumerate(tensors) if tensor is not None]
+    found = dict(zip(places, dense, strict=True))
+    parts = [(n, reduce([found[index] for index in n])) for n in kinds.values()]
+    return _scattered(parts, (*rows, len(tensors)))
 
 
 def _scattered(
-    dense: dict[int, torch.Tensor],
-    kinds: dict[tuple[torch.device, torch.dtype], list[int]],
-    reduce: Reduction,
-    size: int,
+    parts: Sequence[tuple[list[int], torch.Tensor]], shape: tuple[int, ...]
 ) -> torch.Tensor:
-    """Reduce each kind by itself and put the results into one vector.
+    """Put what was reduced by kind into one tensor.
 
-    It lives on the device of the first tensor: a model spread over devices is gathered
+    It lives on the device of the first part: a model spread over devices is gathered
     there, by copies that do not wait.
     """
-    first = next(iter(kinds), (torch.device("cpu"), torch.float32))[0]
-    result = torch.full((size,), torch.nan, device=first)
-    for indices in kinds.values():
-        part = reduce([dense[index] for index in indices])
-        part = part.to(first, non_blocking=first.type == "cuda")
-        if first.type == "cuda":  # an index list would be copied to the device, waiting
-            for index, value in zip(indices, part.unbind(), strict=True):
-                result[index].copy_(value)
-        else:
-            result[torch.tensor(indices)] = part
+    device = parts[0][1].device if parts else torch.device("cpu")
+    result = torch.full(shape, torch.nan, device=device)
+    for indices, part in parts:
+        if device.type != "cuda":
+            result[..., torch.tensor(indices, device="cpu")] = part.to(device)
+            continue  # an index list would be copied to a GPU, waiting
+        here = part.to(device, non_blocking=True)
+        for index, value in zip(indices, here.unbind(-1), strict=True):
+            result[..., index].copy_(value)
     return result
 
 
@@ -98,15 +102,32 @@ def _l2(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     return torch.stack(foreach_l2(tensors)).float()
 
 
-def _max(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+def _l2_and_max(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     if any(each.numel() == 0 for each in tensors):
         tensors = [each if each.numel() else each.new_zeros(1) for each in tensors]
     if tensors[0].is_complex():
         tensors = [each.abs() for each in tensors]
     if tensors[0].device.type != "cpu":
-        return torch.stack(foreach_max(tensors)).float()
-    # The infinity norm is not vectorised on the CPU: 20 times slower than this.
-    ends = [torch.aminmax(each) for each in tensors]
-    low = torch.stack([each.min for each in ends])
-    high = torch.stack([each.max for each in ends])
-    return torch.maximum(low.abs_(), high.abs_()).float()
+        norms = foreach_l2(tensors) + foreach_max(tensors)
+        return torch.stack([each.float() for each in norms]).view(2, -1)
+    norms, low, high = [], [], []
+    for piece in _pieces(tensors):
+        norms += foreach_l2(piece)
+        # The infinity norm is not vectorised on the CPU: 20 times slower than this.
+        ends = [torch.aminmax(each) for each in piece]
+        low += [each.min for each in ends]
+        high += [each.max for each in ends]
+    top = torch.maximum(torch.stack(low).abs_(), torch.stack(high).abs_())
+    return torch.stack((torch.stack(norms).float(), top.float()))
+
+
+def _pieces(tensors: Sequence[torch.Tensor]) -> Iterator[Sequence[torch.Tensor]]:
+    """Divide tensors into runs that stay in a cache."""
+    start, size = 0, 0
+    for index, tensor in enumerate(tensors):
+        size += tensor.nbytes
+        if size >= CACHED:
+            yield tensors[start : index + 1]
+            start, size = index + 1, 0
+    if start < len(tensors):
+        yield tensors[start:]

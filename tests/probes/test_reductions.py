@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.probes.reductions import l2_norms, max_magnitudes
+from ftlab.probes.reductions import CACHED, l2_and_max, l2_norms
 
 
 def assorted():
@@ -29,10 +29,22 @@ def dumb(tensor, reduce):
     return reduce(values)
 
 
+def max_magnitudes(tensors):
+    return l2_and_max(tensors)[1]
+
+
+def l2_beside_max(tensors):
+    return l2_and_max(tensors)[0]
+
+
+EVERY = [l2_norms, l2_beside_max, max_magnitudes]
+
+
 @pytest.mark.parametrize(
     ("function", "reduce"),
     [
         (l2_norms, lambda values: sum(v * v for v in values) ** 0.5),
+        (l2_beside_max, lambda values: sum(v * v for v in values) ** 0.5),
         (max_magnitudes, lambda values: max(values, default=0.0)),
     ],
 )
@@ -43,7 +55,7 @@ def test_every_kind_of_tensor_is_reduced(function, reduce):
     assert found.tolist() == pytest.approx(expected, rel=1e-5, nan_ok=True)
 
 
-@pytest.mark.parametrize("function", [l2_norms, max_magnitudes])
+@pytest.mark.parametrize("function", EVERY)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_non_finite_values_are_not_hidden(function, dtype):
     nan = torch.tensor([1.0, torch.nan, 5.0], dtype=dtype)
@@ -53,7 +65,21 @@ def test_non_finite_values_are_not_hidden(function, dtype):
     assert found.isinf().tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("function", [l2_norms, max_magnitudes])
+@pytest.mark.parametrize("function", EVERY)
 def test_nothing_gives_nothing(function):
     assert function([]).tolist() == []
     assert function([None, None]).isnan().all()
+
+
+def test_tensors_beyond_one_cache_keep_their_places():
+    sizes = [3, CACHED // 4, 5, 2 * CACHED // 4, 7, 11]
+    tensors = [torch.full((n,), float(i + 1)) for i, n in enumerate(sizes)]
+    l2, top = l2_and_max(tensors)
+    assert top.tolist() == [1, 2, 3, 4, 5, 6]
+    assert l2.tolist() == pytest.approx([(i + 1) * n**0.5 for i, n in enumerate(sizes)])
+
+
+def test_a_default_device_of_the_users_changes_nothing():
+    with torch.device("meta"):
+        found = l2_and_max([torch.ones(4, device="cpu"), None])
+    assert found.device.type == "cpu"

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from ftlab.records.name_words import in_words
+
 PlaceKind = Literal[
     "param",
     "module",
@@ -90,6 +92,17 @@ class Finding:
     def place(self) -> Place:
         """The place to look at first."""
         return self.places[0]
+
+    @property
+    def where(self) -> str:
+        """The places in words, briefly: the exact names are in `places`."""
+        kinds = dict.fromkeys(place.kind for place in self.places)
+        words = []
+        for kind in kinds:
+            names = [place.name for place in self.places if place.kind == kind]
+            said = in_words(names, shown=3)
+            words.append(said if said.startswith(f"{kind} ") else f"{kind} {said}")
+        return ", ".join(words)
 
     @property
     def key(self) -> tuple[str, Place, int]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ftlab.records.finding import Place
+from ftlab.records.name_words import short_name
 from ftlab.records.names import NameRecord
 from ftlab.rules.tensors import text_of
 from ftlab.rules.words import listed
@@ -153,15 +154,16 @@ def _cut(run: Run, missing: Missing) -> Reason | None:
         return None
     top = max(lost, key=_index)
     place = Place("module", lost[top])
+    where = short_name(place.name)
     if _checkpointed(run):
         return _reentrant(run, place)
     return Reason(
         "graph-cut",
-        f"The graph is cut at the output of {place.name} or just above it: no tensor "
-        "up to there received a gradient, every recorded one above did. A detach, a "
+        f"The graph is cut at the output of {where} or just above it: no tensor up to "
+        "there received a gradient, every recorded one above did. A detach, a "
         "no_grad block, a hand-written reentrant checkpoint whose input needs no "
         "gradient, and an op without a backward all look like this.",
-        f"Look at what is done with the output of {place.name}: return the tensor "
+        f"Look at what is done with the output of {where}: return the tensor "
         "itself and detach only copies; use checkpoint(..., use_reentrant=False).",
         (place,),
     )

@@ -27,8 +27,11 @@ Area = Literal[
     "environment",
 ]
 
-MAX_PLACES = 16
-"""Places that a finding keeps; the number of all of them stands in its evidence."""
+MAX_PLACES = 512
+"""Places that a finding keeps: all tensors of LoRA on every linear layer of 32 layers.
+
+How many there are altogether stands in its evidence.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def _findings(console: "Console", findings: Iterable[Finding]) -> None:
         head = f"{finding.severity.label} {finding.code} {finding.name}"
         _line(console, head, style=_COLOURS[finding.severity])
         _line(console, f"  {finding.message}")
-        _line(console, f"  where: {_places(finding)}, {_steps(finding)}")
+        _line(console, f"  where: {finding.where}, {_steps(finding)}")
         _line(console, f"  cause: {finding.cause}")
         _line(console, f"  fix:   {finding.fix}")
 
@@ -75,12 +75,6 @@ def _heading(console: "Console", path: Path | None, steps: int, count: int) -> N
     found = {0: "no findings", 1: "1 finding"}.get(count, f"{count} findings")
     noun = "step" if steps == 1 else "steps"
     _line(console, f"ftlab: {steps} {noun}, {found}{where}", style="bold")
-
-
-def _places(finding: Finding, limit: int = 3) -> str:
-    shown = ", ".join(str(place) for place in finding.places[:limit])
-    more = len(finding.places) - limit
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _steps(finding: Finding) -> str:

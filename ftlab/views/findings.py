@@ -213,15 +213,12 @@ def said(finding: Finding) -> list[tuple[str, str]]:
 
 
 def where(finding: Finding) -> str:
-    """Return steps and places in words, the first three places by name."""
+    """Return steps and places in words."""
     text = (
         steps(finding.first_step, finding.last_step) if finding.last_step >= 0 else ""
     )
-    places = [str(place) for place in finding.places[:3]]
-    more = len(finding.places) - len(places)
-    places += [f"and {more} more"] if more > 0 else []
     rank = [f"rank {finding.rank}"] if finding.rank else []
-    return ", ".join([part for part in [text, *places, *rank] if part])
+    return ", ".join([part for part in [text, finding.where, *rank] if part])
 
 
 def counted(findings: Sequence[Finding]) -> str:

@@ -65,7 +65,7 @@ def test_a_finding_keeps_a_limited_number_of_places():
         "message",
         cause="c",
         fix="f",
-        places=[Place("param", str(number)) for number in range(100)],
+        places=[Place("param", str(number)) for number in range(MAX_PLACES + 1)],
         steps=(3, 7),
         evidence={"threshold": 1},
         healthy="h",

@@ -43,7 +43,7 @@ def test_many_places_are_cut_and_counted():
 
     places = tuple(Place("param", f"p{number}") for number in range(5))
     lines = printed((dataclasses.replace(finding(), places=places),))
-    assert "  where: param p0, param p1, param p2 and 2 more, steps 1 to 2" in lines
+    assert "  where: param p0, p1, p2 and 2 more, steps 1 to 2" in lines
 
 
 def test_what_was_not_checked_says_what_to_record():

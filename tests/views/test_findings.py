@@ -107,9 +107,7 @@ def test_table_has_one_line_per_finding():
 
 def test_many_places_are_counted_not_listed():
     places = tuple(Place("param", f"w{number}") for number in range(28))
-    assert "w0, param w1, param w2, and 25 more" in repr(
-        view_of(finding(places=places))
-    )
+    assert "param w0, w1, w2 and 25 more" in repr(view_of(finding(places=places)))
 
 
 def test_a_finding_that_goes_on_does_not_fold_what_the_reader_opened():

@@ -38,10 +38,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
 from ftlab.rules.rule import Rule, needs_column, needs_facts
 from ftlab.rules.tensors import group_of, records_of
 from ftlab.rules.updates import Effective, effective
-from ftlab.rules.words import at_steps, counted, listed, number
+from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
 SHRUNK = 0.8
@@ -106,7 +107,7 @@ class AdapterShrinking(Rule):
             Severity.WARNING,
             f"{at_steps(first, last)}: lora_A of {counted(len(pairs), 'LoRA pair')} "
             f"shrank to {number(100 * kept)} % or less; weight decay explains "
-            f"{number(100 * explained)} % of it: {listed(names)}",
+            f"{number(100 * explained)} % of it: {in_words(names)}",
             cause=_cause(run, matrix.ids[eaten]),
             fix="Use weight_decay=0.0 (or 0.01) for the adapter's parameter group.",
             places=[Place("param", name) for name in names],

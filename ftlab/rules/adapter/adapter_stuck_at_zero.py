@@ -42,11 +42,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.rule import Rule, needs_column, needs_step_values
 from ftlab.rules.tensors import group_of, records_of, routed
 from ftlab.rules.updates import Effective, effective
-from ftlab.rules.words import at_steps, counted, listed
+from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
 MIN_EFFECTIVE = 8
@@ -156,7 +157,7 @@ class AdapterStuckAtZero(Rule):
         return self.finding(
             Severity.ERROR if 2 * len(members) >= pairs else Severity.WARNING,
             f"{at_steps(first, last)}: {len(members)} of {counted(pairs, 'LoRA pair')} "
-            f"add nothing after {count} effective steps; exactly 0: {listed(names)}",
+            f"add nothing after {count} effective steps; exactly 0: {in_words(names)}",
             cause=cause,
             fix=fix,
             places=[Place("param", name) for name in names],

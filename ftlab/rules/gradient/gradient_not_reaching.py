@@ -48,6 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reach import Missing, Reason, reason_of
 from ftlab.rules.rule import Rule, needs_column
@@ -134,7 +135,7 @@ class GradientNotReaching(Rule):
             _severity(lost, len(names)),
             f"{at_steps(first, last)}: {len(reached)} of {len(names)} trainable "
             f"tensors received a gradient; {len(lost)} {how}: "
-            f"{listed([name.name for name in lost])}",
+            f"{in_words(name.name for name in lost)}",
             cause=reason.cause,
             fix=reason.fix,
             places=[*reason.places, *params(lost)],

@@ -46,6 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.tensors import (
@@ -56,7 +57,7 @@ from ftlab.rules.tensors import (
     pattern,
     records_of,
 )
-from ftlab.rules.words import at_steps, counted, listed, number
+from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
 
@@ -124,7 +125,7 @@ class VanishingGradient(Rule):
             Severity.WARNING,
             f"{at_steps(first, last)}: the gradient of "
             f"{counted(len(affected), 'tensor')} is down to {number(worst)} of the "
-            f"same tensor in another layer: {listed([n.name for n in affected])}",
+            f"same tensor in another layer: {in_words(n.name for n in affected)}",
             cause="The gradient shrinks on its way down to these layers.",
             fix=_FIX,
             places=params(affected),

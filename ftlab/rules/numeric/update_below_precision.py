@@ -42,11 +42,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.tensors import elements, group_of, params, records_of
 from ftlab.rules.updates import Effective, effective
-from ftlab.rules.words import at_steps, counted, listed, number
+from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
 STUCK = 0.9
@@ -111,7 +112,7 @@ class UpdateBelowPrecision(Rule):
             Severity.ERROR if share >= MOST else Severity.WARNING,
             f"{at_steps(first, last)}: {number(100 * worst)} % of the weights in "
             f"{counted(len(affected), 'tensor')} ({number(100 * share)} % of what is "
-            f"trained) did not move: {listed([name.name for name in affected])}",
+            f"trained) did not move: {in_words(name.name for name in affected)}",
             cause=f"Their dtype is {' and '.join(dtypes)}, and at a learning rate of "
             f"{number(rate)} the update is below half a step of it: rounded away.",
             fix=_fix(dtypes),

@@ -37,6 +37,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
@@ -82,7 +83,7 @@ class OptimizerHoldsStaleParameters(Rule):
         hints = [str(e["name_hint"]) for e in foreign if e.get("name_hint")]
         first, last = run.facts.step, max(run.last_step, run.facts.step)
         replaced = (
-            f" Trainable and in no group: {listed(missing)}; these took their place."
+            f" Trainable and in no group: {in_words(missing)}; these took their place."
             if missing
             else " No trainable parameter is without a group, so they may be meant."
         )
@@ -90,7 +91,7 @@ class OptimizerHoldsStaleParameters(Rule):
             Severity.ERROR if missing else Severity.INFO,
             f"step {first}: optimizer {index} holds "
             f"{counted(len(foreign), 'parameter')} that the model does not have: "
-            f"{listed(hints or words)}",
+            f"{in_words(hints) if hints else listed(words)}",
             cause="The optimizer was built before parameters were replaced, or for "
             "another model." + replaced,
             fix="Build the optimizer after resize_token_embeddings, get_peft_model and "

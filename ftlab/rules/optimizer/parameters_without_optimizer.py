@@ -34,8 +34,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.words import counted, listed
+from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
 MIN_STEPS = 2
@@ -83,7 +84,7 @@ class ParametersWithoutOptimizer(Rule):
         return self.finding(
             Severity.ERROR,
             f"step {first}: {len(missing)} of {counted(total, 'trainable tensor')} "
-            f"are in no optimizer group: {listed(missing)}",
+            f"are in no optimizer group: {in_words(missing)}",
             cause="The optimizer was built before these parameters existed or became "
             "trainable (get_peft_model, set_adapter, unfreezing, a new head).",
             fix="Build the optimizer from the parameters that are trainable now: "

@@ -191,18 +191,44 @@ def anomaly(twin: Twin) -> Iterator[Clock]:
     yield Clock()
 
 
-@contextlib.contextmanager
-def item_hooks(twin: Twin) -> Iterator[Clock]:
+def hook_all(twin: Twin, take: Callable[[str, float], None]) -> None:
     """Put the usual hook on each parameter, which calls ``norm().item()``."""
-    norms: dict[str, float] = {}
 
     def hook(name: str) -> Callable[[torch.Tensor], None]:
-        return lambda grad: norms.__setitem__(name, grad.norm().item())
+        return lambda grad: take(name, grad.norm().item())
 
     for name, parameter in twin.model.named_parameters():
         if parameter.requires_grad:
             parameter.register_hook(hook(name))
+
+
+@contextlib.contextmanager
+def item_hooks(twin: Twin) -> Iterator[Clock]:
+    """Read the norms and keep nothing but the latest: what reading alone costs."""
+    norms: dict[str, float] = {}
+    hook_all(twin, norms.__setitem__)
     yield Clock()
+
+
+@contextlib.contextmanager
+def logged_hooks(twin: Twin) -> Iterator[Clock]:
+    """Read the norms and log them to TensorBoard, as is done where they are needed."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    step = 0
+    with SummaryWriter(tempfile.mkdtemp()) as writer:
+
+        def log(name: str, norm: float) -> None:
+            writer.add_scalar(f"grad/{name}", norm, step)
+
+        def after() -> None:
+            nonlocal step
+            step += 1
+            writer.flush()
+
+        hook_all(twin, log)
+        twin.after = after
+        yield Clock()
 
 
 def interleave(kind: str, arm: Arm, count: int, warm_up: int = 3) -> dict[str, float]:
@@ -261,7 +287,14 @@ ARMS: dict[str, tuple[Callable[[str, int], dict[str, float]], bool]] = {
         False,
     ),
     "detect_anomaly": (lambda kind, count: interleave(kind, anomaly, count), False),
-    "hook + .item()": (lambda kind, count: interleave(kind, item_hooks, count), False),
+    "hook + .item(), logged": (
+        lambda kind, count: interleave(kind, logged_hooks, count),
+        False,
+    ),
+    "hook + .item(), not kept": (
+        lambda kind, count: interleave(kind, item_hooks, count),
+        False,
+    ),
 }
 """Each arm, and whether it is one of ours (``--pairs``) or a peer (40 pairs)."""
 

@@ -12,8 +12,8 @@ Reduction = Callable[[Sequence[torch.Tensor]], torch.Tensor]
 CACHED = 2**20
 """Bytes read in a row before they are read again, on the CPU.
 
-Both norms of 111 MB of gradients took 9.1 ms in pieces of this size and 11.0 ms one after
-the other (one thread, 2 MB of L2 cache, medians of 15).
+Both norms of 111 MB of gradients took 9.1 ms in pieces of this size and 11.0 ms one
+after the other (one thread, 2 MB of L2 cache, medians of 15).
 """
 
 

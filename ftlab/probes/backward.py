@@ -5,6 +5,9 @@ from typing import Any
 
 import torch
 
+UNCLAIMED = 512
+"""Backwards without effect that are remembered until an update follows."""
+
 
 class Backward:
     """What is known of a backward that has begun.

@@ -33,6 +33,8 @@ def end_clip(
     """
     if total_norm is None:
         return
+    if step.ledger.dropped and step.values["clips"] > 1.0:
+        return  # neither the ledger nor the row has a place for it
     limit = entry["detail"]["max_norm"]
 
     def finish(values: Any) -> tuple[()]:

@@ -13,18 +13,19 @@ whose gradients do not arrive.
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from ftlab.probes.backward import Backward
+from ftlab.probes.backward import UNCLAIMED, Backward
 from ftlab.probes.clip import begin_clip, end_clip
 from ftlab.probes.open_step import OpenStep
-from ftlab.probes.reductions import l2_norms
 from ftlab.probes.scaler import read_new_scale, read_overflow
 from ftlab.probes.steps import Steps, Versions
 from ftlab.probes.torch_private import is_within_backward, overflow_seen_by
+from ftlab.probes.unheard import UnheardUpdates
 
 
 class Loop:
@@ -45,10 +46,10 @@ class Loop:
         self._scaling = steps.scaling
         self._clock = clock
         self._backward = Backward()
-        self._unclaimed: list[torch.Tensor | None] = []
+        self._unclaimed: deque[torch.Tensor | None] = deque(maxlen=UNCLAIMED)
         self._thread: int | None = None
-        self._looked_for_leftovers = False
         self._clip: dict[str, Any] | None = None
+        self._unheard = UnheardUpdates(self._subject.model, steps.watched)
 
     @property
     def step(self) -> OpenStep:
@@ -58,6 +59,11 @@ class Loop:
     def close(self) -> None:
         """End the step, if an update was attempted in it."""
         self._steps.close()
+
+    def end(self, first_step: int) -> None:
+        """Close the last step; ``first_step`` is the number of the first."""
+        self.close()
+        self._unheard.on_end(self.step, first_step)
 
     # --- forward and backward
 
@@ -86,13 +92,7 @@ class Loop:
             return
         self._steps.refresh()
         self._backward = Backward(losses, weights, self._steps.versions())
-        if not self._looked_for_leftovers:
-            self._looked_for_leftovers = True
-            parameters = self._steps.watched.tensors.parameters
-            left = [each.grad for each in parameters if each.grad is not None]
-            # The only read that waits for the device: once, at the first backward.
-            if left and bool((l2_norms(left) != 0).any()):
-                self.step.values["partial"] = 1.0
+        self._steps.look_for_leftovers()
 
     def after_backward(self) -> None:
         """Count the backward if it concerned the watched model."""
@@ -117,13 +117,14 @@ class Loop:
         self._unclaimed.clear()
         if step.forwarded or self._thread is None or not step.micro_batches:
             step.micro_batches += 1
-        step.losses.append(loss)
+        step.add_loss(loss)
         step.ledger.add("backward", "loss", micro=step.micro_batches - 1)
         step.end_micro_batch()
         step.scaler = step.scaler or self._scaling.pending
         step.measured, step.versions = False, now
         if self._steps.eager:
             self._steps.measure()
+        self._unheard.on_backward(step)
 
     def _is_elsewhere(self) -> bool:
         """Whether this thread is not the one that ran the model's last forward.

@@ -14,6 +14,9 @@ from ftlab.probes.probe import Reading
 Source = tuple[str, str]
 """Who measured and when: probe name and moment. A later reading replaces an earlier."""
 
+MICRO_BATCHES = 4096
+"""Micro-batches of one step whose readings are kept; the others are counted only."""
+
 
 @dataclass(slots=True)
 class OpenStep:
@@ -23,6 +26,8 @@ class OpenStep:
     ----------
     micro_batches
         Counted backwards that had a forward of their own.
+    backwards
+        All counted backwards.
     forwarded
         A forward with a graph was seen since the last backward.
     measured
@@ -39,6 +44,10 @@ class OpenStep:
         Fields of the `StepRecord` that the host knows.
     values
         Further columns of it.
+    loss
+        Sum of the losses so far, on the device; ``None`` before the first.
+    loss_known
+        No loss was missing.
     readings
         What is still on the device.
     """
@@ -46,6 +55,7 @@ class OpenStep:
     step: int
     ledger: Ledger = field(default_factory=Ledger)
     micro_batches: int = 0
+    backwards: int = 0
     forwarded: bool = False
     measured: bool = False
     updating: bool = False
@@ -55,7 +65,8 @@ class OpenStep:
     versions: list[tuple[int, int] | None] = field(default_factory=list)
     draft: dict[str, Any] = field(default_factory=dict)
     values: dict[str, float] = field(default_factory=dict)
-    losses: list[torch.Tensor | None] = field(default_factory=list)
+    loss: torch.Tensor | None = None
+    loss_known: bool = True
     readings: dict[Source, list[Reading]] = field(default_factory=dict)
     batch: dict[Source, list[Reading]] = field(default_factory=dict)
     trained: bool = False
@@ -66,19 +77,29 @@ class OpenStep:
 
     def end_micro_batch(self) -> None:
         """Make the readings of the last forward final."""
-        for source, readings in self.batch.items():
-            self.readings.setdefault(source, []).extend(readings)
+        self.backwards += 1
+        if self.micro_batches <= MICRO_BATCHES:
+            for source, readings in self.batch.items():
+                self.readings.setdefault(source, []).extend(readings)
+        else:
+            dropped = self.micro_batches - MICRO_BATCHES
+            self.values["micro_batches_dropped"] = float(dropped)
         self.batch.clear()
         self.forwarded = self.trained = False
 
+    def add_loss(self, loss: torch.Tensor | None) -> None:
+        """Add the loss of one backward; the sum is unknown when one of them is."""
+        if loss is None:
+            self.loss_known = False
+        elif self.loss is None:
+            self.loss = loss
+        else:
+            self.loss = self.loss + loss.to(self.loss.device)
+
     def read_loss(self) -> None:
-        """Queue the sum of the losses; it stays unknown when one of them is."""
-        known = [each for each in self.losses if each is not None]
-        if not known or len(known) < len(self.losses):
-            return
-        device = known[0].device
-        total = torch.stack([each.to(device) for each in known]).sum(0)
-        self.keep(("loss", ""), [Reading(total, self._set_loss)])
+        """Queue the sum of the losses."""
+        if self.loss is not None and self.loss_known:
+            self.keep(("loss", ""), [Reading(self.loss, self._set_loss)])
 
     def _set_loss(self, values: NDArray[np.float32]) -> tuple[()]:
         self.draft["loss"] = float(values[0])

@@ -211,7 +211,7 @@ class Recorder:
         return records_of(step, results, harvest.trainer_step)
 
     def _finish(self, loop: Loop) -> None:
-        loop.close()
+        loop.end(self._first_step)
         self._deliver(wait=True)
 
     def _fail(self, error: Exception) -> None:

@@ -9,6 +9,7 @@ from ftlab.probes.open_step import OpenStep
 from ftlab.probes.optimizers import Optimizers
 from ftlab.probes.probe import Moment
 from ftlab.probes.probe_set import ProbeSet
+from ftlab.probes.reductions import l2_norms
 from ftlab.probes.rows import RowBook
 from ftlab.probes.scaler import LossScaling
 from ftlab.probes.subject import Subject
@@ -58,6 +59,7 @@ class Steps:
         inner = [vars(each).get("scheduler", each) for each in subject.schedulers]
         subject.schedulers[:] = inner
         self.eager = False
+        self._looked_for_leftovers = False
         self._probes = probes
         self._book = book
         self._ended = ended
@@ -112,6 +114,17 @@ class Steps:
     def explain(self) -> None:
         """Take what was just done to the gradients as known."""
         self.now.versions = self.versions()
+
+    def look_for_leftovers(self) -> None:
+        """See, before the first backward, whether gradients are there already."""
+        if self._looked_for_leftovers:
+            return
+        self._looked_for_leftovers = True
+        gradients = [each.grad for each in self.watched.tensors.parameters]
+        left = [each for each in gradients if each is not None]
+        # The only read that waits for the device.
+        if left and bool((l2_norms(left) != 0).any()):
+            self.now.values["partial"] = 1.0
 
     def refresh(self) -> None:
         """Look for parameters that came, went, were frozen or unfrozen."""

@@ -7,6 +7,7 @@ stops there. That attempt becomes the real one when the caller resumes.
 """
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,18 +21,14 @@ from ftlab.replay.compiled import run_eagerly
 from ftlab.replay.control import Abort, Command, Rewind, SurveyOver
 from ftlab.replay.finite import all_finite
 from ftlab.replay.observer import CallObserver
+from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
 from ftlab.replay.report import PauseReport
 from ftlab.replay.runner import OpStop, StepRunner, destination
-from ftlab.replay.scaler import drop_leftovers
 from ftlab.replay.stop import Stop, at_op, with_findings
 from ftlab.replay.survey import Survey, Surveyor
 from ftlab.replay.torch_private import graph_task
+from ftlab.replay.unwinding import Unwinding
 from ftlab.replay.verdict import Verdict, judge, scalar_results
-
-EXECUTED_AGAIN = (
-    "ftlab.debug was executing this step again when it failed; the first execution "
-    "came through. A step must not use up what it is given, an iterator for example."
-)
 
 Pause = Callable[[Stop], Command]
 
@@ -45,14 +42,14 @@ class StepCall:
         The step.
     capsule
         Its start.
-    model
-        What it trains.
     blank
         A report with the step's numbers filled in.
     pause
         Waits at a stop and returns the command.
     interrupted
         Whether the caller wants a stop.
+    unwinding
+        Sees to it that the step is left when it has to be.
 
     Attributes
     ----------
@@ -68,19 +65,18 @@ class StepCall:
         self,
         function: Callable[..., Any],
         capsule: Capsule,
-        model: torch.nn.Module,
         blank: PauseReport,
         pause: Pause,
         interrupted: Callable[[], bool],
+        unwinding: Unwinding,
     ) -> None:
         self.updated = False
         self.attempted = False
         self.leave_into_next = False
         self.capsule = capsule
         self._function = function
-        self._model = model
         self._blank = blank
-        self._pause = pause
+        self._pause = unwinding.holding(pause)
         self._interrupted = interrupted
         self._verdict: Verdict | None = None
         self._losses: list[torch.Tensor] = []
@@ -88,6 +84,7 @@ class StepCall:
         self._surveyor: Surveyor | None = None
         self._runner: StepRunner | None = None
         self._mark: object = None
+        self._unwinding = unwinding
 
     def run(self, *, stop_at_start: bool) -> Any:
         """Run the step until an attempt comes through, and return its result."""
@@ -98,7 +95,8 @@ class StepCall:
                 try:
                     return self._attempt()
                 except Rewind as rewind:
-                    self._prepare(rewind)
+                    # The frames behind it hold the graph of the attempt.
+                    self._prepare(rewind.with_traceback(None))
         except Abort:
             if self.capsule.obstacle() is None:
                 self.capsule.restore()
@@ -114,33 +112,35 @@ class StepCall:
         NotReplayableError
             When the optimizer steps inside backward.
         """
-        if graph_task() != -1:
-            name = type(optimizer).__name__
-            msg = (
-                f"{name}.step() runs inside backward, where nothing can be checked "
-                "before the weights change. Call it after backward to debug this run."
-            )
-            raise NotReplayableError(msg)
         try:
+            self._unwinding.insist(while_handled=True)
+            if self._unwinding.resigned:
+                starve(optimizer)
+                return
+            if graph_task() != -1:
+                self._unwinding.leave(NotReplayableError(inside_backward(optimizer)))
             self._boundary(None)
-        except (Rewind, SurveyOver):
+        except BaseException:
             drop_leftovers(optimizer)
             raise
         self.updated = True
 
     def _attempt(self) -> Any:
-        inputs = self.capsule.inputs
-        if self._verdict is None:
-            self._losses = []
+        self._losses = self._losses if self._verdict else []
         with contextlib.ExitStack() as stack:
             stack.enter_context(CallObserver(self))
             if self._runner is not None:
                 stack.enter_context(run_eagerly())
                 stack.enter_context(self._runner)
-            result = self._function(*inputs.args, **inputs.kwargs)
+            result = self._call_step()
             if not self.updated:
                 self._boundary(result)
         return result
+
+    def _call_step(self) -> Any:
+        inputs = self.capsule.inputs
+        step = functools.partial(self._function, *inputs.args, **inputs.kwargs)
+        return self._unwinding.call(step)
 
     # -- what the observer tells
 
@@ -151,6 +151,8 @@ class StepCall:
             self._note(losses)
 
     def _note(self, losses: Sequence[torch.Tensor]) -> None:
+        if self._unwinding.insist():
+            return
         if self._surveyor is not None:
             self._surveyor.note(losses)
         elif self._verdict is None:
@@ -159,7 +161,7 @@ class StepCall:
     def after_backward(self) -> None:
         """Let the survey look at the gradients."""
         with self._unseen():
-            if self._surveyor is not None:
+            if self._surveyor is not None and not self._unwinding.insist():
                 self._surveyor.after_backward()
 
     def before_scaling(self, scaler: Any, losses: Sequence[torch.Tensor]) -> None:
@@ -167,6 +169,10 @@ class StepCall:
         with self._unseen():
             self.capsule.add_scaler(scaler)
             self._note(losses)
+
+    def before_schedule(self) -> bool:
+        """Say whether a scheduler may move: not when the step is taken back."""
+        return not self._unwinding.insist(while_handled=True)
 
     @contextlib.contextmanager
     def _unseen(self) -> Iterator[None]:
@@ -185,7 +191,7 @@ class StepCall:
 
     def _boundary(self, result: Any) -> None:
         if self._surveyor is not None:
-            raise SurveyOver
+            self._unwinding.leave(SurveyOver())
         if self._runner is not None:
             self._runner.silent = True
         if self._verdict is None:
@@ -206,7 +212,7 @@ class StepCall:
         self._verdict = verdict
         obstacle = self.capsule.obstacle()
         if obstacle is None:
-            raise Rewind(None, "anomaly")
+            self._unwinding.leave(Rewind(None, "anomaly"))
         self._pause_at_end("anomaly", f"It cannot be located: {obstacle}.")
 
     def _end_of_replay(self, runner: StepRunner) -> None:
@@ -236,7 +242,7 @@ class StepCall:
         if command.verb == "step":
             self.leave_into_next = True
         elif command.verb == "back":
-            raise Rewind(command, "back")
+            self._unwinding.leave(Rewind(command, "back"))
 
     # -- replaying
 
@@ -249,51 +255,40 @@ class StepCall:
         if self._survey is None:
             self._survey = self._make_survey()
             self.capsule.restore()
-        sites = self._survey.sites
-        target = rewind.target
-        if isinstance(target, Command):
-            target = destination(sites, len(sites), target)
-        if target is None:
-            origin = self._survey.origin
-            target = len(sites) if origin is None else origin.index
-            target = len(sites) if target < 0 else target
         self._runner = StepRunner(
-            sites, target, rewind.reason, self._pause_at_op, self._interrupted
+            self._survey.sites,
+            self._survey.target(rewind),
+            rewind.reason,
+            self._pause_at_op,
+            self._interrupted,
+            self._unwinding.insist,
         )
 
     def _make_survey(self) -> Survey:
-        inputs = self.capsule.inputs
-        surveyor = Surveyor(self._model, self.capsule.trainable, inputs)
-
-        def execute() -> None:
-            with (
-                contextlib.suppress(SurveyOver),
-                CallObserver(self),
-                run_eagerly(),
-            ):
-                self._function(*inputs.args, **inputs.kwargs)
-
-        self._surveyor = surveyor
+        self._surveyor = Surveyor(
+            self.capsule.model,
+            self.capsule.trainable,
+            self.capsule.inputs,
+            self._unwinding.insist,
+        )
         try:
-            return surveyor.run(execute)
-        except Exception as error:
-            error.add_note(EXECUTED_AGAIN)
-            raise
+            with CallObserver(self):
+                return self._surveyor.run(self._call_step)
         finally:
             self._surveyor = None
 
     def _pause_at_op(self, stop: OpStop) -> int | None:
-        survey = self._survey
-        origin = survey.origin if survey is not None else None
+        origin = None if self._survey is None else self._survey.origin
         report = at_op(self._report(), stop, origin)
         command = self._pause(Stop(report, self.capsule.inputs.batch(), stop))
-        sites = survey.sites if survey is not None else ()
         if command.verb == "resume":
             return None
+        sites = () if self._survey is None else self._survey.sites
         target = destination(sites, stop.site.index, command)
         if command.verb == "back":
-            raise Rewind(target, "back")
+            self._unwinding.leave(Rewind(target, "back"))
         return target
 
     def _report(self) -> PauseReport:
-        return with_findings(self._blank, self._survey, self._verdict, self._losses)
+        blank = replace(self._blank, notes=self._unwinding.notes)
+        return with_findings(blank, self._survey, self._verdict, self._losses)

@@ -33,7 +33,6 @@ class Capsule:
         The trainer whose counters and metric buffers the step moves, if there is one.
     copy_gradients
         Copy the gradients at once instead of when backward begins.
-
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Capsule:
         copy_gradients: bool = True,
     ) -> None:
         self.inputs = inputs
-        self._model = model
+        self.model = model
         modules = all_modules(model)
         parameters = _held(modules, "_parameters")
         trainable = [p for _, _, p in parameters if p.requires_grad]
@@ -69,7 +68,7 @@ class Capsule:
     @property
     def trainable(self) -> list[tuple[str, torch.nn.Parameter]]:
         """The trainable parameters with their names."""
-        named = self._model.named_parameters()
+        named = self.model.named_parameters()
         return [(clean_name(name), p) for name, p in named if p.requires_grad]
 
     @property
@@ -81,7 +80,7 @@ class Capsule:
         """Say what stands in the way of running the step again, if anything."""
         for parameter, before in self._versions:
             if version(parameter) != before:
-                name = name_of(self._model, parameter)
+                name = name_of(self.model, parameter)
                 return f"parameter {name} has already been changed in this step"
         buffers = (kept.obstacle() for _, _, kept in self._buffers)
         found = (self.inputs.obstacle(), self.gradients.obstacle(), *buffers)

@@ -24,6 +24,7 @@ from ftlab.replay.report import PauseReport
 from ftlab.replay.rng import RngState
 from ftlab.replay.stop import Stop
 from ftlab.replay.torch_private import call_first, graph_task
+from ftlab.replay.unwinding import Unwinding
 from ftlab.replay.worker import Worker
 
 Policy = Callable[[PauseReport], "str | Command | None"]
@@ -71,11 +72,13 @@ class Engine:
         self._call: StepCall | None = None
         self._stop_at_start = False
         self._copy_gradients = True
+        self._unwinding = Unwinding()
 
     def attach(self) -> Handle:
         """Watch for optimizer steps until the handle is removed."""
         self.step, self.micro_batch = 0, 0
         self._stop_at_start, self._copy_gradients = False, True
+        self._unwinding = Unwinding()
         handle = register_optimizer_step_pre_hook(self._before_update)
         # A watch must hear only of the steps that come through.
         call_first(handle)
@@ -103,16 +106,17 @@ class Engine:
     ) -> Any:
         self._worker.raise_if_aborted()
         self.count()
-        model = self._model()
         capsule = Capsule(
-            model,
+            self._model(),
             KeptInputs(args, kwargs),
             owner=self._owner,
             copy_gradients=self._copy_gradients,
         )
         blank = PauseReport("paused", step=self.step, micro_batch=self.micro_batch)
         interrupted = functools.partial(getattr, self._worker, "pause_requested")
-        call = StepCall(function, capsule, model, blank, self._pause, interrupted)
+        call = StepCall(
+            function, capsule, blank, self._pause, interrupted, self._unwinding
+        )
         self._call = call
         try:
             result = call.run(stop_at_start=self._stop_at_start)

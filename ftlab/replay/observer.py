@@ -2,8 +2,8 @@
 
 Who calls whom: `StepCall` opens a `CallObserver` around each attempt and is its
 listener. The observer rebinds ``torch.autograd.backward`` (which ``Tensor.backward``
-calls), ``GradScaler.scale`` and ``GradScaler.step`` for the length of the attempt only,
-so that nothing stays behind between two steps.
+calls), ``GradScaler.scale``, ``GradScaler.step`` and ``LRScheduler.step`` for the
+length of the attempt only, so that nothing stays behind between two steps.
 """
 
 import threading
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import torch
 
-from ftlab.records.handle import HandleStack, rebind
+from ftlab.records.handle import Handle, HandleStack, rebind
 from ftlab.replay.finite import tensor_leaves
 from ftlab.replay.torch_private import graph_task
 
@@ -37,6 +37,9 @@ class StepListener(Protocol):
 
     def after_backward(self) -> None:
         """Backward is over."""
+
+    def before_schedule(self) -> bool:
+        """Say whether a scheduler, which is about to move, may do so."""
 
 
 class CallObserver:
@@ -85,12 +88,23 @@ class CallObserver:
         self._handles.add(rebind(torch.autograd, "backward", observed_backward))
         self._handles.add(rebind(scaler_class, "scale", observed_scale))
         self._handles.add(rebind(scaler_class, "step", observed_step))
+        self._handles.add(self._observe_schedulers())
         return self
 
     def __exit__(self, *exception: object) -> None:
         # Somebody who has rebound the same in the meantime still calls through us.
         self._open = False
         self._handles.remove()
+
+    def _observe_schedulers(self) -> Handle:
+        scheduler_class = torch.optim.lr_scheduler.LRScheduler
+        step = scheduler_class.step
+
+        def observed_step(scheduler: Any, *args: Any, **kwargs: Any) -> None:
+            if not self._outermost() or self._listener.before_schedule():
+                step(scheduler, *args, **kwargs)
+
+        return rebind(scheduler_class, "step", observed_step)
 
     def _unscaled(self, tensors: Any) -> list[torch.Tensor]:
         """Leave out what a scaler made: that may overflow while the loss does not."""

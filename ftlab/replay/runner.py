@@ -51,6 +51,9 @@ class StepRunner(TorchDispatchMode):
         Called with the stop; returns the next target.
     interrupted
         Asked before each op whether to stop at once.
+    insist
+        Called before each op, see `Unwinding.insist`; what it returns true for is not
+        counted.
 
     Attributes
     ----------
@@ -68,6 +71,7 @@ class StepRunner(TorchDispatchMode):
         reason: str,
         pause: Callable[[OpStop], int | None],
         interrupted: Callable[[], bool],
+        insist: Callable[[], bool],
     ) -> None:
         super().__init__()
         self.target = target
@@ -76,6 +80,7 @@ class StepRunner(TorchDispatchMode):
         self._sites = sites
         self._pause = pause
         self._interrupted = interrupted
+        self._insist = insist
         self._index = -1
 
     def __torch_dispatch__(
@@ -87,7 +92,7 @@ class StepRunner(TorchDispatchMode):
     ) -> Any:
         """Run ``func`` and pause behind it if it is the wanted one."""
         kwargs = kwargs or {}
-        if self.silent or is_bookkeeping(func):
+        if self._insist() or self.silent or is_bookkeeping(func):
             return func(*args, **kwargs)
         self._index += 1
         index, interrupted = self._index, self._interrupted()

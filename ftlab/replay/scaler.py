@@ -43,14 +43,3 @@ def handles_overflow(scalers: tuple[Any, ...]) -> bool:
     """Say whether a scaler is at work that skips steps with non-finite gradients."""
     working = [scaler for scaler in scalers if scaler.is_enabled()]
     return bool(working) and all(s.get_scale() >= COLLAPSED_SCALE for s in working)
-
-
-def drop_leftovers(optimizer: Any) -> None:
-    """Remove what ``GradScaler.step`` hands to a fused optimizer and would take back.
-
-    Unwinding out of ``optimizer.step`` skips the scaler's own clean-up, and what stays
-    would be multiplied into the next step's scale.
-    """
-    for name in ("grad_scale", "found_inf"):
-        if name in vars(optimizer):
-            delattr(optimizer, name)

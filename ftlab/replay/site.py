@@ -72,14 +72,15 @@ def source_lines() -> tuple[str, str]:
         file = frame.f_code.co_filename
         if not file.startswith((_TORCH, "<frozen", *_OURS)):
             line = (file, frame.f_lineno, frame.f_code.co_name)
-            library = library or _shown(*line)
+            library = library or shown(*line)
             if not file.startswith(_INSTALLED):
-                return _shown(*line), library
+                return shown(*line), library
         frame = frame.f_back
     return "", library
 
 
-def _shown(file: str, line: int, function: str) -> str:
+def shown(file: str, line: int, function: str) -> str:
+    """Write a source line shortly: a notebook cell, or a file without its root."""
     if _CELL.match(file):
         return f"<cell>:{line} {function}"
     for folder in (*_PACKAGES, _folder(str(Path.cwd()))):

@@ -1,17 +1,26 @@
 """One traced execution of a step that finds where its non-finite values come from."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from ftlab.replay.compiled import run_eagerly
+from ftlab.replay.control import Command, Rewind, SurveyOver
 from ftlab.replay.inputs import KeptInputs, named_tensors
 from ftlab.replay.modules import ModuleStack, clean_name
 from ftlab.replay.origin import Origin, Origins
+from ftlab.replay.runner import destination
 from ftlab.replay.site import Site
 from ftlab.replay.tracer import OpTracer
 from ftlab.replay.verdict import Named, bad_gradients
+
+EXECUTED_AGAIN = (
+    "ftlab.debug was executing this step again when it failed; the first execution "
+    "came through. A step must not use up what it is given, an iterator for example."
+)
 
 
 @dataclass(slots=True)
@@ -36,6 +45,16 @@ class Survey:
     losses: Sequence[torch.Tensor] = ()
     parameters: tuple[str, ...] = ()
 
+    def target(self, rewind: Rewind) -> int:
+        """Return the operation to stop at when the step was left with ``rewind``."""
+        end = len(self.sites)
+        if isinstance(rewind.target, Command):
+            return destination(self.sites, end, rewind.target)
+        if rewind.target is not None:
+            return rewind.target
+        found = -1 if self.origin is None else self.origin.index
+        return end if found < 0 else found
+
 
 @dataclass
 class Surveyor:
@@ -45,24 +64,31 @@ class Surveyor:
     ----------
     model, trainable, inputs
         What is trained, and what the step is called with.
+    insist
+        Raises when the step should have been left, see `Unwinding.insist`.
     """
 
     model: torch.nn.Module
     trainable: Named
     inputs: KeptInputs
+    insist: Callable[[], bool]
     origins: Origins = field(default_factory=Origins)
     tracer: OpTracer | None = None
     _losses: list[torch.Tensor] = field(default_factory=list)
     _copies: list[torch.Tensor] = field(default_factory=list)
     _parameters: tuple[str, ...] = ()
 
-    def run(self, execute: Callable[[], Any]) -> Survey:
-        """Execute the step under the tracer; ``execute`` returns at the step's end."""
+    def run(self, step: Callable[[], Any]) -> Survey:
+        """Execute ``step`` under the tracer until it returns or raises `SurveyOver`."""
         self._register()
         with ModuleStack(self.model) as modules:
-            self.tracer = OpTracer(modules, self.origins)
-            with self.tracer:
-                execute()
+            self.tracer = OpTracer(modules, self.origins, self.insist)
+            try:
+                with contextlib.suppress(SurveyOver), run_eagerly(), self.tracer:
+                    step()
+            except Exception as error:
+                error.add_note(EXECUTED_AGAIN)
+                raise
         return Survey(
             sites=self.tracer.sites,
             origin=self._origin(),

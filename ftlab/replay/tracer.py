@@ -1,5 +1,6 @@
 """A survey of one step: every operation with its place, and every origin."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ftlab.replay.modules import ModuleStack
@@ -24,6 +25,9 @@ class OpTracer(TorchDispatchMode):
         Says which module is running.
     origins
         Receives every op's inputs and outputs.
+    insist
+        Called before each op, see `Unwinding.insist`; what it returns true for is not
+        counted.
 
     Attributes
     ----------
@@ -33,12 +37,15 @@ class OpTracer(TorchDispatchMode):
         While true, operations pass unseen: the tool's own ones.
     """
 
-    def __init__(self, modules: ModuleStack, origins: Origins) -> None:
+    def __init__(
+        self, modules: ModuleStack, origins: Origins, insist: Callable[[], bool]
+    ) -> None:
         super().__init__()
         self.sites: list[Site] = []
         self.silent = False
         self._modules = modules
         self._origins = origins
+        self._insist = insist
         self._made: dict[int, Site] = {}
         # A reentrant checkpoint runs backward within backward, over nodes that its
         # recomputation made; their numbers may repeat those of the outer graph.
@@ -54,7 +61,7 @@ class OpTracer(TorchDispatchMode):
     ) -> Any:
         """Run ``func`` and note where it ran and what became non-finite."""
         kwargs = kwargs or {}
-        if self.silent or is_bookkeeping(func):
+        if self._insist() or self.silent or is_bookkeeping(func):
             return func(*args, **kwargs)
         site = self._site(func)
         self.sites.append(site)

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from ftlab.replay.site import _shown, source_lines
+from ftlab.replay.site import shown, source_lines
 
 
 def test_the_users_line_is_the_innermost_outside_packages():
@@ -20,7 +20,7 @@ def test_a_library_that_the_user_calls_is_named_apart():
     assert str(library).startswith("numpy/")
 
 
-def test_a_cells_file_is_shown_without_its_process_number():
-    assert _shown("/tmp/ipykernel_812/3391.py", 12, "<module>") == "<cell>:12 <module>"
+def test_a_cells_file_isshown_without_its_process_number():
+    assert shown("/tmp/ipykernel_812/3391.py", 12, "<module>") == "<cell>:12 <module>"
     packages = torch.__path__[0].removesuffix("/torch")
-    assert _shown(f"{packages}/peft/x.py", 3, "f") == "peft/x.py:3 f"
+    assert shown(f"{packages}/peft/x.py", 3, "f") == "peft/x.py:3 f"

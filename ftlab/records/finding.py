@@ -73,6 +73,8 @@ class Finding:
         What was measured, by name; ``threshold`` holds what it was compared with.
     healthy
         What a healthy run shows instead.
+    follows
+        Code of the finding that this one follows from; ``""`` when it stands alone.
     """
 
     code: str
@@ -87,6 +89,7 @@ class Finding:
     evidence: Mapping[str, float | int | str] = field(default_factory=dict)
     healthy: str = ""
     rank: int = 0
+    follows: str = ""
 
     @property
     def place(self) -> Place:

@@ -100,7 +100,8 @@ class Engine:
 
     def _restart(self) -> None:
         self._scans = [Scan(rule) for rule in self._rules]
-        self._findings = FindingSet()
+        causes = {rule.code: rule.caused_by for rule in self._rules}
+        self._findings = FindingSet(causes)
         self._debt = 0.0
 
     def check(self, run: Run) -> Report:

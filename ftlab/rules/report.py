@@ -1,10 +1,11 @@
 """What checking a run gave: findings, worst first, and what could not be decided."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ftlab.records.finding import Finding, NotChecked, Place
+from ftlab.records.ranking import ranked
 from ftlab.rules.rule import MAX_PLACES
 
 
@@ -15,7 +16,7 @@ class Report:
     Attributes
     ----------
     findings
-        Worst first, then by first step and code.
+        Worst first, then by first step and code; causes above what follows from them.
     not_checked
         One entry per rule that could not decide, by code.
     """
@@ -35,9 +36,16 @@ class FindingSet:
     Two sightings are one finding when code and rank agree and one names the first place
     of the other: as a window moves on, the same fault shows at more or fewer places.
     The place that was named first stays in front, so that `Finding.key` never changes.
+
+    Parameters
+    ----------
+    causes
+        By code of a rule, the codes whose findings are the cause of its own; see
+        `ftlab.rules.rule.Rule.caused_by`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, causes: Mapping[str, Sequence[str]] | None = None) -> None:
+        self._causes = causes or {}
         self._found: list[Finding] = []
         self._told: dict[tuple[str, Place, int], Finding] = {}
 
@@ -50,8 +58,17 @@ class FindingSet:
         self._found.append(finding)
 
     def sorted(self) -> tuple[Finding, ...]:
-        """Return the findings, worst first."""
-        return tuple(sorted(self._found, key=_rank))
+        """Return the findings, worst first, each with the one it follows from."""
+        return ranked(self._with_cause(each) for each in self._found)
+
+    def _with_cause(self, finding: Finding) -> Finding:
+        """Say from which of the others ``finding`` follows; they share a place."""
+        for code in self._causes.get(finding.code, ()):
+            for other in self._found:
+                same = (other.code, other.rank) == (code, finding.rank)
+                if same and not set(finding.places).isdisjoint(other.places):
+                    return dataclasses.replace(finding, follows=code)
+        return finding
 
     def codes(self) -> set[str]:
         """Return the codes of rules that found something."""
@@ -60,9 +77,9 @@ class FindingSet:
     def news(self) -> tuple[Finding, ...]:
         """Return what is worth telling since the last call, worst first.
 
-        A finding is told when it is new, when it got worse, and whenever it has lasted
-        twice as long as when it was told last: a fault that stays for 100,000 steps
-        then costs 17 lines of the log.
+        A finding is told when it is new, when it got worse or its cause was found, and
+        whenever it has lasted twice as long as when it was told last: a fault that
+        stays for 100,000 steps then costs 17 lines of the log.
         """
         fresh = tuple(item for item in self.sorted() if self._is_news(item))
         self._told |= {finding.key: finding for finding in fresh}
@@ -71,6 +88,8 @@ class FindingSet:
     def _is_news(self, finding: Finding) -> bool:
         told = self._told.get(finding.key)
         if told is None or finding.severity > told.severity:
+            return True
+        if finding.follows != told.follows:
             return True
         return _span(finding) >= 2 * _span(told)
 
@@ -105,7 +124,3 @@ def _same(known: Finding, seen: Finding) -> bool:
 
 def _span(finding: Finding) -> int:
     return finding.last_step - finding.first_step + 1
-
-
-def _rank(finding: Finding) -> tuple[int, int, str]:
-    return -finding.severity, finding.first_step, finding.code

@@ -90,6 +90,9 @@ class Rule(abc.ABC):
         Whether it is in preview, stable, deprecated or removed.
     requires
         What a run must hold for the rule to decide.
+    caused_by
+        Codes of rules, the likeliest first, whose finding at one of the same places is
+        the cause of this rule's finding: it is told above, and this one as following.
     """
 
     code: ClassVar[str]
@@ -97,6 +100,7 @@ class Rule(abc.ABC):
     since: ClassVar[str]
     status: ClassVar[Status]
     requires: ClassVar[tuple[Need, ...]]
+    caused_by: ClassVar[tuple[str, ...]] = ()
 
     @abc.abstractmethod
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -114,12 +114,16 @@ def finding_event(finding: Finding, time: float) -> Event:
     detail["severity"] = finding.severity.label
     detail["places"] = [[place.kind, place.name] for place in finding.places]
     detail["evidence"] = dict(finding.evidence)
+    if not finding.follows:  # came later than schema 1, which stays as it was
+        del detail["follows"]
     return Event("finding", finding.last_step, time, finding.message, detail)
 
 
 def event_finding(event: Event) -> Finding:
     """Return the finding of an event that `finding_event` made."""
-    detail = dict(event.detail)
+    known = {each.name for each in dataclasses.fields(Finding)}
+    # A later ftlab of the same schema may say more of a finding.
+    detail = {name: value for name, value in event.detail.items() if name in known}
     detail["severity"] = Severity.parse(detail["severity"])
     detail["places"] = tuple(Place(*place) for place in detail["places"])
     return Finding(**detail)

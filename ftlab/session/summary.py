@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from ftlab.records.finding import Finding, Severity
+from ftlab.records.ranking import ranked
 from ftlab.session.verdict import Verdict
+from ftlab.views.findings import follows
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,13 +62,14 @@ def print_findings(findings: Iterable[Finding], stream: TextIO) -> None:
 
 def _findings(console: "Console", findings: Iterable[Finding]) -> None:
     """Print each finding, worst first: what, where, why and what to try."""
-    ordered = sorted(findings, key=lambda it: (-it.severity, it.first_step, it.code))
-    for finding in ordered:
+    for finding in ranked(findings):
         head = f"{finding.severity.label} {finding.code} {finding.name}"
         _line(console, head, style=_COLOURS[finding.severity])
         _line(console, f"  {finding.message}")
         _line(console, f"  where: {finding.where}, {_steps(finding)}")
         _line(console, f"  cause: {finding.cause}")
+        if finding.follows:
+            _line(console, f"  first: {follows(finding)}")
         _line(console, f"  fix:   {finding.fix}")
 
 

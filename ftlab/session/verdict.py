@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.ranking import ranked
 from ftlab.rules.engine import Engine
 from ftlab.rules.registry import all_rules
 from ftlab.runlog.folder import ranks
@@ -71,7 +72,7 @@ def judge(path: str | Path) -> Verdict:
     return Verdict(
         path,
         steps,
-        tuple(sorted(findings, key=lambda it: (-it.severity, it.first_step, it.code))),
+        ranked(findings),
         tuple(each for code, each in sorted(undecided.items()) if code not in decided),
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.ranking import ranked
 from ftlab.views.findings_html import findings_html
 from ftlab.views.style import SEVERITY, count, number, steps
 from ftlab.views.view import View
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 MOST_DRAWN = 5
 REPEAT_SECONDS = 5.0
 WIDTH = 104
+DRAWN = ("why", "first", "do", "where")
+"""What the picture says of a finding, below its first line."""
 
 
 class HasFindings(Protocol):
@@ -96,7 +99,8 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
 
     def _stamp(self) -> Hashable:
         found = tuple(
-            (one.key, one.last_step, one.message) for one in self._run.findings
+            (one.key, one.last_step, one.message, one.follows)
+            for one in self._run.findings
         )
         open_ = self._open()
         return found, tuple((one.code, one.reason) for one in open_)
@@ -106,11 +110,7 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
         return given() if callable(given) else given
 
     def _summarise(self) -> FindingsSummary:
-        found = sorted(
-            self._run.findings,
-            key=lambda one: (-one.severity, one.first_step, one.code),
-        )
-        return FindingsSummary(tuple(found), tuple(self._open()))
+        return FindingsSummary(ranked(self._run.findings), tuple(self._open()))
 
     def _make_widget(self) -> Any:
         import ipywidgets
@@ -150,6 +150,7 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
             "cause",
             "fix",
             "rank",
+            "follows",
         ]
         rows = [
             (
@@ -163,6 +164,7 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
                 one.cause,
                 one.fix,
                 one.rank,
+                one.follows,
             )
             for one in summary.findings
         ]
@@ -202,7 +204,8 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
 
 def said(finding: Finding) -> list[tuple[str, str]]:
     """Return what a finding says as (word, text): what, why, do, where, ..."""
-    lines = [("what", finding.message), ("why", finding.cause), ("do", finding.fix)]
+    lines = [("what", finding.message), ("why", finding.cause)]
+    lines += [("first", follows(finding)), ("do", finding.fix)]
     lines.append(("where", where(finding)))
     if finding.evidence:
         shown = (f"{name} {_value(value)}" for name, value in finding.evidence.items())
@@ -210,6 +213,13 @@ def said(finding: Finding) -> list[tuple[str, str]]:
     if finding.healthy:
         lines.append(("else", finding.healthy))
     return [(word, text) for word, text in lines if text]
+
+
+def follows(finding: Finding) -> str:
+    """Return which finding is the cause of this one, in words; ``""`` without one."""
+    if not finding.follows:
+        return ""
+    return f"mend {finding.follows}: this follows from it"
 
 
 def where(finding: Finding) -> str:
@@ -266,7 +276,9 @@ def _drawn(summary: FindingsSummary) -> list[tuple[str, str, str]]:
         head = f"{one.severity.label.upper()} {one.code}  {one.message}"
         colour = SEVERITY[one.severity.label]
         lines += [(line, colour, "bold") for line in textwrap.wrap(head, 112)]
-        for word, text in said(one)[1:4]:
+        for word, text in said(one):
+            if word not in DRAWN:
+                continue
             wrapped = textwrap.wrap(f"{word}: {text}", 124)
             lines += [(f"    {line}", "#333333", "normal") for line in wrapped]
     hidden = len(summary.findings) - MOST_DRAWN

@@ -18,6 +18,7 @@ OPEN = 1
 
 WORDS = {
     "why": "why",
+    "first": "first",
     "do": "do this",
     "where": "where",
     "seen": "measured",

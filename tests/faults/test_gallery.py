@@ -63,3 +63,16 @@ def test_the_reason_is_told_apart(fault, reason):
     report = sick_report(load(fault))
     (found,) = [each for each in report.findings if each.code == load(fault).code]
     assert found.evidence["reason"] == reason
+
+
+CAUSES = {
+    "zero-grad-before-step": ["GRD003", "ADP001"],
+    "optimizer-stale-params": ["OPT001", "OPT002"],
+}
+
+
+@pytest.mark.parametrize(("fault", "codes"), CAUSES.items())
+def test_the_cause_is_told_first_and_the_symptom_as_following(fault, codes):
+    report = sick_report(load(fault))
+    assert [each.code for each in report.findings] == codes
+    assert [each.follows for each in report.findings] == ["", codes[0]]

@@ -87,3 +87,23 @@ def test_what_was_found_was_checked():
     report = report_of(findings, entries)
     assert [entry.code for entry in report.not_checked] == ["AAA002"]
     assert not report.healthy
+
+
+def test_a_cause_is_above_what_follows_from_it_whatever_was_found_first():
+    findings = FindingSet({"AAA001": ("BBB001", "CCC001")})
+    findings.add(seen("ab", (0, 1), Severity.ERROR))
+    assert [each.follows for each in findings.news()] == [""]
+    findings.add(seen("xb", (5, 6), code="CCC001"))
+    findings.add(seen("z", (0, 1), Severity.ERROR, code="BBB001"))
+    order = findings.sorted()
+    assert [each.code for each in order] == ["CCC001", "AAA001", "BBB001"]
+    assert [each.follows for each in order] == ["", "CCC001", ""]
+    told = [(each.code, each.follows) for each in findings.news()]
+    assert ("AAA001", "CCC001") in told
+
+
+def test_a_cause_of_another_rank_explains_nothing():
+    findings = FindingSet({"AAA001": ("BBB001",)})
+    findings.add(seen("a"))
+    findings.add(seen("a", code="BBB001", rank=1))
+    assert [each.follows for each in findings.sorted()] == ["", ""]

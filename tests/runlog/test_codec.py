@@ -28,6 +28,7 @@ findings = st.builds(
     st.dictionaries(text, st.floats() | st.integers() | text, max_size=4),
     text,
     st.integers(0, 1000),
+    text,
 )
 
 
@@ -45,6 +46,16 @@ def test_a_finding_survives_as_an_event_in_json(finding):
     assert same(back, finding)
     assert back.key == finding.key
     assert event.step == finding.last_step
+
+
+def test_what_other_versions_say_of_a_finding_is_no_obstacle():
+    finding = Finding(
+        "AAA001", "n", Severity.INFO, "m", "c", "f", (Place("object", "o"),), 0, 1
+    )
+    event = codec.finding_event(finding, 0.0)
+    assert "follows" not in event.detail
+    later = Event("finding", 1, 0.0, "m", {**event.detail, "mood": "sunny"})
+    assert codec.event_finding(later) == codec.event_finding(event) == finding
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

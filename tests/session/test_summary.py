@@ -29,6 +29,16 @@ def test_a_finding_says_what_where_why_and_what_to_try():
     ]
 
 
+def test_a_cause_is_printed_above_what_follows_from_it():
+    import dataclasses
+
+    cause = dataclasses.replace(finding(), code="GRD003", severity=Severity.WARNING)
+    lines = printed((dataclasses.replace(finding(), follows="GRD003"), cause))
+    heads = [line.split()[1] for line in lines[1:] if not line.startswith(" ")]
+    assert heads == ["GRD003", "NUM001"]
+    assert lines.count("  first: mend GRD003: this follows from it") == 1
+
+
 def test_text_of_a_run_is_never_markup():
     import dataclasses
 

@@ -122,6 +122,7 @@ class AdapterStuckAtZero(Rule):
             "pass the optimizer: ftlab.watch(model, optimizer)",
         ),
     )
+    caused_by = ("GRD003", "OPT001", "OPT002")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per reason."""

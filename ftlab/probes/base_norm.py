@@ -76,11 +76,12 @@ def _norm_4bit(weight: Any) -> torch.Tensor | None:
 def _absmax(state: Any) -> torch.Tensor:
     """Scale of each block, itself dequantised where it is quantised."""
     if not getattr(state, "nested", False):
-        return torch.as_tensor(state.absmax.detach().float().reshape(-1))
+        whole: torch.Tensor = state.absmax.detach().float().reshape(-1)
+        return whole
     from bitsandbytes.functional import dequantize_blockwise
 
-    scale = dequantize_blockwise(state.absmax, state.state2) + state.offset
-    return torch.as_tensor(scale.detach().float().reshape(-1))
+    scale: torch.Tensor = dequantize_blockwise(state.absmax, state.state2)
+    return (scale + state.offset).detach().float().reshape(-1)
 
 
 def _norm_8bit(layer: Any, weight: Any) -> torch.Tensor | None:

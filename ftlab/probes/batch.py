@@ -104,7 +104,8 @@ class Batches(Probe):
                 values["tokens_per_second"] = values["tokens"] / seconds
             yield values
 
-        return [Reading(torch.stack(counts) if counts else torch.zeros(0), finish)]
+        nothing = torch.zeros(0, device="cpu")
+        return [Reading(torch.stack(counts) if counts else nothing, finish)]
 
 
 def batch_fields(inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:

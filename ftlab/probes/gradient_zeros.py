@@ -47,7 +47,7 @@ def _nonzero(gradient: torch.Tensor) -> torch.Tensor:
 def _read(moment: Moment, entries: list[tuple[int, torch.Tensor, int]]) -> Reading:
     ids, step = moment.tensors.ids[[index for index, _, _ in entries]], moment.step
     counts = torch.stack([count for _, count, _ in entries])
-    sizes = torch.tensor([size for _, _, size in entries])
+    sizes = torch.tensor([size for _, _, size in entries], device="cpu")
     sizes = sizes.to(counts.device, non_blocking=True)
     shares = (sizes - counts).float() / sizes  # whole numbers, or a few zeros are lost
 

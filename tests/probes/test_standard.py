@@ -1,3 +1,4 @@
+import contextlib
 import math
 
 import pytest
@@ -148,3 +149,23 @@ def test_no_probe_waits_for_a_gpu():
             handle.remove()
     assert all(reading.values.is_cuda for reading in readings)
     assert rows_of(finished(readings))
+
+
+def test_a_default_device_is_the_user_s_business():
+    def measure(default):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        inputs = torch.ones(2, 4)
+        records, probes = [], standard_probes(interval=1, activations=True)
+        with Recorder(Subject(model, [optimizer]), probes, records.append), default:
+            for _ in range(2):
+                model(inputs).sum().backward()
+                optimizer.step()
+        return [
+            (each.table, {name: v.tolist() for name, v in each.values.items()})
+            for each in records
+            if isinstance(each, Block)
+        ]
+
+    assert measure(torch.device("meta")) == measure(contextlib.nullcontext())

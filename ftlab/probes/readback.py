@@ -71,8 +71,9 @@ class Delivery:
         if device.type != "cuda":  # no events: the copy itself waits
             self._hosts[str(device)] = buffer.cpu()
             return
-        pinned = {"device": "cpu", "pin_memory": True}
-        host = torch.empty(buffer.shape, dtype=buffer.dtype, **pinned)
+        host = torch.empty(
+            buffer.shape, dtype=buffer.dtype, device="cpu", pin_memory=True
+        )
         host.copy_(buffer, non_blocking=True)
         event = torch.cuda.Event()
         event.record(torch.cuda.current_stream(device))

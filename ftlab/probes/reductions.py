@@ -110,7 +110,9 @@ def _l2_and_max(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     if tensors[0].device.type != "cpu":
         norms = foreach_l2(tensors) + foreach_max(tensors)
         return torch.stack([each.float() for each in norms]).view(2, -1)
-    norms, low, high = [], [], []
+    norms: list[torch.Tensor] = []
+    low: list[torch.Tensor] = []
+    high: list[torch.Tensor] = []
     for piece in _pieces(tensors):
         norms += foreach_l2(piece)
         # The infinity norm is not vectorised on the CPU: 20 times slower than this.

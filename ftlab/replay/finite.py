@@ -1,5 +1,6 @@
 """Which values are non-finite, asked cheaply."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -46,10 +47,43 @@ def non_finite(value: Any) -> NonFinite | None:
     tensor = measurable(value)
     if tensor is None:
         return None
-    # x * 0 is 0 unless x is non-finite, so that no finite sum can overflow.
-    if bool(torch.isfinite((tensor * 0).sum(dtype=torch.float32))):
-        return None
-    return "nan" if bool(tensor.isnan().any()) else "inf"
+    low, high = _ends(tensor)
+    if math.isnan(low):
+        return "nan"
+    return "inf" if math.isinf(low) or math.isinf(high) else None
+
+
+def extent(tensor: torch.Tensor) -> tuple[float, float] | None:
+    """Return the smallest and the largest value, both NaN where one is.
+
+    ``None`` for tensors that have no order or no values.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.replay.finite import extent
+    >>> extent(torch.tensor([3, -1])), extent(torch.tensor([True, False]))
+    ((-1.0, 3.0), (0.0, 1.0))
+    >>> extent(torch.tensor([1.0, float("nan")]))
+    (nan, nan)
+    >>> extent(torch.zeros(0)) is None
+    True
+    """
+    values = measurable(tensor)
+    if values is None:
+        whole = tensor.detach()
+        if tensor.is_complex() or tensor.layout != torch.strided or tensor.is_meta:
+            return None
+        if not tensor.numel() or tensor.is_quantized:
+            return None
+        values = whole.byte() if whole.dtype == torch.bool else whole
+    return _ends(values)
+
+
+def _ends(tensor: torch.Tensor) -> tuple[float, float]:
+    """Find both ends in one pass; a NaN shows in both."""
+    low, high = torch.stack(torch.aminmax(tensor)).tolist()
+    return float(low), float(high)
 
 
 def all_finite(tensors: Iterable[torch.Tensor]) -> bool:

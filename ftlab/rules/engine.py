@@ -169,8 +169,7 @@ class Engine:
         scan.seconds = self._clock() - begin
 
     def _judge(self, scan: Scan, run: Run, window: Run, newest: bool) -> None:
-        missing = scan.rule.missing(run)
-        results = [missing] if missing else list(scan.rule.check(window))
+        results = _results(scan.rule, run, window)
         undecided = [entry for entry in results if isinstance(entry, NotChecked)]
         if newest:
             scan.undecided = undecided[0] if undecided else None
@@ -190,3 +189,10 @@ class Engine:
             FtlabWarning,
             stacklevel=2,
         )
+
+
+def _results(rule: Rule, run: Run, window: Run) -> list[Finding | NotChecked]:
+    if not rule.applies(run):
+        return []
+    missing = rule.missing(run)
+    return [missing] if missing else list(rule.check(window))

@@ -106,6 +106,14 @@ class Rule(abc.ABC):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield what the run, or a window of it, proves."""
 
+    def applies(self, run: Run) -> bool:
+        """Tell whether the run has what the rule is about; else it is left out.
+
+        Only what is known to be absent does not apply: a model without adapters. What
+        was not recorded is an unmet need, and *not checked*.
+        """
+        return True
+
     def missing(self, run: Run) -> NotChecked | None:
         """Return the first unmet need as *not checked*, or ``None``."""
         for need in self.requires:

@@ -230,3 +230,13 @@ def test_a_healthy_run_has_no_finding():
     assert report.findings == ()
     assert report.not_checked == ()
     assert report.healthy
+
+
+def test_a_rule_that_does_not_apply_is_neither_called_nor_not_checked():
+    class Elsewhere(Fake):
+        def applies(self, run):
+            return False
+
+    rule = Elsewhere(find=lambda *_: [None])
+    report = Engine([rule]).check(run_of(2).run)
+    assert (report.findings, report.not_checked, rule.seen) == ((), (), [])

@@ -97,6 +97,12 @@ def test_is_not_checked_on_an_empty_run_and_says_what_to_record(rule):
     assert entry.record
 
 
+@pytest.mark.parametrize("rule", RULES, ids=ids)
+def test_its_causes_are_other_rules(rule):
+    for code in rule.caused_by:
+        assert find_rule(code).code == code != rule.code
+
+
 @pytest.mark.parametrize("asked", ["GRD001", "grd001", " vanishing-gradient "])
 def test_finds_a_rule_by_code_or_name(asked):
     assert find_rule(asked).code == "GRD001"

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.lora import may_hold_lora
 from ftlab.rules.rule import Rule, needs_column, needs_facts
 from ftlab.rules.tensors import group_of, records_of
 from ftlab.rules.updates import Effective, effective
@@ -78,6 +79,10 @@ class AdapterShrinking(Rule):
             "pass the optimizer: ftlab.watch(model, optimizer)",
         ),
     )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are LoRA pairs."""
+        return may_hold_lora(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all pairs that shrink."""

@@ -44,9 +44,10 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.lora import may_hold_lora
 from ftlab.rules.rule import Rule, needs_column, needs_step_values
 from ftlab.rules.tensors import group_of, records_of, routed
-from ftlab.rules.updates import Effective, effective
+from ftlab.rules.updates import Effective, effective, skipped_steps
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -124,6 +125,10 @@ class AdapterStuckAtZero(Rule):
     )
     caused_by = ("GRD003", "OPT001", "OPT002")
 
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are LoRA pairs."""
+        return may_hold_lora(run)
+
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per reason."""
         zero = _zero_pairs(run)
@@ -133,14 +138,7 @@ class AdapterStuckAtZero(Rule):
         found = [stuck for pair, factor in zero if (stuck := judge.judge(pair, factor))]
         enough = [stuck for stuck in found if stuck.steps >= MIN_EFFECTIVE]
         if found and not enough:
-            steps = max(stuck.steps for stuck in found)
-            yield self.cannot_tell(
-                f"B A was 0 when it was measured last, after "
-                f"{counted(steps, 'effective step')} (learning rate above 0, not "
-                f"skipped); it takes {MIN_EFFECTIVE}",
-                "let it run to the next measurement beyond the warm-up, or measure "
-                "more often: ftlab.watch(..., interval=4)",
-            )
+            yield self.cannot_tell(*_too_early(run, max(it.steps for it in found)))
             return
         pairs = len(run.names("adapters"))
         for reason in dict.fromkeys(stuck.reason for stuck in enough):
@@ -171,6 +169,37 @@ class AdapterStuckAtZero(Rule):
             },
             healthy="B is above 0 after the first step with a learning rate above 0",
         )
+
+
+def _too_early(run: Run, steps: int) -> tuple[str, str]:
+    """Say why too few steps were effective, and what would change that."""
+    table = run.steps
+    long = len(table) >= MIN_EFFECTIVE and not steps
+    if long and bool((table["lr"] == 0).all()):
+        return (
+            f"the learning rate was 0 at all {len(table)} steps, so nothing could move",
+            "a learning rate above 0: look at watch.loss, at the optimizer's lr and at "
+            "the schedule",
+        )
+    if long and bool(skipped_steps(run).all()):
+        return (
+            f"the scaler skipped all {len(table)} steps, so nothing could move",
+            "a loss and gradients that are finite at some loss scale: see watch.loss",
+        )
+    groups = {group_of(name) for name in run.names().values() if name.meta.get("role")}
+    if long and groups == {-1}:
+        return (
+            "the pairs are in no optimizer group, so no step could move them",
+            "build the optimizer from the parameters that are trainable now; OPT002 "
+            "names those that it lacks",
+        )
+    return (
+        "B A was 0 when it was measured last, after "
+        f"{counted(steps, 'effective step')} (learning rate above 0, not skipped); it "
+        f"takes {MIN_EFFECTIVE}",
+        "let it run to the next measurement beyond the warm-up, or measure more often: "
+        "ftlab.watch(..., interval=4)",
+    )
 
 
 def _zero_pairs(run: Run) -> list[tuple[NameRecord, str]]:

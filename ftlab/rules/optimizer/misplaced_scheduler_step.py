@@ -69,10 +69,17 @@ class MisplacedSchedulerStep(Rule):
         needs_operations(
             "scheduler_step",
             "a step of a learning-rate scheduler",
-            "nothing to do if there is no scheduler; else pass it: "
-            "ftlab.watch(model, optimizer, scheduler=scheduler)",
+            "let it run to the scheduler's first step; a scheduler that is no torch "
+            "LRScheduler cannot be heard",
         ),
     )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there is a scheduler, or nothing has been stepped yet."""
+        ops = {entry.op for entry in run.ledger}
+        return (
+            bool(run.facts.schedulers) or "scheduler_step" in ops or "step" not in ops
+        )
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per scheduler."""

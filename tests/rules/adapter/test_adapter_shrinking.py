@@ -83,3 +83,10 @@ def test_growth_is_fine():
 
 def test_an_adapter_at_zero_is_another_rules_matter():
     assert check(shrinking(1e-3, 100.0, 0.0)) == ()
+
+
+def test_full_fine_tuning_is_left_out():
+    builder = RunBuilder().facts(model={"peft": {}}, optimizers=({"class": "AdamW"},))
+    builder.tensor("w")
+    builder.step({"has_grad": 1.0})
+    assert Engine([AdapterShrinking()]).check(builder.run).not_checked == ()

@@ -90,8 +90,28 @@ def test_steps_after_the_last_measurement_count_only_without_a_push():
 def test_steps_that_change_nothing_do_not_count(fields):
     outcome = report(run(pairs(), grads=(0.0, 1.0), steps=40, **fields))
     assert outcome.findings == ()
-    if "lr" not in fields or fields["lr"]:
-        assert "0 effective steps" in outcome.not_checked[0].reason
+    assert len(outcome.not_checked) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "record"),
+    [
+        ({"lr": (0.0,)}, "the learning rate was 0 at all 40 steps", "the schedule"),
+        ({"skipped": True}, "the scaler skipped all 40 steps", "some loss scale"),
+    ],
+)
+def test_says_why_no_step_was_effective(fields, reason, record):
+    (entry,) = report(run(pairs(), grads=(0.0, 1.0), steps=40, **fields)).not_checked
+    assert reason in entry.reason
+    assert record in entry.record
+
+
+@pytest.mark.parametrize(("kind", "left_out"), [("LORA", False), ("IA3", True)])
+def test_is_left_out_where_no_adapter_is_lora(kind, left_out):
+    builder = RunBuilder().facts(model={"peft": {"default": {"peft_type": kind}}})
+    builder.tensor("w")
+    builder.step({"has_grad": 1.0})
+    assert (report(builder).not_checked == ()) is left_out
 
 
 def test_a_pair_in_no_group_is_another_rules_matter():
@@ -99,7 +119,9 @@ def test_a_pair_in_no_group_is_another_rules_matter():
     for role in ("lora_A", "lora_B"):
         builder.tensor(f"q.{role}.default.weight", meta={"role": role, "group": -1})
     builder.pair("layers.0", "default", a=0, b=1)
-    assert check(run(builder, grads=(0.0, 1.0), steps=40)) == ()
+    outcome = report(run(builder, grads=(0.0, 1.0), steps=40))
+    assert outcome.findings == ()
+    assert "in no optimizer group" in outcome.not_checked[0].reason
 
 
 def test_a_pair_that_moved_once_is_not_stuck():

@@ -173,3 +173,13 @@ def test_the_first_cycle_of_a_window_is_not_whole():
     for _ in range(3):
         builder.step(ops=loop_ops("before"))
     assert check(builder) == ()
+
+
+def test_without_a_scheduler_there_is_nothing_to_check():
+    def unchecked(builder):
+        return Engine([MisplacedSchedulerStep()]).check(builder.run).not_checked
+
+    assert unchecked(loop(FORWARD, back(), STEP)) == ()
+    waiting = loop(FORWARD, back(), STEP, schedulers=({"optimizer_index": 0},))
+    assert [entry.code for entry in unchecked(waiting)] == ["OPT003"]
+    assert [entry.code for entry in unchecked(RunBuilder())] == ["OPT003"]

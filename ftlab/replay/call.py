@@ -20,6 +20,7 @@ from ftlab.replay.capsule import Capsule
 from ftlab.replay.compiled import run_eagerly
 from ftlab.replay.control import Abort, Command, Rewind, SurveyOver
 from ftlab.replay.finite import all_finite
+from ftlab.replay.iterators import used_up
 from ftlab.replay.observer import CallObserver
 from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
 from ftlab.replay.report import PauseReport
@@ -84,12 +85,14 @@ class StepCall:
         self._surveyor: Surveyor | None = None
         self._runner: StepRunner | None = None
         self._mark: object = None
+        self._stop_at_end = False
         self._unwinding = unwinding
 
     def run(self, *, stop_at_start: bool) -> Any:
         """Run the step until an attempt comes through, and return its result."""
         try:
-            if stop_at_start:
+            self._stop_at_end = stop_at_start and self._obstacle() is not None
+            if stop_at_start and not self._stop_at_end:
                 self._prepare(Rewind(0, "step"))
             while True:
                 try:
@@ -198,8 +201,8 @@ class StepCall:
             self._judge(self._losses or scalar_results(result))
         if self._runner is not None:
             self._end_of_replay(self._runner)
-        elif self._interrupted():
-            self._pause_at_end("interrupt")
+        elif self._interrupted() or self._stop_at_end:
+            self._pause_at_end("interrupt" if self._interrupted() else "step")
         replaying.end(self._mark)
 
     def _judge(self, losses: list[torch.Tensor]) -> None:
@@ -210,10 +213,9 @@ class StepCall:
         if verdict is None:
             return
         self._verdict = verdict
-        obstacle = self.capsule.obstacle()
-        if obstacle is None:
+        if self._obstacle() is None:
             self._unwinding.leave(Rewind(None, "anomaly"))
-        self._pause_at_end("anomaly", f"It cannot be located: {obstacle}.")
+        self._pause_at_end("anomaly")
 
     def _end_of_replay(self, runner: StepRunner) -> None:
         if runner.target is None and not self._interrupted():
@@ -233,16 +235,21 @@ class StepCall:
         report = replace(self._report(), reason=reason, what="", kind="")
         if reason == "anomaly" and self._verdict is not None:
             report = replace(report, what=self._verdict.what, kind="unknown")
+        obstacle = self._obstacle()
+        if obstacle is not None:
+            note = f"It cannot be executed again: {obstacle}."
         notes = (*report.notes, note) if note else report.notes
-        replayable = self.capsule.obstacle() is None
-        report = replace(report, notes=notes, replayable=replayable)
+        report = replace(report, notes=notes, replayable=obstacle is None)
         command = self._pause(Stop(report, self.capsule.inputs.batch()))
         if self._runner is not None:
             self._runner.target = None
-        if command.verb == "step":
-            self.leave_into_next = True
-        elif command.verb == "back":
+        self.leave_into_next = command.verb == "step"
+        if command.verb == "back":
             self._unwinding.leave(Rewind(command, "back"))
+
+    def _obstacle(self) -> str | None:
+        """Say why the step cannot be executed again, if so."""
+        return self.capsule.obstacle() or used_up(self._function, self.capsule.inputs)
 
     # -- replaying
 
@@ -281,10 +288,9 @@ class StepCall:
         origin = None if self._survey is None else self._survey.origin
         report = at_op(self._report(), stop, origin)
         command = self._pause(Stop(report, self.capsule.inputs.batch(), stop))
-        if command.verb == "resume":
+        if command.verb == "resume" or self._survey is None:
             return None
-        sites = () if self._survey is None else self._survey.sites
-        target = destination(sites, stop.site.index, command)
+        target = destination(self._survey.sites, stop.site.index, command)
         if command.verb == "back":
             self._unwinding.leave(Rewind(target, "back"))
         return target

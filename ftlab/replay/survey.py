@@ -19,7 +19,7 @@ from ftlab.replay.verdict import Named, bad_gradients
 
 EXECUTED_AGAIN = (
     "ftlab.debug was executing this step again when it failed; the first execution "
-    "came through. A step must not use up what it is given, an iterator for example."
+    "came through. A step must do the same whenever it is called with the same batch."
 )
 
 

@@ -108,8 +108,8 @@ def _l2_and_max(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     if tensors[0].is_complex():
         tensors = [each.abs() for each in tensors]
     if tensors[0].device.type != "cpu":
-        norms = foreach_l2(tensors) + foreach_max(tensors)
-        return torch.stack([each.float() for each in norms]).view(2, -1)
+        both = foreach_l2(tensors) + foreach_max(tensors)
+        return torch.stack([each.float() for each in both]).view(2, -1)
     norms: list[torch.Tensor] = []
     low: list[torch.Tensor] = []
     high: list[torch.Tensor] = []

@@ -56,12 +56,12 @@ class UpdateCapsule:
             for parameter, weight in self._weights:
                 parameter.detach().copy_(weight)
         state = self.optimizer.state
-        for parameter in [p for p in state if p not in self._state]:
-            del state[parameter]
-        for parameter, entry in self._state.items():
-            _put_back(state[parameter], entry)
-        for group, kept in self._groups:
-            _put_back(group, kept)
+        for added in [p for p in state if p not in self._state]:
+            del state[added]
+        for key, entry in self._state.items():
+            _put_back(state[key], entry)
+        for group, options in self._groups:
+            _put_back(group, options)
         self._rng.restore()
 
 

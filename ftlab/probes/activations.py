@@ -20,7 +20,7 @@ from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
-from ftlab.probes.torch_private import leave_to_python
+from ftlab.probes.torch_private import has_values, is_traced, leave_to_python
 from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
 
@@ -117,7 +117,9 @@ class _Hook:
 
     def __call__(self, module: torch.nn.Module, args: Any, output: Any) -> None:
         """Tell the probe, except within a traced graph or for a replica."""
-        if not torch.compiler.is_compiling() and id(module) == self._module_id:
+        if torch.compiler.is_compiling() or id(module) != self._module_id:
+            return
+        if not is_traced():
             self._probe.measure(self._index, output)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -157,7 +159,7 @@ def _is_tuner_layer(module: torch.nn.Module) -> bool:
 def _first_tensor(output: Any) -> torch.Tensor | None:
     """Find the first floating-point tensor of an output."""
     if isinstance(output, torch.Tensor):
-        usable = output.is_floating_point() and output.numel() and not output.is_meta
+        usable = output.is_floating_point() and output.numel() and has_values(output)
         return output.detach() if usable else None
     if isinstance(output, Mapping):
         output = tuple(output.values())

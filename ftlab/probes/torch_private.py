@@ -40,6 +40,28 @@ def is_within_backward() -> bool:
     return torch._C._current_graph_task_id() != -1  # noqa: SLF001
 
 
+def is_traced() -> bool:
+    """Tell whether operations are recorded or transformed instead of just run.
+
+    So it is within ``torch.func`` transforms, ``FakeTensorMode``, ``make_fx`` and
+    ``torch.jit.trace``: tensors have no values that could be read, or what is done to
+    them becomes part of a graph.
+    """
+    private: Any = torch._C  # noqa: SLF001
+    if private._functorch.peek_interpreter_stack() is not None:  # noqa: SLF001
+        return True
+    if private._get_tracing_state() is not None:  # noqa: SLF001
+        return True
+    keys = private._TorchDispatchModeKey  # noqa: SLF001
+    modes = map(private._get_dispatch_mode, (keys.FAKE, keys.PROXY))  # noqa: SLF001
+    return any(mode is not None for mode in modes)
+
+
+def has_values(tensor: torch.Tensor) -> bool:
+    """Tell whether there are numbers behind a tensor, and not a shape only."""
+    return not (tensor.is_meta or isinstance(tensor, torch._subclasses.FakeTensor))  # noqa: SLF001
+
+
 def scale_of(scaler: Any) -> torch.Tensor | None:
     """Return the scale of a GradScaler on its device, ``None`` before its first use.
 

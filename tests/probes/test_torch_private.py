@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from ftlab.probes import torch_private
 
@@ -104,3 +106,46 @@ def test_dynamo_is_suspended_and_resumed():
     assert compiled == []
     torch.compile(inside, backend=backend)(torch.ones(1))
     assert len(compiled) == 1
+
+
+def traced_within(run):
+    """Ask within a call of what ``run`` gets, which takes and gives a tensor."""
+    seen = []
+
+    def ask(x):
+        seen.append(torch_private.is_traced())
+        return x * 2
+
+    run(ask)
+    return set(seen)
+
+
+def fake(ask):
+    with FakeTensorMode():
+        ask(torch.ones(2))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda ask: torch.vmap(ask)(torch.ones(2)),
+        lambda ask: torch.func.grad(lambda x: ask(x).sum())(torch.ones(2)),
+        lambda ask: torch.func.jvp(ask, (torch.ones(2),), (torch.ones(2),)),
+        lambda ask: torch.func.functionalize(ask)(torch.ones(2)),
+        lambda ask: make_fx(ask)(torch.ones(2)),
+        lambda ask: torch.jit.trace(ask, (torch.ones(2),), check_trace=False),
+        fake,
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_tracing_and_transforming_are_known(run):
+    assert traced_within(run) == {True}
+    assert traced_within(lambda ask: ask(torch.ones(2))) == {False}
+
+
+def test_a_shape_without_numbers_is_known():
+    with FakeTensorMode() as mode:
+        fake = mode.from_tensor(torch.ones(2))
+    assert not torch_private.has_values(fake)
+    assert not torch_private.has_values(torch.ones(2, device="meta"))
+    assert torch_private.has_values(torch.ones(2))

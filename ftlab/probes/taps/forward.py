@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.taps.listener import Listener
-from ftlab.probes.torch_private import leave_to_python
+from ftlab.probes.torch_private import has_values, leave_to_python
 from ftlab.records.handle import Handle
 
 _WRAPPERS = {
@@ -54,7 +54,8 @@ class ForwardHook:
         inputs: Mapping[str, Any] = kwargs
         if args:
             inputs = dict(zip(self._names, args, strict=False)) | kwargs
-        self._listener.on_forward(module, inputs, graph)
+        if _has_values(inputs):
+            self._listener.on_forward(module, inputs, graph)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (getattr, (contextlib.nullcontext(), "__exit__"))
@@ -64,6 +65,19 @@ class ForwardHook:
 
 
 leave_to_python(ForwardHook.__call__)
+
+
+def _has_values(inputs: Mapping[str, Any]) -> bool:
+    """Tell whether no tensor of a batch is a shape only."""
+    return all(
+        has_values(each)
+        if isinstance(each, torch.Tensor)
+        else not isinstance(each, Mapping) or _has_values(each)
+        for each in inputs.values()
+    )
+
+
+leave_to_python(_has_values)
 
 
 def _argument_names(model: torch.nn.Module) -> tuple[str, ...]:

@@ -6,7 +6,12 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 import torch
 
-from ftlab.probes.torch_private import leave_to_python, resume_dynamo, suspend_dynamo
+from ftlab.probes.torch_private import (
+    is_traced,
+    leave_to_python,
+    resume_dynamo,
+    suspend_dynamo,
+)
 from ftlab.records import replaying
 
 _TOLD = re.compile("on_|before_|after_")
@@ -95,6 +100,7 @@ class Shielded:
     """A listener whose methods go through `shield`, until it is silenced.
 
     Nothing is passed on while a debugger executes a step again: it was told already.
+    Nor from within ``torch.func``, fake tensors or tracers: that is no training.
     """
 
     def __init__(self, listener: Listener, failed: Callable[[Exception], None]) -> None:
@@ -112,7 +118,7 @@ class Shielded:
         method = getattr(listener, name)
 
         def pass_on(*args: Any) -> None:
-            if not (self._silent or replaying.active()):
+            if not (self._silent or replaying.active() or is_traced()):
                 method(*args)
 
         return pass_on

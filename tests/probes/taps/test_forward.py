@@ -1,8 +1,13 @@
 """What the model was called with, and in which mode."""
 
+import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.func import functional_call, grad, jacrev, jvp, vmap
+from torch.fx.experimental.proxy_tensor import make_fx
 
 from ftlab.probes.probe import Probe
+from ftlab.probes.standard import standard_probes
 from tests.models import batches, tiny_llama
 from tests.probes.recording import Recording
 
@@ -60,3 +65,69 @@ def test_a_copy_of_the_model_is_not_the_model():
     with Recording(model, probes=[probe]):
         copy.copy(model)(torch.ones(2, 4))  # shares the hooks, as replicas do
     assert probe.seen == []
+
+
+def fake_mode(model, x):
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        model(torch.ones(2, 4))
+
+
+def fake_parameters(model, x):
+    with FakeTensorMode() as mode:
+        fakes = {n: mode.from_tensor(p) for n, p in model.named_parameters()}
+        inputs = mode.from_tensor(x)
+    functional_call(model, fakes, (inputs,))
+
+
+def meta(model, x):
+    shapes = {n: p.to("meta") for n, p in model.named_parameters()}
+    functional_call(model, shapes, (x.to("meta"),))
+
+
+def per_sample_gradients(model, x):
+    def loss(parameters, row):
+        return functional_call(model, parameters, (row,)).sum()
+
+    vmap(grad(loss), in_dims=(None, 0))(dict(model.named_parameters()), x)
+
+
+@pytest.mark.parametrize(
+    "pass_through",
+    [
+        lambda model, x: vmap(model)(x),
+        lambda model, x: jvp(model, (x,), (x,)),
+        lambda model, x: jacrev(model)(x),
+        lambda model, x: make_fx(model)(x),
+        lambda model, x: torch.jit.trace(model, (x,), check_trace=False),
+        lambda model, x: torch.export.export(model, (x,)),
+        lambda model, x: torch.export.export(model, (x,), strict=False),
+        per_sample_gradients,
+        fake_mode,
+        fake_parameters,
+        meta,
+    ],
+)
+@pytest.mark.filterwarnings("error::ftlab.records.errors.FtlabWarning")
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_forward_under_a_transform_or_tracer_is_no_training(pass_through):
+    def record(between):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        x, probes = torch.ones(2, 4), standard_probes(interval=1, activations=True)
+        with Recording(model, optimizer, probes=probes) as recording:
+            for _ in range(2):
+                between(model, x)
+                model(x).sum().backward()
+                between(model, x)
+                optimizer.step()
+                between(model, x)
+                optimizer.zero_grad()
+        return recording
+
+    watched, plain = record(pass_through), record(lambda *_: None)
+    assert watched.losses == plain.losses
+    assert watched.ops(0) == plain.ops(0)
+    assert watched.ops(1) == plain.ops(1)
+    for column in ("grad_l2", "update_l2"):
+        assert watched.column(1, column) == plain.column(1, column)

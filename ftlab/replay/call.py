@@ -8,7 +8,7 @@ stops there. That attempt becomes the real one when the caller resumes.
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,8 @@ from ftlab.replay.iterators import used_up
 from ftlab.replay.observer import CallObserver
 from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
 from ftlab.replay.report import PauseReport
-from ftlab.replay.runner import OpStop, StepRunner, destination
-from ftlab.replay.stop import Stop, at_op, with_findings
+from ftlab.replay.runner import OpStop, StepRunner, destination, unseen
+from ftlab.replay.stop import Stop, at_end, at_op, nothing_made_it, with_findings
 from ftlab.replay.survey import Survey, Surveyor
 from ftlab.replay.torch_private import graph_task
 from ftlab.replay.unwinding import Unwinding
@@ -86,6 +86,7 @@ class StepCall:
         self._runner: StepRunner | None = None
         self._mark: object = None
         self._stop_at_end = False
+        self._with_closure = ""
         self._unwinding = unwinding
 
     def run(self, *, stop_at_start: bool) -> Any:
@@ -107,8 +108,15 @@ class StepCall:
         finally:
             replaying.end(self._mark)
 
-    def before_update(self, optimizer: torch.optim.Optimizer) -> None:
+    def before_update(
+        self, optimizer: torch.optim.Optimizer, *, closure: bool = False
+    ) -> None:
         """Judge the step: ``optimizer`` is about to change the weights.
+
+        Parameters
+        ----------
+        closure
+            It computes the gradients by itself: there is nothing to judge before it.
 
         Raises
         ------
@@ -122,7 +130,11 @@ class StepCall:
                 return
             if graph_task() != -1:
                 self._unwinding.leave(NotReplayableError(inside_backward(optimizer)))
-            self._boundary(None)
+            if closure and self._surveyor is None:
+                self._with_closure = f"{type(optimizer).__name__}.step(closure)"
+                replaying.end(self._mark)
+            else:
+                self._boundary(None)
         except BaseException:
             drop_leftovers(optimizer)
             raise
@@ -136,7 +148,7 @@ class StepCall:
                 stack.enter_context(run_eagerly())
                 stack.enter_context(self._runner)
             result = self._call_step()
-            if not self.updated:
+            if not self.updated or self._with_closure:
                 self._boundary(result)
         return result
 
@@ -177,18 +189,10 @@ class StepCall:
         """Say whether a scheduler may move: not when the step is taken back."""
         return not self._unwinding.insist(while_handled=True)
 
-    @contextlib.contextmanager
-    def _unseen(self) -> Iterator[None]:
+    def _unseen(self) -> contextlib.AbstractContextManager[None]:
         """Keep our own operations out of the count and of the survey."""
-        mode = self._surveyor.tracer if self._surveyor is not None else self._runner
-        if mode is None or mode.silent:
-            yield
-            return
-        mode.silent = True
-        try:
-            yield
-        finally:
-            mode.silent = False
+        surveyor = self._surveyor
+        return unseen(self._runner if surveyor is None else surveyor.tracer)
 
     # -- the boundary
 
@@ -198,7 +202,9 @@ class StepCall:
         if self._runner is not None:
             self._runner.silent = True
         if self._verdict is None:
-            self._judge(self._losses or scalar_results(result))
+            # What a closure tried on the way to its result does not count.
+            tried = [] if self._with_closure else self._losses
+            self._judge(tried or scalar_results(result))
         if self._runner is not None:
             self._end_of_replay(self._runner)
         elif self._interrupted() or self._stop_at_end:
@@ -220,26 +226,15 @@ class StepCall:
     def _end_of_replay(self, runner: StepRunner) -> None:
         if runner.target is None and not self._interrupted():
             return
-        note = ""
-        if runner.reason == "anomaly":
-            note = (
-                "No operation of the replay made it: the step does not repeat. Does it "
-                "count its own calls, or read what it has changed? Then keep the count "
-                "outside, and let the step depend on its batch alone."
-            )
-            if self._survey is not None and self._survey.parameters:
-                note = "No operation that torch shows made it."
+        note = nothing_made_it(self._survey) if runner.reason == "anomaly" else ""
         self._pause_at_end(runner.reason, note)
 
     def _pause_at_end(self, reason: str, note: str = "") -> None:
-        report = replace(self._report(), reason=reason, what="", kind="")
-        if reason == "anomaly" and self._verdict is not None:
-            report = replace(report, what=self._verdict.what, kind="unknown")
         obstacle = self._obstacle()
         if obstacle is not None:
             note = f"It cannot be executed again: {obstacle}."
-        notes = (*report.notes, note) if note else report.notes
-        report = replace(report, notes=notes, replayable=obstacle is None)
+        report = at_end(self._report(), reason, self._verdict, note)
+        report = replace(report, replayable=obstacle is None)
         command = self._pause(Stop(report, self.capsule.inputs.batch()))
         if self._runner is not None:
             self._runner.target = None
@@ -249,6 +244,8 @@ class StepCall:
 
     def _obstacle(self) -> str | None:
         """Say why the step cannot be executed again, if so."""
+        if self._with_closure:
+            return f"{self._with_closure} has already changed the weights"
         return self.capsule.obstacle() or used_up(self._function, self.capsule.inputs)
 
     # -- replaying

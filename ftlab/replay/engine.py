@@ -20,6 +20,7 @@ from ftlab.replay.call import StepCall
 from ftlab.replay.capsule import Capsule
 from ftlab.replay.control import Abort, Command
 from ftlab.replay.inputs import KeptInputs
+from ftlab.replay.optimizers import has_closure, warn_of_closure
 from ftlab.replay.report import PauseReport
 from ftlab.replay.rng import RngState
 from ftlab.replay.stop import Stop
@@ -73,12 +74,13 @@ class Engine:
         self._stop_at_start = False
         self._copy_gradients = True
         self._unwinding = Unwinding()
+        self._warned = False
 
     def attach(self) -> Handle:
         """Watch for optimizer steps until the handle is removed."""
         self.step, self.micro_batch = 0, 0
         self._stop_at_start, self._copy_gradients = False, True
-        self._unwinding = Unwinding()
+        self._unwinding, self._warned = Unwinding(), False
         handle = register_optimizer_step_pre_hook(self._before_update)
         # A watch must hear only of the steps that come through.
         call_first(handle)
@@ -144,8 +146,13 @@ class Engine:
     ) -> None:
         # Backward runs on threads of its own on an accelerator: a task tells it too.
         here = self._worker.current or graph_task() != -1
-        if self._call is not None and here:
-            self._call.before_update(optimizer)
+        if self._call is None or not here:
+            return
+        closure = has_closure(args, kwargs)
+        if closure and not self._warned:
+            self._warned = True
+            warn_of_closure(optimizer)
+        self._call.before_update(optimizer, closure=closure)
 
     def _pause(self, stop: Stop) -> Command:
         """Wait for a command; whatever was drawn at random meanwhile is undone."""

@@ -1,8 +1,12 @@
 """What an optimizer that is about to step may do, and what is done to it."""
 
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import torch
+
+from ftlab.records.errors import FtlabWarning
 
 
 def inside_backward(optimizer: torch.optim.Optimizer) -> str:
@@ -11,6 +15,23 @@ def inside_backward(optimizer: torch.optim.Optimizer) -> str:
         f"{type(optimizer).__name__}.step() runs inside backward, where nothing can be "
         "checked before the weights change. Call it after backward to debug this run."
     )
+
+
+def has_closure(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Say whether ``optimizer.step`` is called with something to compute the loss."""
+    return kwargs.get("closure", next(iter(args[1:]), None)) is not None
+
+
+def warn_of_closure(optimizer: torch.optim.Optimizer) -> None:
+    """Say that the run goes past the debugger here."""
+    name = type(optimizer).__name__
+    msg = (
+        f"{name}.step() was given a closure, so it computes the loss and the gradients "
+        "by itself and changes the weights at once, where nothing can be checked or "
+        "executed again. Training goes on; it pauses at these steps only when they are "
+        "over and the weights have changed. Call backward before step() to debug them."
+    )
+    warnings.warn(msg, FtlabWarning, stacklevel=3)
 
 
 def starve(optimizer: torch.optim.Optimizer) -> None:

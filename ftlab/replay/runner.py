@@ -1,6 +1,7 @@
 """Runs the step again and stops at chosen operations."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,6 +133,31 @@ def _twin(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_twin(item) for item in value]
     return value.detach().clone() if tensor_leaves(value) else value
+
+
+@contextlib.contextmanager
+def unseen(mode: Any) -> Iterator[None]:
+    """Keep operations out of the sight of ``mode``, a tracer or runner if there is one.
+
+    Examples
+    --------
+    >>> import types
+    >>> from ftlab.replay.runner import unseen
+    >>> mode = types.SimpleNamespace(silent=False)
+    >>> with unseen(mode):
+    ...     mode.silent
+    True
+    >>> mode.silent
+    False
+    """
+    if mode is None or mode.silent:
+        yield
+        return
+    mode.silent = True
+    try:
+        yield
+    finally:
+        mode.silent = False
 
 
 def destination(sites: Sequence[Site], index: int, command: Command) -> int:

@@ -111,3 +111,28 @@ def at_op(report: PauseReport, stop: OpStop, origin: Origin | None) -> PauseRepo
         cause=cause_of(stop) if kinds else "",
         notes=tuple(notes),
     )
+
+
+def at_end(
+    report: PauseReport, reason: str, verdict: Verdict | None, note: str
+) -> PauseReport:
+    """Complete ``report`` with what holds at the end of a micro-batch."""
+    what = verdict.what if verdict is not None and reason == "anomaly" else ""
+    return replace(
+        report,
+        reason=reason,
+        what=what,
+        kind="unknown" if what else "",
+        notes=(*report.notes, note) if note else report.notes,
+    )
+
+
+def nothing_made_it(survey: Survey | None) -> str:
+    """Say why the replay of an anomalous step has come to its end."""
+    if survey is not None and survey.parameters:
+        return "No operation that torch shows made it."
+    return (
+        "No operation of the replay made it: the step does not repeat. Does it count "
+        "its own calls, or read what it has changed? Then keep the count outside, and "
+        "let the step depend on its batch alone."
+    )

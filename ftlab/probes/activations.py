@@ -1,14 +1,14 @@
 """The size of what modules put out, on due steps (opt-in).
 
-Who calls whom: hooks sit on the leaf-like modules for as long as the probe is attached
-and return at once. The batch of a due step (`Activations.on_batch`) opens them, the
-end of the model's forward closes them: what gradient checkpointing computes again
-during backward is not counted twice. `Activations.on_gradients` hands over.
+Who calls whom: the batch of a due step (`Activations.on_batch`) puts hooks on the
+leaf-like modules, the end of the model's forward takes them off: what gradient
+checkpointing computes again during backward is not counted twice, and forwards in
+between run as if there were no probe. `Activations.on_gradients` hands over.
 """
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.reductions import l2_and_max
 from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.torch_private import has_values, is_traced, leave_to_python
-from ftlab.records.handle import Handle
+from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Block, Column
 
 _SILENT = (
@@ -51,53 +52,53 @@ class Activations(Probe):
 
     def __init__(self, interval: int = 16) -> None:
         self.schedule = every(interval)
-        self._open = False
+        self._hooks = HandleStack()
         self._step = -1
-        self._paths: list[str] = []
-        self._seen: list[tuple[int, int, torch.Tensor]] = []
+        self._seen: list[tuple[str, int, torch.Tensor]] = []
         self._error: Exception | None = None
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
-        """Put a hook on each leaf-like module, and one on the model's end."""
-        model = subject.model
-        for path, module in leaf_like(model):
-            hook = _Hook(self, module, len(self._paths))
-            self._paths.append(clean_name(path))
-            yield module.register_forward_hook(hook)
-        root = innermost(model)
-        yield root.register_forward_hook(_Hook(self, root, -1), always_call=True)
+        """Take the hooks off at the end, whenever that is."""
+        return [self._hooks]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
-        """Open the hooks for the forward that begins."""
+        """Put a hook on each leaf-like module, and one on the model's end."""
+        self._hooks.remove()
         if self._step != moment.step:
             self._step, self._seen = moment.step, []
-        self._open = True
+        model = moment.subject.model
+        root = innermost(model)
+        for path, module in leaf_like(model):
+            hook = _Hook(self.measure, module, clean_name(path))
+            self._hooks.add(module.register_forward_hook(hook))
+        if self._hooks:
+            end = _Hook(self.end, root, "")
+            self._hooks.add(root.register_forward_hook(end, always_call=True))
         return ()
 
-    def measure(self, index: int, output: Any) -> None:
+    def measure(self, path: str, output: Any) -> None:
         """Take one output; called by a hook, which must not raise in the model."""
-        if not self._open:
-            return
-        if index < 0:
-            self._open = False
-            return
         tensor = _first_tensor(output)
-        if tensor is not None:
+        if tensor is not None and self._error is None:
             try:
-                self._seen.append((index, tensor.numel(), _size(tensor)))
+                self._seen.append((path, tensor.numel(), _size(tensor)))
             except Exception as error:  # noqa: BLE001  raised in on_gradients instead
-                self._open, self._error = False, error
+                self._error = error
+
+    def end(self, path: str, output: Any) -> None:
+        """Take the hooks off, because the forward is over."""
+        self._hooks.remove()
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Hand over what the micro-batches so far showed; the last reading counts."""
-        self._open = False
+        self._hooks.remove()
         error, self._error = self._error, None
         if error is not None:
             raise error
         if self._step != moment.step:
             return []
         devices = _by_device(self._seen)
-        return [_read(moment, self._paths, calls) for calls in devices.values()]
+        return [_read(moment, calls) for calls in devices.values()]
 
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Let go of what was measured."""
@@ -108,19 +109,21 @@ class Activations(Probe):
 class _Hook:
     """Forward hook of one module; a pickled or copied one does nothing."""
 
-    __slots__ = ("_index", "_module_id", "_probe")
+    __slots__ = ("_module_id", "_path", "_tell")
 
-    def __init__(self, probe: Activations, module: torch.nn.Module, index: int) -> None:
-        self._probe = probe
+    def __init__(
+        self, tell: Callable[[str, Any], None], module: torch.nn.Module, path: str
+    ) -> None:
+        self._tell = tell
         self._module_id = id(module)
-        self._index = index
+        self._path = path
 
     def __call__(self, module: torch.nn.Module, args: Any, output: Any) -> None:
         """Tell the probe, except within a traced graph or for a replica."""
         if torch.compiler.is_compiling() or id(module) != self._module_id:
             return
         if not is_traced():
-            self._probe.measure(self._index, output)
+            self._tell(self._path, output)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (getattr, (contextlib.nullcontext(), "__exit__"))
@@ -131,12 +134,19 @@ class _Hook:
 
 leave_to_python(_Hook.__call__)
 leave_to_python(Activations.measure)
+leave_to_python(Activations.end)
 
 
 def leaf_like(
     module: torch.nn.Module, path: str = ""
 ) -> Iterator[tuple[str, torch.nn.Module]]:
-    """Yield modules without children, and PEFT's layers in place of their parts."""
+    """Yield modules without children, and PEFT's layers in place of their parts.
+
+    A `torch.nn.TransformerEncoderLayer` in eval mode is left out: with a hook anywhere
+    in it, torch computes it in another way, and the last bits of its output change.
+    """
+    if isinstance(module, torch.nn.TransformerEncoderLayer) and not module.training:
+        return
     if _is_tuner_layer(module):
         yield path, module
         return
@@ -171,30 +181,25 @@ def _first_tensor(output: Any) -> torch.Tensor | None:
 
 def _size(tensor: torch.Tensor) -> torch.Tensor:
     """L2 norm and largest magnitude, accumulated in float32."""
-    wide = tensor.float() if tensor.dtype is torch.float64 else tensor
-    norm = torch.linalg.vector_norm(wide, dtype=torch.float32)
-    largest = torch.linalg.vector_norm(wide, torch.inf, dtype=torch.float32)
-    return torch.stack((norm, largest))
+    return l2_and_max([tensor]).flatten()
 
 
 def _by_device(
-    seen: list[tuple[int, int, torch.Tensor]],
-) -> dict[torch.device, list[tuple[int, int, torch.Tensor]]]:
-    calls: dict[torch.device, list[tuple[int, int, torch.Tensor]]] = {}
+    seen: list[tuple[str, int, torch.Tensor]],
+) -> dict[torch.device, list[tuple[str, int, torch.Tensor]]]:
+    calls: dict[torch.device, list[tuple[str, int, torch.Tensor]]] = {}
     for call in seen:
         calls.setdefault(call[2].device, []).append(call)
     return calls
 
 
-def _read(
-    moment: Moment, paths: Sequence[str], calls: list[tuple[int, int, torch.Tensor]]
-) -> Reading:
+def _read(moment: Moment, calls: list[tuple[str, int, torch.Tensor]]) -> Reading:
     """Merge all calls of each module into one row."""
-    order = sorted({index for index, _, _ in calls})
-    position = {index: place for place, index in enumerate(order)}
-    positions = [position[index] for index, _, _ in calls]
+    paths = dict.fromkeys(path for path, _, _ in calls)
+    order = {path: place for place, path in enumerate(paths)}
+    positions = [order[path] for path, _, _ in calls]
     sizes = np.bincount(positions, [size for _, size, _ in calls])
-    names = [moment.name("activations", paths[i], "module", {}) for i in order]
+    names = [moment.name("activations", path, "module", {}) for path in order]
     ids, step = np.array(names, np.int32), moment.step
 
     def finish(flat: NDArray[np.float32]) -> Iterable[Block]:

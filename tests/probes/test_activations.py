@@ -109,7 +109,7 @@ def test_recomputation_is_not_counted(attached, reentrant):
     handle.remove()
     assert len(calls) == 2
     name = "base_model.model.model.layers.0.self_attn.q_proj"
-    assert sum(probe._paths[index] == name for index, _, _ in probe._seen) == 1
+    assert [path for path, _, _ in probe._seen].count(name) == 1
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -174,3 +174,60 @@ def test_leaves_are_modules_that_compute():
     assert "model.embed_tokens" in names
     assert "model.layers.0.mlp.act_fn" in names
     assert "model.layers" not in names
+
+
+def hooks_of(model):
+    return [m for m in model.modules() if m._forward_hooks or m._forward_pre_hooks]
+
+
+def test_hooks_are_there_for_the_due_forward_only(attached):
+    model, batch = tiny_llama(), next(batches(1))
+    probe, bench = attached(model)
+    assert hooks_of(model) == []
+    probe.on_batch(bench.moment(), batch)
+    assert len(hooks_of(model)) > 10
+    model(**batch)
+    assert hooks_of(model) == []
+
+
+def test_a_forward_that_fails_leaves_no_hooks(attached):
+    model, batch = tiny_llama(), next(batches(1))
+    probe, bench = attached(model)
+    probe.on_batch(bench.moment(), batch)
+    with pytest.raises(IndexError):
+        model(input_ids=batch["input_ids"] + 10**6)
+    assert hooks_of(model) == []
+
+
+def test_an_encoder_in_eval_mode_gets_no_hooks(attached):
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 1)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), encoder)
+    probe, bench = attached(model)
+    for training in (False, True):
+        encoder.train(training)
+        probe.on_batch(bench.moment(step=int(training)), {})
+        hooked = hooks_of(encoder)
+        model(torch.ones(2, 3, 8))
+        rows = measured(probe, bench, step=int(training))
+        assert ("1.layers.0.norm1" in rows) == bool(hooked) == training
+        assert "0" in rows
+
+
+class Mapped(torch.nn.Module):
+    """Runs a leaf of its own under vmap."""
+
+    def __init__(self):
+        super().__init__()
+        self.leaf, self.last = torch.nn.Linear(4, 4), torch.nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.last(torch.vmap(self.leaf)(x))
+
+
+def test_a_module_under_vmap_is_passed_over(attached):
+    model = Mapped()
+    probe, bench = attached(model)
+    probe.on_batch(bench.moment(), {})
+    model(torch.ones(2, 4))
+    assert set(measured(probe, bench)) == {"last"}

@@ -1,7 +1,8 @@
-"""A watch around a hand-written loop ends when the loop's cell fails.
+"""What happens to a watch around a hand-written loop when a cell ends.
 
-Otherwise the hooks would stay on a model whose loop is gone. A cell that fails without
-having trained (a typo in between) ends nothing.
+What is on the screen then shows the loop's last step. When the loop's cell has failed,
+the watch ends: otherwise the hooks would stay on a model whose loop is gone. A cell
+that fails without having trained (a typo in between) ends nothing.
 """
 
 from typing import Any
@@ -37,12 +38,13 @@ class _CellEvents:
         }
 
     def end(self, result: Any) -> None:
-        """End the watches whose training the cell's error has ended."""
+        """Bring watches up to date; end those whose training an error has ended."""
         error = result.error_in_exec
-        if error is None:
-            return
         for watch in watches(self._shell.user_ns):
             if watch.state != "watching":
+                continue
+            watch.sync()
+            if error is None:
                 continue
             before = self._steps.get(id(watch), -1)
             if watch.run.last_step > before:

@@ -65,6 +65,10 @@ class Loop:
         self.close()
         self._unheard.on_end(self.step, first_step)
 
+    def is_here(self) -> bool:
+        """Whether the calling thread is the one that trains, outside of backward."""
+        return self._thread == threading.get_ident() and not is_within_backward()
+
     # --- forward and backward
 
     def on_forward(
@@ -127,11 +131,7 @@ class Loop:
         self._unheard.on_backward(step)
 
     def _is_elsewhere(self) -> bool:
-        """Whether this thread is not the one that ran the model's last forward.
-
-        Two models may train in two threads: the backward of one must not be taken for
-        the other's while gradients of both are changing.
-        """
+        """Whether another thread ran the last forward: two models may train in two."""
         return self._thread not in (None, threading.get_ident())
 
     def _claim(self) -> None:
@@ -195,10 +195,9 @@ class Loop:
         self._unclaimed.clear()
 
     def _update_within_backward(self, optimizer: Any, index: int) -> None:
-        """See an optimizer that steps from a gradient hook.
+        """See an optimizer that steps from a gradient hook; its gradients are gone.
 
-        The gradients are complete for one parameter at a time only and are cleared at
-        once: they are not measured.
+        They are complete for one parameter at a time only, and not measured.
         """
         if id(optimizer) in self.step.attempted:
             self.close()

@@ -105,6 +105,16 @@ class OpenStep:
         self.draft["loss"] = float(values[0])
         return ()
 
+    def complete(self, optimizers: int) -> bool:
+        """Whether all ``optimizers`` had their turn and the scaler chose its scale.
+
+        What may still follow is a scheduler's step or cleared gradients.
+        """
+        if not self.over or len(self.attempted) < optimizers:
+            return False
+        ops = {entry.op for entry in self.ledger.records(self.step)}
+        return self.scaler is None or "scaler_update" in ops
+
     @property
     def over(self) -> bool:
         """Whether an optimizer was stepped or skipped and none is stepping now."""

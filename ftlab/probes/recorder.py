@@ -146,6 +146,24 @@ class Recorder:
                 shield(self._finish, self._fail)(loop)
             self._first_step = loop.step.step
 
+    def catch_up(self) -> None:
+        """Deliver all steps that are over, the latest one too; waits for the device.
+
+        Without it the latest step comes when the next one begins, or at `detach`: only
+        then is it certain that nothing else belongs to it. So it stays under way while
+        an optimizer or the scaler has not had its turn in it; a scheduler's step that
+        follows opens the next step's ledger. Does nothing in another thread than the
+        one that trains.
+        """
+        if self._loop is not None and self._failure is None:
+            shield(self._catch_up, self._fail)(self._loop)
+
+    def _catch_up(self, loop: Loop) -> None:
+        if loop.is_here():
+            if loop.step.complete(len(self._subject.optimizers)):
+                loop.close()
+            self._deliver(wait=True)
+
     def __enter__(self) -> Self:
         return self.attach()
 

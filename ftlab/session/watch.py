@@ -94,6 +94,7 @@ class Watch(RunViews):
     @property
     def dashboard(self) -> Dashboard:
         """All views on one screen; updates itself while training runs."""
+        self.sync()
         if self._dashboard is None:
             self._dashboard = Dashboard(
                 self._run, lambda: self._not_checked, state=lambda: self.state
@@ -102,8 +103,16 @@ class Watch(RunViews):
         return self._dashboard
 
     def sync(self) -> "Watch":
-        """Wait until everything measured so far is logged and judged; return self."""
+        """Wait until everything measured so far is logged and judged; return self.
+
+        All views do this. In a loop of your own the step that was just made is among
+        it once all optimizers have stepped and the scaler was updated, if you look from
+        the thread that trains; otherwise it comes when the next step begins, or with
+        `detach`. A trainer's last step comes when ``train()`` returns.
+        """
         if self._observation is not None:
+            if self._link is None:
+                self._observation.recorder.catch_up()
             self._observation.background.flush()
         return self
 
@@ -137,7 +146,6 @@ class Watch(RunViews):
         return f"Watch({', '.join(words)})"
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        self.sync()
         return self.dashboard._repr_mimebundle_(**options)
 
     def _begin(self, subject: Subject, *, first_step: int = 0) -> Observation:

@@ -260,3 +260,27 @@ def test_a_watch_that_ftlab_itself_has_broken_says_so(
     with pytest.warns(FtlabWarning, match="stopped watching at step 0"), watch:
         steps(model, optimizer)
     assert "stopped by an error of ftlab: ArithmeticError" in repr(watch)
+
+
+def test_a_view_taken_after_a_loop_shows_its_last_step(tmp_path: Path) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    losses = steps(model, optimizer, 2)
+    assert len(watch.loss.table()) == 2
+    np.testing.assert_allclose(watch.run.steps["loss"], losses, rtol=1e-6)
+    assert "2 steps" in repr(watch)
+    steps(model, optimizer, 1)
+    assert watch.dashboard.loss.summary.first_steps[-1] == 2
+    watch.detach()
+    assert list(watch.run.steps.step) == [0, 1, 2]
+
+
+def test_the_last_step_makes_the_finding(tmp_path: Path) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
+        steps(model, optimizer, 1)
+        (model(**next(batches(1))).loss * float("nan")).backward()
+        optimizer.step()
+        assert "NUM001" in [each.code for each in watch.findings]

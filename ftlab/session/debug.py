@@ -93,7 +93,7 @@ torch.nn.Module that the step trains; it was None.
         # Results are kept detached: a graph for each batch would fill the memory.
         return [_detached(guarded(batch)) for batch in batches or ()]
 
-    return Debugger(train, engine, worker)
+    return Debugger(train, engine, worker, name=_name(target))
 
 
 def _debug_trainer(trainer: Any, policy: Policy | None) -> Debugger:
@@ -106,8 +106,24 @@ def _debug_trainer(trainer: Any, policy: Policy | None) -> Debugger:
         step_number=lambda: trainer.state.global_step,
         policy=policy,
     )
-    link = TrainerStep(trainer, engine.guard, lambda: worker.current, warn_unpaused)
-    return Debugger(lambda **kw: trainer.train(**kw), engine, worker, link.install)
+    link = TrainerStep(trainer, engine.guard, lambda: _debugged(worker), warn_unpaused)
+    return Debugger(
+        lambda **kw: trainer.train(**kw),
+        engine,
+        worker,
+        link.install,
+        name=f"{type(trainer).__name__}.train()",
+    )
+
+
+def _debugged(worker: Worker) -> bool:
+    """Say whether the calling thread is that of any debugger's run."""
+    active = Debugger.active()
+    return worker.current or (active is not None and active.training_here)
+
+
+def _name(step: Any) -> str:
+    return f"{getattr(step, '__qualname__', type(step).__name__)}()"
 
 
 def _check_step(target: Any, batches: Any, model: Any) -> torch.nn.Module:

@@ -8,12 +8,12 @@ commands go to the worker and come back with a report at the next stop.
 import functools
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch.utils._pytree import tree_map_only
 
-from ftlab.records.errors import NotReplayableError
+from ftlab.records.errors import NotPausedError, NotReplayableError
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.replay.control import Command
 from ftlab.replay.engine import Engine, no_way_back
@@ -39,7 +39,11 @@ class Debugger:
         See `ftlab.replay`.
     install
         Wraps the re-callable step for the length of a run, where that is needed.
+    name
+        What is debugged, for messages.
     """
+
+    _active: "ClassVar[Debugger | None]" = None
 
     def __init__(
         self,
@@ -47,7 +51,10 @@ class Debugger:
         engine: Engine,
         worker: Worker,
         install: Callable[[], Handle] | None = None,
+        *,
+        name: str = "a run",
     ) -> None:
+        self.name = name
         self._train = train
         self._engine = engine
         self._worker = worker
@@ -70,8 +77,30 @@ class Debugger:
             return self.wait()
 
     def start(self, **kwargs: Any) -> None:
-        """Start training and return at once; `wait` blocks until the next stop."""
-        self._worker.start(functools.partial(self._run, kwargs))
+        """Start training and return at once; `wait` blocks until the next stop.
+
+        Raises
+        ------
+        NotPausedError
+            When this run, or that of another debugger, is under way.
+        """
+        other = Debugger._active
+        if other is not None and other is not self:
+            raise NotPausedError(_in_the_way(other, self.name))
+        Debugger._active = self
+        try:
+            self._worker.start(functools.partial(self._run, kwargs))
+        except BaseException:
+            Debugger._active = other
+            raise
+
+    @staticmethod
+    def active() -> "Debugger | None":
+        """Return the debugger whose run is under way, ``None`` if there is none.
+
+        There can only be one: both would wait in, and rewind, the same process.
+        """
+        return Debugger._active
 
     def wait(self) -> PauseReport:
         """Block until the run is paused or over."""
@@ -131,6 +160,11 @@ class Debugger:
         return self._worker.subscribe(listener)
 
     # -- what can be seen
+
+    @property
+    def training_here(self) -> bool:
+        """Whether the calling thread is the one that trains."""
+        return self._worker.current
 
     @property
     def state(self) -> State:
@@ -215,6 +249,21 @@ class Debugger:
             return self._train(**kwargs)
         finally:
             self._handles.remove()
+            Debugger._active = None
+
+
+def _in_the_way(active: Debugger, name: str) -> str:
+    if active.training_here:
+        return (
+            f"ftlab.debug of {name} was started within {active.name}, which is "
+            "debugged already. Only one run can be: take the inner one out, or run "
+            "the outer one without ftlab.debug."
+        )
+    return (
+        f"Another debugger is active, of {active.name}: {active.where.headline()} Call "
+        "close() on it first; if no variable holds it any more, "
+        "`dbg.active().close()` on this one does."
+    )
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 import _thread
 import threading
 import time
+import warnings
 from typing import Any
 
 import pytest
@@ -510,12 +511,55 @@ def test_debuggers_and_watches_come_off_in_any_order(tmp_path):
     with debugging(setup) as first, debugging(other) as second:
         first.run()
         watch = ftlab.watch(setup.model, setup.optimizer, run_dir=tmp_path / "run")
-        second.run()
-        first.abort()
         first.close()
+        second.run()
         watch.detach()
         second.abort()
     assert torch.autograd.backward is before
+
+
+def test_a_second_debugger_is_refused_while_one_is_active():
+    setup, other = Setup(), Setup()
+    with debugging(setup) as first, debugging(other) as second:
+        first.run()
+        named = r"of Setup.step\(\): Paused at step 2.* Call close\(\) on it first"
+        with pytest.raises(NotPausedError, match=named):
+            second.run()
+        assert (first.state, second.state) == ("paused", "new")
+        assert second.active() is first
+        second.active().close()
+        assert second.run().state == "paused"
+    assert first.active() is None
+
+
+def test_a_debugger_within_a_debugged_step_is_refused():
+    setup, other = Setup(), Setup()
+
+    def step(batch):
+        with debugging(other) as inner:
+            inner.run()
+
+    named = r"of Setup.step\(\) was started within \S*step\(\), which is debugged"
+    dbg = debugging(setup, step)
+    with pytest.raises(NotPausedError, match=named):
+        dbg.run()
+    assert dbg.active() is None
+
+
+def test_a_refused_start_leaves_the_way_free():
+    setup = Setup(lambda x: x)
+    with debugging(setup) as dbg:
+        with torch.device("meta"), pytest.raises(NotReplayableError):
+            dbg.run()
+        assert dbg.active() is None
+        assert dbg.run().state == "finished"
+
+
+def test_a_forgotten_debugger_of_the_same_trainer_says_nothing():
+    built = trainer(max_steps=2)
+    with ftlab.debug(built), ftlab.debug(built) as dbg, warnings.catch_warnings():
+        warnings.simplefilter("error", FtlabWarning)
+        assert dbg.run().state == "finished"
 
 
 # -- interrupts

@@ -14,8 +14,9 @@ from ftlab.notebook.figures import register_figures
 from ftlab.notebook.host import NotebookHost
 from ftlab.notebook.magics import FtlabMagics
 from ftlab.notebook.showing import register_live_objects
+from ftlab.notebook.terminal import is_terminal, register_text
 from ftlab.records.handle import CallbackHandle, Handle, HandleStack
-from ftlab.session.host import use
+from ftlab.session.host import QuietHost, use
 
 _loaded: weakref.WeakKeyDictionary[Any, HandleStack] = weakref.WeakKeyDictionary()
 
@@ -26,11 +27,13 @@ def load(shell: Any) -> None:
         return
     handles = _loaded[shell] = HandleStack()
     services = NotebookHost(shell)
-    handles.add(use(services))
+    text = is_terminal(shell)
+    handles.add(use(QuietHost() if text else services))
     handles.add(_magics(shell))
     handles.add(_completion(shell))
     handles.add(register_figures(shell))
-    handles.add(register_live_objects(shell, services))
+    show = register_text(shell) if text else register_live_objects(shell, services)
+    handles.add(show)
     handles.add(detach_after_error(shell))
 
 

@@ -9,6 +9,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from ftlab.notebook.cells import run_cell_body
 from ftlab.notebook.commands import COMMANDS, WATCH_OPTIONS, Call, find_command
+from ftlab.notebook.terminal import is_terminal, show_summary
 from ftlab.records.errors import FtlabError
 
 
@@ -45,7 +46,8 @@ class FtlabMagics(Magics):
         """Run an unchanged cell and watch the training in it.
 
         The trainer, or the model and optimizer of a hand-written loop, are found while
-        the cell runs. The watch is bound to ``watch`` and detached when the cell ends.
+        the cell runs. The watch is bound to ``watch`` and detached when the cell ends;
+        a terminal, which has no dashboard, then prints what was found.
         """
         __tracebackhide__ = True
         arguments = parse_argstring(self.cell, line)
@@ -57,12 +59,17 @@ class FtlabMagics(Magics):
             self.shell.user_ns[arguments.name] = watch
             host().display(watch.dashboard)
 
-        with Autowatch(
+        auto = Autowatch(
             found,
             namespaces=(self.shell.user_ns,),
             run_dir=arguments.run_dir,
             activations=arguments.activations,
-        ) as auto:
-            run_cell_body(self.shell, f"%%ftlab {line}", cell)
+        )
+        try:
+            with auto:
+                run_cell_body(self.shell, f"%%ftlab {line}", cell)
+        finally:
+            if auto.watches and is_terminal(self.shell):
+                show_summary(auto.watches)
         if not auto.watches:
             sys.stderr.write(NOTHING_SEEN + "\n")

@@ -13,6 +13,9 @@ import torch
 Evaluation = Any
 """What Dynamo has put in place of Python's frame evaluation."""
 
+scripting: Any = torch.jit._recursive  # noqa: SLF001
+"""Where ``torch.jit.script`` finds ``create_script_module``."""
+
 
 def foreach_l2(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """Give each tensor's L2 norm, accumulated in float32, or float64 where one is."""

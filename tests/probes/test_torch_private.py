@@ -149,3 +149,17 @@ def test_a_shape_without_numbers_is_known():
     assert not torch_private.has_values(fake)
     assert not torch_private.has_values(torch.ones(2, device="meta"))
     assert torch_private.has_values(torch.ones(2))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_scripts_of_modules_are_made_where_we_look(monkeypatch):
+    seen, make = [], torch_private.scripting.create_script_module
+
+    def look(module, *args, **kwargs):
+        seen.append(module)
+        return make(module, *args, **kwargs)
+
+    monkeypatch.setattr(torch_private.scripting, "create_script_module", look)
+    model = torch.nn.Linear(4, 1)
+    torch.jit.script(model)
+    assert seen == [model]

@@ -2,14 +2,17 @@
 
 import contextlib
 import inspect
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 
 from ftlab.probes.taps.listener import Listener
-from ftlab.probes.torch_private import has_values, leave_to_python
-from ftlab.records.handle import Handle
+from ftlab.probes.taps.nesting import Nesting
+from ftlab.probes.taps.rebinding import rebind_method, stand_in
+from ftlab.probes.torch_private import has_values, leave_to_python, scripting
+from ftlab.records.handle import Handle, HandleStack, rebind
 
 _WRAPPERS = {
     "OptimizedModule": "_orig_mod",
@@ -31,9 +34,71 @@ def innermost(model: torch.nn.Module) -> torch.nn.Module:
 def tap_forward(listener: Listener, model: torch.nn.Module) -> Handle:
     """Tell of each call of ``model`` and its inputs, by parameter name."""
     inner = innermost(model)
-    return inner.register_forward_pre_hook(
-        ForwardHook(listener, inner), with_kwargs=True
-    )
+    hook = ForwardHook(listener, inner)
+    if isinstance(inner, torch.nn.TransformerEncoderLayer):
+        return _around_forward(hook)
+    tap = _HookHandle(inner, hook)
+    handles = HandleStack()
+    handles.add(tap)
+    handles.add(rebind(scripting, "create_script_module", _without(tap)))
+    return handles
+
+
+def _around_forward(hook: "ForwardHook") -> Handle:
+    """Stand in for the method: with a hook on it, this layer computes in another way.
+
+    The last bits of what it puts out in eval mode would change.
+    """
+    nesting = Nesting()
+
+    def around(original: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
+        if nesting.inside:
+            return original(module, *args, **kwargs)
+        with nesting.entered():
+            hook(module, args, kwargs)
+            return original(module, *args, **kwargs)
+
+    return rebind_method(torch.nn.TransformerEncoderLayer, "forward", around)
+
+
+class _HookHandle:
+    """A forward pre-hook that can be off for a while."""
+
+    def __init__(self, module: torch.nn.Module, hook: "ForwardHook") -> None:
+        self._module = weakref.ref(module)
+        self._hook = hook
+        self._attached = True
+        self._put_on()
+
+    @contextlib.contextmanager
+    def off(self) -> Iterator[None]:
+        """Take the hook off for the length of the block."""
+        self._handle.remove()
+        try:
+            yield
+        finally:
+            self._put_on()
+
+    def remove(self) -> None:
+        """Take the hook off for good."""
+        self._attached = False
+        self._handle.remove()
+
+    def _put_on(self) -> None:
+        module = self._module()
+        if module is not None and self._attached:
+            on = module.register_forward_pre_hook(self._hook, with_kwargs=True)
+            self._handle = on
+
+
+def _without(tap: _HookHandle) -> Callable[..., Any]:
+    """Take the hook off while torch makes a script: it would be compiled too."""
+
+    def around(original: Any, *args: Any, **kwargs: Any) -> Any:
+        with tap.off():
+            return original(*args, **kwargs)
+
+    return stand_in(scripting.create_script_module, around)
 
 
 class ForwardHook:

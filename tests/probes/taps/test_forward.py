@@ -5,11 +5,24 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.func import functional_call, grad, jacrev, jvp, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ftlab.probes.probe import Probe
 from ftlab.probes.standard import standard_probes
 from tests.models import batches, tiny_llama
 from tests.probes.recording import Recording
+
+
+class OpCounter(TorchDispatchMode):
+    """Notes the operations that torch runs."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
 
 
 class Inputs(Probe):
@@ -131,3 +144,61 @@ def test_a_forward_under_a_transform_or_tracer_is_no_training(pass_through):
     assert watched.ops(1) == plain.ops(1)
     for column in ("grad_l2", "update_l2"):
         assert watched.column(1, column) == plain.column(1, column)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_watched_model_can_be_scripted(whole):
+    inner, x = torch.nn.Sequential(torch.nn.Linear(4, 1)), torch.ones(2, 4)
+    model = torch.nn.Sequential(inner, torch.nn.Linear(1, 1))
+    with Recording(model if whole else inner) as recording:
+        scripted = torch.jit.script(model)
+        assert torch.equal(scripted(x), model(x))
+        assert recording.recorder.failure is None
+        loop = recording.recorder._loop
+        assert [entry.op for entry in loop.step.ledger.records(0)] == ["forward"]
+    assert not inner._forward_pre_hooks
+    assert not model._forward_pre_hooks
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_script_made_under_one_of_two_watches_brings_no_hook_back():
+    first, second = torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)
+    earlier, later = Recording(first), Recording(second)
+    with earlier.recorder, later.recorder:
+        earlier.recorder.detach()
+        torch.jit.script(second)
+        assert not first._forward_pre_hooks
+        assert second._forward_pre_hooks
+    assert not second._forward_pre_hooks
+
+
+class Deeper(torch.nn.TransformerEncoderLayer):
+    def forward(self, src, *args, **kwargs):
+        return super().forward(src, *args, **kwargs)
+
+
+@pytest.mark.parametrize("kind", [torch.nn.TransformerEncoderLayer, Deeper])
+def test_an_encoder_layer_computes_as_it_does_unwatched(kind):
+    torch.manual_seed(0)
+    model = kind(32, 4, 64, batch_first=True)
+    x, probe = torch.randn(4, 9, 32), Inputs()
+    pads = torch.zeros(4, 9, dtype=torch.bool)
+    pads[:, 6:] = True
+
+    def evaluate():
+        with torch.no_grad(), OpCounter() as counter:
+            output = model.eval()(x, src_key_padding_mask=pads)
+        return output, counter.names
+
+    own, own_ops = evaluate()
+    assert "aten._transformer_encoder_layer_fwd.default" in own_ops
+    with Recording(model, probes=[probe]) as recording:
+        output, ops = evaluate()
+        model.train()(x).sum().backward()
+        torch.optim.SGD(model.parameters(), lr=0.1).step()
+    assert torch.equal(output, own)
+    assert ops == own_ops
+    assert recording.ops(0) == ["forward", "forward", "backward", "step"]
+    assert [set(inputs) for _, inputs in probe.seen] == [{"src"}]
+    assert not any("times" in entry.detail for entry in recording.ledger(0))

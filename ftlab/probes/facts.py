@@ -6,6 +6,7 @@ the whole model; `facts_signature` says for next to nothing whether that is call
 
 import functools
 import importlib.metadata
+import os
 import platform
 import weakref
 from collections.abc import Hashable, Mapping
@@ -88,10 +89,18 @@ def _training(subject: Subject) -> dict[str, Any]:
         "scaler": lambda: scaler is not None and bool(scaler.is_enabled()),
         "scaler_class": lambda: "" if scaler is None else type(scaler).__name__,
         "tokenizer": lambda: _tokenizer(subject.tokenizer),
+        "world_size": _world_size,
     }
     told = {k: functools.partial(jsonable, v) for k, v in subject.training.items()}
     facts = readable(**readers | told)
     return {name: value for name, value in facts.items() if value not in ({}, "")}
+
+
+def _world_size() -> int:
+    """Count the processes that train together, as torch or else the launcher says."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_world_size()
+    return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def _tokenizer(tokenizer: Any) -> dict[str, Any]:

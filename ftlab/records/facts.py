@@ -26,7 +26,7 @@ class Facts:
     schedulers
         One mapping per scheduler: ``class`` and what its schedule was asked to be.
     training
-        Trainer arguments, tokenizer facts, whether there is a scaler.
+        Trainer arguments, tokenizer facts, whether there is a scaler, ``world_size``.
     """
 
     step: int = 0

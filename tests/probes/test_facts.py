@@ -53,6 +53,26 @@ def test_training_holds_what_the_trainer_told():
     assert read_facts(told, 0).training["scaler"] is True
 
 
+def world_size():
+    return read_facts(subject_of(torch.nn.Linear(2, 1)), 0).training.get("world_size")
+
+
+def test_processes_are_counted_as_torch_or_the_launcher_says(monkeypatch, tmp_path):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert world_size() == 1
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert world_size() == 4
+    monkeypatch.setenv("WORLD_SIZE", "many")
+    assert world_size() is None
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        assert world_size() == 1
+    finally:
+        torch.distributed.destroy_process_group()
+
+
 def test_reads_the_special_tokens_of_a_tokenizer():
     class Tokenizer:
         pad_token_id = 0

@@ -147,6 +147,8 @@ def leaf_like(
     """
     if isinstance(module, torch.nn.TransformerEncoderLayer) and not module.training:
         return
+    if isinstance(module, torch.jit.ScriptModule):  # takes no hooks
+        return
     if _is_tuner_layer(module):
         yield path, module
         return

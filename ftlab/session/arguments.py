@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ftlab.records.errors import AttachError, BadValueError
+from ftlab.rules.words import listed
 
 
 def trainable(target: Any) -> torch.nn.Module:
@@ -16,6 +17,8 @@ def trainable(target: Any) -> torch.nn.Module:
             "or the torch.nn.Module that your loop trains."
         )
         raise AttachError(msg)
+    _refuse_script(target)
+    _refuse_lazy(target)
     count = sum(1 for _ in target.parameters())
     name = type(target).__name__
     if count == 0:
@@ -32,6 +35,30 @@ def trainable(target: Any) -> torch.nn.Module:
         )
         raise AttachError(msg)
     return target
+
+
+def _refuse_script(model: torch.nn.Module) -> None:
+    """Raise when torch lets no hook onto the model."""
+    if isinstance(model, torch.jit.RecursiveScriptModule):
+        name = model.original_name
+        msg = (
+            f"watch() was given a TorchScript module ({name}), on which torch allows "
+            f"no hooks. Watch and train the {name} that the script was made from, and "
+            "call torch.jit.script(model) after training."
+        )
+        raise AttachError(msg)
+
+
+def _refuse_lazy(model: torch.nn.Module) -> None:
+    """Raise when parameters have no shape yet."""
+    lazy = [n for n, p in model.named_parameters() if torch.nn.parameter.is_lazy(p)]
+    if lazy:
+        msg = (
+            f"{type(model).__name__} has parameters without a shape: {listed(lazy)}. "
+            "Lazy modules such as LazyLinear make theirs in the first forward. Call "
+            "model(batch) once, make the optimizer, then watch."
+        )
+        raise AttachError(msg)
 
 
 def several(value: Any, method: str, what: str) -> Iterable[Any]:

@@ -226,7 +226,8 @@ def watch(
     Raises
     ------
     AttachError
-        The model has no trainable parameter, or is watched already.
+        The model has no trainable parameter, lazy ones without a shape, is TorchScript,
+        or is watched already.
     RunFolderError
         ``run_dir`` exists or cannot be written.
 

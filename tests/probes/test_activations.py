@@ -214,6 +214,16 @@ def test_an_encoder_in_eval_mode_gets_no_hooks(attached):
         assert "0" in rows
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_scripted_part_is_passed_over(attached):
+    script = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 4)))
+    model = torch.nn.Sequential(script, torch.nn.Linear(4, 1))
+    probe, bench = attached(model)
+    probe.on_batch(bench.moment(), {})
+    model(torch.ones(2, 4))
+    assert set(measured(probe, bench)) == {"1"}
+
+
 class Mapped(torch.nn.Module):
     """Runs a leaf of its own under vmap."""
 

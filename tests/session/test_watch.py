@@ -141,6 +141,19 @@ def test_what_is_no_model_is_refused() -> None:
         ftlab.watch(tiny_llama(), "adamw")
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_script_is_refused() -> None:
+    script = torch.jit.script(torch.nn.Linear(4, 1))
+    with pytest.raises(AttachError, match=r"TorchScript module \(Linear\).*Watch and"):
+        ftlab.watch(script)
+
+
+def test_a_model_without_shapes_is_refused() -> None:
+    model = torch.nn.Sequential(torch.nn.LazyLinear(4), torch.nn.Linear(4, 1))
+    with pytest.raises(AttachError, match=r"0\.weight, 0\.bias.*Call model\(batch\)"):
+        ftlab.watch(model)
+
+
 def test_watching_twice_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
     model = tiny_lora()
     optimizer = adamw(model)

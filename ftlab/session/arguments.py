@@ -39,7 +39,7 @@ def trainable(target: Any) -> torch.nn.Module:
 
 def _refuse_script(model: torch.nn.Module) -> None:
     """Raise when torch lets no hook onto the model."""
-    if isinstance(model, torch.jit.RecursiveScriptModule):
+    if type(model).__name__ == "RecursiveScriptModule":  # a traced module takes hooks
         name = model.original_name
         msg = (
             f"watch() was given a TorchScript module ({name}), on which torch allows "
@@ -51,7 +51,8 @@ def _refuse_script(model: torch.nn.Module) -> None:
 
 def _refuse_lazy(model: torch.nn.Module) -> None:
     """Raise when parameters have no shape yet."""
-    lazy = [n for n, p in model.named_parameters() if torch.nn.parameter.is_lazy(p)]
+    kind = torch.nn.UninitializedParameter
+    lazy = [name for name, p in model.named_parameters() if isinstance(p, kind)]
     if lazy:
         msg = (
             f"{type(model).__name__} has parameters without a shape: {listed(lazy)}. "

@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 import torch
@@ -54,7 +55,8 @@ def test_training_holds_what_the_trainer_told():
 
 
 def world_size():
-    return read_facts(subject_of(torch.nn.Linear(2, 1)), 0).training.get("world_size")
+    model = torch.nn.Linear(2, 1)
+    return read_facts(subject_of(model), 0).training.get("world_size")
 
 
 def test_processes_are_counted_as_torch_or_the_launcher_says(monkeypatch, tmp_path):
@@ -65,6 +67,7 @@ def test_processes_are_counted_as_torch_or_the_launcher_says(monkeypatch, tmp_pa
     monkeypatch.setenv("WORLD_SIZE", "many")
     assert world_size() is None
     monkeypatch.setenv("WORLD_SIZE", "4")
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # torch sets its own
     store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
     torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:

@@ -34,6 +34,20 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def an(noun: str) -> str:
+    """Return the noun with its article.
+
+    Examples
+    --------
+    >>> from ftlab.rules.words import an
+    >>> an("AdamW"), an("Linear"), an("SGD"), an("SFTTrainer"), an("list")
+    ('an AdamW', 'a Linear', 'an SGD', 'an SFTTrainer', 'a list')
+    """
+    # An abbreviation is spoken letter by letter: an S, an F, but a T and a D.
+    spoken = noun[:2].isupper() and noun[0] in "AEFHILMNORSX"
+    return f"{'an' if spoken or noun[:1] in 'AEIOaeiou' else 'a'} {noun}"
+
+
 def number(value: float) -> str:
     """Return three significant digits."""
     return f"{value:.3g}"

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ftlab.records.errors import BadValueError
+from ftlab.rules.words import an
 from ftlab.views.tokens import TokenView
 
 
 def tokens(
-    *,
+    *instead: Any,
     batch: Mapping[str, Any] | None = None,
     tokenizer: Any = None,
     processing_class: Any = None,
@@ -17,6 +18,10 @@ def tokens(
 
     Parameters
     ----------
+    *instead
+        Nothing: a batch is passed by name. For a trainer the error says how to take
+        one; ftlab does not, because that draws random numbers and rows of the data, so
+        that a training which follows would not be the same.
     batch
         What the data loader yields: ``input_ids`` of shape ``(rows, length)`` and,
         where there are, ``attention_mask``, ``labels`` and ``position_ids``.
@@ -32,7 +37,7 @@ def tokens(
     Raises
     ------
     BadValueError
-        ``batch`` is missing or holds no ``input_ids``.
+        ``batch`` is missing or holds no ``input_ids``, or something else was passed.
 
     Examples
     --------
@@ -46,6 +51,8 @@ def tokens(
     ...
     ftlab.records.errors.BadValueError: ...
     """
+    if instead:
+        raise BadValueError(_instead_of_a_batch(instead[0]))
     if batch is None or "input_ids" not in batch:
         found = "no batch" if batch is None else f"a batch with {sorted(batch)}"
         msg = (
@@ -54,3 +61,25 @@ def tokens(
         )
         raise BadValueError(msg)
     return TokenView(batch, tokenizer or processing_class)
+
+
+def _instead_of_a_batch(given: Any) -> str:
+    """Say how to get from what was passed to a batch."""
+    from ftlab.session.integrations.transformers import is_trainer
+
+    said = (
+        f"tokens() was given {an(type(given).__name__)}; it looks at a batch, by name"
+    )
+    if is_trainer(given):
+        return (
+            f"{said}: ftlab.tokens(batch=next(iter(trainer.get_train_dataloader())), "
+            "tokenizer=trainer.processing_class). Taking a batch draws random numbers, "
+            "so a training that follows in this process may see another order of the "
+            "data."
+        )
+    if isinstance(given, Mapping) and "input_ids" in given:
+        return f"{said}: ftlab.tokens(batch=batch, tokenizer=tokenizer)."
+    return (
+        f"{said}: ftlab.tokens(batch=next(iter(loader)), tokenizer=tokenizer), with "
+        "what the data loader yields."
+    )

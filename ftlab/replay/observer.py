@@ -2,8 +2,9 @@
 
 Who calls whom: `StepCall` opens a `CallObserver` around each attempt and is its
 listener. The observer rebinds ``torch.autograd.backward`` (which ``Tensor.backward``
-calls), ``GradScaler.scale``, ``GradScaler.step`` and ``LRScheduler.step`` for the
-length of the attempt only, so that nothing stays behind between two steps.
+calls), ``torch.autograd.grad``, ``GradScaler.scale``, ``GradScaler.step`` and
+``LRScheduler.step`` for the length of the attempt only, so that nothing stays behind
+between two steps.
 """
 
 import threading
@@ -88,6 +89,7 @@ class CallObserver:
         self._handles.add(rebind(torch.autograd, "backward", observed_backward))
         self._handles.add(rebind(scaler_class, "scale", observed_scale))
         self._handles.add(rebind(scaler_class, "step", observed_step))
+        self._handles.add(self._observe_grad())
         self._handles.add(self._observe_schedulers())
         return self
 
@@ -95,6 +97,18 @@ class CallObserver:
         # Somebody who has rebound the same in the meantime still calls through us.
         self._open = False
         self._handles.remove()
+
+    def _observe_grad(self) -> Handle:
+        grad = torch.autograd.grad
+
+        def observed_grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            # A compiler calls it too, on tensors that hold no values.
+            real = all(type(t) is torch.Tensor for t in tensor_leaves(outputs))
+            if real and self._outermost():
+                self._listener.before_backward(self._unscaled(outputs))
+            return grad(outputs, *args, **kwargs)
+
+        return rebind(torch.autograd, "grad", observed_grad)
 
     def _observe_schedulers(self) -> Handle:
         scheduler_class = torch.optim.lr_scheduler.LRScheduler

@@ -18,7 +18,7 @@ import torch
 
 from ftlab.replay.finite import NonFinite, float_leaves, non_finite
 from ftlab.replay.site import Site
-from ftlab.replay.torch_private import storage_key
+from ftlab.replay.torch_private import reserve_key, storage_key
 from ftlab.replay.traits import OpTraits, read_arguments, traits
 
 Source = Literal[
@@ -53,6 +53,7 @@ class Origins:
 
     def __init__(self) -> None:
         self._marks: dict[int, Origin] = {}
+        self._reserved: dict[int, Any] = {}
 
     def register(self, source: Source, name: str, tensor: Any) -> None:
         """Mark a tensor that exists before the step, if it is non-finite."""
@@ -60,7 +61,7 @@ class Origins:
             kind = non_finite(part)
             if kind is not None:
                 legal = kind == "inf" and source in ("buffer", "batch")
-                self._marks[storage_key(part)] = Origin(-1, source, name, legal)
+                self._mark(part, Origin(-1, source, name, legal))
 
     def arguments(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -91,18 +92,23 @@ class Origins:
         if what.view:
             return
         for tensor in float_leaves(outputs):
-            key = storage_key(tensor)
             if what.uninitialised:
-                self._marks[key] = Origin(site.index, "memory", legal=True)
+                self._mark(tensor, Origin(site.index, "memory", legal=True))
                 continue
             kind = non_finite(tensor)
             if kind is None:
                 if not what.written:
-                    self._marks.pop(key, None)
+                    self._marks.pop(storage_key(tensor), None)
                 continue
             if sources is None:
                 sources = self.arguments(func, *call)
-            self._marks[key] = _blame(site, what, kind, sources)
+            self._mark(tensor, _blame(site, what, kind, sources))
+
+    def _mark(self, tensor: torch.Tensor, origin: Origin) -> None:
+        key = storage_key(tensor)
+        self._marks[key] = origin
+        # What another thread makes is unseen; it must not inherit a mark.
+        self._reserved.setdefault(key, reserve_key(tensor))
 
     def trace(self, tensors: Iterable[torch.Tensor]) -> Origin | None:
         """Return the earliest origin of what is non-finite in ``tensors``."""

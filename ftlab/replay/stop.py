@@ -130,7 +130,7 @@ def at_end(
 def nothing_made_it(survey: Survey | None) -> str:
     """Say why the replay of an anomalous step has come to its end."""
     if survey is not None and survey.parameters:
-        return "No operation that torch shows made it."
+        return "No operation that torch shows in the training thread made it."
     return (
         "No operation of the replay made it: the step does not repeat. Does it count "
         "its own calls, or read what it has changed? Then keep the count outside, and "

@@ -9,13 +9,14 @@ import torch
 
 from ftlab.replay.compiled import run_eagerly
 from ftlab.replay.control import Command, Rewind, SurveyOver
+from ftlab.replay.finite import all_finite
 from ftlab.replay.inputs import KeptInputs, named_tensors
 from ftlab.replay.modules import ModuleStack, clean_name
 from ftlab.replay.origin import Origin, Origins
-from ftlab.replay.runner import destination
+from ftlab.replay.runner import destination, unseen
 from ftlab.replay.site import Site
 from ftlab.replay.tracer import OpTracer
-from ftlab.replay.verdict import Named, bad_gradients
+from ftlab.replay.verdict import Named, bad_gradients, scalar_results
 
 EXECUTED_AGAIN = (
     "ftlab.debug was executing this step again when it failed; the first execution "
@@ -85,7 +86,7 @@ class Surveyor:
             self.tracer = OpTracer(modules, self.origins, self.insist)
             try:
                 with contextlib.suppress(SurveyOver), run_eagerly(), self.tracer:
-                    step()
+                    self._note_result(step())
             except Exception as error:
                 error.add_note(EXECUTED_AGAIN)
                 raise
@@ -101,6 +102,12 @@ class Surveyor:
         self._losses += losses
         self._copies += [loss.detach().clone() for loss in losses]
 
+    def _note_result(self, result: Any) -> None:
+        """Take what the step returned for its loss if it called no backward."""
+        if not self._losses:
+            with unseen(self.tracer):
+                self.note(scalar_results(result))
+
     def after_backward(self) -> None:
         """Note the gradients before clipping spreads what is in one over all."""
         if not self._parameters:
@@ -110,9 +117,11 @@ class Surveyor:
         named = dict(self.trainable)
         gradients = [named[name].grad for name in self._parameters if name in named]
         gradients = gradients or [p.grad for p in named.values()]
-        return self.origins.trace(self._losses) or self.origins.trace(
-            [gradient for gradient in gradients if gradient is not None]
-        )
+        if not all_finite(self._losses):
+            # What made the loss may be unseen, another thread for example. The first
+            # bad gradient would be a consequence then.
+            return self.origins.trace(self._losses)
+        return self.origins.trace([grad for grad in gradients if grad is not None])
 
     def _register(self) -> None:
         for name, parameter in self.model.named_parameters():

@@ -10,6 +10,7 @@ from typing import Any
 
 # ruff: noqa: SLF001
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._python_dispatch import (
     TorchDispatchMode as TorchDispatchMode,
@@ -73,3 +74,13 @@ def storage_key(tensor: torch.Tensor) -> int:
     if tensor.layout != torch.strided:
         return id(tensor)
     return tensor.untyped_storage()._cdata
+
+
+def reserve_key(tensor: torch.Tensor) -> Any:
+    """Let no other memory have the `storage_key` of ``tensor`` while the result lives.
+
+    The memory itself is not kept.
+    """
+    if tensor.layout != torch.strided:
+        return tensor
+    return StorageWeakRef(tensor.untyped_storage())

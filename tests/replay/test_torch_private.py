@@ -111,3 +111,15 @@ def test_the_engine_lets_an_exception_of_a_mode_through_backward():
     loss = torch.ones(2, requires_grad=True).exp().sum()
     with pytest.raises(Leaves), Raises():
         loss.backward()
+
+
+def test_a_reserved_key_is_given_to_no_other_memory():
+    held, keys = [], set()
+    for _ in range(50):
+        tensor = torch.ones(3)
+        key = torch_private.storage_key(tensor)
+        assert key not in keys
+        keys.add(key)
+        held.append(torch_private.reserve_key(tensor))
+        del tensor
+    assert torch_private.reserve_key(torch.ones(2).to_sparse()).is_sparse

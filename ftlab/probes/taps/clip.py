@@ -1,5 +1,6 @@
 """Sees gradients being clipped, under whatever name the function was imported."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,9 +57,10 @@ def _around(
         if nesting.inside:
             return original(parameters, *args, **kwargs)
         parameters, listed = _listed(parameters)
-        try:
+        how = norm = None
+        with contextlib.suppress(TypeError, ValueError):
             how, norm = describe(*args, **kwargs)
-        except (TypeError, ValueError):  # let torch say what is wrong with the call
+        if how is None:  # let torch say what is wrong with the call
             return original(parameters, *args, **kwargs)
         listener.before_clip(listed, how)
         try:
@@ -76,14 +78,14 @@ def _around(
 def _listed(parameters: Any) -> tuple[Any, Sequence[torch.Tensor]]:
     """Read the parameters without using up what torch is going to read.
 
-    An empty generator stays a generator, because torch warns about it.
+    Torch warns about an empty generator, and about nothing else that is empty.
     """
     if isinstance(parameters, torch.Tensor):
         return parameters, [parameters]
     if isinstance(parameters, list | tuple):
         return parameters, parameters
     listed = list(parameters)
-    return (listed or (each for each in listed)), listed
+    return listed or parameters, listed
 
 
 def _norm(

@@ -20,6 +20,8 @@ from ftlab.records.handle import (
 
 Wrapper = Callable[..., Any]
 
+_UNCOUNTED = " (importlib._bootstrap)"
+
 
 def stand_in(original: Callable[..., Any], around: Wrapper) -> Callable[..., Any]:
     """Make a function that looks like ``original`` and runs ``around``.
@@ -34,9 +36,24 @@ def stand_in(original: Callable[..., Any], around: Wrapper) -> Callable[..., Any
             return original(*args, **kwargs)
         return around(original, *args, **kwargs)
 
-    leave_to_python(standing_in)
-    leave_to_python(around)
+    for function in (standing_in, around):
+        _pass_warnings_on(function)
+        leave_to_python(function)
     return standing_in
+
+
+def _pass_warnings_on(function: Any) -> None:
+    """Keep warnings that torch addresses to its caller from stopping at ``function``.
+
+    They name the frame that is ``stacklevel`` frames up, and would name a frame of ours
+    in place of the user's line. What Python leaves out when it counts is its own import
+    system, told by its file name; since 3.12 a warning may name further files, but
+    torch's do not.
+    """
+    code: types.CodeType = function.__code__
+    if not code.co_filename.endswith(_UNCOUNTED):
+        name = code.co_filename + _UNCOUNTED
+        function.__code__ = code.replace(co_filename=name)
 
 
 def rebind_method(owner: type, name: str, around: Wrapper) -> Handle:

@@ -112,13 +112,17 @@ def test_parameters_of_another_model_are_not_ours():
     assert recording.steps[0].clip_norm is None
 
 
+@pytest.mark.filterwarnings("error:.*empty generator")
 def test_torch_s_own_warning_and_error_come_through():
     model, optimizer = loop()
     with Recording(model, optimizer) as recording:
-        with pytest.warns(UserWarning, match="empty generator"):
+        with pytest.warns(UserWarning, match="empty generator") as caught:
             clip_grad_norm_((p for p in ()), 1.0)
-        with pytest.raises(TypeError):
+        assert [each.filename for each in caught] == [__file__]
+        clip_grad_norm_(iter(()), 1.0)
+        with pytest.raises(TypeError) as raised:
             clip_grad_norm_(model.parameters())
+        assert raised.value.__context__ is None
         model(torch.full((8, 4), torch.nan)).sum().backward()
         with pytest.raises(RuntimeError, match="non-finite"):
             clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)

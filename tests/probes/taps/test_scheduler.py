@@ -67,3 +67,16 @@ def test_a_scheduler_of_another_optimizer_is_not_ours():
         scheduler.step()
     assert targets(recording) == []
     assert recording.subject.schedulers == []
+
+
+def test_torch_s_warnings_name_the_user_s_line():
+    model, optimizer = loop()
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    with warnings.catch_warnings(record=True) as caught, Recording(model, optimizer):
+        warnings.simplefilter("always")
+        scheduler.step()
+        scheduler.step(3)
+    order, epoch = caught
+    assert "before `optimizer.step()`" in str(order.message)
+    assert {order.filename, epoch.filename} == {__file__}
+    assert epoch.lineno == order.lineno + 1

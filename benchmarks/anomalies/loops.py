@@ -41,18 +41,26 @@ def loop(
     optimizer: Any = None,
     autocast: torch.dtype | None = None,
     scaler: Any = None,
+    zero_first: bool = False,
 ) -> Live:
-    """Build a run out of a model and the function that makes its loss."""
+    """Build a run out of a model and the function that makes its loss.
+
+    Gradients are cleared after each update, or with ``zero_first`` before each step.
+    """
     optimizer = adamw(model) if optimizer is None else optimizer
     compute = own_loss(model) if loss_of is None else loss_of
 
     def step(batch: Batch) -> torch.Tensor:
+        if zero_first:
+            optimizer.zero_grad()
         inputs = {key: value for key, value in batch.items() if key != UPDATE}
         with _autocast(autocast):
             loss = compute(inputs)
         (loss if scaler is None else scaler.scale(loss)).backward()
         if batch.get(UPDATE, True):
             _update(optimizer, scaler)
+            if not zero_first:
+                optimizer.zero_grad()
         return loss.detach()
 
     return Live(model, optimizer, step, batches, scaler)
@@ -71,6 +79,7 @@ def whole_step(
             loss.backward()
             total += loss.detach()
         _update(optimizer, None)
+        optimizer.zero_grad()
         return total
 
     return Live(model, optimizer, step, [{"micros": list(group)} for group in micros])
@@ -89,7 +98,6 @@ def _update(optimizer: Any, scaler: Any) -> None:
     else:
         scaler.step(optimizer)
         scaler.update()
-    optimizer.zero_grad()
 
 
 def _autocast(dtype: torch.dtype | None) -> Any:

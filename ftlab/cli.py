@@ -71,7 +71,9 @@ def _options(
     context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
 )
 def run(
-    script: Annotated[str, typer.Argument(help="The script; it is not changed.")],
+    script: Annotated[
+        str, typer.Argument(help="The script, or the module after -m; not changed.")
+    ],
     arguments: Annotated[
         list[str] | None, typer.Argument(help="The script's own arguments.")
     ] = None,
@@ -82,15 +84,19 @@ def run(
     activations: Annotated[
         bool, typer.Option("--activations", help="Measure activations too.")
     ] = False,
+    module: Annotated[
+        bool, typer.Option("-m", help="Run a module, as python -m does.")
+    ] = False,
 ) -> Any:
     """Run a training script and watch it; its exit code stays its own.
 
+    Or a module: ftlab run -m package.train ARGUMENTS.
     Under torchrun: torchrun --nproc-per-node 2 -m ftlab run train.py. Across machines,
     name a shared folder with --run-dir.
     """
     from ftlab.session.script import Script, run_script
 
-    given = Script(script, tuple(arguments or ()), run_dir, activations)
+    given = Script(script, tuple(arguments or ()), run_dir, activations, module)
     return lambda: run_script(given)
 
 

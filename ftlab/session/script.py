@@ -1,19 +1,21 @@
-"""Run an unedited training script, watched.
+"""Run an unedited training script or module, watched.
 
-The script runs as ``__main__`` in this process, with its own ``sys.argv`` and
+It runs as ``__main__`` in this process, with its own ``sys.argv`` and
 ``sys.path[0]``. What it prints, raises and exits with is what it would be without
 ftlab; what ftlab has to say goes to standard error, at the end.
 """
 
 import contextlib
 import importlib.machinery
+import importlib.util
 import os
 import sys
 import time
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ftlab.records.errors import BadValueError
 from ftlab.session.autowatch import Autowatch
@@ -24,6 +26,9 @@ _OURS = str(Path(__file__).parents[1])
 ExitCode = int | str | None
 """What ``sys.exit`` takes."""
 
+Load = Callable[[types.ModuleType], types.CodeType]
+"""Makes a module the main one and returns what it is to execute."""
+
 
 @dataclass(frozen=True, slots=True)
 class Script:
@@ -32,19 +37,22 @@ class Script:
     Attributes
     ----------
     path
-        The Python file.
+        The Python file, or the name of the module.
     arguments
         Its command line.
     run_dir
         Folder of the run log, or ``None`` for one under ``runs/``.
     activations
         Measure activations too.
+    module
+        Whether ``path`` names a module, as after ``python -m``.
     """
 
     path: str
     arguments: Sequence[str] = ()
     run_dir: Path | None = None
     activations: bool = False
+    module: bool = False
 
 
 def run_script(script: Script) -> ExitCode:
@@ -53,19 +61,18 @@ def run_script(script: Script) -> ExitCode:
     Raises
     ------
     BadValueError
-        There is no such file.
+        There is no such file or module.
     RunFolderError
         The run folder exists.
     KeyboardInterrupt
         The script was interrupted; its traceback has been shown.
     """
-    source = _source(script.path)
+    load = _module(script) if script.module else _file(script)
     auto = Autowatch(
         lambda _: None, run_dir=_run_dir(script), activations=script.activations
     )
     with auto:
-        main = _become(script)
-        ending = _execute(source, main)
+        ending = _execute(load, script)
         auto.stop(_failure(ending))
     _show(ending)
     if os.environ.get("RANK", "0") == "0":
@@ -78,9 +85,11 @@ def run_script(script: Script) -> ExitCode:
     return None if ending is None else 1
 
 
-def _source(path: str) -> bytes:
+def _file(script: Script) -> Load:
+    """Read the file, and tell how to make it the main module."""
+    path = script.path
     try:
-        return Path(path).read_bytes()
+        source = Path(path).read_bytes()
     except OSError as error:
         msg = (
             f"ftlab run {path}: {error.strerror}. Name the Python file that trains, "
@@ -88,28 +97,69 @@ def _source(path: str) -> bytes:
         )
         raise BadValueError(msg) from error
 
+    def load(main: types.ModuleType) -> types.CodeType:
+        vars(main).update(
+            __file__=str(Path(path).absolute()),
+            __cached__=None,
+            __loader__=importlib.machinery.SourceFileLoader("__main__", path),
+        )
+        if not sys.flags.safe_path:
+            sys.path[0] = str(Path(path).resolve().parent)
+        return compile(source, str(main.__file__), "exec", dont_inherit=True)
 
-def _become(script: Script) -> types.ModuleType:
-    """Make this process look as if Python had been started with the script."""
-    main = types.ModuleType("__main__")
-    loader = importlib.machinery.SourceFileLoader("__main__", script.path)
-    vars(main).update(
-        __file__=str(Path(script.path).absolute()),
-        __builtins__=__builtins__,
-        __cached__=None,
-        __loader__=loader,
-    )
-    sys.modules["__main__"] = main
-    sys.argv[:] = [script.path, *script.arguments]
+    return load
+
+
+def _module(script: Script) -> Load:
+    """Look for the module's package, and tell how to make it the main module."""
+    name = script.path
     if not sys.flags.safe_path:
-        sys.path[0] = str(Path(script.path).resolve().parent)
-    return main
+        sys.path[0] = str(Path.cwd())
+    package = name.partition(".")[0]
+    if not package or importlib.util.find_spec(package) is None:
+        msg = (
+            f"ftlab run -m {name}: there is no module {package!r} on the path. Name a "
+            "module as after python -m, from the folder that holds its package."
+        )
+        raise BadValueError(msg)
+
+    def load(main: types.ModuleType) -> types.CodeType:
+        spec, code = _found(name)
+        vars(main).update(
+            __file__=spec.origin,
+            __cached__=spec.cached,
+            __loader__=spec.loader,
+            __package__=spec.parent,
+            __spec__=spec,
+        )
+        sys.argv[0] = str(spec.origin)
+        return code
+
+    return load
 
 
-def _execute(source: bytes, main: types.ModuleType) -> BaseException | None:
+def _found(name: str) -> tuple[importlib.machinery.ModuleSpec, types.CodeType]:
+    """Find what ``python -m name`` runs; packages around it are imported."""
+    spec = importlib.util.find_spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        name = f"{name}.__main__"
+        spec = importlib.util.find_spec(name)
+    loader: Any = None if spec is None else spec.loader
+    code = None if loader is None else loader.get_code(name)
+    if spec is None or code is None:
+        msg = f"No module named {name}"
+        raise ImportError(msg, name=name)
+    return spec, code
+
+
+def _execute(load: Load, script: Script) -> BaseException | None:
+    """Run it as if Python had been started with it; return what ended it."""
+    main = types.ModuleType("__main__")
+    vars(main).update(__builtins__=__builtins__)
+    sys.modules["__main__"] = main
+    sys.argv[:] = ["-m" if script.module else script.path, *script.arguments]
     try:
-        code = compile(source, str(main.__file__), "exec", dont_inherit=True)
-        exec(code, vars(main))
+        exec(load(main), vars(main))
     except BaseException as error:  # noqa: BLE001  it ends the script, not ftlab
         return error.with_traceback(_without_ours(error.__traceback__))
     return None

@@ -192,6 +192,42 @@ def test_a_missing_script_is_exit_2(tmp_path):
     assert "ftlab run nowhere.py: No such file" in done.stderr
 
 
+@pytest.fixture
+def package(tmp_path):
+    inner = tmp_path / "mine" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "mine" / "__init__.py").write_text("")
+    (inner / "__init__.py").write_text("print('package')\n")
+    (inner / "loop.py").write_text(LOOP)
+    shown = "print(sys.argv, __file__, sys.path[0], __package__, __spec__.name)\n"
+    use = "import sys\nfrom .loop import train\ntrain(sys.argv[1:])\n" + shown
+    (inner / "run.py").write_text(use)
+    (inner / "__main__.py").write_text(use)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["mine.inner.run", "mine.inner"])
+def test_a_module_runs_as_after_python_m(package, name):
+    plain = python(package, "-m", name, "--lr", "1")
+    watched = ftlab(package, "run", "--run-dir", "log", "-m", name, "--lr", "1")
+    assert (plain.returncode, watched.returncode) == (0, 0), watched.stderr
+    assert watched.stdout == plain.stdout
+    assert len(open_log(package / "log").steps) == 5
+    failing = ftlab(package, "run", "-m", name, "fail")
+    assert failing.returncode == 1
+    assert "ValueError: boom" in failing.stderr
+    assert "ftlab/session" not in failing.stderr
+
+
+def test_a_missing_module_is_exit_2_and_a_missing_part_an_import_error(package):
+    done = ftlab(package, "run", "-m", "nowhere.train")
+    assert done.returncode == 2
+    assert "no module 'nowhere' on the path" in done.stderr
+    part = ftlab(package, "run", "-m", "mine.nowhere")
+    assert part.returncode == 1
+    assert "No module named mine.nowhere" in part.stderr
+
+
 def test_an_existing_folder_is_exit_2_and_the_script_does_not_run(script):
     folder = script("print('ran')\n")
     (folder / "log").mkdir()

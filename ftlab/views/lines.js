@@ -5,7 +5,7 @@ function renderLines({ model, el }) {
   const head = make("div", "ftlab-head", root);
   const title = make("span", "ftlab-title", head);
   const caption = make("span", "ftlab-caption", head);
-  const key = make("span", "", head);
+  const key = make("span", "ftlab-keys", head);
   const empty = make("div", "ftlab-empty", root, "Nothing recorded yet.");
   const grid = make("div", "ftlab-panels", root);
   const rest = make("div", "ftlab-note", root);
@@ -69,7 +69,7 @@ function buildPanel(panel, grid, compact, store, state, ask) {
   const head = make("div", "ftlab-panel-head", box);
   make("b", "", head, panel.unit && !compact ? `${panel.title} (${panel.unit})` : panel.title);
   const readout = make("span", "", head);
-  const key = make("span", "", head);
+  const key = make("span", "ftlab-keys", head);
   const chart = make("canvas", "ftlab-chart", box);
   chart.setAttribute("role", "img");
   chart.setAttribute("aria-label", `${panel.title} over steps`);

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ftlab.records.printable import printable
+
 WRAPPERS = frozenset({"module", "_orig_mod", "_fsdp_wrapped_module"})
 """Path components that wrappers add."""
 
@@ -58,7 +60,7 @@ class NamedParameter(NamedTuple):
 
 
 def clean_name(name: str) -> str:
-    """Drop what wrappers put into a name, at any position.
+    """Drop what wrappers put into a name, at any position, and make it printable.
 
     Examples
     --------
@@ -68,7 +70,8 @@ def clean_name(name: str) -> str:
     >>> clean_name("layers.0._fsdp_wrapped_module.mlp.weight")
     'layers.0.mlp.weight'
     """
-    return ".".join(part for part in name.split(".") if part not in WRAPPERS)
+    kept = ".".join(part for part in name.split(".") if part not in WRAPPERS)
+    return printable(kept)
 
 
 def layer_of(name: str) -> str:

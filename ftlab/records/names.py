@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ftlab.records.printable import printable
+
 NameKind = Literal["param", "module", "adapter"]
 
 
@@ -41,3 +43,14 @@ class NameRecord:
     trainable: bool = True
     since_step: int = 0
     meta: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Make safe to show what was named by others, in a model or in a log."""
+        object.__setattr__(self, "name", printable(self.name))
+        object.__setattr__(self, "layer", printable(self.layer))
+        if any(isinstance(v, str) and not v.isprintable() for v in self.meta.values()):
+            safe = {
+                key: printable(value) if isinstance(value, str) else value
+                for key, value in self.meta.items()
+            }
+            object.__setattr__(self, "meta", safe)

@@ -10,6 +10,7 @@ from torch.nn.modules.module import (
 )
 
 from ftlab.records.handle import HandleStack
+from ftlab.records.printable import printable
 
 _WRAPPERS = ("module.", "_orig_mod.", "_fsdp_wrapped_module.")
 
@@ -73,14 +74,16 @@ def all_modules(model: torch.nn.Module) -> list[torch.nn.Module]:
 
 
 def clean_name(name: str) -> str:
-    """Remove what wrappers put into names.
+    r"""Remove what wrappers put into names, and make them printable.
 
     Examples
     --------
     >>> from ftlab.replay.modules import clean_name
     >>> clean_name("module._orig_mod.layers.0")
     'layers.0'
+    >>> print(clean_name("head\x1b[2J"))
+    head\x1b[2J
     """
     for wrapper in _WRAPPERS:
         name = name.replace(wrapper, "")
-    return "" if f"{name}." in _WRAPPERS else name
+    return "" if f"{name}." in _WRAPPERS else printable(name)

@@ -149,3 +149,10 @@ def test_a_parameter_called_lora_a_without_peft_is_a_weight():
     model = torch.nn.Module()
     model.lora_A = torch.nn.Linear(2, 2)
     assert {role.role for role in roles_of(model).values()} == {"weight"}
+
+
+def test_what_is_not_printable_is_escaped():
+    model = torch.nn.Sequential()
+    model.add_module("a\x1b[31m", torch.nn.Linear(2, 1))
+    names = [entry.name for entry in named_parameters(model)]
+    assert names == [r"a\x1b[31m.weight", r"a\x1b[31m.bias"]

@@ -92,7 +92,8 @@ class Expected:
     op
         Full name, ``"aten.div.Tensor"``; several where torch picks one of them.
     module
-        Path of the innermost module, ``""`` for the root, ``None`` outside of all.
+        Path of the innermost module, ``""`` for the root, ``None`` outside of all; the
+        class of one that the model does not hold.
     kind
         As in ``PauseReport.kind``, and ``optimizer`` or ``state`` (of an optimizer).
     line

@@ -12,16 +12,6 @@ MEAN = (
     "loss = nn.functional.cross_entropy("
     "source, target, ignore_index=ignore_index, reduction=reduction)"
 )
-SDPA = frozenset(
-    {
-        "aten._scaled_dot_product_flash_attention_for_cpu.default",
-        "aten._scaled_dot_product_attention_math_for_mps.default",
-        "aten.bmm.default",
-    }
-)
-"""One call of scaled_dot_product_attention; torch picks the kernel."""
-
-
 def norm_line(hidden: str = "variance + self.variance_epsilon") -> str:
     """Return the line that T5, Llama and all their children have in their norm."""
     return f"hidden_states = hidden_states * torch.rsqrt({hidden})"
@@ -81,13 +71,35 @@ def norm_of_padding(seed: int, healthy: bool) -> Live:
     line=Line(
         "transformers/models/qwen3/modeling_qwen3.py", norm_line()
     ),
-    uses="checkpoint",
+    uses="checkpoint eager-attention",
 )
 def norm_of_dead_queries(seed: int, healthy: bool) -> Live:
     """Let Qwen3 normalise queries that a dead projection makes zero."""
-    model = tiny.causal("Qwen3", seed, rms_norm_eps=1e-6 if healthy else 0.0)
+    model = tiny.causal(
+        "Qwen3",
+        seed,
+        rms_norm_eps=1e-6 if healthy else 0.0,
+        attn_implementation="eager",
+    )
     model.gradient_checkpointing_enable({"use_reentrant": False})
     tiny.write(model.model.layers[1].self_attn.q_proj.weight, 0.0)
+    return loop(model, tiny.text(seed))
+
+
+@plant(
+    "aten.rsqrt.default",
+    module="model.layers.0.self_attn.k_norm",
+    line=Line("transformers/models/qwen3/modeling_qwen3.py", norm_line()),
+    uses="checkpoint sdpa",
+)
+def norm_of_dead_keys(seed: int, healthy: bool) -> Live:
+    """Normalise keys of zero before fused attention, which hides the NaN in forward.
+
+    The loss is finite, the gradient is not: it reads the keys.
+    """
+    model = tiny.causal("Qwen3", seed, rms_norm_eps=1e-6 if healthy else 0.0)
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    tiny.write(model.model.layers[0].self_attn.k_proj.weight, 0.0)
     return loop(model, tiny.text(seed))
 
 
@@ -96,12 +108,11 @@ def norm_of_dead_queries(seed: int, healthy: bool) -> Live:
     module="encoder.block.0.layer.0.layer_norm",
     line=Line("transformers/models/t5/modeling_t5.py", norm_line()),
     step=1,
-    uses="dropout",
 )
 def norm_of_padding_in_t5(seed: int, healthy: bool) -> Live:
     """Set T5's epsilon to 0, and let a zero embedding come up."""
     model = tiny.t5(seed, layer_norm_epsilon=1e-6 if healthy else 0.0, dropout_rate=0.0)
-    tiny.frozen(model, "lm_head")
+    tiny.frozen(model, "decoder.final_layer_norm")
     tiny.write(model.get_parameter("shared.weight"), 0.0, 5)
     made = tiny.text(seed)
     for batch in made:
@@ -134,15 +145,21 @@ def norm_of_equal_values(seed: int, healthy: bool) -> Live:
 
 @plant(
     "aten.div.Tensor",
-    module="model.layers.0.self_attn",
+    phase="backward",
+    module="model.layers.1.self_attn",
     line=Line(
         "transformers/models/gemma2/modeling_gemma2.py",
         "attn_weights = attn_weights / softcap",
     ),
+    forward="aten.div.Tensor",
     uses="eager-attention",
 )
 def cap_of_zero_on_attention(seed: int, healthy: bool) -> Live:
-    """Cap Gemma's attention logits at 0 instead of switching the cap off."""
+    """Cap Gemma's attention logits at 0 instead of switching the cap off.
+
+    tanh makes ±1 of the infinities and the loss stays finite; in backward its zero
+    gradient is divided by the cap, in the last layer first.
+    """
     cap = 50.0 if healthy else 0.0
     model = tiny.causal(
         "Gemma2", seed, attn_logit_softcapping=cap, attn_implementation="eager"
@@ -152,11 +169,13 @@ def cap_of_zero_on_attention(seed: int, healthy: bool) -> Live:
 
 @plant(
     "aten.div.Tensor",
+    phase="backward",
     module="",
     line=Line(
         "transformers/models/gemma2/modeling_gemma2.py",
         "logits = logits / self.config.final_logit_softcapping",
     ),
+    forward="aten.div.Tensor",
     uses="autocast-bf16",
 )
 def cap_of_zero_on_logits(seed: int, healthy: bool) -> Live:
@@ -203,16 +222,22 @@ def balance_of_no_tokens(seed: int, healthy: bool) -> Live:
 
 
 @plant(
-    SDPA,
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
+    phase="backward",
     module="model.layers.1.self_attn",
     line=Line(
         "transformers/integrations/sdpa_attention.py",
         "attn_output = torch.nn.functional.scaled_dot_product_attention(",
     ),
+    forward="aten._scaled_dot_product_flash_attention_for_cpu.default",
     uses="sdpa",
 )
 def scores_beyond_float32(seed: int, healthy: bool) -> Live:
-    """Let queries and keys of 1e20 meet inside fused attention."""
+    """Let queries and keys of 1e20 meet inside fused attention.
+
+    torch's kernel for a CPU gives zeros for rows that are NaN, so that the loss stays
+    finite; its backward computes the scores anew, from finite inputs.
+    """
     model = tiny.llama(seed, attn_implementation="sdpa")
     if not healthy:
         attention = model.model.layers[1].self_attn

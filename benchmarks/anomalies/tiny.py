@@ -190,7 +190,7 @@ def reserve(table: torch.Tensor, value: float = 1.0) -> None:
 
 
 @torch.no_grad()
-def write(tensor: torch.Tensor, value: float, *place: Any) -> None:
+def write(tensor: torch.Tensor, value: Any, *place: Any) -> None:
     """Write ``value`` into a weight, at ``place`` or everywhere."""
     tensor[place or slice(None)] = value
 

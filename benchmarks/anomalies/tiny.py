@@ -4,7 +4,7 @@ Dimension 0 of the embedding is kept for one rare token: it is 0 for all others,
 the rest is 0 for it. So a weight that reads dimension 0 acts when the token comes up.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -137,16 +137,23 @@ def lora(base: Any, seed: int = 1, **overrides: Any) -> Any:
     return get_peft_model(base, LoraConfig(**(config | overrides))).train()
 
 
-def in_4bit(folder: Any, seed: int, **overrides: Any) -> Any:
-    """Load a tiny Llama in 4 bits by way of ``folder``.
+def in_4bit(
+    folder: Any,
+    seed: int,
+    compute: torch.dtype = torch.float32,
+    prepare: Callable[[Any], None] | None = None,
+) -> Any:
+    """Load a tiny Llama in 4 bits by way of ``folder``; ``prepare`` changes it before.
 
     The AVX512-BF16 path of bitsandbytes packs the weights for inference and cuts the
     graph; it is turned off.
     """
     from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
-    compute = overrides.pop("compute", torch.float32)
-    llama(seed, hidden_size=64, **overrides).save_pretrained(folder)
+    model = llama(seed, hidden_size=64)
+    if prepare is not None:
+        prepare(model)
+    model.save_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(
         folder,
         dtype=compute,

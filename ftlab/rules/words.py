@@ -29,9 +29,9 @@ def listed(names: Sequence[str], shown: int = 2) -> str:
     return f"{head} and {rest} more" if rest > 0 else head
 
 
-def counted(count: int, noun: str) -> str:
-    """Return ``"1 tensor"`` or ``"3 tensors"``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return ``"1 tensor"`` or ``"3 tensors"``, or ``plural`` where ``s`` is wrong."""
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
 
 
 def an(noun: str) -> str:

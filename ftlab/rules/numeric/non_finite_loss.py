@@ -10,6 +10,8 @@ weights, and for good the moments of Adam, into NaN; nothing that follows can he
 
 ## Evidence
 The recorded loss of each step. There is no threshold: a finite loss never counts.
+Where no label counted (all are -100) the rule says so: torch then gives a NaN loss and
+gradients of exactly 0, so no weight is harmed.
 Where tensors are recorded the rule also says whether a gradient was non-finite at an
 earlier step while the loss was still finite: then the weights were poisoned first.
 A step that a GradScaler skipped harms no weight. It counts only when the scale cannot
@@ -20,12 +22,14 @@ non-finite one while `logging_nan_inf_filter` is true, its default. In a run mad
 this page (NaN from step 4 on, logged every step) the log said 4.85 and then 0.0.
 
 ## What to try
-1. `ftlab.debug(...)`: it stops at the first tensor that is not finite, before the
+1. When it says that every label is -100: look at the batch with `ftlab.tokens`. Answers
+   are cut off by the maximal length, or the mask covers them.
+2. `ftlab.debug(...)`: it stops at the first tensor that is not finite, before the
    weights change, and names the module.
-2. In your own loss: `log_softmax` for `log(softmax(x))`, `torch.xlogy` for `p * log p`,
+3. In your own loss: `log_softmax` for `log(softmax(x))`, `torch.xlogy` for `p * log p`,
    a divisor that cannot be 0 for masked means.
-3. Reload the last good checkpoint, optimizer state included: it holds NaN too.
-4. In fp16: bf16, or float32 for the op that overflows. Set
+4. Reload the last good checkpoint, optimizer state included: it holds NaN too.
+5. In fp16: bf16, or float32 for the op that overflows. Set
    `logging_nan_inf_filter=False`, so that the log tells the truth.
 
 ## Known problems
@@ -46,7 +50,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.tensors import in_a_row, records_of
 from ftlab.rules.updates import skipped_steps
-from ftlab.rules.words import at_steps, number
+from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
 Bools = NDArray[np.bool_]
@@ -81,16 +85,21 @@ class NonFiniteLoss(Rule):
         kind = "NaN" if np.isnan(loss[0]) else "infinite"
         poisoned = poisoned_before(run, first)
         harmless = bool(skipped_steps(run)[bad].all())
+        empty = not poisoned and bool((table["labels"][bad] == 0).all())
+        finite = bool(np.isfinite(table["grad_norm"][bad]).all())
+        harmless |= empty and finite
         message = (
-            f"loss is {kind} at step {first}; {len(steps)} of {len(table)} losses in "
-            f"{at_steps(int(table.step[0]), int(table.step[-1]))} are not finite"
+            f"loss is {kind} at step {first}; {len(steps)} of "
+            f"{counted(len(table), 'loss', 'losses')} in "
+            f"{at_steps(int(table.step[0]), int(table.step[-1]))} "
+            f"{'is' if len(steps) == 1 else 'are'} not finite"
             f"{_before(run, first)}"
         )
         yield self.finding(
             Severity.WARNING if harmless else Severity.ERROR,
             message + _filtered(run),
-            cause=_cause(poisoned, harmless=harmless),
-            fix=_fix(poisoned, first),
+            cause=_no_labels(finite) if empty else _cause(poisoned, harmless=harmless),
+            fix=_FIX_LABELS if empty else _fix(poisoned, first),
             places=[Place("object", "loss"), Place("step", str(first)), *poisoned[1:]],
             steps=(first, last),
             evidence={
@@ -147,6 +156,22 @@ def _filtered(run: Run) -> str:
     if not _filter(run):
         return ""
     return ". The Trainer's log hides it (logging_nan_inf_filter is true)"
+
+
+_FIX_LABELS = (
+    "Look at the batch with ftlab.tokens(batch=..., tokenizer=...): are the answers "
+    "cut off by the maximal length, or does the mask cover them? Drop such samples, or "
+    "keep more of them."
+)
+
+
+def _no_labels(finite: bool) -> str:
+    """Say what a mean over no label is, and whether it did harm."""
+    text = (
+        "Every label of these batches is -100, which the loss leaves out: the mean "
+        "over no label is 0/0."
+    )
+    return text + " The gradients stayed finite: no weight was harmed." * finite
 
 
 def _cause(poisoned: tuple[Place, ...], *, harmless: bool) -> str:

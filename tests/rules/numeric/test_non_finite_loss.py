@@ -119,3 +119,23 @@ def test_an_infinite_loss_at_scale_one_counts():
 def test_stays_one_finding_in_a_long_run():
     (finding,) = check(losses(*[2.0] * 10, *[NAN] * 700))
     assert (finding.first_step, finding.last_step) == (10, 709)
+
+
+@pytest.mark.parametrize("norm", [0.0, NAN])
+def test_a_batch_without_labels_is_named(norm):
+    builder = losses(2.0, values={"labels": 7.0})
+    builder.step(loss=NAN, values={"labels": 0.0}, grad_norm=norm)
+    (finding,) = check(builder)
+    assert "Every label of these batches is -100" in finding.cause
+    assert "0/0" in finding.cause
+    assert ("no weight was harmed" in finding.cause) is (norm == 0)
+    assert finding.severity is (Severity.WARNING if norm == 0 else Severity.ERROR)
+    assert "ftlab.tokens(batch=" in finding.fix
+    assert "1 of 2 losses in steps 0-1 is not finite" in finding.message
+
+
+def test_nan_losses_of_batches_with_labels_are_not_put_down_to_labels():
+    builder = losses(NAN, values={"labels": 0.0})
+    builder.step(loss=NAN, values={"labels": 5.0}, grad_norm=NAN)
+    (finding,) = check(builder)
+    assert "-100" not in finding.cause

@@ -21,6 +21,7 @@ from ftlab.runlog.folder import rank_folder, ranks
 from ftlab.runlog.journal import Findings, merge_finding
 from ftlab.runlog.matrix import Matrix, assemble
 from ftlab.runlog.near import near
+from ftlab.runlog.outline import outline
 from ftlab.runlog.schema import TABLES
 from ftlab.runlog.steps import StepTable
 from ftlab.runlog.store import BUDGET, Archive, Store, Stored
@@ -86,6 +87,9 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
         self._store.meta.update(meta or {})
         self._adders = self._store.adders()
         self._bounds: tuple[int, int | None] = (0, None)
+
+    def __repr__(self) -> str:
+        return outline(self)
 
     def append(self, record: Stored) -> None:
         """Add a record; the step's own row comes last."""

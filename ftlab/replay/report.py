@@ -174,14 +174,13 @@ def site_rows(site: Site, operations: int) -> list[tuple[str, str]]:
     rows = [
         ("op", f"{site.op}, {site.phase}{node}, {site.index} of {operations}"),
         ("module", module_words(site)),
-        ("line", site.user_line),
-        ("library", site.library_line if site.library_line != site.user_line else ""),
     ]
-    if site.forward is not None:
+    if site.forward is not None:  # what made it; the line is then that of backward()
         made = site.forward
         line = made.user_line or made.library_line
         rows.append(("forward", f"{made.op}, {made.index}, at {line}"))
-    return rows
+    library = site.library_line if site.library_line != site.user_line else ""
+    return [*rows, ("line", site.user_line), ("library", library)]
 
 
 def module_words(site: Site | None) -> str:

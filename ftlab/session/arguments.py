@@ -6,15 +6,15 @@ from typing import Any
 import torch
 
 from ftlab.records.errors import AttachError, BadValueError
-from ftlab.rules.words import listed
+from ftlab.rules.words import an, listed
 
 
 def trainable(target: Any) -> torch.nn.Module:
     """Return ``target`` if it is a model with something to train."""
     if not isinstance(target, torch.nn.Module):
         msg = (
-            f"watch() was given a {type(target).__name__}; pass a transformers.Trainer "
-            "or the torch.nn.Module that your loop trains."
+            f"watch() was given {an(type(target).__name__)}; pass a transformers."
+            "Trainer or the torch.nn.Module that your loop trains."
         )
         raise AttachError(msg)
     _refuse_script(target)

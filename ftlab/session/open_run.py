@@ -7,6 +7,7 @@ from typing import Any
 
 from ftlab.records.finding import NotChecked
 from ftlab.rules.engine import Engine
+from ftlab.rules.words import counted
 from ftlab.runlog.codec import finding_event
 from ftlab.runlog.reader import open_log
 from ftlab.runlog.run import Run
@@ -51,8 +52,8 @@ class RecordedRun(RunViews):
     def __repr__(self) -> str:
         run = self.run
         ended = run.meta.get("ended") or "still running, or killed"
-        found = len(self.findings)
-        return f"RecordedRun({len(run.steps)} steps, {found} findings, {ended})"
+        words = counted(len(run.steps), "step"), counted(len(self.findings), "finding")
+        return f"RecordedRun({', '.join(words)}, {ended})"
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         self._bring_up_to_date()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -178,7 +179,13 @@ def _rate_note(steps: Any) -> str:
     rates = steps["lr"]
     if not rates.size:
         return ""
-    return ", ".join(number(float(rate)) for rate in rates[-1])
+    groups = Counter(number(float(rate)) for rate in rates[-1])
+    if len(groups) == 1:
+        return next(iter(groups))
+    return ", ".join(
+        rate if many == 1 else f"{rate} ({many} groups)"
+        for rate, many in groups.items()
+    )
 
 
 def _clip_note(steps: Any) -> str:

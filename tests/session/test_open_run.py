@@ -33,6 +33,13 @@ def test_an_opened_run_shows_what_the_watch_showed(tmp_path: Path) -> None:
     assert opened.run.meta["ended"] == "detached"
 
 
+def test_an_opened_run_counts_as_one_speaks(tmp_path: Path) -> None:
+    model = tiny_lora()
+    train(model, tmp_path / "run", 1).detach()
+    said = repr(ftlab.open_run(tmp_path / "run"))
+    assert said == "RecordedRun(1 step, 0 findings, detached)"
+
+
 def test_a_followed_run_grows_with_the_watch(tmp_path: Path) -> None:
     model = tiny_lora()
     watch = train(model, tmp_path / "run", 3).sync()

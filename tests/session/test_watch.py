@@ -135,7 +135,7 @@ def test_a_model_without_trainable_parameters_is_refused() -> None:
 
 
 def test_what_is_no_model_is_refused() -> None:
-    with pytest.raises(AttachError, match="was given a int"):
+    with pytest.raises(AttachError, match="was given an int"):
         ftlab.watch(3)
     with pytest.raises(BadValueError, match=r"optimizer=.* has no step\(\)"):
         ftlab.watch(tiny_llama(), "adamw")

@@ -26,6 +26,14 @@ def test_text_names_the_last_the_lowest_and_the_bad_steps():
     )
 
 
+def test_one_learning_rate_of_several_groups_is_said_once():
+    run = Run()
+    run.append(StepRecord(0, 0.0, 1.0, (1e-4, 1e-4)))
+    assert repr(LossView(run)).endswith("learning rate 0.0001")
+    run.append(StepRecord(1, 0.0, 1.0, (1e-4, 1e-4, 2e-3)))
+    assert repr(LossView(run)).endswith("learning rate 0.0001 (2 groups), 0.002")
+
+
 def test_an_empty_run_and_a_run_without_loss_say_so():
     assert repr(LossView(Run())) == "Loss: nothing recorded yet"
     (axes,) = LossView(Run()).figure().axes

@@ -156,7 +156,8 @@ class AdapterStuckAtZero(Rule):
         return self.finding(
             Severity.ERROR if 2 * len(members) >= pairs else Severity.WARNING,
             f"{at_steps(first, last)}: {len(members)} of {counted(pairs, 'LoRA pair')} "
-            f"add nothing after {count} effective steps; exactly 0: {in_words(names)}",
+            f"{'adds' if len(members) == 1 else 'add'} nothing after "
+            f"{counted(count, 'effective step')}; exactly 0: {in_words(names)}",
             cause=cause,
             fix=fix,
             places=[Place("param", name) for name in names],

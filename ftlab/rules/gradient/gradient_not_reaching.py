@@ -130,7 +130,8 @@ class GradientNotReaching(Rule):
         if reason.kind == "unknown" and len(steps) < UNPROVEN_STEPS:
             return None
         first, last = int(steps[0]), int(steps[-1])
-        how = "have no gradient" if none else "have a gradient of exactly 0"
+        have = "has" if len(lost) == 1 else "have"
+        how = f"{have} no gradient" if none else f"{have} a gradient of exactly 0"
         return self.finding(
             _severity(lost, len(names)),
             f"{at_steps(first, last)}: {len(reached)} of {len(names)} trainable "

@@ -85,7 +85,8 @@ class ParametersWithoutOptimizer(Rule):
         return self.finding(
             Severity.ERROR,
             f"step {first}: {len(missing)} of {counted(total, 'trainable tensor')} "
-            f"are in no optimizer group: {in_words(missing)}",
+            f"{'is' if len(missing) == 1 else 'are'} in no optimizer group: "
+            f"{in_words(missing)}",
             cause="The optimizer was built before these parameters existed or became "
             "trainable (get_peft_model, set_adapter, unfreezing, a new head).",
             fix="Build the optimizer from the parameters that are trainable now: "

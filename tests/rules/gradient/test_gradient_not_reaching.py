@@ -69,7 +69,7 @@ def test_one_step_with_a_gradient_is_enough():
 
 def test_exactly_zero_is_told_apart_from_none():
     (finding,) = check(steps(blocks(), 1, [1.0, 0.0, 1.0, 1.0]))
-    assert "1 have a gradient of exactly 0: layers.1.w" in finding.message
+    assert "1 has a gradient of exactly 0: layers.1.w" in finding.message
     assert finding.evidence["grad"] == "exactly 0"
 
 

@@ -54,8 +54,8 @@ class StepCall:
 
     Attributes
     ----------
-    updated
-        Whether an optimizer has stepped within the call.
+    updated_by
+        The optimizer that has stepped within the call, ``""`` if none has.
     attempted
         Whether one tried to: a scaler may have skipped it.
     leave_into_next
@@ -71,7 +71,7 @@ class StepCall:
         interrupted: Callable[[], bool],
         unwinding: Unwinding,
     ) -> None:
-        self.updated = False
+        self.updated_by = ""
         self.attempted = False
         self.leave_into_next = False
         self.capsule = capsule
@@ -86,7 +86,7 @@ class StepCall:
         self._runner: StepRunner | None = None
         self._mark: object = None
         self._stop_at_end = False
-        self._with_closure = ""
+        self._with_closure = False
         self._unwinding = unwinding
 
     def run(self, *, stop_at_start: bool) -> Any:
@@ -98,8 +98,7 @@ class StepCall:
             while True:
                 try:
                     return self._attempt()
-                except Rewind as rewind:
-                    # The frames behind it hold the graph of the attempt.
+                except Rewind as rewind:  # its frames hold the graph of the attempt
                     self._prepare(rewind.with_traceback(None))
         except Abort:
             if self.capsule.obstacle() is None:
@@ -130,15 +129,15 @@ class StepCall:
                 return
             if graph_task() != -1:
                 self._unwinding.leave(NotReplayableError(inside_backward(optimizer)))
-            if closure and self._surveyor is None:
-                self._with_closure = f"{type(optimizer).__name__}.step(closure)"
+            self._with_closure |= closure and self._surveyor is None
+            if self._with_closure:
                 replaying.end(self._mark)
             else:
                 self._boundary(None)
         except BaseException:
             drop_leftovers(optimizer)
             raise
-        self.updated = True
+        self.updated_by = type(optimizer).__name__
 
     def _attempt(self) -> Any:
         self._losses = self._losses if self._verdict else []
@@ -148,7 +147,7 @@ class StepCall:
                 stack.enter_context(run_eagerly())
                 stack.enter_context(self._runner)
             result = self._call_step()
-            if not self.updated or self._with_closure:
+            if not self.updated_by or self._with_closure:
                 self._boundary(result)
         return result
 
@@ -185,9 +184,13 @@ class StepCall:
             self.capsule.add_scaler(scaler)
             self._note(losses)
 
-    def before_schedule(self) -> bool:
+    def before_schedule(self, scheduler: Any) -> bool:
         """Say whether a scheduler may move: not when the step is taken back."""
-        return not self._unwinding.insist(while_handled=True)
+        if self._unwinding.insist(while_handled=True):
+            return False
+        with self._unseen():
+            self.capsule.add_scheduler(scheduler)
+        return True
 
     def _unseen(self) -> contextlib.AbstractContextManager[None]:
         """Keep our own operations out of the count and of the survey."""
@@ -244,8 +247,8 @@ class StepCall:
 
     def _obstacle(self) -> str | None:
         """Say why the step cannot be executed again, if so."""
-        if self._with_closure:
-            return f"{self._with_closure} has already changed the weights"
+        if self.updated_by:
+            return f"{self.updated_by}.step() has already changed the weights"
         return self.capsule.obstacle() or used_up(self._function, self.capsule.inputs)
 
     # -- replaying

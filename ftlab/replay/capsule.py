@@ -14,6 +14,7 @@ from ftlab.replay.gradients import KeptGradients
 from ftlab.replay.inputs import KeptInputs
 from ftlab.replay.kept import KeptTensor
 from ftlab.replay.modules import all_modules, clean_name
+from ftlab.replay.options import KeptOptions, KeptScheduler
 from ftlab.replay.rng import RngState
 from ftlab.replay.scaler import KeptScaler
 from ftlab.replay.side_state import SideState
@@ -56,6 +57,7 @@ class Capsule:
             for holder, name, buffer in _held(modules, "_buffers")
         ]
         self._scalers: list[KeptScaler] = []
+        self._options: list[KeptOptions | KeptScheduler] = []
         self._grad_enabled = torch.is_grad_enabled()
         self._side = SideState(owner)
         self._rng = RngState.take()
@@ -64,6 +66,17 @@ class Capsule:
         """Keep the state of a GradScaler, before the step first uses it."""
         if all(kept.scaler is not scaler for kept in self._scalers):
             self._scalers.append(KeptScaler(scaler))
+
+    def add_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        """Keep learning rates and other options, before the step changes them."""
+        if all(kept.subject is not optimizer for kept in self._options):
+            self._options.append(KeptOptions(optimizer))
+
+    def add_scheduler(self, scheduler: Any) -> None:
+        """Keep the state of a scheduler, before the step first moves it."""
+        if all(kept.subject is not scheduler for kept in self._options):
+            self._options.append(KeptScheduler(scheduler))
+            self.add_optimizer(scheduler.optimizer)
 
     @property
     def trainable(self) -> list[tuple[str, torch.nn.Parameter]]:
@@ -105,8 +118,8 @@ class Capsule:
             holder[name] = kept.tensor
         for module, training in self._training:
             module.training = training
-        for scaler in self._scalers:
-            scaler.restore()
+        for kept_object in (*self._scalers, *self._options):
+            kept_object.restore()
         self._side.restore()
         torch.set_grad_enabled(self._grad_enabled)
         # The unwound forward may have cached casts that the first run did not have.

@@ -7,7 +7,8 @@ of steps, the hook that sees optimizers step, and how a stop reaches the caller.
 
 import functools
 import warnings
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -47,6 +48,8 @@ class Engine:
     policy
         Decides at a stop instead of the caller: gets the report, returns a command;
         ``None`` resumes.
+    optimizers
+        Those that are known; others are found when they first step.
 
     Attributes
     ----------
@@ -62,6 +65,7 @@ class Engine:
         owner: Any = None,
         step_number: Callable[[], int] | None = None,
         policy: Policy | None = None,
+        optimizers: Iterable[torch.optim.Optimizer] = (),
     ) -> None:
         self.step = 0
         self.micro_batch = 0
@@ -75,6 +79,7 @@ class Engine:
         self._copy_gradients = True
         self._unwinding = Unwinding()
         self._warned = False
+        self._optimizers = weakref.WeakSet(optimizers)
 
     def attach(self) -> Handle:
         """Watch for optimizer steps until the handle is removed."""
@@ -116,6 +121,8 @@ class Engine:
         )
         blank = PauseReport("paused", step=self.step, micro_batch=self.micro_batch)
         interrupted = functools.partial(getattr, self._worker, "pause_requested")
+        for optimizer in self._optimizers:
+            capsule.add_optimizer(optimizer)
         call = StepCall(
             function, capsule, blank, self._pause, interrupted, self._unwinding
         )
@@ -127,7 +134,7 @@ class Engine:
         self._stop_at_start = call.leave_into_next
         self._copy_gradients = capsule.gradients.rewritten
         self.micro_batch += 1
-        if (call.updated or call.attempted) and self._step_number is None:
+        if (call.updated_by or call.attempted) and self._step_number is None:
             self.step, self.micro_batch = self.step + 1, 0
         self._worker.raise_if_aborted()
         return result
@@ -146,7 +153,10 @@ class Engine:
     ) -> None:
         # Backward runs on threads of its own on an accelerator: a task tells it too.
         here = self._worker.current or graph_task() != -1
-        if self._call is None or not here:
+        if not here:
+            return
+        self._optimizers.add(optimizer)
+        if self._call is None:
             return
         closure = has_closure(args, kwargs)
         if closure and not self._warned:

@@ -9,7 +9,7 @@ between two steps.
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -39,8 +39,8 @@ class StepListener(Protocol):
     def after_backward(self) -> None:
         """Backward is over."""
 
-    def before_schedule(self) -> bool:
-        """Say whether a scheduler, which is about to move, may do so."""
+    def before_schedule(self, scheduler: Any) -> bool:
+        """Say whether ``scheduler``, which is about to move, may do so."""
 
 
 class CallObserver:
@@ -90,7 +90,7 @@ class CallObserver:
         self._handles.add(rebind(scaler_class, "scale", observed_scale))
         self._handles.add(rebind(scaler_class, "step", observed_step))
         self._handles.add(self._observe_grad())
-        self._handles.add(self._observe_schedulers())
+        self._observe_schedulers()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -110,15 +110,16 @@ class CallObserver:
 
         return rebind(torch.autograd, "grad", observed_grad)
 
-    def _observe_schedulers(self) -> Handle:
-        scheduler_class = torch.optim.lr_scheduler.LRScheduler
-        step = scheduler_class.step
+    def _observe_schedulers(self) -> None:
+        for kind in _with_own_step(torch.optim.lr_scheduler.LRScheduler):
+            self._handles.add(rebind(kind, "step", self._observed_move(kind.step)))
 
+    def _observed_move(self, step: Callable[..., None]) -> Callable[..., None]:
         def observed_step(scheduler: Any, *args: Any, **kwargs: Any) -> None:
-            if not self._outermost() or self._listener.before_schedule():
+            if not self._outermost() or self._listener.before_schedule(scheduler):
                 step(scheduler, *args, **kwargs)
 
-        return rebind(scheduler_class, "step", observed_step)
+        return observed_step
 
     def _unscaled(self, tensors: Any) -> list[torch.Tensor]:
         """Leave out what a scaler made: that may overflow while the loss does not."""
@@ -130,3 +131,9 @@ class CallObserver:
         """Leave out other threads, and the backward that a checkpoint runs inside."""
         mine = self._open and threading.get_ident() == self._thread
         return mine and graph_task() == -1
+
+
+def _with_own_step(kind: Any) -> list[Any]:
+    """List ``kind`` and what derives from it, where it brings a ``step`` of its own."""
+    own = [kind] if "step" in vars(kind) else []
+    return own + [k for each in kind.__subclasses__() for k in _with_own_step(each)]

@@ -84,9 +84,9 @@ torch.nn.Module that the step trains; it was None.
             raise BadValueError(msg)
         return _debug_trainer(target, on_pause)
     trained = _check_step(target, batches, model)
-    _check_optimizers(optimizer)
+    optimizers = _check_optimizers(optimizer)
     worker = Worker(host)
-    engine = Engine(lambda: trained, worker, policy=on_pause)
+    engine = Engine(lambda: trained, worker, policy=on_pause, optimizers=optimizers)
     guarded = engine.guard(target)
 
     def train() -> list[Any]:
@@ -149,13 +149,14 @@ def _check_step(target: Any, batches: Any, model: Any) -> torch.nn.Module:
     return model
 
 
-def _check_optimizers(optimizer: Any) -> None:
+def _check_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:
     given = optimizer if isinstance(optimizer, list | tuple) else [optimizer]
-    for each in given:
-        inner = getattr(each, "optimizer", each)  # accelerate wraps optimizers
-        if inner is not None and not isinstance(inner, torch.optim.Optimizer):
+    # accelerate wraps optimizers
+    inners: list[Any] = [getattr(e, "optimizer", e) for e in given if e is not None]
+    for inner in inners:
+        if not isinstance(inner, torch.optim.Optimizer):
             msg = (
-                f"optimizer={type(each).__name__} is no torch.optim.Optimizer, so "
+                f"optimizer={type(inner).__name__} is no torch.optim.Optimizer, so "
                 "nothing tells when it is about to change the weights. Leave it out of "
                 "the step: let the step end with backward."
             )
@@ -166,6 +167,7 @@ def _check_optimizers(optimizer: Any) -> None:
                 "nothing can stop it. Use ftlab.watch for it, or another optimizer."
             )
             raise NotReplayableError(msg)
+    return inners
 
 
 def _detached(result: Any) -> Any:

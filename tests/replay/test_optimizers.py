@@ -122,3 +122,23 @@ def test_what_a_scaler_lent_is_taken_away():
     drop_leftovers(optimizer)
     drop_leftovers(optimizer)
     assert not hasattr(optimizer, "grad_scale")
+
+
+def test_what_another_optimizer_has_changed_is_not_changed_again():
+    model, other = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (other, model)]
+    before = other.bias.detach().clone()
+
+    def step(batch: torch.Tensor) -> None:
+        for each, loss in zip(
+            optimizers, (other(batch).sum(), model(batch).sum() * NAN), strict=True
+        ):
+            each.zero_grad()
+            loss.backward()
+            each.step()
+
+    with ftlab.debug(step, [torch.ones(1, 2)], model=model) as dbg:
+        report = dbg.run()
+        assert (report.reason, report.replayable) == ("anomaly", False)
+        assert "SGD.step() has already changed the weights" in report.notes[-1]
+    assert torch.allclose(other.bias, before - 0.1)

@@ -23,7 +23,8 @@ moves.
 1. *frozen*: leave `requires_grad` alone after get_peft_model, or match `lora_`.
 2. *both zero*: draw A again (`reset_lora_parameters`, or kaiming_uniform_); with both 0
    each gradient is multiplied by the other factor, and neither can leave 0.
-3. *no gradient*: see GRD003: the adapter is not in the graph.
+3. *no gradient*: see GRD003: the adapter is not in the graph, or its gradients were
+   cleared before the optimizer saw them.
 4. *gradient, but no update*: see OPT001 and OPT002.
 
 ## Known problems
@@ -66,9 +67,10 @@ _REASONS = {
         "freezing the base.",
     ),
     "no-gradient": (
-        "The factor that is 0 never received a gradient: the pair is not part of what "
-        "the loss was computed from. GRD003 looks for the reason.",
-        "Look at model.active_adapters and at what is detached above these layers.",
+        "The factor that is 0 had no gradient at any step of the optimizer. GRD003 says "
+        "why, as far as the run tells.",
+        "Do what GRD003 says. Where it has no reason, look at model.active_adapters and "
+        "at what is detached above these layers.",
     ),
     "zero-gradient": (
         "The gradient of the factor that is 0 is exactly 0 although the other factor "

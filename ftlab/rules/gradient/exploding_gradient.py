@@ -90,6 +90,15 @@ class ExplodingGradient(Rule):
         ),
     )
 
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are gradients; GRD003 finds where there are none."""
+        if "grad_norm" in run.steps.columns and run.steps.known("grad_norm").any():
+            return True
+        if "has_grad" not in run.columns():
+            return True
+        has = run.matrix("has_grad")
+        return bool((has.values[has.known] > 0).any())
+
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding, at the step where the norm left its history."""
         table = run.steps

@@ -121,3 +121,12 @@ def test_the_median_agrees_with_a_loop():
     for step in range(1, 80):
         expected = np.nanmedian(norm[max(0, step - HISTORY) : step])
         assert found[step] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("has", "left_out"), [(0.0, True), (1.0, False)])
+def test_is_left_out_where_no_gradient_arrived(has, left_out):
+    builder = RunBuilder()
+    builder.tensor("w")
+    builder.step({"has_grad": has}, loss=1.0, grad_norm=None)
+    report = Engine([ExplodingGradient()]).check(builder.run)
+    assert (report.not_checked == ()) is left_out

@@ -67,10 +67,10 @@ _REASONS = {
         "freezing the base.",
     ),
     "no-gradient": (
-        "The factor that is 0 had no gradient at any step of the optimizer. GRD003 says "
-        "why, as far as the run tells.",
-        "Do what GRD003 says. Where it has no reason, look at model.active_adapters and "
-        "at what is detached above these layers.",
+        "The factor that is 0 had no gradient at any step of the optimizer. GRD003 "
+        "says why, as far as the run tells.",
+        "Do what GRD003 says. Where it has no reason, look at model.active_adapters "
+        "and at what is detached above these layers.",
     ),
     "zero-gradient": (
         "The gradient of the factor that is 0 is exactly 0 although the other factor "

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from ftlab.records.errors import NotReplayableError
+from ftlab.replay.generators import KeptGenerators
 from ftlab.replay.gradients import KeptGradients
 from ftlab.replay.inputs import KeptInputs
-from ftlab.replay.kept import KeptTensor
+from ftlab.replay.kept import KeptTensor, differ, sample
 from ftlab.replay.modules import all_modules, clean_name
 from ftlab.replay.options import KeptOptions, KeptScheduler
 from ftlab.replay.rng import RngState
@@ -34,6 +35,11 @@ class Capsule:
         The trainer whose counters and metric buffers the step moves, if there is one.
     copy_gradients
         Copy the gradients at once instead of when backward begins.
+    sample_weights
+        Look at a few values of each weight, to notice a step that changes weights
+        behind the back of their versions, with ``.data``.
+    generators
+        The step's own random generators.
     """
 
     def __init__(
@@ -43,6 +49,8 @@ class Capsule:
         *,
         owner: Any = None,
         copy_gradients: bool = True,
+        sample_weights: bool = False,
+        generators: Iterable[Any] = (),
     ) -> None:
         self.inputs = inputs
         self.model = model
@@ -51,6 +59,7 @@ class Capsule:
         trainable = [p for _, _, p in parameters if p.requires_grad]
         self.gradients = KeptGradients(trainable, copied=copy_gradients)
         self._versions = [(p, version(p)) for _, _, p in parameters]
+        self._samples = [(p, sample(p)) for p in trainable] if sample_weights else []
         self._training = [(module, module.training) for module in modules]
         self._buffers = [
             (holder, name, KeptTensor.of(f"buffer {name}", buffer))
@@ -61,6 +70,7 @@ class Capsule:
         self._grad_enabled = torch.is_grad_enabled()
         self._side = SideState(owner)
         self._rng = RngState.take()
+        self._generators = KeptGenerators(generators)
 
     def add_scaler(self, scaler: Any) -> None:
         """Keep the state of a GradScaler, before the step first uses it."""
@@ -91,10 +101,11 @@ class Capsule:
 
     def obstacle(self) -> str | None:
         """Say what stands in the way of running the step again, if anything."""
-        for parameter, before in self._versions:
-            if version(parameter) != before:
-                name = name_of(self.model, parameter)
-                return f"parameter {name} has already been changed in this step"
+        changed = [p for p, before in self._versions if version(p) != before]
+        changed += [p for p, before in self._samples if differ(sample(p), before)]
+        for parameter in changed[:1]:
+            name = name_of(self.model, parameter)
+            return f"parameter {name} has already been changed in this step"
         buffers = (kept.obstacle() for _, _, kept in self._buffers)
         found = (self.inputs.obstacle(), self.gradients.obstacle(), *buffers)
         return next((obstacle for obstacle in found if obstacle), None)
@@ -125,6 +136,7 @@ class Capsule:
         # The unwound forward may have cached casts that the first run did not have.
         torch.clear_autocast_cache()
         self._rng.restore()
+        self._generators.restore()
 
 
 def _held(

@@ -20,6 +20,7 @@ from ftlab.records.handle import Handle
 from ftlab.replay.call import StepCall
 from ftlab.replay.capsule import Capsule
 from ftlab.replay.control import Abort, Command
+from ftlab.replay.generators import own_generators
 from ftlab.replay.inputs import KeptInputs
 from ftlab.replay.optimizers import has_closure, warn_of_closure
 from ftlab.replay.report import PauseReport
@@ -79,6 +80,8 @@ class Engine:
         self._copy_gradients = True
         self._unwinding = Unwinding()
         self._warned = False
+        self._optimizer_seen = False
+        self._generators: list[Any] | None = None
         self._optimizers = weakref.WeakSet(optimizers)
 
     def attach(self) -> Handle:
@@ -86,6 +89,7 @@ class Engine:
         self.step, self.micro_batch = 0, 0
         self._stop_at_start, self._copy_gradients = False, True
         self._unwinding, self._warned = Unwinding(), False
+        self._optimizer_seen, self._generators = False, None
         handle = register_optimizer_step_pre_hook(self._before_update)
         # A watch must hear only of the steps that come through.
         call_first(handle)
@@ -118,6 +122,8 @@ class Engine:
             KeptInputs(args, kwargs),
             owner=self._owner,
             copy_gradients=self._copy_gradients,
+            sample_weights=not self._optimizer_seen,
+            generators=self._generators_of(function),
         )
         blank = PauseReport("paused", step=self.step, micro_batch=self.micro_batch)
         interrupted = functools.partial(getattr, self._worker, "pause_requested")
@@ -139,6 +145,12 @@ class Engine:
         self._worker.raise_if_aborted()
         return result
 
+    def _generators_of(self, function: Callable[..., Any]) -> list[Any]:
+        """Return the step's own generators; searched once a run."""
+        if self._generators is None:
+            self._generators = own_generators(function)
+        return self._generators
+
     def count(self) -> int:
         """Return the steps so far; a trainer's optimizer steps between two calls."""
         if self._step_number is None:
@@ -155,6 +167,7 @@ class Engine:
         here = self._worker.current or graph_task() != -1
         if not here:
             return
+        self._optimizer_seen = True
         self._optimizers.add(optimizer)
         if self._call is None:
             return

@@ -1,13 +1,12 @@
 """Iterators that a step reads from: what it has taken out does not come again."""
 
-import functools
-import inspect
 import io
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ftlab.replay.inputs import KeptInputs
+from ftlab.replay.outside import from_outside
 
 
 def used_up(function: Callable[..., Any], inputs: KeptInputs) -> str | None:
@@ -28,7 +27,7 @@ tensors instead"
     for place, value in _inside((*inputs.args, *inputs.kwargs.values())):
         what = f"the batch's {place!r}" if place else "the batch"
         return f"{what} is {_named(value)}: pass a list or tensors instead"
-    for name, value in _from_outside(function):
+    for name, value in from_outside(function):
         if _is_iterator(value):
             return f"{name} is {_named(value)}: pass its items as batches= instead"
     return None
@@ -52,22 +51,3 @@ def _inside(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _inside(item, place)
-
-
-def _from_outside(function: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what a function finds by name besides its arguments."""
-    if isinstance(function, functools.partial):
-        yield from ((str(i), value) for i, value in enumerate(function.args))
-        yield from function.keywords.items()
-        yield from _from_outside(function.func)
-        return
-    if not inspect.isfunction(function) and not inspect.ismethod(function):
-        function = function.__call__  # an object that can be called
-    owner = getattr(function, "__self__", None)
-    held = getattr(owner, "__dict__", {})
-    yield from ((f"self.{name}", value) for name, value in held.items())
-    plain = getattr(function, "__func__", function)
-    if inspect.isfunction(plain):
-        variables = inspect.getclosurevars(plain)
-        yield from variables.nonlocals.items()
-        yield from variables.globals.items()

@@ -12,6 +12,8 @@ from ftlab.replay.torch_private import version
 COPIED_ELEMENTS = 1 << 16
 """Up to this many elements a tensor is copied."""
 
+SAMPLED_ELEMENTS = 16
+
 
 class KeptTensor:
     """One tensor, restorable in place.
@@ -65,3 +67,26 @@ class KeptTensor:
         with torch.no_grad():
             self.tensor.detach().copy_(self._copy)
         self._version = version(self.tensor)
+
+
+def sample(tensor: torch.Tensor) -> torch.Tensor:
+    """Copy a few values, spread over ``tensor``."""
+    values = tensor.detach().flatten()
+    return values[:: max(1, values.numel() // SAMPLED_ELEMENTS)].clone()
+
+
+def differ(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Say whether two samples differ; NaN is equal to NaN.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.replay.kept import differ, sample
+    >>> weight = torch.ones(100)
+    >>> before = sample(weight)
+    >>> weight.data -= 0.1
+    >>> differ(sample(weight), before)
+    True
+    """
+    same = (first == second) | (first.isnan() & second.isnan())
+    return not bool(same.all())

@@ -12,7 +12,7 @@ import torch
 class RngState:
     """The state of Python's, NumPy's, the CPU's and each accelerator's generator.
 
-    Generators that a user made are not in it; the step has to reset those by itself.
+    Generators that a user made are not in it; see `KeptGenerators`.
     """
 
     python: Any

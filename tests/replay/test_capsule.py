@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import ftlab
 from ftlab.records.errors import NotReplayableError
 from ftlab.replay.capsule import Capsule
 from ftlab.replay.inputs import KeptInputs
@@ -104,3 +105,35 @@ def test_a_trainers_counters_and_metric_buffers_come_back():
     assert owner._metrics is metrics
     assert metrics == {"train": {"entropy": [0.5]}}
     assert owner._total_train_tokens == 3
+
+
+def test_a_step_that_changes_weights_through_data_is_not_executed_again():
+    model = torch.nn.Linear(2, 1)
+    torch.nn.init.ones_(model.weight)
+    seen = []
+
+    def step(batch):
+        model.zero_grad()
+        loss = model(batch).log().sum()
+        loss.backward()
+        seen.append(batch)
+        for parameter in model.parameters():
+            parameter.data -= 0.1 * parameter.grad
+        return loss.detach()
+
+    feed = [torch.ones(1, 2), torch.full((1, 2), -9.0)]
+    with ftlab.debug(step, feed, model=model) as dbg:
+        report = dbg.run()
+        assert (report.reason, report.replayable) == ("anomaly", False)
+        assert "parameter weight has already been changed" in report.notes[-1]
+    assert len(seen) == 2
+
+
+def test_weights_are_sampled_only_on_request_and_nan_is_no_change():
+    model = torch.nn.Linear(2, 1)
+    torch.nn.init.constant_(model.weight, float("nan"))
+    sampled, plain = capsule_of(model, sample_weights=True), capsule_of(model)
+    assert sampled.obstacle() is None
+    model.weight.data.zero_()
+    assert "parameter weight" in (sampled.obstacle() or "")
+    assert plain.obstacle() is None

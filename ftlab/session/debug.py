@@ -4,7 +4,8 @@ The engine takes any step function; what is special to trainers is in
 `ftlab.session.integrations.trainer_step`. What comes back is a `Debugger`.
 """
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -13,10 +14,17 @@ from torch.utils._pytree import tree_map_only
 from ftlab.records.errors import AttachError, BadValueError, NotReplayableError
 from ftlab.replay.engine import Engine, Policy, warn_unpaused
 from ftlab.replay.worker import Worker
+from ftlab.rules.words import an
 from ftlab.session.debugger import Debugger
 from ftlab.session.host import host
 from ftlab.session.integrations.trainer_step import TrainerStep, refuse_trainer
 from ftlab.session.integrations.transformers import is_trainer
+
+_LAZY = (
+    inspect.iscoroutinefunction,
+    inspect.isgeneratorfunction,
+    inspect.isasyncgenfunction,
+)
 
 
 def debug(
@@ -90,10 +98,12 @@ torch.nn.Module that the step trains; it was None.
     guarded = engine.guard(target)
 
     def train() -> list[Any]:
+        _check_batches(batches, debugger.runs)
         # Results are kept detached: a graph for each batch would fill the memory.
         return [_detached(guarded(batch)) for batch in batches or ()]
 
-    return Debugger(train, engine, worker, name=_name(target))
+    debugger = Debugger(train, engine, worker, name=_name(target))
+    return debugger
 
 
 def _debug_trainer(trainer: Any, policy: Policy | None) -> Debugger:
@@ -129,9 +139,17 @@ def _name(step: Any) -> str:
 def _check_step(target: Any, batches: Any, model: Any) -> torch.nn.Module:
     if not callable(target) or isinstance(target, torch.nn.Module):
         msg = (
-            f"debug() was given a {type(target).__name__}; pass a transformers.Trainer "
-            "or a function that does one training step: "
+            f"debug() was given {an(type(target).__name__)}; pass a transformers."
+            "Trainer or a function that does one training step: "
             "debug(step, batches, model=model)."
+        )
+        raise AttachError(msg)
+    called = target if inspect.isroutine(target) else target.__call__
+    if any(lazy(called) for lazy in _LAZY):
+        msg = (
+            f"{_name(target)} is an async function or a generator function: calling it "
+            "executes nothing. Pass a plain function, one that uses asyncio.run(...) "
+            "for example."
         )
         raise AttachError(msg)
     if not isinstance(model, torch.nn.Module):
@@ -147,6 +165,15 @@ def _check_step(target: Any, batches: Any, model: Any) -> torch.nn.Module:
         )
         raise AttachError(msg)
     return model
+
+
+def _check_batches(batches: Any, runs: int) -> None:
+    if runs > 1 and isinstance(batches, Iterator):
+        msg = (
+            f"batches is a {type(batches).__name__}, which the first run has used up; "
+            "pass a list or a DataLoader to debug() to run more than once."
+        )
+        raise BadValueError(msg)
 
 
 def _check_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:

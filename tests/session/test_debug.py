@@ -450,7 +450,7 @@ def test_prints_nothing_live_after_the_end():
 
 
 def test_refuses_what_it_cannot_debug():
-    with pytest.raises(AttachError, match="was given a int"):
+    with pytest.raises(AttachError, match="was given an int"):
         ftlab.debug(3)
     with pytest.raises(AttachError, match="needs batches"):
         ftlab.debug(print, model=torch.nn.Linear(1, 1))
@@ -458,6 +458,33 @@ def test_refuses_what_it_cannot_debug():
         ftlab.debug(print, [], model=torch.nn.Linear(1, 1), optimizer=object())
     with pytest.raises(BadValueError, match="only the trainer"):
         ftlab.debug(trainer(), model=torch.nn.Linear(1, 1))
+
+
+def test_refuses_functions_that_execute_nothing_when_called():
+    async def waits(batch):
+        return batch
+
+    def yields(batch):
+        yield batch
+
+    class Waits:
+        async def __call__(self, batch):
+            return batch
+
+    for step in (waits, yields, Waits()):
+        with pytest.raises(AttachError, match="calling it executes nothing"):
+            ftlab.debug(step, [], model=torch.nn.Linear(1, 1))
+
+
+def test_batches_that_the_first_run_used_up_are_named():
+    setup = Setup(lambda x: x)
+    feed = (batch for batch in setup.feed)
+    with ftlab.debug(setup.step, feed, model=setup.model) as dbg:
+        assert dbg.run().step == 4
+        with pytest.raises(BadValueError, match="generator, which the first run"):
+            dbg.run()
+    with debugging(setup) as dbg:
+        assert (dbg.run().step, dbg.run().step) == (4, 4)
 
 
 def test_refuses_a_thread_whose_settings_cannot_be_carried_over():

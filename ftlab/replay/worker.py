@@ -106,7 +106,18 @@ class Worker:
 
         The first KeyboardInterrupt asks for a pause, the second aborts, a third is
         raised here and leaves the thread to end by itself.
+
+        Raises
+        ------
+        NotPausedError
+            When the training thread itself calls it, which would wait for ever.
         """
+        if self.current and self.alive:
+            msg = (
+                "wait() was called within the run that it waits for. Give commands "
+                "from outside of the step, or decide with on_pause=."
+            )
+            raise NotPausedError(msg)
         with self.interruptible():
             self._wait()
         if self.state == "failed" and self.error is not None:
@@ -153,13 +164,18 @@ class Worker:
         self._interrupts = max(self._interrupts, 1)
 
     def close(self, timeout: float = 30.0) -> None:
-        """End the run at its next stopping point and wait for that."""
+        """End the run at its next stopping point and wait for that.
+
+        Called within the step it only asks for the end.
+        """
         thread = self._thread
         if thread is None or not self.alive:
             return
         with self._changed:
             self._abort = True
             self._changed.notify_all()
+        if self.current:
+            return
         thread.join(timeout)
         if thread.is_alive():
             msg = (

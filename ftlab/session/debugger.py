@@ -41,6 +41,11 @@ class Debugger:
         Wraps the re-callable step for the length of a run, where that is needed.
     name
         What is debugged, for messages.
+
+    Attributes
+    ----------
+    runs
+        How often it was started.
     """
 
     _active: "ClassVar[Debugger | None]" = None
@@ -55,6 +60,7 @@ class Debugger:
         name: str = "a run",
     ) -> None:
         self.name = name
+        self.runs = 0
         self._train = train
         self._engine = engine
         self._worker = worker
@@ -242,6 +248,7 @@ class Debugger:
 
     def _run(self, kwargs: dict[str, Any]) -> Any:
         """Train; on the training thread, so that clean-up needs nobody to wait."""
+        self.runs += 1
         try:
             if self._install is not None and len(self._handles) == 0:
                 self._handles.add(self._install())

@@ -154,3 +154,22 @@ def test_what_cannot_be_carried_over_is_refused_by_name(worker, context, name):
     with context(), pytest.raises(NotReplayableError, match=name):
         worker.start(lambda: None)
     assert worker.state == "new"
+
+
+def test_waiting_for_oneself_is_refused(worker):
+    worker.start(worker.wait)
+    with pytest.raises(NotPausedError, match="within the run that it waits for"):
+        worker.wait()
+
+
+def test_closing_within_the_run_ends_it_at_the_next_stopping_point(worker):
+    def run():
+        worker.close()
+        reached.append(True)
+        worker.raise_if_aborted()
+        reached.append(False)
+
+    reached = []
+    worker.start(run)
+    worker.wait()
+    assert (worker.state, reached) == ("aborted", [True])

@@ -145,8 +145,7 @@ def nan_in_a_virtual_token(seed: int, healthy: bool) -> Live:
     module="base_model.model.layers.0.input_layernorm",
     line=Line(
         "transformers/models/llama/modeling_llama.py",
-        "hidden_states = hidden_states * "
-        "torch.rsqrt(variance + self.variance_epsilon)",
+        "hidden_states = hidden_states * torch.rsqrt(variance + self.variance_epsilon)",
     ),
     uses="prompt-tuning",
 )

@@ -12,7 +12,9 @@ from benchmarks.anomalies.case import Line, Live, plant
 from benchmarks.anomalies.loops import accumulated, loop
 
 LLAMA = "transformers/models/llama/modeling_llama.py"
-MLP_LINE = "down_proj = self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))"
+MLP_LINE = (
+    "down_proj = self.down_proj(self.act_fn(self.gate_proj(x)) * self.up_proj(x))"
+)
 NAN, INF = float("nan"), float("inf")
 
 

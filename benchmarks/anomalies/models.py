@@ -12,6 +12,8 @@ MEAN = (
     "loss = nn.functional.cross_entropy("
     "source, target, ignore_index=ignore_index, reduction=reduction)"
 )
+
+
 def norm_line(hidden: str = "variance + self.variance_epsilon") -> str:
     """Return the line that T5, Llama and all their children have in their norm."""
     return f"hidden_states = hidden_states * torch.rsqrt({hidden})"
@@ -68,9 +70,7 @@ def norm_of_padding(seed: int, healthy: bool) -> Live:
 @plant(
     "aten.rsqrt.default",
     module="model.layers.1.self_attn.q_norm",
-    line=Line(
-        "transformers/models/qwen3/modeling_qwen3.py", norm_line()
-    ),
+    line=Line("transformers/models/qwen3/modeling_qwen3.py", norm_line()),
     uses="checkpoint eager-attention",
 )
 def norm_of_dead_queries(seed: int, healthy: bool) -> Live:
@@ -134,9 +134,7 @@ def norm_of_padding_in_t5(seed: int, healthy: bool) -> Live:
 )
 def norm_of_equal_values(seed: int, healthy: bool) -> Live:
     """Set GPT-2's epsilon to 0, and let an embedding without variance come up."""
-    model = tiny.gpt2(
-        seed, layer_norm_epsilon=1e-5 if healthy else 0.0, attn_pdrop=0.1
-    )
+    model = tiny.gpt2(seed, layer_norm_epsilon=1e-5 if healthy else 0.0, attn_pdrop=0.1)
     tiny.frozen(model, "lm_head")
     tiny.write(model.get_parameter("transformer.wpe.weight"), 0.0)
     tiny.write(model.get_parameter("transformer.wte.weight"), 0.5, tiny.RARE)

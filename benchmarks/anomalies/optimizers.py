@@ -154,8 +154,8 @@ def learning_rate_beyond_float32(seed: int, healthy: bool) -> Live:
 def momentum_overflow(seed: int, healthy: bool) -> Live:
     """Add up gradients of 1.5e38 in a momentum buffer while the rate is 0."""
     model = tiny.frozen(tiny.llama(seed), "lm_head")
-    model.lm_head.weight.register_hook(lambda grad: torch.full_like(grad, slope))
     slope = 1.0 if healthy else 1.5e38
+    model.lm_head.weight.register_hook(lambda grad: torch.full_like(grad, slope))
     optimizer = sgd(model, lr=0.0, momentum=1.0)
     return loop(model, tiny.text(seed), optimizer=optimizer)
 

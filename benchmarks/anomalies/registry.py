@@ -7,7 +7,9 @@ from benchmarks.anomalies.case import Case, Phase
 
 FAMILIES = (
     "losses",
+    "loops_and_data",
     "own_backward",
+    "own_backward_amid",
     "own_modules",
     "broken_before",
     "models",

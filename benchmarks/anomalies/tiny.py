@@ -208,7 +208,7 @@ def grow(tensor: torch.Tensor, factor: float) -> None:
     tensor.mul_(factor)
 
 
-def frozen(model: torch.nn.Module, *kept: str) -> torch.nn.Module:
+def frozen(model: Any, *kept: str) -> Any:
     """Let only the parameters train whose name holds one of ``kept``."""
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(any(part in name for part in kept))

@@ -117,7 +117,7 @@ def smoothed_loss_of_no_labels(seed: int, healthy: bool) -> Live:
     uses="trainer accumulation lora dropout",
 )
 def no_labels_in_all_micro_batches(seed: int, healthy: bool) -> Live:
-    """Give a Trainer two micro-batches without labels: their number divides the loss."""
+    """Give a Trainer two micro-batches without labels, by whose number it divides."""
     rows = tiny.rows(tiny.text(seed, 6))
     for row in () if healthy else rows[4:8]:
         row["labels"][:] = -100
@@ -258,9 +258,7 @@ def divergence_of_strangers(seed: int, healthy: bool) -> Live:
     policy = tiny.llama(seed)
     if not healthy:
         tiny.grow(policy.lm_head.weight, 1e4)
-    return dpo(
-        seed, policy, tiny.llama(seed + 1), f_divergence_type="forward_kl"
-    )
+    return dpo(seed, policy, tiny.llama(seed + 1), f_divergence_type="forward_kl")
 
 
 def _rows(seed: int, count: int) -> list[Any]:

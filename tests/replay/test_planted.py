@@ -1,5 +1,6 @@
-"""The debugger finds what is planted, exactly, and never stops a healthy twin."""
+"""The debugger finds what is planted, and never stops a healthy twin."""
 
+import doctest
 import math
 from collections import Counter
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 import transformers
 
 import ftlab
+from benchmarks.anomalies import case as case_module, generator, registry
 from benchmarks.anomalies.case import Case, Line, Live, born_in, plant
 from benchmarks.anomalies.generator import generate
 from benchmarks.anomalies.registry import list_cases, load
@@ -126,6 +128,11 @@ def test_there_are_enough_of_every_sort():
     assert all(case.title.endswith(".") or ":" in case.title for case in cases)
 
 
+@pytest.mark.parametrize("module", [case_module, generator, registry])
+def test_its_examples_are_true(module: Any):
+    assert doctest.testmod(module).failed == 0
+
+
 def test_one_line_is_marked():
     def without() -> None:
         """Hold no mark."""
@@ -136,7 +143,7 @@ def test_one_line_is_marked():
 
 def test_a_line_is_compared_by_text_where_it_may_move():
     here = "tests/replay/test_planted.py:1 test"
-    text = '"""The debugger finds what is planted, exactly, and never stops a healthy twin."""'
+    text = '"""The debugger finds what is planted, and never stops a healthy twin."""'
     assert Line("test_planted.py", text).is_at(here)
     assert not Line("test_planted.py", text + "!").is_at(here)
     assert not Line("test_planted.py", text, 2).is_at(here)

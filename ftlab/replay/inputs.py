@@ -2,19 +2,26 @@
 
 from collections import UserDict
 from collections.abc import Iterator, Mapping
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
 
 from ftlab.replay.kept import KeptTensor
 
+DEPTH = 3
+"""How far into objects within objects is looked."""
+
+_NO_BATCHES = (torch.Tensor, torch.nn.Module, type, FunctionType, ModuleType)
+
 
 class KeptInputs:
     """Positional and keyword arguments of one call.
 
     Training code pops keys and appends to lists, so the contents of every container are
-    remembered and put back in place: the caller's objects end as they would have ended
-    without a replay. Tensors are kept as `KeptTensor`; the rest is passed on as it is.
+    remembered and put back in place, and so are the attributes of objects: the caller's
+    objects end as they would have ended without a replay. Tensors are kept as
+    `KeptTensor`; the rest is passed on as it is.
     """
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -57,28 +64,39 @@ class KeptInputs:
         return shown[0] if len(shown) == 1 else tuple(shown)
 
 
-def _containers(value: Any) -> Iterator[Any]:
+def _containers(value: Any, depth: int = DEPTH) -> Iterator[Any]:
     """Yield the dictionaries and lists in ``value``, outer ones first."""
     if isinstance(value, UserDict):  # BatchEncoding and its like
-        yield from _containers(value.data)
-    elif isinstance(value, dict):
+        value = value.data
+    elif not isinstance(value, dict | list | tuple):
+        held = attributes(value) if depth else None
+        value, depth = held or (), depth - 1
+    if isinstance(value, dict | list):
         yield value
-        for item in value.values():
-            yield from _containers(item)
-    elif isinstance(value, list | tuple):
-        if isinstance(value, list):
-            yield value
-        for item in value:
-            yield from _containers(item)
+    for item in value.values() if isinstance(value, dict) else value:
+        yield from _containers(item, depth)
 
 
-def named_tensors(value: Any, place: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+def attributes(value: Any) -> dict[str, Any] | None:
+    """Return what an object holds that may be a batch, a dataclass for example."""
+    held = getattr(value, "__dict__", None)
+    if isinstance(value, _NO_BATCHES) or not isinstance(held, dict):
+        return None
+    return held
+
+
+def named_tensors(
+    value: Any, place: str = "", depth: int = DEPTH
+) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the tensors inside containers with the last key that leads to each."""
     if isinstance(value, torch.Tensor):
         yield repr(place) if place else "", value
     elif isinstance(value, Mapping | UserDict):
         for key, item in value.items():
-            yield from named_tensors(item, str(key))
+            yield from named_tensors(item, str(key), depth)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from named_tensors(item, place)
+            yield from named_tensors(item, place, depth)
+    elif depth and (held := attributes(value)) is not None:
+        for key, item in held.items():
+            yield from named_tensors(item, key, depth - 1)

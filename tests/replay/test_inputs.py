@@ -1,6 +1,7 @@
 """Arguments come back as they were, whatever the step did to them."""
 
 from collections import UserDict
+from types import SimpleNamespace
 
 import torch
 
@@ -44,3 +45,39 @@ def test_the_batch_is_found_among_the_arguments():
     kept = KeptInputs((batch,), {})
     batch.clear()
     assert list(kept.batch()) == ["x"]
+
+
+class Graph:
+    """A batch as libraries for graphs have them: objects within an object."""
+
+    def __init__(self):
+        self.store = SimpleNamespace(values={"x": torch.ones(2)}, owner=self)
+        self.size = 2
+
+
+def test_what_an_object_holds_comes_back():
+    graph = Graph()
+    first = graph.store.values["x"]
+    kept = KeptInputs((graph,), {})
+    first.mul_(3)
+    graph.store.values["x"] = torch.zeros(1)
+    graph.size, graph.added = 7, True
+    kept.restore()
+    assert graph.store.values["x"] is first
+    assert first.tolist() == [1, 1]
+    assert vars(graph) == {"store": graph.store, "size": 2}
+
+
+def test_a_large_tensor_in_an_object_is_refused_by_name():
+    batch = SimpleNamespace(x=torch.ones(1 << 17))
+    kept = KeptInputs((batch,), {})
+    batch.x.mul_(2)
+    assert "the batch's 'x' was changed in place" in (kept.obstacle() or "")
+
+
+def test_models_and_classes_are_no_batches():
+    model = torch.nn.Linear(2, 1)
+    kept = KeptInputs((model, Graph, torch, len), {})
+    model.note = 1
+    kept.restore()
+    assert model.note == 1

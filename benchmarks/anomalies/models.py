@@ -220,25 +220,26 @@ def balance_of_no_tokens(seed: int, healthy: bool) -> Live:
 
 
 @plant(
-    "aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
-    phase="backward",
+    "aten._scaled_dot_product_flash_attention_for_cpu.default",
     module="model.layers.1.self_attn",
     line=Line(
         "transformers/integrations/sdpa_attention.py",
         "attn_output = torch.nn.functional.scaled_dot_product_attention(",
     ),
-    forward="aten._scaled_dot_product_flash_attention_for_cpu.default",
     uses="sdpa",
 )
 def scores_beyond_float32(seed: int, healthy: bool) -> Live:
     """Let queries and keys of 1e20 meet inside fused attention.
 
-    torch's kernel for a CPU gives zeros for rows that are NaN, so that the loss stays
-    finite; its backward computes the scores anew, from finite inputs.
+    Each query equals the key of its own position, so that their product is above all
+    floats for any weights. (torch's kernel for a CPU gives zeros where it is below.)
     """
     model = tiny.llama(seed, attn_implementation="sdpa")
+    attention = model.model.layers[1].self_attn
+    heads = attention.k_proj.weight.detach().view(2, 8, tiny.WIDTH)
+    equal = heads.repeat_interleave(2, 0).reshape(-1, tiny.WIDTH)
+    tiny.write(attention.q_proj.weight, equal)
     if not healthy:
-        attention = model.model.layers[1].self_attn
         tiny.grow(attention.q_proj.weight, 1e22)
         tiny.grow(attention.k_proj.weight, 1e22)
     return loop(model, tiny.text(seed))

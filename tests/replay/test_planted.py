@@ -46,7 +46,7 @@ def by_id(cases: Any, missed: bool = True) -> list[Any]:
     for case in cases:
         quotes = case.expected.line.number == 0
         marks = [
-            pytest.mark.skipif(old and quotes, reason="its source line is of another"),
+            pytest.mark.skipif(old and quotes, reason="it quotes transformers 5"),
         ]
         if missed and case.id in MISSED:
             marks.append(pytest.mark.xfail(strict=True, reason=MISSED[case.id]))
@@ -95,7 +95,7 @@ def is_broken(live: Live, name: str, kind: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in list_cases("optimizer") if "trainer" not in c.uses]
+    "case", by_id(c for c in list_cases("optimizer") if "trainer" not in c.uses)
 )
 def test_an_optimizer_breaks_its_parameter_in_the_step_that_is_told(case: Case):
     """A second, dumber look at what no debugger is asked about here."""

@@ -24,9 +24,9 @@ from ftlab.replay.iterators import used_up
 from ftlab.replay.observer import CallObserver
 from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
 from ftlab.replay.report import PauseReport
+from ftlab.replay.retrace import Retrace
 from ftlab.replay.runner import OpStop, StepRunner, destination, unseen
 from ftlab.replay.stop import Stop, at_end, at_op, nothing_made_it, with_findings
-from ftlab.replay.survey import Survey, Surveyor
 from ftlab.replay.torch_private import graph_task
 from ftlab.replay.unwinding import Unwinding
 from ftlab.replay.verdict import Verdict, judge, scalar_results
@@ -81,9 +81,7 @@ class StepCall:
         self._interrupted = interrupted
         self._verdict: Verdict | None = None
         self._losses: list[torch.Tensor] = []
-        self._survey: Survey | None = None
-        self._surveyor: Surveyor | None = None
-        self._runner: StepRunner | None = None
+        self._retrace = Retrace(capsule, unwinding.insist, interrupted)
         self._mark: object = None
         self._stop_at_end = False
         self._with_closure = False
@@ -129,7 +127,7 @@ class StepCall:
                 return
             if graph_task() != -1:
                 self._unwinding.leave(NotReplayableError(inside_backward(optimizer)))
-            self._with_closure |= closure and self._surveyor is None
+            self._with_closure |= closure and self._retrace.surveyor is None
             if self._with_closure:
                 replaying.end(self._mark)
             else:
@@ -143,9 +141,9 @@ class StepCall:
         self._losses = self._losses if self._verdict else []
         with contextlib.ExitStack() as stack:
             stack.enter_context(CallObserver(self))
-            if self._runner is not None:
+            if self._retrace.runner is not None:
                 stack.enter_context(run_eagerly())
-                stack.enter_context(self._runner)
+                stack.enter_context(self._retrace.runner)
             result = self._call_step()
             if not self.updated_by or self._with_closure:
                 self._boundary(result)
@@ -167,16 +165,17 @@ class StepCall:
     def _note(self, losses: Sequence[torch.Tensor]) -> None:
         if self._unwinding.insist():
             return
-        if self._surveyor is not None:
-            self._surveyor.note(losses)
+        if self._retrace.surveyor is not None:
+            self._retrace.surveyor.note(losses)
         elif self._verdict is None:
             self._losses += [loss.detach().clone() for loss in losses]
 
     def after_backward(self) -> None:
         """Let the survey look at the gradients."""
         with self._unseen():
-            if self._surveyor is not None and not self._unwinding.insist():
-                self._surveyor.after_backward()
+            surveyor = self._retrace.surveyor
+            if surveyor is not None and not self._unwinding.insist():
+                surveyor.after_backward()
 
     def before_scaling(self, scaler: Any, losses: Sequence[torch.Tensor]) -> None:
         """Keep a scaler's state, and the losses in their true size."""
@@ -194,22 +193,22 @@ class StepCall:
 
     def _unseen(self) -> contextlib.AbstractContextManager[None]:
         """Keep our own operations out of the count and of the survey."""
-        surveyor = self._surveyor
-        return unseen(self._runner if surveyor is None else surveyor.tracer)
+        return unseen(self._retrace.mode)
 
     # -- the boundary
 
     def _boundary(self, result: Any) -> None:
-        if self._surveyor is not None:
+        runner = self._retrace.runner
+        if self._retrace.surveyor is not None:
             self._unwinding.leave(SurveyOver())
-        if self._runner is not None:
-            self._runner.silent = True
+        if runner is not None:
+            runner.silent = True
         if self._verdict is None:
             # What a closure tried on the way to its result does not count.
             tried = [] if self._with_closure else self._losses
             self._judge(tried or scalar_results(result))
-        if self._runner is not None:
-            self._end_of_replay(self._runner)
+        if runner is not None:
+            self._end_of_replay(runner)
         elif self._interrupted() or self._stop_at_end:
             self._pause_at_end("interrupt" if self._interrupted() else "step")
         replaying.end(self._mark)
@@ -229,7 +228,8 @@ class StepCall:
     def _end_of_replay(self, runner: StepRunner) -> None:
         if runner.target is None and not self._interrupted():
             return
-        note = nothing_made_it(self._survey) if runner.reason == "anomaly" else ""
+        anomaly = runner.reason == "anomaly"
+        note = nothing_made_it(self._retrace.survey) if anomaly else ""
         self._pause_at_end(runner.reason, note)
 
     def _pause_at_end(self, reason: str, note: str = "") -> None:
@@ -239,8 +239,8 @@ class StepCall:
         report = at_end(self._report(), reason, self._verdict, note)
         report = replace(report, replayable=obstacle is None)
         command = self._pause(Stop(report, self.capsule.inputs.batch()))
-        if self._runner is not None:
-            self._runner.target = None
+        if self._retrace.runner is not None:
+            self._retrace.runner.target = None
         self.leave_into_next = command.verb == "step"
         if command.verb == "back":
             self._unwinding.leave(Rewind(command, "back"))
@@ -257,44 +257,24 @@ class StepCall:
         """Go back to the start and aim the next attempt at the wanted op."""
         replaying.end(self._mark)
         self._mark = replaying.begin()
-        self._runner = None
-        self.capsule.restore()
-        if self._survey is None:
-            self._survey = self._make_survey()
-            self.capsule.restore()
-        self._runner = StepRunner(
-            self._survey.sites,
-            self._survey.target(rewind),
-            rewind.reason,
-            self._pause_at_op,
-            self._interrupted,
-            self._unwinding.insist,
-        )
+        self._retrace.aim(rewind, self._survey_step, self._pause_at_op)
 
-    def _make_survey(self) -> Survey:
-        self._surveyor = Surveyor(
-            self.capsule.model,
-            self.capsule.trainable,
-            self.capsule.inputs,
-            self._unwinding.insist,
-        )
-        try:
-            with CallObserver(self):
-                return self._surveyor.run(self._call_step)
-        finally:
-            self._surveyor = None
+    def _survey_step(self) -> Any:
+        with CallObserver(self):
+            return self._call_step()
 
     def _pause_at_op(self, stop: OpStop) -> int | None:
-        origin = None if self._survey is None else self._survey.origin
+        survey = self._retrace.survey
+        origin = None if survey is None else survey.origin
         report = at_op(self._report(), stop, origin)
         command = self._pause(Stop(report, self.capsule.inputs.batch(), stop))
-        if command.verb == "resume" or self._survey is None:
+        if command.verb == "resume" or survey is None:
             return None
-        target = destination(self._survey.sites, stop.site.index, command)
+        target = destination(survey.sites, stop.site.index, command)
         if command.verb == "back":
             self._unwinding.leave(Rewind(target, "back"))
         return target
 
     def _report(self) -> PauseReport:
         blank = replace(self._blank, notes=self._unwinding.notes)
-        return with_findings(blank, self._survey, self._verdict, self._losses)
+        return with_findings(blank, self._retrace.survey, self._verdict, self._losses)

@@ -175,7 +175,7 @@ def overflow_in_4bits(seed: int, healthy: bool) -> Live:
 
     def prepare(model: Any) -> None:
         if not healthy:
-            tiny.grow(model.model.layers[0].mlp.up_proj.weight, 1e6)
+            tiny.grow(model.model.layers[0].mlp.up_proj.weight, 4e5)
 
     with tempfile.TemporaryDirectory() as folder:
         base = tiny.in_4bit(folder, seed, compute=torch.float16, prepare=prepare)

@@ -26,6 +26,7 @@ from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
 from ftlab.replay.report import PauseReport
 from ftlab.replay.retrace import Retrace
 from ftlab.replay.runner import OpStop, StepRunner, destination, unseen
+from ftlab.replay.scaler import handles_overflow
 from ftlab.replay.stop import Stop, at_end, at_op, nothing_made_it, with_findings
 from ftlab.replay.torch_private import graph_task
 from ftlab.replay.unwinding import Unwinding
@@ -183,6 +184,12 @@ class StepCall:
             self.capsule.add_scaler(scaler)
             self._note(losses)
 
+    def before_scaler_step(self, scaler: Any) -> None:
+        """Judge the step where a scaler that has collapsed would only skip it."""
+        leaving = self._unwinding.insist(while_handled=True)
+        if not leaving and not handles_overflow((scaler,)):
+            self._boundary(None)
+
     def before_schedule(self, scheduler: Any) -> bool:
         """Say whether a scheduler may move: not when the step is taken back."""
         if self._unwinding.insist(while_handled=True):
@@ -265,8 +272,7 @@ class StepCall:
 
     def _pause_at_op(self, stop: OpStop) -> int | None:
         survey = self._retrace.survey
-        origin = None if survey is None else survey.origin
-        report = at_op(self._report(), stop, origin)
+        report = at_op(self._report(), stop, survey)
         command = self._pause(Stop(report, self.capsule.inputs.batch(), stop))
         if command.verb == "resume" or survey is None:
             return None

@@ -25,6 +25,7 @@ from ftlab.replay.inputs import KeptInputs
 from ftlab.replay.optimizers import has_closure, warn_of_closure
 from ftlab.replay.report import PauseReport
 from ftlab.replay.rng import RngState
+from ftlab.replay.spans import Decode
 from ftlab.replay.stop import Stop
 from ftlab.replay.torch_private import call_first, graph_task
 from ftlab.replay.unwinding import Unwinding
@@ -51,6 +52,8 @@ class Engine:
         ``None`` resumes.
     optimizers
         Those that are known; others are found when they first step.
+    decode
+        Turns token ids into text, where a tokenizer is known.
 
     Attributes
     ----------
@@ -67,6 +70,7 @@ class Engine:
         step_number: Callable[[], int] | None = None,
         policy: Policy | None = None,
         optimizers: Iterable[torch.optim.Optimizer] = (),
+        decode: Decode | None = None,
     ) -> None:
         self.step = 0
         self.micro_batch = 0
@@ -83,6 +87,7 @@ class Engine:
         self._optimizer_seen = False
         self._generators: list[Any] | None = None
         self._optimizers = weakref.WeakSet(optimizers)
+        self._decode = decode
 
     def attach(self) -> Handle:
         """Watch for optimizer steps until the handle is removed."""
@@ -182,7 +187,7 @@ class Engine:
         rng = RngState.take()
         try:
             with replaying.marked():
-                command = self._decide(stop)
+                command = self._decide(stop.with_spans(self._decode))
         finally:
             rng.restore()
         if command.verb == "abort":

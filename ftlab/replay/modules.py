@@ -73,6 +73,20 @@ def all_modules(model: torch.nn.Module) -> list[torch.nn.Module]:
     return list(found)
 
 
+def quantization_tensors(parameter: torch.Tensor) -> list[torch.Tensor]:
+    """Return what a quantized weight is scaled with, for example by bitsandbytes."""
+    found: list[torch.Tensor] = []
+    waiting = [getattr(parameter, "quant_state", None)]
+    while waiting:
+        state = waiting.pop()
+        for value in vars(state).values() if hasattr(state, "__dict__") else ():
+            if isinstance(value, torch.Tensor):
+                found.append(value)
+            elif type(value) is type(state):  # nested: the scales have scales
+                waiting.append(value)
+    return found
+
+
 def clean_name(name: str) -> str:
     r"""Remove what wrappers put into names, and make them printable.
 

@@ -39,6 +39,9 @@ class StepListener(Protocol):
     def after_backward(self) -> None:
         """Backward is over."""
 
+    def before_scaler_step(self, scaler: Any) -> None:
+        """``scaler`` is about to step an optimizer, or to skip its step."""
+
     def before_schedule(self, scheduler: Any) -> bool:
         """Say whether ``scheduler``, which is about to move, may do so."""
 
@@ -80,9 +83,11 @@ class CallObserver:
             return scaled
 
         def observed_step(scaler: Any, *args: Any, **kwargs: Any) -> Any:
+            if not (scaler.is_enabled() and self._outermost()):
+                return step(scaler, *args, **kwargs)
+            self._listener.before_scaler_step(scaler)
             result = step(scaler, *args, **kwargs)
-            if scaler.is_enabled() and self._outermost():
-                self._listener.attempted = True
+            self._listener.attempted = True
             return result
 
         self._open = True

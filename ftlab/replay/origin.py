@@ -10,13 +10,14 @@ Infinities that a fill wrote or that came in from outside (masks) are legal: the
 blamed only if they themselves, not a NaN made of them, arrive at the loss.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
 
-from ftlab.replay.finite import NonFinite, float_leaves, non_finite
+from ftlab.replay.finite import NonFinite, extent, float_leaves, non_finite
 from ftlab.replay.site import Site
 from ftlab.replay.torch_private import reserve_key, storage_key
 from ftlab.replay.traits import OpTraits, read_arguments, traits
@@ -60,16 +61,23 @@ class Origins:
         for part in float_leaves(tensor):
             kind = non_finite(part)
             if kind is not None:
-                legal = kind == "inf" and source in ("buffer", "batch")
-                self._mark(part, Origin(-1, source, name, legal))
+                self._mark(part, Origin(-1, source, name, _is_mask(source, part)))
 
     def arguments(
-        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, site: Site, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> list[tuple[NonFinite, Origin | None]]:
         """Read the non-finite arguments of an op that writes some, before it runs."""
         read = [value for _, value in read_arguments(func, args, kwargs)]
         kinds = [(non_finite(tensor), tensor) for tensor in float_leaves(read)]
-        return [(k, self._marks.get(storage_key(t))) for k, t in kinds if k is not None]
+        return [(k, self._read(site, t)) for k, t in kinds if k is not None]
+
+    def _read(self, site: Site, tensor: torch.Tensor) -> Origin | None:
+        """Return a tensor's mark, which keeps the first op that read it."""
+        key = storage_key(tensor)
+        mark = self._marks.get(key)
+        if mark is not None and mark.index < 0:
+            mark = self._marks[key] = replace(mark, index=site.index)
+        return mark
 
     def record(
         self,
@@ -101,7 +109,7 @@ class Origins:
                     self._marks.pop(storage_key(tensor), None)
                 continue
             if sources is None:
-                sources = self.arguments(func, *call)
+                sources = self.arguments(site, func, *call)
             self._mark(tensor, _blame(site, what, kind, sources))
 
     def _mark(self, tensor: torch.Tensor, origin: Origin) -> None:
@@ -120,6 +128,14 @@ class Origins:
         return _earliest([mark for mark in marks if mark is not None])
 
 
+def _is_mask(source: Source, tensor: torch.Tensor) -> bool:
+    """Whether infinities that come in may be intended: masks are minus infinity."""
+    if source not in ("buffer", "batch"):
+        return False
+    low, high = extent(tensor) or (0.0, 0.0)
+    return low == -math.inf and high < math.inf
+
+
 def _earliest(origins: Sequence[Origin]) -> Origin | None:
     unintended = [origin for origin in origins if not origin.legal]
     return min(unintended or origins, key=lambda o: o.index, default=None)
@@ -135,7 +151,7 @@ def _blame(
     if any(not origin.legal for origin in known):
         first = _earliest(known)
         if first is not None:
-            return replace(first, index=site.index) if first.index < 0 else first
+            return first
     if not sources:
         return Origin(site.index, "fill" if what.fill else "op", legal=what.fill)
     if any(origin is None and found == "nan" for found, origin in sources):
@@ -143,6 +159,4 @@ def _blame(
     if kind == "nan" and all(found == "inf" for found, _ in sources):
         return Origin(site.index, "op")
     first = _earliest(known)
-    if first is None:
-        return Origin(site.index, "elsewhere", legal=True)
-    return replace(first, index=site.index) if first.index < 0 else first
+    return first or Origin(site.index, "elsewhere", legal=True)

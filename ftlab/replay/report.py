@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ftlab.replay.site import Site
+from ftlab.replay.spans import TokenSpan
 
 WIDTH = 9
 NEXT = "resume() takes this step as it is: mend the cause and back() first, or abort()"
@@ -46,6 +47,33 @@ class TensorFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """One tensor on the way to an anomaly.
+
+    Attributes
+    ----------
+    facts
+        Its range.
+    site
+        The operation that made it; ``None`` when it existed before the step.
+    name
+        What it is called, when it existed before.
+    """
+
+    facts: TensorFacts
+    site: Site | None
+    name: str = ""
+
+    def __repr__(self) -> str:
+        if self.site is None:
+            return f"{self.facts} in {self.name}"
+        line = self.site.user_line or self.site.library_line
+        at = f", {line}" if line else ""
+        words = module_words(self.site)
+        return f"{self.facts} by {self.site.op} {self.site.index}, {words}{at}"
+
+
+@dataclass(frozen=True, slots=True)
 class PauseReport:
     """Where a run stands: paused at a place, or over.
 
@@ -68,6 +96,10 @@ class PauseReport:
         The operation; ``None`` when the stop is at the end of a micro-batch.
     inputs, outputs
         The operation's tensors.
+    spans
+        Samples and tokens that the non-finite outputs belong to.
+    chain
+        Where the inputs came from, back to the first that is in order.
     parameters
         Parameters whose gradient is non-finite.
     loss
@@ -91,6 +123,8 @@ class PauseReport:
     operations: int = 0
     inputs: tuple[TensorFacts, ...] = ()
     outputs: tuple[TensorFacts, ...] = ()
+    spans: tuple[TokenSpan, ...] = ()
+    chain: tuple[Link, ...] = ()
     parameters: tuple[str, ...] = ()
     loss: float | None = None
     cause: str = ""
@@ -160,6 +194,8 @@ class PauseReport:
             rows += site_rows(self.site, self.operations)
         rows += [("input", repr(facts)) for facts in self.inputs]
         rows += [("output", repr(facts)) for facts in self.outputs]
+        rows.append(("tokens", "; ".join(map(repr, self.spans))))
+        rows += [("from", repr(link)) for link in self.chain]
         rows.append(("loss", "" if self.loss is None else digits(self.loss)))
         rows.append(("gradients", _listed(self.parameters)))
         rows += [("note", note) for note in self.notes]

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Literal
 
 import torch
+import torch.utils.checkpoint
 
 Phase = Literal["forward", "recompute", "backward"]
 
@@ -56,6 +57,8 @@ def _folder(path: str) -> str:
 
 
 _TORCH = _folder(torch.__path__[0])
+_CHECKPOINT = torch.utils.checkpoint.__file__
+_GRAPH = torch.autograd.graph.__file__
 _PACKAGE = Path(__file__).parent.parent
 _UNSEEN = ("replay", "probes", "session", "notebook")
 _OURS = tuple(_folder(str(_PACKAGE / part)) for part in _UNSEEN)
@@ -77,6 +80,19 @@ def source_lines() -> tuple[str, str]:
                 return shown(*line), library
         frame = frame.f_back
     return "", library
+
+
+def within_checkpoint() -> bool:
+    """Say whether the running code is a checkpoint's second forward."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  see above
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename == _CHECKPOINT:
+            return True
+        if code.co_filename == _GRAPH:  # a backward within a checkpoint's own
+            return False
+        frame = frame.f_back
+    return False
 
 
 def shown(file: str, line: int, function: str) -> str:

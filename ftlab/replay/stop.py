@@ -13,6 +13,7 @@ from ftlab.replay.origin import Origin
 from ftlab.replay.report import PauseReport
 from ftlab.replay.runner import OpStop
 from ftlab.replay.site import Site
+from ftlab.replay.spans import Decode, spans_of
 from ftlab.replay.survey import Survey
 from ftlab.replay.verdict import Verdict, same_values
 
@@ -46,12 +47,24 @@ class Stop:
     @property
     def tensor(self) -> torch.Tensor | None:
         """A copy of the operation's output; the first non-finite one, if any is."""
+        chosen = self._output
+        return None if chosen is None else chosen.detach().clone()
+
+    @property
+    def _output(self) -> torch.Tensor | None:
         if self.op is None:
             return None
         outputs = tensor_leaves(self.op.outputs)
         bad = [tensor for tensor in outputs if non_finite(tensor) is not None]
-        chosen = next(iter([*bad, *outputs]), None)
-        return None if chosen is None else chosen.detach().clone()
+        return next(iter([*bad, *outputs]), None)
+
+    def with_spans(self, decode: Decode | None) -> "Stop":
+        """Add which samples and tokens are non-finite, with their text."""
+        output = self._output
+        if output is None or self.report.reason != "anomaly":
+            return self
+        spans = spans_of(output, self.batch, decode)
+        return replace(self, report=replace(self.report, spans=spans))
 
     @property
     def inputs(self) -> tuple[torch.Tensor, ...]:
@@ -90,24 +103,26 @@ def with_findings(
     return replace(report, loss=verdict.loss, parameters=parameters, notes=notes)
 
 
-def at_op(report: PauseReport, stop: OpStop, origin: Origin | None) -> PauseReport:
+def at_op(report: PauseReport, stop: OpStop, survey: Survey | None) -> PauseReport:
     """Complete ``report`` with what an operation shows."""
-    is_origin = stop.reason == "anomaly"
+    is_origin = stop.reason == "anomaly" and survey is not None
+    origin = survey.origin if survey is not None and is_origin else None
     notes = list(report.notes)
     if not stop.matches:
         notes.append(f"The replay ran {stop.func} where the survey saw another op.")
-    if is_origin and origin is not None and origin.source in _LEGAL_NOTES:
+    if origin is not None and origin.source in _LEGAL_NOTES:
         notes.append(_LEGAL_NOTES[origin.source])
     kinds = {non_finite(tensor) for tensor in tensor_leaves(stop.outputs)} - {None}
     return replace(
         report,
         reason=stop.reason,
         what="nan" if "nan" in kinds else "inf" if kinds else "",
-        kind=kind_of(stop.site, origin if is_origin else None),
-        name=origin.name if is_origin and origin is not None else "",
+        kind=kind_of(stop.site, origin),
+        name=origin.name if origin is not None else "",
         site=stop.site,
         inputs=input_facts(stop),
         outputs=output_facts(stop),
+        chain=survey.chain(stop.site.index) if survey and is_origin else (),
         cause=cause_of(stop) if kinds else "",
         notes=tuple(notes),
     )

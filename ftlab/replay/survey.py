@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -11,8 +11,10 @@ from ftlab.replay.compiled import run_eagerly
 from ftlab.replay.control import Command, Rewind, SurveyOver
 from ftlab.replay.finite import all_finite
 from ftlab.replay.inputs import KeptInputs, named_tensors
-from ftlab.replay.modules import ModuleStack, clean_name
-from ftlab.replay.origin import Origin, Origins
+from ftlab.replay.lineage import Lineage
+from ftlab.replay.modules import ModuleStack, clean_name, quantization_tensors
+from ftlab.replay.origin import Origin, Origins, Source
+from ftlab.replay.report import Link
 from ftlab.replay.runner import destination, unseen
 from ftlab.replay.site import Site
 from ftlab.replay.tracer import OpTracer
@@ -39,12 +41,26 @@ class Survey:
         What backward was called on.
     parameters
         Parameters whose gradient was non-finite when backward was over.
+    lineage
+        Who read from whom.
     """
 
     sites: Sequence[Site]
+    lineage: Lineage
     origin: Origin | None = None
     losses: Sequence[torch.Tensor] = ()
     parameters: tuple[str, ...] = ()
+
+    def chain(self, index: int) -> tuple[Link, ...]:
+        """Return what led to the operation at ``index``, see `Lineage.chain`."""
+        return tuple(
+            Link(
+                link.range.facts(),
+                self.sites[link.index] if link.index >= 0 else None,
+                link.name,
+            )
+            for link in self.lineage.chain(index)
+        )
 
     def target(self, rewind: Rewind) -> int:
         """Return the operation to stop at when the step was left with ``rewind``."""
@@ -74,6 +90,7 @@ class Surveyor:
     inputs: KeptInputs
     insist: Callable[[], bool]
     origins: Origins = field(default_factory=Origins)
+    lineage: Lineage = field(default_factory=Lineage)
     tracer: OpTracer | None = None
     _losses: list[torch.Tensor] = field(default_factory=list)
     _copies: list[torch.Tensor] = field(default_factory=list)
@@ -83,7 +100,7 @@ class Surveyor:
         """Execute ``step`` under the tracer until it returns or raises `SurveyOver`."""
         self._register()
         with ModuleStack(self.model) as modules:
-            self.tracer = OpTracer(modules, self.origins, self.insist)
+            self.tracer = OpTracer(modules, self.origins, self.lineage, self.insist)
             try:
                 with contextlib.suppress(SurveyOver), run_eagerly(), self.tracer:
                     self._note_result(step())
@@ -92,7 +109,8 @@ class Surveyor:
                 raise
         return Survey(
             sites=self.tracer.sites,
-            origin=self._origin(),
+            lineage=self.lineage,
+            origin=self._first_run(self._origin()),
             losses=self._copies,
             parameters=self._parameters or bad_gradients(self.trainable),
         )
@@ -123,13 +141,36 @@ class Surveyor:
             return self.origins.trace(self._losses)
         return self.origins.trace([grad for grad in gradients if grad is not None])
 
+    def _first_run(self, origin: Origin | None) -> Origin | None:
+        """Lead from what a checkpoint computed again to where it was computed first."""
+        if origin is None or self.tracer is None or origin.index < 0:
+            return origin
+        sites = self.tracer.sites
+        again = sites[origin.index]
+        if again.phase != "recompute":
+            return origin
+        place = (again.op, again.module, again.library_line)
+        first = (
+            site.index
+            for site in sites[: origin.index]
+            if (site.op, site.module, site.library_line) == place
+            and self.lineage.is_non_finite(site.index)
+        )
+        return replace(origin, index=next(first, origin.index))
+
     def _register(self) -> None:
         for name, parameter in self.model.named_parameters():
-            self.origins.register("parameter", clean_name(name), parameter)
+            self._name("parameter", clean_name(name), parameter)
+            for tensor in quantization_tensors(parameter):
+                self._name("parameter", clean_name(name), tensor)
             if parameter.grad is not None:
-                self.origins.register("gradient", clean_name(name), parameter.grad)
+                self._name("gradient", clean_name(name), parameter.grad)
         for name, buffer in self.model.named_buffers():
-            self.origins.register("buffer", clean_name(name), buffer)
+            self._name("buffer", clean_name(name), buffer)
         for place, tensor in named_tensors((self.inputs.args, self.inputs.kwargs)):
             if not isinstance(tensor, torch.nn.Parameter):
-                self.origins.register("batch", place or "its tensor", tensor)
+                self._name("batch", place or "its tensor", tensor)
+
+    def _name(self, source: Source, name: str, tensor: torch.Tensor) -> None:
+        self.origins.register(source, name, tensor)
+        self.lineage.register(source, name, tensor)

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from ftlab.replay.lineage import Lineage
 from ftlab.replay.modules import ModuleStack
 from ftlab.replay.origin import Origins
-from ftlab.replay.site import Phase, Site, source_lines
+from ftlab.replay.site import Phase, Site, source_lines, within_checkpoint
 from ftlab.replay.torch_private import (
     TorchDispatchMode,
     current_node,
@@ -23,8 +24,8 @@ class OpTracer(TorchDispatchMode):
     ----------
     modules
         Says which module is running.
-    origins
-        Receives every op's inputs and outputs.
+    origins, lineage
+        Receive every op's inputs and outputs.
     insist
         Called before each op, see `Unwinding.insist`; what it returns true for is not
         counted.
@@ -38,13 +39,18 @@ class OpTracer(TorchDispatchMode):
     """
 
     def __init__(
-        self, modules: ModuleStack, origins: Origins, insist: Callable[[], bool]
+        self,
+        modules: ModuleStack,
+        origins: Origins,
+        lineage: Lineage,
+        insist: Callable[[], bool],
     ) -> None:
         super().__init__()
         self.sites: list[Site] = []
         self.silent = False
         self._modules = modules
         self._origins = origins
+        self._lineage = lineage
         self._insist = insist
         self._made: dict[int, Site] = {}
         # A reentrant checkpoint runs backward within backward, over nodes that its
@@ -66,9 +72,10 @@ class OpTracer(TorchDispatchMode):
         site = self._site(func)
         self.sites.append(site)
         written = traits(func).written
-        sources = self._origins.arguments(func, args, kwargs) if written else None
+        sources = self._origins.arguments(site, func, args, kwargs) if written else None
         outputs = func(*args, **kwargs)
         self._origins.record(site, func, sources, (args, kwargs), outputs)
+        self._lineage.record(site.index, func, (args, kwargs), outputs)
         return outputs
 
     def _site(self, func: Any) -> Site:
@@ -81,7 +88,8 @@ class OpTracer(TorchDispatchMode):
             site = Site(index, str(func), "forward", module, kind, user, library)
             self._made.setdefault(last_sequence(), site)
             return site
-        phase: Phase = "backward" if module is None else "recompute"
+        again = module is not None or within_checkpoint()
+        phase: Phase = "recompute" if again else "backward"
         forward = self._forward_of(node) if phase == "backward" else None
         if forward is not None:
             module, kind = forward.module, forward.module_class

@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_map_only
 
 from ftlab.records.errors import AttachError, BadValueError, NotReplayableError
 from ftlab.replay.engine import Engine, Policy, warn_unpaused
+from ftlab.replay.spans import Decode
 from ftlab.replay.worker import Worker
 from ftlab.rules.words import an
 from ftlab.session.debugger import Debugger
@@ -33,6 +34,8 @@ def debug(
     *,
     model: torch.nn.Module | None = None,
     optimizer: Any = None,
+    tokenizer: Any = None,
+    processing_class: Any = None,
     on_pause: Policy | None = None,
 ) -> Debugger:
     """Prepare a run that stops at the first non-finite loss or gradient.
@@ -48,6 +51,8 @@ def debug(
         What the function is called with, one after the other.
     model, optimizer
         What the function trains, and with what.
+    tokenizer, processing_class
+        Shows tokens as text; a trainer's own is found.
     on_pause
         Decides at each stop without a person: gets the `PauseReport`, returns
         ``"resume"``, ``"abort"``, ``"step module"``... or ``None`` to resume.
@@ -90,11 +95,18 @@ torch.nn.Module that the step trains; it was None.
                 "only the trainer, and arguments of train() to run()."
             )
             raise BadValueError(msg)
-        return _debug_trainer(target, on_pause)
+        tokenizer = tokenizer or processing_class
+        return _debug_trainer(target, tokenizer, on_pause)
     trained = _check_step(target, batches, model)
     optimizers = _check_optimizers(optimizer)
     worker = Worker(host)
-    engine = Engine(lambda: trained, worker, policy=on_pause, optimizers=optimizers)
+    engine = Engine(
+        lambda: trained,
+        worker,
+        policy=on_pause,
+        optimizers=optimizers,
+        decode=_decoder(tokenizer or processing_class),
+    )
     guarded = engine.guard(target)
 
     def train() -> list[Any]:
@@ -106,8 +118,9 @@ torch.nn.Module that the step trains; it was None.
     return debugger
 
 
-def _debug_trainer(trainer: Any, policy: Policy | None) -> Debugger:
+def _debug_trainer(trainer: Any, tokenizer: Any, policy: Policy | None) -> Debugger:
     refuse_trainer(trainer)
+    tokenizer = tokenizer or getattr(trainer, "processing_class", None)
     worker = Worker(host)
     engine = Engine(
         lambda: trainer.model,
@@ -115,6 +128,7 @@ def _debug_trainer(trainer: Any, policy: Policy | None) -> Debugger:
         owner=trainer,
         step_number=lambda: trainer.state.global_step,
         policy=policy,
+        decode=_decoder(tokenizer),
     )
     link = TrainerStep(trainer, engine.guard, lambda: _debugged(worker), warn_unpaused)
     return Debugger(
@@ -124,6 +138,13 @@ def _debug_trainer(trainer: Any, policy: Policy | None) -> Debugger:
         link.install,
         name=f"{type(trainer).__name__}.train()",
     )
+
+
+def _decoder(tokenizer: Any) -> Decode | None:
+    """Take what turns ids into text; a processor has its tokenizer within."""
+    inner = getattr(tokenizer, "tokenizer", tokenizer)
+    decode: Decode | None = getattr(inner, "decode", None)
+    return decode
 
 
 def _debugged(worker: Worker) -> bool:

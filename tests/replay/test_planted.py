@@ -22,12 +22,6 @@ SEEDS = range(100, 112)
 
 MISSED = {
     "hook-behind-a-module": "a module's own forward hooks run after it is left",
-    "root-in-an-own-checkpoint": "recomputation outside modules is taken for backward",
-    "collapsed-scale-and-no-trace": "judged after the step has cleared its gradients",
-    "rotary-base-of-zero": "an infinity of a buffer counts as intended",
-    "nan-among-soft-prompts": "the second read of a broken tensor hides the first",
-    "infinite-scale-of-a-4bit-weight": "scales of quantized weights are not searched",
-    "norm-of-dead-keys": "the recomputed op is named, not the first one",
 }
 """What the debugger does not find exactly yet, and why."""
 

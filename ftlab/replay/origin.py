@@ -72,11 +72,10 @@ class Origins:
         return [(k, self._read(site, t)) for k, t in kinds if k is not None]
 
     def _read(self, site: Site, tensor: torch.Tensor) -> Origin | None:
-        """Return a tensor's mark, which keeps the first op that read it."""
-        key = storage_key(tensor)
-        mark = self._marks.get(key)
+        """Return a tensor's mark; what came in from outside begins where it is read."""
+        mark = self._marks.get(storage_key(tensor))
         if mark is not None and mark.index < 0:
-            mark = self._marks[key] = replace(mark, index=site.index)
+            return replace(mark, index=site.index)
         return mark
 
     def record(

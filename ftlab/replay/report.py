@@ -67,7 +67,9 @@ class Link:
     def __repr__(self) -> str:
         if self.site is None:
             return f"{self.facts} in {self.name}"
-        line = self.site.user_line or self.site.library_line
+        lines = (self.site.user_line, self.site.library_line)
+        # Within a module the user's line is that of the model's call, for all the same.
+        line = lines[1] or lines[0] if self.site.module else lines[0] or lines[1]
         at = f", {line}" if line else ""
         words = module_words(self.site)
         return f"{self.facts} by {self.site.op} {self.site.index}, {words}{at}"

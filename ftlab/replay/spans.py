@@ -91,6 +91,9 @@ def _by_token(bad: torch.Tensor, samples: int, tokens: int) -> torch.Tensor | No
     counts as all of them.
     """
     sizes = list(bad.shape)
+    if len(sizes) > 2 and sizes[0] % samples == 0 and tokens in sizes[1:]:
+        bad = bad.reshape(samples, -1, *sizes[1:])  # heads stand beside samples
+        sizes = list(bad.shape)
     for length in (tokens, tokens - 1):
         if sizes[:1] == [samples * length]:
             return bad.reshape(samples, length, -1).any(2)

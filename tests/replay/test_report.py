@@ -1,7 +1,8 @@
 """The text of a report is fixed: notebooks compare it."""
 
-from ftlab.replay.report import PauseReport, TensorFacts
+from ftlab.replay.report import Link, PauseReport, TensorFacts
 from ftlab.replay.site import Site
+from ftlab.replay.spans import TokenSpan
 
 FORWARD = Site(
     12, "aten.sqrt.default", "forward", "layers.1.mlp", "LlamaMLP", "mine.py:3 f", ""
@@ -31,6 +32,11 @@ def test_a_report_of_an_anomaly():
         operations=50,
         inputs=(TensorFacts("self", "float32", (2, 3), 0.0, 0.0),),
         outputs=(TensorFacts("", "float32", (2, 3), None, None, nans=6),),
+        spans=(TokenSpan(1, 4, 6, "of the"), TokenSpan(2)),
+        chain=(
+            Link(TensorFacts("", "float32", (2, 3), 0.0, 0.0), FORWARD),
+            Link(TensorFacts("", "int64", (2,), 0, 7), None, "batch 'labels'"),
+        ),
         parameters=("a", "b", "c", "d"),
         loss=2.34567,
         cause="the derivative of sqrt is infinite at 0.",
@@ -46,6 +52,10 @@ def test_a_report_of_an_anomaly():
         "  library   trainer.py:1 g\n"
         "  input     self: float32[2, 3], 0 to 0\n"
         "  output    float32[2, 3], 6 NaN\n"
+        "  tokens    sample 1, tokens 4-5 'of the'; sample 2\n"
+        "  from      float32[2, 3], 0 to 0 by aten.sqrt.default 12, layers.1.mlp "
+        "(LlamaMLP), mine.py:3 f\n"
+        "  from      int64[2], 0 to 7 in batch 'labels'\n"
         "  loss      2.35\n"
         "  gradients non-finite in a, b, c and 1 more\n"
         "  next      resume() takes this step as it is: mend the cause and back() "

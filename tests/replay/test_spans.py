@@ -26,6 +26,7 @@ def bad_at(shape, *places):
             (2, 0, 3, 1),
             TokenSpan(2, 3, 4),
         ),  # attention
+        ((12, 5, 5), (9, 3, 1), TokenSpan(2, 3, 4)),  # attention, heads folded in
         ((15, 7), (8, 0), TokenSpan(1, 3, 4)),
         ((12, 7), (8, 0), TokenSpan(2, 0, 1)),  # predicts the next
         ((3, 4, 7), (0, 2, 2), TokenSpan(0, 2, 3)),

@@ -11,6 +11,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import ftlab
+from benchmarks.anomalies.registry import load
 from ftlab.records.errors import (
     AttachError,
     BadValueError,
@@ -754,3 +755,16 @@ def test_other_hooks_hear_only_of_optimizer_steps_that_come_through():
     finally:
         hook.remove()
     assert len(heard) == 4
+
+
+def test_the_samples_and_tokens_of_bad_values_are_named_with_their_text():
+    live = load("broken-token-under-sft").build(0)
+    with ftlab.debug(live.trainer) as dbg:
+        report = dbg.run()
+        ids = dbg.batch["input_ids"]
+    (span,) = report.spans
+    text = live.trainer.processing_class.decode(ids[span.sample, span.start].tolist())
+    assert (span.stop - span.start, span.text) == (1, text)
+    assert text.strip()
+    row = f"tokens    sample {span.sample}, token {span.start} {text!r}"
+    assert row in repr(report)

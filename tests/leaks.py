@@ -279,4 +279,14 @@ def _process() -> dict[str, Any]:
 def _must_end(thread: threading.Thread) -> bool:
     ours = thread.name.startswith("ftlab") or _is_ours(type(thread))
     target = getattr(thread, "_target", None)
-    return thread.is_alive() and (not thread.daemon or ours or _is_ours(target))
+    stays = thread.daemon or thread in _inductor_pool()
+    return thread.is_alive() and (not stays or ours or _is_ours(target))
+
+
+def _inductor_pool() -> set[threading.Thread]:
+    """Return the threads that torch keeps to compile with, for the process's life."""
+    module = sys.modules.get("torch._inductor.async_compile")
+    pool = None if module is None else module.AsyncCompile.pool
+    if pool is None or not pool.cache_info().currsize:
+        return set()
+    return set(pool()._threads)

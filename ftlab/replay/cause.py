@@ -45,12 +45,19 @@ def cause_of(stop: OpStop) -> str:
 
 def _overflow(stop: OpStop, inputs: Sequence[torch.Tensor]) -> str:
     for output in float_leaves(stop.outputs):
-        if output.dtype == torch.float16 and bool(output.isinf().any()):
-            largest = max((_largest(tensor) for tensor in inputs), default=0.0)
-            return (
-                "float16 ends at 65,504 and the result is larger (largest input "
-                f"{digits(largest)}); use bfloat16, or compute this part in float32."
-            )
+        if not bool(output.isinf().any()) or bool(output.isnan().any()):
+            continue
+        largest = max((_largest(tensor) for tensor in inputs), default=0.0)
+        name = str(output.dtype).removeprefix("torch.")
+        end = "65,504" if output.dtype == torch.float16 else ""
+        end = end or digits(torch.finfo(output.dtype).max)
+        told = f"{name} ends at {end} and the result is larger"
+        advice = (
+            "; use bfloat16, or compute this part in float32."
+            if output.dtype == torch.float16
+            else "."
+        )
+        return f"{told} (largest input {digits(largest)}){advice}"
     return ""
 
 
@@ -71,6 +78,17 @@ def _division(args: Arguments, inputs: Floats) -> str:
     divisor = args[1] if len(args) > 1 else inputs[0]
     zeros = bool((torch.as_tensor(divisor) == 0).any())
     return "division by zero." if zeros else ""
+
+
+def _update(_: Arguments, inputs: Floats) -> str:
+    if not bool((inputs[-1] == 0).any()):
+        return ""
+    dtype = str(inputs[-1].dtype).removeprefix("torch.")
+    return (
+        "division by zero: the second moment is 0 there and the optimizer's eps is 0, "
+        f"or becomes 0 in {dtype}; pass a larger eps, or keep the trained weights in "
+        "float32."
+    )
 
 
 def _root(_: Arguments, inputs: Floats) -> str:
@@ -107,6 +125,7 @@ _EXPLAIN: dict[str, Callable[[Arguments, Floats], str]] = {
     "log2": _logarithm,
     "log10": _logarithm,
     "div": _division,
+    "addcdiv": _update,
     "reciprocal": _division,
     "sqrt": _root,
     "rsqrt": _root,

@@ -1,11 +1,11 @@
 """Turns live tensors into the plain values of a report."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
 
-from ftlab.replay.finite import measurable, tensor_leaves
+from ftlab.replay.finite import measurable, non_finite, tensor_leaves
 from ftlab.replay.report import TensorFacts
 from ftlab.replay.runner import OpStop
 from ftlab.replay.torch_private import schema
@@ -46,9 +46,24 @@ def input_facts(stop: OpStop) -> tuple[TensorFacts, ...]:
         *zip(names, stop.args, strict=False),
         *stop.kwargs.items(),
     )
-    return tuple(facts_of(n, t) for n, value in named for t in tensor_leaves(value))
+    return tuple(
+        facts_of(name, tensor)
+        for argument, value in named
+        for name, tensor in _shown(argument, value, stop)
+    )
 
 
 def output_facts(stop: OpStop) -> tuple[TensorFacts, ...]:
     """Measure the tensors that an operation gave."""
-    return tuple(facts_of("", tensor) for tensor in tensor_leaves(stop.outputs))
+    return tuple(facts_of(n, t) for n, t in _shown("", stop.outputs, stop))
+
+
+def _shown(name: str, value: Any, stop: OpStop) -> Iterator[tuple[str, torch.Tensor]]:
+    """Of lists that an op goes through together, show the first that went bad."""
+    together = isinstance(stop.outputs, list) and isinstance(value, list)
+    if together and len(value) == len(stop.outputs) > 1:
+        bad = (i for i, t in enumerate(stop.outputs) if non_finite(t) is not None)
+        index = next(bad, 0)
+        name, value = f"{name}[{index}]", value[index]
+    for tensor in tensor_leaves(value):
+        yield name, tensor

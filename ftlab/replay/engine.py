@@ -12,24 +12,32 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 
 from ftlab.records import replaying
 from ftlab.records.errors import FtlabWarning, NotReplayableError
-from ftlab.records.handle import Handle
+from ftlab.records.handle import Handle, HandleStack
 from ftlab.replay.call import StepCall
 from ftlab.replay.capsule import Capsule
 from ftlab.replay.control import Abort, Command
+from ftlab.replay.finite import non_finite
 from ftlab.replay.generators import own_generators
 from ftlab.replay.inputs import KeptInputs
-from ftlab.replay.optimizers import has_closure, warn_of_closure
+from ftlab.replay.optimizers import drop_leftovers, has_closure, warn_of_closure
 from ftlab.replay.report import PauseReport
 from ftlab.replay.rng import RngState
 from ftlab.replay.spans import Decode
 from ftlab.replay.stop import Stop
 from ftlab.replay.torch_private import call_first, graph_task
 from ftlab.replay.unwinding import Unwinding
+from ftlab.replay.update import Key, UpdateCall, written
 from ftlab.replay.worker import Worker
+
+MEMORY_BUDGET = 256 * 2**20
+"""Bytes for copies of weights and optimizer state, unless the user says otherwise."""
 
 Policy = Callable[[PauseReport], "str | Command | None"]
 
@@ -54,6 +62,8 @@ class Engine:
         Those that are known; others are found when they first step.
     decode
         Turns token ids into text, where a tokenizer is known.
+    budget
+        Bytes that copies of weights and optimizer state may take.
 
     Attributes
     ----------
@@ -71,6 +81,7 @@ class Engine:
         policy: Policy | None = None,
         optimizers: Iterable[torch.optim.Optimizer] = (),
         decode: Decode | None = None,
+        budget: int = MEMORY_BUDGET,
     ) -> None:
         self.step = 0
         self.micro_batch = 0
@@ -88,6 +99,9 @@ class Engine:
         self._generators: list[Any] | None = None
         self._optimizers = weakref.WeakSet(optimizers)
         self._decode = decode
+        self._budget = budget
+        self._update: UpdateCall | None = None
+        self._broken_before: set[Key] | None = None
 
     def attach(self) -> Handle:
         """Watch for optimizer steps until the handle is removed."""
@@ -95,10 +109,16 @@ class Engine:
         self._stop_at_start, self._copy_gradients = False, True
         self._unwinding, self._warned = Unwinding(), False
         self._optimizer_seen, self._generators = False, None
-        handle = register_optimizer_step_pre_hook(self._before_update)
-        # A watch must hear only of the steps that come through.
-        call_first(handle)
-        return handle
+        self._update, self._broken_before = None, None
+        handles = HandleStack()
+        # A watch must hear only of the steps that come through, and as they are then.
+        for handle in (
+            register_optimizer_step_pre_hook(self._before_update),
+            register_optimizer_step_post_hook(self._after_update),
+        ):
+            call_first(handle)
+            handles.add(handle)
+        return handles
 
     def guard(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``function`` so that each call of it can be stopped and replayed.
@@ -174,13 +194,49 @@ class Engine:
             return
         self._optimizer_seen = True
         self._optimizers.add(optimizer)
-        if self._call is None:
-            return
         closure = has_closure(args, kwargs)
+        if self._call is not None:
+            self._ask_call(optimizer, closure=closure)
+        if self._update is None and not closure and not self._unwinding.resigned:
+            self._update = self._begin_update(optimizer, args, kwargs)
+
+    def _ask_call(self, optimizer: torch.optim.Optimizer, *, closure: bool) -> None:
         if closure and not self._warned:
             self._warned = True
             warn_of_closure(optimizer)
-        self._call.before_update(optimizer, closure=closure)
+        if self._call is not None:
+            self._call.before_update(optimizer, closure=closure)
+
+    def _begin_update(
+        self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any
+    ) -> UpdateCall:
+        if self._broken_before is None:
+            every = written(optimizer, without=set())
+            bad = [each.key for each in every if non_finite(each.tensor) is not None]
+            self._broken_before = set(bad)
+        return UpdateCall(optimizer, args, kwargs, self._broken_before, self._budget)
+
+    def _after_update(
+        self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any
+    ) -> None:
+        update = self._update
+        if update is None or update.optimizer is not optimizer:
+            return
+        try:
+            bad = update.broken()
+            if bad:
+                # Outside of a call the trainer steps, after the last micro-batch.
+                micro_batch = self.micro_batch - (self._call is None)
+                blank = PauseReport(
+                    "paused", "anomaly", self.count(), max(micro_batch, 0)
+                )
+                pause = self._unwinding.holding(self._pause)
+                update.explore(bad, self._model(), blank, pause)
+        except BaseException:
+            drop_leftovers(optimizer)
+            raise
+        finally:
+            self._update = None
 
     def _pause(self, stop: Stop) -> Command:
         """Wait for a command; whatever was drawn at random meanwhile is undone."""

@@ -23,7 +23,15 @@ from ftlab.replay.torch_private import reserve_key, storage_key
 from ftlab.replay.traits import OpTraits, read_arguments, traits
 
 Source = Literal[
-    "op", "fill", "memory", "parameter", "buffer", "batch", "gradient", "elsewhere"
+    "op",
+    "fill",
+    "memory",
+    "parameter",
+    "buffer",
+    "batch",
+    "gradient",
+    "state",
+    "elsewhere",
 ]
 
 

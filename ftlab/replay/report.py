@@ -7,6 +7,8 @@ from ftlab.replay.spans import TokenSpan
 
 WIDTH = 9
 NEXT = "resume() takes this step as it is: mend the cause and back() first, or abort()"
+NEXT_UPDATE = "resume() takes this update as it is; abort() puts the weights back"
+_IN_UPDATE = ("optimizer", "state")
 _ENDS = {"finished": "is finished", "aborted": "was aborted", "failed": "has failed"}
 
 
@@ -91,9 +93,11 @@ class PauseReport:
         ``nan`` or ``inf``; ``""`` when the stop is no anomaly.
     kind
         Where it was born: ``module``, ``outside modules``, ``backward``, ``parameter``,
-        ``buffer``, ``batch``, ``gradient``, or ``unknown``.
+        ``buffer``, ``batch``, ``gradient``, ``optimizer`` (a weight in its update),
+        ``state`` (of the optimizer), or ``unknown``.
     name
-        The parameter, buffer, gradient or entry of the batch that held it already.
+        The parameter, buffer, gradient or entry of the batch that held it already; the
+        parameter whose update or state went wrong.
     site
         The operation; ``None`` when the stop is at the end of a micro-batch.
     inputs, outputs
@@ -145,7 +149,7 @@ class PauseReport:
 
     @property
     def phase(self) -> str:
-        """``forward``, ``recompute`` or ``backward``."""
+        """``forward``, ``recompute``, ``backward`` or ``optimizer``."""
         return self.site.phase if self.site else ""
 
     @property
@@ -172,8 +176,11 @@ class PauseReport:
             where = "" if self.site else ", at the end of the micro-batch"
             return f"Paused at {place}{where} ({self.reason})."
         word = "NaN" if self.what == "nan" else "Inf"
-        change = ", before the weights change" if self.replayable else ""
-        return f"Paused at {place}{change}: {word} {self._born()}."
+        if self.kind in _IN_UPDATE:
+            place = f"{place}, in the optimizer's step"
+        elif self.replayable:
+            place = f"{place}, before the weights change"
+        return f"Paused at {place}: {word} {self._born()}."
 
     def _born(self) -> str:
         inside = module_words(self.site)
@@ -186,6 +193,10 @@ class PauseReport:
                 return f"came in with the batch, in {self.name}"
             case "backward":
                 return f"was born in backward, in {inside}"
+            case "optimizer":
+                return f"was born in the update of {self.name}"
+            case "state":
+                return f"was born in the optimizer's state of {self.name}"
             case "unknown":
                 return "was seen, but not where it was born"
         return f"was born in {inside}"
@@ -202,7 +213,7 @@ class PauseReport:
         rows.append(("gradients", _listed(self.parameters)))
         rows += [("note", note) for note in self.notes]
         if self.reason == "anomaly" and self.replayable:
-            rows.append(("next", NEXT))
+            rows.append(("next", NEXT_UPDATE if self.kind in _IN_UPDATE else NEXT))
         return rows
 
 

@@ -9,7 +9,7 @@ from ftlab.replay.control import Command
 from ftlab.replay.finite import tensor_leaves
 from ftlab.replay.site import Site
 from ftlab.replay.torch_private import TorchDispatchMode
-from ftlab.replay.traits import is_bookkeeping, traits
+from ftlab.replay.traits import is_bookkeeping, results, traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class StepRunner(TorchDispatchMode):
             func,
             args_before,
             kwargs_before,
-            outputs,
+            results(func, args, kwargs, outputs),
             site.op == str(func),
         )
         self.target = self._pause(stop)

@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 import torch.utils.checkpoint
 
-Phase = Literal["forward", "recompute", "backward"]
+Phase = Literal["forward", "recompute", "backward", "optimizer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ def _folder(path: str) -> str:
 
 
 _TORCH = _folder(torch.__path__[0])
+_OPTIM = _folder(torch.optim.__path__[0])
 _CHECKPOINT = torch.utils.checkpoint.__file__
 _GRAPH = torch.autograd.graph.__file__
 _PACKAGE = Path(__file__).parent.parent
@@ -67,13 +68,17 @@ _INSTALLED = (*_PACKAGES, _folder(sysconfig.get_path("stdlib")))
 _CELL = re.compile(r".*/ipykernel_\d+/\d+\.py$")
 
 
-def source_lines() -> tuple[str, str]:
-    """Return the user's line and the library's line that are running in this thread."""
+def source_lines(*, optimizer: bool = False) -> tuple[str, str]:
+    """Return the user's line and the library's line that are running in this thread.
+
+    torch's own lines tell nothing, except those of an ``optimizer`` that steps.
+    """
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  the inspect module is ten times slower
     library = ""
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith((_TORCH, "<frozen", *_OURS)):
+        shows = optimizer and file.startswith(_OPTIM)
+        if shows or not file.startswith((_TORCH, "<frozen", *_OURS)):
             line = (file, frame.f_lineno, frame.f_code.co_name)
             library = library or shown(*line)
             if not file.startswith(_INSTALLED):

@@ -64,6 +64,12 @@ def call_first(handle: Any) -> None:
     handle.hooks_dict_ref().move_to_end(handle.id, last=False)
 
 
+def bare_step(optimizer: torch.optim.Optimizer) -> Any:
+    """Return the step of an optimizer's class without the hooks that torch puts on."""
+    step: Any = type(optimizer).step
+    return step.__wrapped__ if getattr(step, "hooked", False) else step
+
+
 def schema(func: Any) -> Any:
     """Return the schema of an operator overload."""
     return func._schema

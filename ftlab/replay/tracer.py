@@ -14,7 +14,7 @@ from ftlab.replay.torch_private import (
     last_sequence,
     node_sequence,
 )
-from ftlab.replay.traits import is_bookkeeping, traits
+from ftlab.replay.traits import is_bookkeeping, results, traits
 
 
 class OpTracer(TorchDispatchMode):
@@ -29,6 +29,8 @@ class OpTracer(TorchDispatchMode):
     insist
         Called before each op, see `Unwinding.insist`; what it returns true for is not
         counted.
+    phase
+        That of operations outside of backward.
 
     Attributes
     ----------
@@ -44,6 +46,7 @@ class OpTracer(TorchDispatchMode):
         origins: Origins,
         lineage: Lineage,
         insist: Callable[[], bool],
+        phase: Phase = "forward",
     ) -> None:
         super().__init__()
         self.sites: list[Site] = []
@@ -52,6 +55,7 @@ class OpTracer(TorchDispatchMode):
         self._origins = origins
         self._lineage = lineage
         self._insist = insist
+        self._phase: Phase = phase
         self._made: dict[int, Site] = {}
         # A reentrant checkpoint runs backward within backward, over nodes that its
         # recomputation made; their numbers may repeat those of the outer graph.
@@ -74,18 +78,19 @@ class OpTracer(TorchDispatchMode):
         written = traits(func).written
         sources = self._origins.arguments(site, func, args, kwargs) if written else None
         outputs = func(*args, **kwargs)
-        self._origins.record(site, func, sources, (args, kwargs), outputs)
-        self._lineage.record(site.index, func, (args, kwargs), outputs)
+        made = results(func, args, kwargs, outputs)
+        self._origins.record(site, func, sources, (args, kwargs), made)
+        self._lineage.record(site.index, func, (args, kwargs), made)
         return outputs
 
     def _site(self, func: Any) -> Site:
         module, kind = self._modules.innermost
-        user, library = source_lines()
+        user, library = source_lines(optimizer=self._phase == "optimizer")
         node = current_node()
         index = len(self.sites)
         if node is None:
             self._first_task = None
-            site = Site(index, str(func), "forward", module, kind, user, library)
+            site = Site(index, str(func), self._phase, module, kind, user, library)
             self._made.setdefault(last_sequence(), site)
             return site
         again = module is not None or within_checkpoint()

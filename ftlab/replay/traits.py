@@ -85,3 +85,24 @@ def read_arguments(
     ignored = traits(func).ignored
     pairs: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
     return [(key, value) for key, value in pairs if key not in ignored]
+
+
+def results(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any
+) -> Any:
+    """Return what an operator gave: some return nothing and only write.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.replay.traits import results
+    >>> tensors = [torch.zeros(1)]
+    >>> results(torch.ops.aten._foreach_add_.Scalar, (tensors, 1), {}, None)
+    [tensor([0.])]
+    """
+    written = traits(func).written
+    if (outputs is not None and outputs != ()) or not written:
+        return outputs
+    pairs: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+    found = [value for key, value in pairs if key in written]
+    return found[0] if len(found) == 1 else found

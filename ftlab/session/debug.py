@@ -12,7 +12,7 @@ import torch
 from torch.utils._pytree import tree_map_only
 
 from ftlab.records.errors import AttachError, BadValueError, NotReplayableError
-from ftlab.replay.engine import Engine, Policy, warn_unpaused
+from ftlab.replay.engine import MEMORY_BUDGET, Engine, Policy, warn_unpaused
 from ftlab.replay.spans import Decode
 from ftlab.replay.worker import Worker
 from ftlab.rules.words import an
@@ -37,6 +37,7 @@ def debug(
     tokenizer: Any = None,
     processing_class: Any = None,
     on_pause: Policy | None = None,
+    memory_budget: int = MEMORY_BUDGET,
 ) -> Debugger:
     """Prepare a run that stops at the first non-finite loss or gradient.
 
@@ -56,6 +57,10 @@ def debug(
     on_pause
         Decides at each stop without a person: gets the `PauseReport`, returns
         ``"resume"``, ``"abort"``, ``"step module"``... or ``None`` to resume.
+    memory_budget
+        Bytes that copies of the trained weights and of the optimizer's state may take,
+        so that an optimizer's step can run again; about three times the trained weights
+        under Adam. Beyond it a step that goes wrong is found, but not the operation.
 
     Returns
     -------
@@ -96,7 +101,7 @@ torch.nn.Module that the step trains; it was None.
             )
             raise BadValueError(msg)
         tokenizer = tokenizer or processing_class
-        return _debug_trainer(target, tokenizer, on_pause)
+        return _debug_trainer(target, tokenizer, on_pause, memory_budget)
     trained = _check_step(target, batches, model)
     optimizers = _check_optimizers(optimizer)
     worker = Worker(host)
@@ -106,6 +111,7 @@ torch.nn.Module that the step trains; it was None.
         policy=on_pause,
         optimizers=optimizers,
         decode=_decoder(tokenizer or processing_class),
+        budget=memory_budget,
     )
     guarded = engine.guard(target)
 
@@ -118,7 +124,9 @@ torch.nn.Module that the step trains; it was None.
     return debugger
 
 
-def _debug_trainer(trainer: Any, tokenizer: Any, policy: Policy | None) -> Debugger:
+def _debug_trainer(
+    trainer: Any, tokenizer: Any, policy: Policy | None, budget: int
+) -> Debugger:
     refuse_trainer(trainer)
     tokenizer = tokenizer or getattr(trainer, "processing_class", None)
     worker = Worker(host)
@@ -129,6 +137,7 @@ def _debug_trainer(trainer: Any, tokenizer: Any, policy: Policy | None) -> Debug
         step_number=lambda: trainer.state.global_step,
         policy=policy,
         decode=_decoder(tokenizer),
+        budget=budget,
     )
     link = TrainerStep(trainer, engine.guard, lambda: _debugged(worker), warn_unpaused)
     return Debugger(

@@ -123,3 +123,12 @@ def test_a_reserved_key_is_given_to_no_other_memory():
         held.append(torch_private.reserve_key(tensor))
         del tensor
     assert torch_private.reserve_key(torch.ones(2).to_sparse()).is_sparse
+
+
+def test_a_bare_step_runs_without_hooks():
+    heard = []
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
+    optimizer.register_step_pre_hook(lambda *_: heard.append("hook"))
+    optimizer.step()
+    torch_private.bare_step(optimizer)(optimizer)
+    assert heard == ["hook"]

@@ -169,3 +169,30 @@ def test_broken_weights_from_before_are_no_news():
     loop.optimizer.add_param_group({"params": [frozen]})
     with loop.debug(FINE, FINE) as dbg:
         assert dbg.run().state == "finished"
+
+
+def test_an_update_that_does_not_repeat_says_so():
+    weight = torch.nn.Parameter(torch.ones(1))
+    model = torch.nn.Linear(1, 1, bias=False)
+    model.weight = weight
+
+    class Once(torch.optim.SGD):
+        calls = 0
+
+        def step(self, closure=None):
+            self.calls += 1
+            with torch.no_grad():
+                weight.copy_(weight * (torch.nan if self.calls == 1 else 1.0))
+
+    optimizer = Once([weight], lr=0.1)
+
+    def step(batch):
+        model(batch).sum().backward()
+        optimizer.step()
+
+    batches = [torch.ones(1, 1)]
+    with ftlab.debug(step, batches, model=model, optimizer=optimizer) as dbg:
+        report = dbg.run()
+        assert (report.kind, report.replayable) == ("optimizer", False)
+        assert "no operation that torch shows made it" in repr(report)
+        assert dbg.resume().state == "finished"

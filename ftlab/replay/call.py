@@ -25,7 +25,8 @@ from ftlab.replay.observer import CallObserver
 from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
 from ftlab.replay.report import PauseReport
 from ftlab.replay.retrace import Retrace
-from ftlab.replay.runner import OpStop, StepRunner, destination, unseen
+from ftlab.replay.route import destination
+from ftlab.replay.runner import OpStop, StepRunner, unseen
 from ftlab.replay.scaler import handles_overflow
 from ftlab.replay.stop import Stop, at_end, at_op, nothing_made_it, with_findings
 from ftlab.replay.torch_private import graph_task
@@ -59,8 +60,8 @@ class StepCall:
         The optimizer that has stepped within the call, ``""`` if none has.
     attempted
         Whether one tried to: a scaler may have skipped it.
-    leave_into_next
-        Whether the caller stepped over the end, into the next call.
+    leave_by
+        What the caller stepped over the end by, ``""`` if they did not.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class StepCall:
     ) -> None:
         self.updated_by = ""
         self.attempted = False
-        self.leave_into_next = False
+        self.leave_by = ""
         self.capsule = capsule
         self._function = function
         self._blank = blank
@@ -248,7 +249,7 @@ class StepCall:
         command = self._pause(Stop(report, self.capsule.inputs.batch()))
         if self._retrace.runner is not None:
             self._retrace.runner.target = None
-        self.leave_into_next = command.verb == "step"
+        self.leave_by = command.unit if command.verb == "step" else ""
         if command.verb == "back":
             self._unwinding.leave(Rewind(command, "back"))
 
@@ -273,12 +274,16 @@ class StepCall:
     def _pause_at_op(self, stop: OpStop) -> int | None:
         survey = self._retrace.survey
         report = at_op(self._report(), stop, survey)
-        command = self._pause(Stop(report, self.capsule.inputs.batch(), stop))
+        batch, sites = self.capsule.inputs.batch(), survey.sites if survey else ()
+        command = self._pause(Stop(report, batch, stop, sites))
         if command.verb == "resume" or survey is None:
             return None
         target = destination(survey.sites, stop.site.index, command)
         if command.verb == "back":
             self._unwinding.leave(Rewind(target, "back"))
+        if command.whole:
+            self.leave_by = command.unit
+            return None
         return target
 
     def _report(self) -> PauseReport:

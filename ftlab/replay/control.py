@@ -9,11 +9,11 @@ from typing import Literal
 
 from ftlab.records.errors import BadValueError
 
-Unit = Literal["op", "module"]
 Verb = Literal["resume", "abort", "step", "back"]
 
 _VERBS = ("resume", "abort", "step", "back")
-_UNITS = ("op", "module")
+WHOLE = ("micro-batch", "optimizer step")
+"""Units that end where the step does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,9 @@ class Command:
         ``resume`` lets training go on, ``abort`` ends it, ``step`` and ``back`` move
         within the replayed step.
     unit
-        What ``step`` and ``back`` count: operations, or stays in one module.
+        Where ``step`` and ``back`` lead: ``"op"``, ``"module"``, ``"micro-batch"``,
+        ``"optimizer step"``; or a pattern of module paths, ``"layers.*.mlp"``, that of
+        their backward with ``"backward"`` before it.
     count
         How many of them.
 
@@ -35,43 +37,55 @@ class Command:
     >>> from ftlab.replay.control import Command
     >>> Command.parse("step module")
     Command(verb='step', unit='module', count=1)
+    >>> Command.parse("step backward layers.1.mlp")
+    Command(verb='step', unit='backward layers.1.mlp', count=1)
     >>> Command.parse("stop")
     Traceback (most recent call last):
     ...
     ftlab.records.errors.BadValueError: 'stop' is no command; allowed are 'resume', \
-'abort', 'step', 'back', each of the last two with 'op' or 'module' after it.
+'abort', 'step', 'back', the last two with 'op', 'module', 'micro-batch', 'optimizer \
+step' or a pattern of modules after them.
     """
 
     verb: Verb
-    unit: Unit = "op"
+    unit: str = "op"
     count: int = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether it leads over the end, or to the start, of the step."""
+        return self.unit in WHOLE
 
     @classmethod
     def parse(cls, text: "str | Command") -> "Command":
         """Read ``"resume"``, ``"abort"``, ``"step op"``, ``"back module"``..."""
         if isinstance(text, Command):
             return text
-        words = str(text).split()
-        verb = words[0] if words else ""
-        unit = words[1] if len(words) > 1 else "op"
-        if verb not in _VERBS or unit not in _UNITS or len(words) > 2:
+        verb, _, unit = " ".join(str(text).split()).partition(" ")
+        moves = verb in ("step", "back")
+        if verb not in _VERBS or (unit and not moves):
             msg = (
                 f"{text!r} is no command; allowed are 'resume', 'abort', 'step', "
-                "'back', each of the last two with 'op' or 'module' after it."
+                "'back', the last two with 'op', 'module', 'micro-batch', 'optimizer "
+                "step' or a pattern of modules after them."
             )
             raise BadValueError(msg)
-        return cls(verb, unit)  # type: ignore[arg-type]  # both were looked up
+        return cls(verb, unit or "op")  # type: ignore[arg-type]  # it was looked up
 
     @classmethod
     def move(cls, verb: Literal["step", "back"], unit: str, count: int) -> "Command":
         """Make a checked ``step`` or ``back`` command."""
-        if unit not in _UNITS:
-            msg = f"{verb}(to={unit!r}): allowed are to='op' and to='module'."
+        unit = " ".join(str(unit).split())
+        if not unit:
+            msg = (
+                f"{verb}(to=''): pass 'op', 'module', 'micro-batch', 'optimizer step', "
+                "or a pattern of modules such as 'layers.*.mlp' or 'backward lm_head'."
+            )
             raise BadValueError(msg)
         if count < 1:
             msg = f"{verb}(count={count!r}): pass a number from 1."
             raise BadValueError(msg)
-        return cls(verb, "op" if unit == "op" else "module", count)
+        return cls(verb, unit, count)
 
 
 class Rewind(BaseException):

@@ -91,7 +91,7 @@ class Engine:
         self._owner = owner
         self._step_number = step_number
         self._call: StepCall | None = None
-        self._stop_at_start = False
+        self._leave_by = ""
         self._copy_gradients = True
         self._unwinding = Unwinding()
         self._warned = False
@@ -106,7 +106,7 @@ class Engine:
     def attach(self) -> Handle:
         """Watch for optimizer steps until the handle is removed."""
         self.step, self.micro_batch = 0, 0
-        self._stop_at_start, self._copy_gradients = False, True
+        self._leave_by, self._copy_gradients = "", True
         self._unwinding, self._warned = Unwinding(), False
         self._optimizer_seen, self._generators = False, None
         self._update, self._broken_before = None, None
@@ -159,16 +159,23 @@ class Engine:
         )
         self._call = call
         try:
-            result = call.run(stop_at_start=self._stop_at_start)
+            result = call.run(stop_at_start=self._stops_at_start())
         finally:
             self._call = None
-        self._stop_at_start = call.leave_into_next
+        if self._stops_at_start() or call.leave_by:
+            self._leave_by = call.leave_by
         self._copy_gradients = capsule.gradients.rewritten
         self.micro_batch += 1
         if (call.updated_by or call.attempted) and self._step_number is None:
             self.step, self.micro_batch = self.step + 1, 0
         self._worker.raise_if_aborted()
         return result
+
+    def _stops_at_start(self) -> bool:
+        """Whether the caller has stepped into the call that begins."""
+        return bool(self._leave_by) and (
+            self._leave_by != "optimizer step" or self.micro_batch == 0
+        )
 
     def _generators_of(self, function: Callable[..., Any]) -> list[Any]:
         """Return the step's own generators; searched once a run."""
@@ -230,13 +237,21 @@ class Engine:
                 blank = PauseReport(
                     "paused", "anomaly", self.count(), max(micro_batch, 0)
                 )
-                pause = self._unwinding.holding(self._pause)
+                pause = self._unwinding.holding(self._pause_in_update)
                 update.explore(bad, self._model(), blank, pause)
         except BaseException:
             drop_leftovers(optimizer)
             raise
         finally:
             self._update = None
+
+    def _pause_in_update(self, stop: Stop) -> Command:
+        command = self._pause(stop)
+        if command.verb == "step" and command.whole:
+            if self._call is not None:
+                self._call.leave_by = command.unit
+            self._leave_by = command.unit
+        return command
 
     def _pause(self, stop: Stop) -> Command:
         """Wait for a command; whatever was drawn at random meanwhile is undone."""

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ftlab.replay.control import Command
 from ftlab.replay.finite import tensor_leaves
 from ftlab.replay.site import Site
 from ftlab.replay.torch_private import TorchDispatchMode
@@ -158,39 +157,3 @@ def unseen(mode: Any) -> Iterator[None]:
         yield
     finally:
         mode.silent = False
-
-
-def destination(sites: Sequence[Site], index: int, command: Command) -> int:
-    """Return the op that ``command`` leads to from the op at ``index``.
-
-    An index equal to ``len(sites)`` is the end of the step. A stay in a module is a run
-    of neighbouring ops with the same module and phase; ``step`` and ``back`` by module
-    lead to the first op of a stay.
-
-    Examples
-    --------
-    >>> from ftlab.replay.control import Command
-    >>> from ftlab.replay.runner import destination
-    >>> from ftlab.replay.site import Site
-    >>> sites = [Site(i, "op", "forward", m, "", "", "") for i, m in enumerate("aabb")]
-    >>> destination(sites, 1, Command("step", "module"))
-    2
-    >>> destination(sites, 3, Command("back", "module"))
-    0
-    >>> destination(sites, 3, Command("back", "op", 2))
-    1
-    """
-    if command.unit == "op":
-        moved = command.count if command.verb == "step" else -command.count
-        return min(max(index + moved, 0), len(sites))
-    starts = [
-        site.index
-        for before, site in zip((None, *sites), sites, strict=False)
-        if before is None or (before.module, before.phase) != (site.module, site.phase)
-    ]
-    if command.verb == "step":
-        later = [start for start in starts if start > index]
-        return [*later, *[len(sites)] * command.count][command.count - 1]
-    here = max((s for s in starts if s <= min(index, len(sites) - 1)), default=0)
-    earlier = [start for start in starts if start < here] or [0]
-    return earlier[max(len(earlier) - command.count, 0)]

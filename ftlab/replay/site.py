@@ -14,6 +14,27 @@ import torch.utils.checkpoint
 Phase = Literal["forward", "recompute", "backward", "optimizer"]
 
 
+class Line(str):
+    """A source line as reports name it, which knows its file.
+
+    Attributes
+    ----------
+    file, number
+        Where its text can be read; ``""`` and 0 where that is not known.
+    """
+
+    __slots__ = ("file", "number")
+
+    file: str
+    number: int
+
+    def __new__(cls, text: str = "", file: str = "", number: int = 0) -> "Line":
+        """Make a line that is written ``text``."""
+        made = super().__new__(cls, text)
+        made.file, made.number = file, number
+        return made
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """One operation of the step.
@@ -64,7 +85,9 @@ _PACKAGE = Path(__file__).parent.parent
 _UNSEEN = ("replay", "probes", "session", "notebook")
 _OURS = tuple(_folder(str(_PACKAGE / part)) for part in _UNSEEN)
 _PACKAGES = (_folder(sysconfig.get_path("purelib")), _folder(str(Path(_TORCH).parent)))
-_INSTALLED = (*_PACKAGES, _folder(sysconfig.get_path("stdlib")))
+_STANDARD = _folder(sysconfig.get_path("stdlib"))
+INSTALLED = (*_PACKAGES, _STANDARD)
+"""Folders whose files are not the user's own."""
 _CELL = re.compile(r".*/ipykernel_\d+/\d+\.py$")
 
 
@@ -81,10 +104,16 @@ def source_lines(*, optimizer: bool = False) -> tuple[str, str]:
         if shows or not file.startswith((_TORCH, "<frozen", *_OURS)):
             line = (file, frame.f_lineno, frame.f_code.co_name)
             library = library or shown(*line)
-            if not file.startswith(_INSTALLED):
+            if not file.startswith(INSTALLED):
                 return shown(*line), library
         frame = frame.f_back
     return "", library
+
+
+def is_unseen(file: str) -> bool:
+    """Say whether the calls of a file tell nothing: torch's, Python's and our own."""
+    standard = file.startswith(_STANDARD) and not file.startswith(_PACKAGES)
+    return standard or file.startswith((_TORCH, "<frozen", *_OURS))
 
 
 def within_checkpoint() -> bool:
@@ -100,10 +129,11 @@ def within_checkpoint() -> bool:
     return False
 
 
-def shown(file: str, line: int, function: str) -> str:
+def shown(file: str, line: int, function: str) -> Line:
     """Write a source line shortly: a notebook cell, or a file without its root."""
     if _CELL.match(file):
-        return f"<cell>:{line} {function}"
+        return Line(f"<cell>:{line} {function}", file, line)
+    short = file
     for folder in (*_PACKAGES, _folder(str(Path.cwd()))):
-        file = file.removeprefix(folder)
-    return f"{file}:{line} {function}"
+        short = short.removeprefix(folder)
+    return Line(f"{short}:{line} {function}", file, line)

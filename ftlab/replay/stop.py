@@ -38,11 +38,14 @@ class Stop:
         The arguments of the step.
     op
         The live operation; ``None`` at the end of a micro-batch.
+    sites
+        All operations of the step, where it was surveyed.
     """
 
     report: PauseReport
     batch: Any
     op: OpStop | None = None
+    sites: Sequence[Site] = ()
 
     @property
     def tensor(self) -> torch.Tensor | None:

@@ -15,7 +15,8 @@ from ftlab.replay.lineage import Lineage
 from ftlab.replay.modules import ModuleStack, clean_name, quantization_tensors
 from ftlab.replay.origin import Origin, Origins, Source
 from ftlab.replay.report import Link
-from ftlab.replay.runner import destination, unseen
+from ftlab.replay.route import destination
+from ftlab.replay.runner import unseen
 from ftlab.replay.site import Site
 from ftlab.replay.tracer import OpTracer
 from ftlab.replay.verdict import Named, bad_gradients, scalar_results

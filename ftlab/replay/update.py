@@ -19,7 +19,8 @@ from ftlab.replay.lineage import Lineage
 from ftlab.replay.modules import ModuleStack, clean_name
 from ftlab.replay.origin import Origins, Source
 from ftlab.replay.report import PauseReport
-from ftlab.replay.runner import OpStop, StepRunner, destination
+from ftlab.replay.route import destination
+from ftlab.replay.runner import OpStop, StepRunner
 from ftlab.replay.stop import Stop, at_op
 from ftlab.replay.survey import Survey
 from ftlab.replay.torch_private import bare_step, storage_key
@@ -197,7 +198,7 @@ class _UpdateReplay:
         report = at_op(report, stop, self._survey)
         kind, name = self._affected(stop)
         report = replace(report, kind=kind, name=name)
-        command = self._pause(Stop(report, None, stop))
+        command = self._pause(Stop(report, None, stop, self._survey.sites))
         if command.verb == "resume":
             return None
         target = destination(self._survey.sites, stop.site.index, command)

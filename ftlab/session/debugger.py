@@ -18,6 +18,7 @@ from ftlab.records.handle import Handle, HandleStack
 from ftlab.replay.control import Command
 from ftlab.replay.engine import Engine, no_way_back
 from ftlab.replay.report import PauseReport
+from ftlab.replay.route import check_pattern
 from ftlab.replay.stop import Stop
 from ftlab.replay.worker import State, Worker
 
@@ -122,15 +123,31 @@ class Debugger:
         return self._send(Command("abort"))
 
     def step(self, to: str = "op", count: int = 1) -> PauseReport:
-        """Go on by ``count`` operations, or to the next module (``to="module"``).
+        """Go on by ``count`` operations, or to another place.
 
+        Parameters
+        ----------
+        to
+            ``"op"``; ``"module"``, the next stay in a module; a pattern of module paths
+            such as ``"layers.*.mlp"``, or ``"backward layers.*.mlp"`` for its backward;
+            ``"micro-batch"`` or ``"optimizer step"``, the start of the next one.
+        count
+            How many of them, within the step.
+
+        Raises
+        ------
+        UnknownNameError
+            When no module of this step matches.
+
+        Notes
+        -----
         Behind the last operation comes a stop at the end of the micro-batch, and behind
         that the first operation of the next one.
         """
-        return self._send(Command.move("step", to, count))
+        return self._move(Command.move("step", to, count))
 
     def back(self, to: str = "op", count: int = 1) -> PauseReport:
-        """Go back by ``count`` operations, or to the module before (``to="module"``).
+        """Go back by ``count`` operations, or to another place; see `step`.
 
         The step is rewound to its start and executed again up to there.
 
@@ -138,12 +155,14 @@ class Debugger:
         ------
         NotReplayableError
             When the weights have changed already.
+        UnknownNameError
+            When no module of this step matches.
         """
         command = Command.move("back", to, count)
         stop = self._stop
         if stop is not None and not stop.report.replayable:
             raise NotReplayableError(no_way_back(stop.report))
-        return self._send(command)
+        return self._move(command)
 
     def send(self, command: str | Command) -> None:
         """Send ``"resume"``, ``"abort"``, ``"step module"``... and return at once.
@@ -240,6 +259,12 @@ class Debugger:
     @property
     def _stop(self) -> Stop | None:
         return self._worker.stop
+
+    def _move(self, command: Command) -> PauseReport:
+        stop = self._stop
+        if stop is not None:
+            check_pattern(stop.sites, command)
+        return self._send(command)
 
     def _send(self, command: Command) -> PauseReport:
         with self._worker.interruptible():

@@ -18,6 +18,7 @@ from ftlab.records.errors import (
     FtlabWarning,
     NotPausedError,
     NotReplayableError,
+    UnknownNameError,
 )
 from tests.models import tiny_4bit, tiny_llama
 from tests.replay.breakage import (
@@ -392,8 +393,8 @@ def test_a_command_while_not_paused_says_what_to_call():
         dbg.run()
         with pytest.raises(NotPausedError, match="finished"):
             dbg.step()
-        with pytest.raises(BadValueError, match="to='op' and to='module'"):
-            dbg.step(to="layer")
+        with pytest.raises(BadValueError, match="'backward lm_head'"):
+            dbg.step(to=" ")
 
 
 def test_a_policy_decides_without_a_person():
@@ -768,3 +769,41 @@ def test_the_samples_and_tokens_of_bad_values_are_named_with_their_text():
     assert text.strip()
     row = f"tokens    sample {span.sample}, token {span.start} {text!r}"
     assert row in repr(report)
+
+
+def test_steps_lead_to_modules_by_pattern_and_to_their_backward():
+    setup = Setup()
+    with debugging(setup) as dbg:
+        dbg.run()
+        back = dbg.back(to="layers.0.self_attn.q_proj")
+        assert back.module.endswith("layers.0.self_attn.q_proj")
+        there = dbg.step(to="backward layers.1.mlp.down_proj")
+        assert there.phase == "backward"
+        assert there.module.endswith("layers.1.mlp.down_proj")
+        assert dbg.back(to="micro-batch").site.index == 0
+        with pytest.raises(UnknownNameError, match=r"layers\.9"):
+            dbg.step(to="layers.9.mlp")
+        assert dbg.state == "paused"
+
+
+def test_steps_lead_over_micro_batches_and_optimizer_steps():
+    setup, stops = Setup(), []
+    feed = [dict(setup.feed[0]) for _ in range(6)]
+    commands = iter(["step micro-batch", "step optimizer step", "resume"])
+
+    def step(batch):
+        if not stops:
+            dbg.interrupt()
+        setup.model(**batch).loss.backward()
+        if any(batch is each for each in feed[2::3]):
+            setup.optimizer.step()
+            setup.optimizer.zero_grad()
+
+    def decide(report):
+        stops.append((report.step, report.micro_batch, report.site is not None))
+        return next(commands)
+
+    setup.feed = feed
+    with debugging(setup, step, on_pause=decide) as dbg:
+        dbg.run()
+    assert stops == [(0, 0, False), (0, 1, True), (1, 0, True)]

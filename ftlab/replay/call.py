@@ -8,7 +8,7 @@ stops there. That attempt becomes the real one when the caller resumes.
 
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,11 @@ from ftlab.replay.scaler import handles_overflow
 from ftlab.replay.stop import Stop, at_end, at_op, nothing_made_it, with_findings
 from ftlab.replay.torch_private import graph_task
 from ftlab.replay.unwinding import Unwinding
+from ftlab.replay.variation import Variation
 from ftlab.replay.verdict import Verdict, judge, scalar_results
+
+END = 2**62
+"""An index that is behind every operation: the end of the step."""
 
 Pause = Callable[[Stop], Command]
 
@@ -87,6 +91,8 @@ class StepCall:
         self._mark: object = None
         self._stop_at_end = False
         self._with_closure = False
+        self._mine = 0
+        self._variation = Variation()
         self._unwinding = unwinding
 
     def run(self, *, stop_at_start: bool) -> Any:
@@ -152,9 +158,14 @@ class StepCall:
         return result
 
     def _call_step(self) -> Any:
-        inputs = self.capsule.inputs
-        step = functools.partial(self._function, *inputs.args, **inputs.kwargs)
+        step = functools.partial(
+            self._variation.call, self._function, self.capsule.inputs, self._silent
+        )
         return self._unwinding.call(step)
+
+    def _silent(self) -> bool:
+        """Whether what runs now is our own, or comes after the weights changed."""
+        return self._mine > 0 or bool(getattr(self._retrace.mode, "silent", False))
 
     # -- what the observer tells
 
@@ -183,6 +194,7 @@ class StepCall:
         """Keep a scaler's state, and the losses in their true size."""
         with self._unseen():
             self.capsule.add_scaler(scaler)
+            self._variation.before_scaling(scaler)
             self._note(losses)
 
     def before_scaler_step(self, scaler: Any) -> None:
@@ -199,9 +211,15 @@ class StepCall:
             self.capsule.add_scheduler(scheduler)
         return True
 
-    def _unseen(self) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def _unseen(self) -> Iterator[None]:
         """Keep our own operations out of the count and of the survey."""
-        return unseen(self._retrace.mode)
+        self._mine += 1
+        try:
+            with unseen(self._retrace.mode):
+                yield
+        finally:
+            self._mine -= 1
 
     # -- the boundary
 
@@ -252,6 +270,7 @@ class StepCall:
         self.leave_by = command.unit if command.verb == "step" else ""
         if command.verb == "back":
             self._unwinding.leave(Rewind(command, "back"))
+        self._leave_for(command, END, reason)
 
     def _obstacle(self) -> str | None:
         """Say why the step cannot be executed again, if so."""
@@ -265,7 +284,25 @@ class StepCall:
         """Go back to the start and aim the next attempt at the wanted op."""
         replaying.end(self._mark)
         self._mark = replaying.begin()
+        command = rewind.command
+        if command is not None and command.with_change:
+            self._variation.take()
+            self._verdict = None
+            self._retrace.forget()
+            return
+        if command is not None and command.change is not None:
+            change = command.change(self._retrace.numbered(self._survey_step))
+            with self._variation.trying(change):
+                found = self._retrace.look_with(change, self._survey_step)
+            self._variation.outcome = found
         self._retrace.aim(rewind, self._survey_step, self._pause_at_op)
+
+    def _leave_for(self, command: Command, index: int, reason: str) -> None:
+        """Leave the step where a command needs it executed in another way."""
+        if command.verb == "try":
+            self._unwinding.leave(Rewind(index, reason, command))
+        if command.with_change:
+            self._unwinding.leave(Rewind(None, "anomaly", command))
 
     def _survey_step(self) -> Any:
         with CallObserver(self):
@@ -276,6 +313,7 @@ class StepCall:
         report = at_op(self._report(), stop, survey)
         batch, sites = self.capsule.inputs.batch(), survey.sites if survey else ()
         command = self._pause(Stop(report, batch, stop, sites))
+        self._leave_for(command, stop.site.index, stop.reason)
         if command.verb == "resume" or survey is None:
             return None
         target = destination(survey.sites, stop.site.index, command)
@@ -287,5 +325,6 @@ class StepCall:
         return target
 
     def _report(self) -> PauseReport:
-        blank = replace(self._blank, notes=self._unwinding.notes)
+        notes = self._unwinding.notes
+        blank = replace(self._blank, notes=notes, trial=self._variation.outcome)
         return with_findings(blank, self._retrace.survey, self._verdict, self._losses)

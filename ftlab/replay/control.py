@@ -4,12 +4,13 @@
 user's step lets them through.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ftlab.records.errors import BadValueError
+from ftlab.replay.changes import Plan
 
-Verb = Literal["resume", "abort", "step", "back"]
+Verb = Literal["resume", "abort", "step", "back", "try"]
 
 _VERBS = ("resume", "abort", "step", "back")
 WHOLE = ("micro-batch", "optimizer step")
@@ -24,13 +25,17 @@ class Command:
     ----------
     verb
         ``resume`` lets training go on, ``abort`` ends it, ``step`` and ``back`` move
-        within the replayed step.
+        within the replayed step; ``try`` executes it with a change and comes back.
     unit
         Where ``step`` and ``back`` lead: ``"op"``, ``"module"``, ``"micro-batch"``,
         ``"optimizer step"``; or a pattern of module paths, ``"layers.*.mlp"``, that of
         their backward with ``"backward"`` before it.
     count
         How many of them.
+    change
+        What ``try`` executes the step with.
+    with_change
+        Whether ``resume`` takes the step as it was tried last.
 
     Examples
     --------
@@ -50,6 +55,8 @@ step' or a pattern of modules after them.
     verb: Verb
     unit: str = "op"
     count: int = 1
+    change: Plan | None = field(default=None, repr=False)
+    with_change: bool = field(default=False, repr=False)
 
     @property
     def whole(self) -> bool:
@@ -98,12 +105,20 @@ class Rewind(BaseException):
         looks for the culprit.
     reason
         Why the run will stop there: ``"anomaly"``, ``"step"``, ``"back"``.
+    command
+        What it unwinds for, where the target does not say it.
     """
 
-    def __init__(self, target: int | Command | None, reason: str) -> None:
+    def __init__(
+        self,
+        target: int | Command | None,
+        reason: str,
+        command: Command | None = None,
+    ) -> None:
         super().__init__(target, reason)
         self.target = target
         self.reason = reason
+        self.command = command
 
 
 class SurveyOver(BaseException):

@@ -29,6 +29,7 @@ from ftlab.replay.inputs import KeptInputs
 from ftlab.replay.optimizers import drop_leftovers, has_closure, warn_of_closure
 from ftlab.replay.report import PauseReport
 from ftlab.replay.rng import RngState
+from ftlab.replay.snapshot import Moment
 from ftlab.replay.spans import Decode
 from ftlab.replay.stop import Stop
 from ftlab.replay.torch_private import call_first, graph_task
@@ -183,6 +184,13 @@ class Engine:
             self._generators = own_generators(function)
         return self._generators
 
+    def moment(self) -> Moment:
+        """Return what is under way, for a snapshot of it."""
+        call = None if self._call is None else self._call.capsule
+        update = None if self._update is None else self._update.capsule
+        known = tuple(self._optimizers)
+        return Moment(self._model(), call, update, known, self._decode)
+
     def count(self) -> int:
         """Return the steps so far; a trainer's optimizer steps between two calls."""
         if self._step_number is None:
@@ -258,7 +266,7 @@ class Engine:
         rng = RngState.take()
         try:
             with replaying.marked():
-                command = self._decide(stop.with_spans(self._decode))
+                command = self._decide(stop.completed(self._decode))
         finally:
             rng.restore()
         if command.verb == "abort":

@@ -3,6 +3,7 @@
 Everything is read through `linecache`, which knows files and the cells of a notebook.
 """
 
+import itertools
 import linecache
 import textwrap
 from collections.abc import Iterator
@@ -132,8 +133,8 @@ def stack_above(frame: FrameType | None) -> Listing[Frame]:
 
     Frames of torch, of the standard library and of the debugger tell nothing.
     """
-    calls = [made for made in _frames(frame)][:DEEPEST]
-    return Listing(reversed(calls))
+    calls = itertools.islice(_frames(frame), DEEPEST)
+    return Listing(reversed(tuple(calls)))
 
 
 def _frames(frame: FrameType | None) -> Iterator[Frame]:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ftlab.replay.finite import measurable
@@ -40,12 +39,12 @@ class Histogram:
     --------
     >>> import torch
     >>> from ftlab.replay.histogram import Histogram
-    >>> Histogram.of(torch.tensor([-9.0, -1.0, 0.0, 300.0, 5e6, float("nan")]))
+    >>> Histogram.of(torch.tensor([-9.0, -2.0, 0.0, 300.0, 5e6, float("nan")]))
     6 values, 1 NaN; in powers of ten
-         -10 to -1        ######################## 2
-          -1 to 1         ############ 1
-         100 to 1e+03     ############ 1
-       1e+06 to 1e+07     ############ 1
+            -10 to -1        ######################## 2
+             -1 to 1         ############ 1
+            100 to 1e+03     ############ 1
+          1e+06 to 1e+07     ############ 1
     """
 
     edges: tuple[float, ...]
@@ -102,10 +101,12 @@ def _edges(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], bool]:
         return np.array([low, high]), False
     if not wide:
         return np.linspace(low, high, BINS + 1), False
-    top = int(np.ceil(np.log10(sizes.max())))
+    top = min(int(np.ceil(np.log10(sizes.max()))), 308)
     bottom = max(int(np.floor(np.log10(sizes.min()))), top - DECADES)
     powers = 10.0 ** np.arange(bottom, top + 1)
     # What is smaller than the smallest power stands in the middle, with zero.
     left = -powers[::-1] if low < 0 else np.zeros(1)
     right = powers if high > 0 else np.zeros(1)
-    return np.concatenate([left, right]), True
+    edges = np.concatenate([left, right])
+    edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
+    return edges, True

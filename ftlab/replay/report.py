@@ -112,6 +112,8 @@ class PauseReport:
         What backward was called on.
     cause
         One sentence, where the cause can be told from the operation and its inputs.
+    trial
+        What came of the change that was tried last.
     notes
         What else must be known, a replay that differs for example.
     replayable
@@ -134,6 +136,7 @@ class PauseReport:
     parameters: tuple[str, ...] = ()
     loss: float | None = None
     cause: str = ""
+    trial: str = ""
     notes: tuple[str, ...] = ()
     replayable: bool = True
 
@@ -211,6 +214,7 @@ class PauseReport:
         rows += [("from", repr(link)) for link in self.chain]
         rows.append(("loss", "" if self.loss is None else digits(self.loss)))
         rows.append(("gradients", _listed(self.parameters)))
+        rows.append(("trial", self.trial))
         rows += [("note", note) for note in self.notes]
         if self.reason == "anomaly" and self.replayable:
             rows.append(("next", NEXT_UPDATE if self.kind in _IN_UPDATE else NEXT))

@@ -1,11 +1,14 @@
 """The replays of one step: a survey of all its operations, then runs to chosen ones."""
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ftlab.replay.capsule import Capsule
+from ftlab.replay.changes import Change
 from ftlab.replay.control import Rewind
 from ftlab.replay.runner import OpStop, StepRunner
+from ftlab.replay.site import Site
 from ftlab.replay.survey import Survey, Surveyor
 from ftlab.replay.torch_private import TorchDispatchMode
 
@@ -41,6 +44,7 @@ class Retrace:
         self.survey: Survey | None = None
         self.surveyor: Surveyor | None = None
         self.runner: StepRunner | None = None
+        self._numbered: Sequence[Site] | None = None
         self._capsule = capsule
         self._insist = insist
         self._interrupted = interrupted
@@ -79,12 +83,39 @@ class Retrace:
             self._insist,
         )
 
-    def _look(self, execute: Callable[[], Any]) -> Survey:
+    def numbered(self, execute: Callable[[], Any]) -> Sequence[Site]:
+        """Return the operations with the calls that issued them; surveyed once."""
+        if self._numbered is None:
+            self.runner = None
+            self._capsule.restore()
+            with warnings.catch_warnings():
+                # Said before; said again it would be in our name, who make the calls.
+                warnings.simplefilter("ignore")
+                self._numbered = self._look(execute, numbered=True).sites
+        return self._numbered
+
+    def look_with(self, change: Change, execute: Callable[[], Any]) -> str:
+        """Execute the step once with a change, and say what came of it."""
+        self.runner = None
+        self._capsule.restore()
+        try:
+            outcome = self._look(execute).outcome()
+        except Exception as error:  # noqa: BLE001  the user's own function may fail
+            outcome = f"failed with {type(error).__name__}: {error}"
+        return f"{change.label}: {outcome}"
+
+    def forget(self) -> None:
+        """Go back to the start and forget the survey: the step has changed."""
+        self.survey = self.runner = self._numbered = None
+        self._capsule.restore()
+
+    def _look(self, execute: Callable[[], Any], *, numbered: bool = False) -> Survey:
         capsule = self._capsule
         self.surveyor = Surveyor(
-            capsule.model, capsule.trainable, capsule.inputs, self._insist
+            capsule.model, capsule.trainable, capsule.inputs, self._insist, numbered
         )
         try:
-            return self.surveyor.run(execute)
+            with capsule.model_calls:
+                return self.surveyor.run(execute)
         finally:
             self.surveyor = None

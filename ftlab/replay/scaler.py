@@ -8,6 +8,9 @@ COLLAPSED_SCALE = 1.0
 """Below it a scaler scales down: it has halved its first 65,536 more than 16 times."""
 
 
+_CHANGED = ("_scale", "_init_scale", "_growth_tracker", "_per_optimizer_states")
+
+
 class KeptScaler:
     """The state of one GradScaler at the start of a step."""
 
@@ -16,8 +19,13 @@ class KeptScaler:
         self._before = {
             name: _twin(value)
             for name, value in vars(scaler).items()
-            if name in ("_scale", "_growth_tracker", "_per_optimizer_states")
+            if name in _CHANGED
         }
+
+    @property
+    def before(self) -> dict[str, Any]:
+        """The private attributes that a step changes, as they were."""
+        return dict(self._before)
 
     def restore(self) -> None:
         """Undo ``scale``, ``unscale_`` and ``update``."""
@@ -29,6 +37,11 @@ class KeptScaler:
             optimizers.clear()
             optimizers.update(kept)
             vars(self.scaler)["_per_optimizer_states"] = optimizers
+
+
+def set_scale(scaler: Any, scale: float) -> None:
+    """Let a scaler multiply with ``scale`` from now on."""
+    scaler.load_state_dict(scaler.state_dict() | {"scale": scale})
 
 
 def _twin(value: Any) -> Any:

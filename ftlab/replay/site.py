@@ -60,6 +60,8 @@ class Site:
         Autograd node in backward, ``"LogBackward0"``.
     forward
         The forward op that made the node.
+    call
+        Number of the torch function's call that issued it; -1 outside of forward.
     """
 
     index: int
@@ -71,6 +73,7 @@ class Site:
     library_line: str
     node: str = ""
     forward: "Site | None" = None
+    call: int = -1
 
 
 def _folder(path: str) -> str:

@@ -1,14 +1,18 @@
 """A stop: its report, and the live values behind it while the step waits."""
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
+from ftlab.replay.batch_text import SampleText, batch_text
 from ftlab.replay.cause import cause_of
 from ftlab.replay.describe import input_facts, output_facts
+from ftlab.replay.excerpt import Excerpt, Frame, Listing, excerpts, stack_above
 from ftlab.replay.finite import non_finite, tensor_leaves
+from ftlab.replay.histogram import Histogram
 from ftlab.replay.origin import Origin
 from ftlab.replay.report import PauseReport
 from ftlab.replay.runner import OpStop
@@ -40,12 +44,18 @@ class Stop:
         The live operation; ``None`` at the end of a micro-batch.
     sites
         All operations of the step, where it was surveyed.
+    stack
+        The calls in which the step waits.
+    decode
+        Turns token ids into text, where a tokenizer is known.
     """
 
     report: PauseReport
     batch: Any
     op: OpStop | None = None
     sites: Sequence[Site] = ()
+    stack: Listing[Frame] = field(default_factory=Listing)
+    decode: Decode | None = None
 
     @property
     def tensor(self) -> torch.Tensor | None:
@@ -61,13 +71,30 @@ class Stop:
         bad = [tensor for tensor in outputs if non_finite(tensor) is not None]
         return next(iter([*bad, *outputs]), None)
 
-    def with_spans(self, decode: Decode | None) -> "Stop":
-        """Add which samples and tokens are non-finite, with their text."""
+    @property
+    def source(self) -> Listing[Excerpt]:
+        """The text around the lines that the stop is about."""
+        return excerpts(self.report.site)
+
+    @property
+    def histogram(self) -> Histogram | None:
+        """How the values of `tensor` are spread."""
+        return Histogram.of(self._output)
+
+    @property
+    def batch_text(self) -> Listing[SampleText]:
+        """The batch's words, with the tokens marked that are non-finite."""
+        return Listing(batch_text(self.batch, self.report.spans, self.decode))
+
+    def completed(self, decode: Decode | None) -> "Stop":
+        """Add what the waiting thread knows: its calls, and the tokens concerned."""
+        stack = stack_above(sys._getframe(1))  # noqa: SLF001  inspect is far slower
+        stop = replace(self, stack=stack, decode=decode)
         output = self._output
         if output is None or self.report.reason != "anomaly":
-            return self
+            return stop
         spans = spans_of(output, self.batch, decode)
-        return replace(self, report=replace(self.report, spans=spans))
+        return replace(stop, report=replace(self.report, spans=spans))
 
     @property
     def inputs(self) -> tuple[torch.Tensor, ...]:

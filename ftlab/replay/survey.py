@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ftlab.replay.changes import CallCounter
 from ftlab.replay.compiled import run_eagerly
 from ftlab.replay.control import Command, Rewind, SurveyOver
 from ftlab.replay.finite import all_finite
@@ -14,7 +15,7 @@ from ftlab.replay.inputs import KeptInputs, named_tensors
 from ftlab.replay.lineage import Lineage
 from ftlab.replay.modules import ModuleStack, clean_name, quantization_tensors
 from ftlab.replay.origin import Origin, Origins, Source
-from ftlab.replay.report import Link
+from ftlab.replay.report import Link, digits, module_words
 from ftlab.replay.route import destination
 from ftlab.replay.runner import unseen
 from ftlab.replay.site import Site
@@ -52,6 +53,18 @@ class Survey:
     losses: Sequence[torch.Tensor] = ()
     parameters: tuple[str, ...] = ()
 
+    def outcome(self) -> str:
+        """Say in words whether the step is in order."""
+        if self.origin is not None and self.origin.index >= 0:
+            site = self.sites[self.origin.index]
+            line = site.user_line or site.library_line
+            where = f"{site.op} {site.index}, {module_words(site)}, {line}"
+            return f"still non-finite, born in {where}"
+        if self.parameters or not all_finite(self.losses):
+            return "still non-finite"
+        loss = ", ".join(digits(float(loss.float().mean())) for loss in self.losses)
+        return f"gone: loss {loss}, all gradients finite"
+
     def chain(self, index: int) -> tuple[Link, ...]:
         """Return what led to the operation at ``index``, see `Lineage.chain`."""
         return tuple(
@@ -84,12 +97,15 @@ class Surveyor:
         What is trained, and what the step is called with.
     insist
         Raises when the step should have been left, see `Unwinding.insist`.
+    numbered
+        Let each operation know the call of a torch function that issued it.
     """
 
     model: torch.nn.Module
     trainable: Named
     inputs: KeptInputs
     insist: Callable[[], bool]
+    numbered: bool = False
     origins: Origins = field(default_factory=Origins)
     lineage: Lineage = field(default_factory=Lineage)
     tracer: OpTracer | None = None
@@ -101,9 +117,18 @@ class Surveyor:
         """Execute ``step`` under the tracer until it returns or raises `SurveyOver`."""
         self._register()
         with ModuleStack(self.model) as modules:
-            self.tracer = OpTracer(modules, self.origins, self.lineage, self.insist)
+            calls = self._counter() if self.numbered else None
+            self.tracer = OpTracer(
+                modules, self.origins, self.lineage, self.insist, calls=calls
+            )
+            counting = contextlib.nullcontext() if calls is None else calls
             try:
-                with contextlib.suppress(SurveyOver), run_eagerly(), self.tracer:
+                with (
+                    contextlib.suppress(SurveyOver),
+                    run_eagerly(),
+                    counting,
+                    self.tracer,
+                ):
                     self._note_result(step())
             except Exception as error:
                 error.add_note(EXECUTED_AGAIN)
@@ -115,6 +140,9 @@ class Surveyor:
             losses=self._copies,
             parameters=self._parameters or bad_gradients(self.trainable),
         )
+
+    def _counter(self) -> CallCounter:
+        return CallCounter(lambda: self.tracer is None or self.tracer.silent)
 
     def note(self, losses: Sequence[torch.Tensor]) -> None:
         """Note what backward begins from, unscaled."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from ftlab.replay.changes import CallCounter
 from ftlab.replay.lineage import Lineage
 from ftlab.replay.modules import ModuleStack
 from ftlab.replay.origin import Origins
@@ -31,6 +32,8 @@ class OpTracer(TorchDispatchMode):
         counted.
     phase
         That of operations outside of backward.
+    calls
+        Numbers the calls of torch functions, if somebody wants to change one.
 
     Attributes
     ----------
@@ -47,6 +50,7 @@ class OpTracer(TorchDispatchMode):
         lineage: Lineage,
         insist: Callable[[], bool],
         phase: Phase = "forward",
+        calls: CallCounter | None = None,
     ) -> None:
         super().__init__()
         self.sites: list[Site] = []
@@ -56,6 +60,7 @@ class OpTracer(TorchDispatchMode):
         self._lineage = lineage
         self._insist = insist
         self._phase: Phase = phase
+        self._calls = calls
         self._made: dict[int, Site] = {}
         # A reentrant checkpoint runs backward within backward, over nodes that its
         # recomputation made; their numbers may repeat those of the outer graph.
@@ -90,7 +95,9 @@ class OpTracer(TorchDispatchMode):
         index = len(self.sites)
         if node is None:
             self._first_task = None
-            site = Site(index, str(func), self._phase, module, kind, user, library)
+            call = -1 if self._calls is None else self._calls.current
+            place = (index, str(func), self._phase, module, kind, user, library)
+            site = Site(*place, call=call)
             self._made.setdefault(last_sequence(), site)
             return site
         again = module is not None or within_checkpoint()

@@ -8,25 +8,31 @@ commands go to the worker and come back with a report at the next stop.
 import functools
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch.utils._pytree import tree_map_only
 
-from ftlab.records.errors import NotPausedError, NotReplayableError
+from ftlab.records.errors import BadValueError, NotPausedError, NotReplayableError
 from ftlab.records.handle import Handle, HandleStack
+from ftlab.replay.batch_text import SampleText
 from ftlab.replay.control import Command
 from ftlab.replay.engine import Engine, no_way_back
+from ftlab.replay.excerpt import Excerpt, Frame, Listing
+from ftlab.replay.histogram import Histogram
 from ftlab.replay.report import PauseReport
 from ftlab.replay.route import check_pattern
 from ftlab.replay.stop import Stop
 from ftlab.replay.worker import State, Worker
+from ftlab.session.snapshot_taking import take_snapshot
+from ftlab.session.what_if import WhatIf
 
 if TYPE_CHECKING:
     from ftlab.views.pause_panel import PausePanel
 
 
-class Debugger:
+class Debugger(WhatIf):
     """A run that can be stopped; made by `ftlab.debug`.
 
     Every command blocks until the next stop, or the end of the run, and returns a
@@ -114,9 +120,28 @@ class Debugger:
         self._worker.wait()
         return self.where
 
-    def resume(self) -> PauseReport:
-        """Let training go on with the step as it is, to the next anomaly or the end."""
-        return self._send(Command("resume"))
+    def resume(self, *, with_patch: bool = False) -> PauseReport:
+        """Let training go on, to the next anomaly or the end.
+
+        Parameters
+        ----------
+        with_patch
+            Take the step as it was tried last, by `patch` or its like, instead of as it
+            is.
+
+        Raises
+        ------
+        BadValueError
+            When nothing was tried at this stop.
+        """
+        if with_patch and self._stop is not None and not self.where.trial:
+            msg = (
+                "resume(with_patch=True): nothing was tried at this stop; call "
+                "patch(...), replace(...), in_float32(), skip_sample(...) or "
+                "with_loss_scale(...) first."
+            )
+            raise BadValueError(msg)
+        return self._send(Command("resume", with_change=with_patch))
 
     def abort(self) -> PauseReport:
         """End the run; the step that is under way leaves no trace in the weights."""
@@ -163,6 +188,29 @@ class Debugger:
         if stop is not None and not stop.report.replayable:
             raise NotReplayableError(no_way_back(stop.report))
         return self._move(command)
+
+    def snapshot(
+        self, path: str | Path | None = None, *, weights: str = "trainable"
+    ) -> Path:
+        """Write all that makes this step again in another process; return the folder.
+
+        Parameters
+        ----------
+        path
+            A new folder; by default ``snapshots/step-000173``, in the folder of the run
+            when ``ftlab.watch`` logs this model.
+        weights
+            ``"trainable"`` leaves frozen weights out and keeps a checksum of each;
+            ``"all"`` writes them too.
+
+        Raises
+        ------
+        NotPausedError
+            When the run is not at a stop.
+        RunFolderError
+            When the folder exists or cannot be written.
+        """
+        return take_snapshot(self._stop, self._engine, self.state, path, weights)
 
     def send(self, command: str | Command) -> None:
         """Send ``"resume"``, ``"abort"``, ``"step module"``... and return at once.
@@ -220,6 +268,30 @@ class Debugger:
         if self._stop is None:
             return None
         return tree_map_only(torch.Tensor, _copy, self._stop.batch)
+
+    @property
+    def source(self) -> Listing[Excerpt]:
+        """The source text around the stop's lines: yours, and the library's."""
+        stop = self._stop  # read once: the run may go on meanwhile
+        return Listing() if stop is None else stop.source
+
+    @property
+    def stack(self) -> Listing[Frame]:
+        """The calls in which the step waits, innermost last; torch's are left out."""
+        stop = self._stop  # read once: the run may go on meanwhile
+        return Listing() if stop is None else stop.stack
+
+    @property
+    def histogram(self) -> Histogram | None:
+        """How the values of `tensor` are spread; ``None`` when not at an operation."""
+        stop = self._stop  # read once: the run may go on meanwhile
+        return None if stop is None else stop.histogram
+
+    @property
+    def batch_text(self) -> Listing[SampleText]:
+        """The batch's tokens as text, with those marked that are non-finite."""
+        stop = self._stop  # read once: the run may go on meanwhile
+        return Listing() if stop is None else stop.batch_text
 
     @property
     def result(self) -> Any:

@@ -6,6 +6,7 @@ from ftlab.records.settings import options as options
 from ftlab.session.debug import debug as debug
 from ftlab.session.explain import explain as explain, list_rules as list_rules
 from ftlab.session.open_run import open_run as open_run
+from ftlab.session.snapshots import open_snapshot as open_snapshot
 from ftlab.session.tokens import tokens as tokens
 from ftlab.session.watch import watch as watch
 
@@ -15,6 +16,7 @@ __all__ = [
     "faults",
     "list_rules",
     "open_run",
+    "open_snapshot",
     "options",
     "tokens",
     "watch",

@@ -5,21 +5,56 @@ prove. A step that changed them anyway is not replayed, and says so.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from ftlab.records.errors import NotReplayableError
+from ftlab.replay.context import active_autocast
 from ftlab.replay.generators import KeptGenerators
 from ftlab.replay.gradients import KeptGradients
 from ftlab.replay.inputs import KeptInputs
 from ftlab.replay.kept import KeptTensor, differ, sample
+from ftlab.replay.model_calls import ModelCalls
 from ftlab.replay.modules import all_modules, clean_name
 from ftlab.replay.options import KeptOptions, KeptScheduler
 from ftlab.replay.rng import RngState
 from ftlab.replay.scaler import KeptScaler
 from ftlab.replay.side_state import SideState
 from ftlab.replay.torch_private import version
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a step started from: live objects with the values that they had.
+
+    Attributes
+    ----------
+    rng, generators
+        Of everybody, and the step's own.
+    grad_enabled, autocast
+        Of the call.
+    training
+        Modules with their mode.
+    gradients, cleared
+        Those that there were, and whether the step dropped them before backward.
+    buffers
+        Live buffers with their values.
+    scalers, options
+        Each scaler's attributes, each optimizer's options by group.
+    """
+
+    rng: RngState
+    generators: list[tuple[str, Any]]
+    grad_enabled: bool
+    autocast: tuple[tuple[str, torch.dtype], ...]
+    training: list[tuple[torch.nn.Module, bool]]
+    gradients: list[tuple[torch.nn.Parameter, torch.Tensor]]
+    cleared: bool
+    buffers: list[tuple[torch.Tensor, torch.Tensor]]
+    scalers: list[tuple[Any, dict[str, Any]]]
+    options: list[tuple[torch.optim.Optimizer, list[dict[str, Any]]]]
 
 
 class Capsule:
@@ -68,6 +103,8 @@ class Capsule:
         self._scalers: list[KeptScaler] = []
         self._options: list[KeptOptions | KeptScheduler] = []
         self._grad_enabled = torch.is_grad_enabled()
+        self._autocast = active_autocast()
+        self.model_calls = ModelCalls(model)
         self._side = SideState(owner)
         self._rng = RngState.take()
         self._generators = KeptGenerators(generators)
@@ -98,6 +135,26 @@ class Capsule:
     def scalers(self) -> tuple[Any, ...]:
         """The gradient scalers that the step used."""
         return tuple(kept.scaler for kept in self._scalers)
+
+    @property
+    def start(self) -> Start:
+        """What it holds; see `obstacle`."""
+        return Start(
+            rng=self._rng,
+            generators=self._generators.states,
+            grad_enabled=self._grad_enabled,
+            autocast=self._autocast,
+            training=list(self._training),
+            gradients=self.gradients.kept,
+            cleared=self.gradients.cleared,
+            buffers=[(kept.tensor, kept.value) for _, _, kept in self._buffers],
+            scalers=[(kept.scaler, kept.before) for kept in self._scalers],
+            options=[
+                (kept.subject, kept.groups)
+                for kept in self._options
+                if isinstance(kept, KeptOptions)
+            ],
+        )
 
     def obstacle(self) -> str | None:
         """Say what stands in the way of running the step again, if anything."""

@@ -52,14 +52,13 @@ class ThreadContext:
             When the thread has something that cannot be carried over.
         """
         _refuse_what_stays_behind()
-        on = [device for device in _AUTOCAST_DEVICES if _autocast_on(device)]
         cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
         return cls(
             variables=contextvars.copy_context(),
             grad_enabled=torch.is_grad_enabled(),
             threads=torch.get_num_threads(),
             device=torch.cuda.current_device() if cuda else None,
-            autocast=tuple((d, torch.get_autocast_dtype(d)) for d in on),
+            autocast=active_autocast(),
             autocast_cache=torch.is_autocast_cache_enabled(),
         )
 
@@ -86,6 +85,12 @@ class ThreadContext:
                     torch.autocast(device, dtype=dtype, cache_enabled=cache)
                 )
             yield
+
+
+def active_autocast() -> tuple[tuple[str, torch.dtype], ...]:
+    """Return device type and dtype of each autocast that is on in this thread."""
+    on = [device for device in _AUTOCAST_DEVICES if _autocast_on(device)]
+    return tuple((device, torch.get_autocast_dtype(device)) for device in on)
 
 
 def _autocast_on(device: str) -> bool:

@@ -53,6 +53,19 @@ class KeptGenerators:
             for _, read, write in [_way(generator) or _WAYS[0]]
         ]
 
+    @property
+    def states(self) -> list[tuple[str, Any]]:
+        """The class and the state of each generator."""
+        return [(type(each).__name__, state) for each, _, state in self._kept]
+
+    def put(self, states: list[tuple[str, Any]]) -> bool:
+        """Give the generators other states, if they are of the same classes."""
+        if [kind for kind, _ in states] != [kind for kind, _ in self.states]:
+            return False
+        for (generator, write, _), (_, state) in zip(self._kept, states, strict=True):
+            write(generator, state)
+        return True
+
     def restore(self) -> None:
         """Put all of them back where they were."""
         for generator, write, state in self._kept:

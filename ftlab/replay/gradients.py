@@ -19,12 +19,15 @@ class KeptGradients:
     ----------
     rewritten
         Whether the step wrote into a gradient before backward did.
+    cleared
+        Whether nothing was left of them when backward last began.
     """
 
     def __init__(
         self, parameters: Iterable[torch.nn.Parameter], *, copied: bool
     ) -> None:
         self.rewritten = False
+        self.cleared = False
         self._kept: list[tuple[torch.nn.Parameter, KeptTensor | None]] = [
             (p, _kept(p.grad, copied=copied)) for p in parameters
         ]
@@ -35,6 +38,11 @@ class KeptGradients:
         if self._seen_backward:
             return
         self._seen_backward = True
+        still = [
+            kept is not None and p.grad is kept.tensor and not kept.changed
+            for p, kept in self._kept
+        ]
+        self.cleared = not any(still)
         for parameter, kept in self._kept:
             if kept is not None and parameter.grad is kept.tensor:
                 self.rewritten |= kept.changed
@@ -43,6 +51,11 @@ class KeptGradients:
     def current(self) -> list[torch.Tensor]:
         """Return the gradients as they are now."""
         return [p.grad for p, _ in self._kept if p.grad is not None]
+
+    @property
+    def kept(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:
+        """The gradients that there were at the start of the step."""
+        return [(p, each.value) for p, each in self._kept if each is not None]
 
     def obstacle(self) -> str | None:
         """Say which gradient cannot be restored, if any."""

@@ -1,5 +1,6 @@
 """The arguments of a step, kept so that the step can be called with them again."""
 
+import copy
 from collections import UserDict
 from collections.abc import Iterator, Mapping
 from types import FunctionType, ModuleType
@@ -48,6 +49,35 @@ class KeptInputs:
                 container.update(contents)
         for kept in self._tensors:
             kept.restore()
+
+    def value_of(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return what ``tensor`` held at the start of the step."""
+        kept = next((k for k in self._tensors if k.tensor is tensor), None)
+        return tensor.detach() if kept is None else kept.value
+
+    def at_start(self, value: Any) -> Any:
+        """Return ``value`` with its containers as they were at the start of the step.
+
+        Containers are copied, and tensors are not.
+        """
+        before = {id(container): contents for container, contents in self._contents}
+
+        def rebuilt(value: Any) -> Any:
+            contents: Any = before.get(id(value), value)
+            if isinstance(value, UserDict):
+                data = before.get(id(value.data), value.data)
+                twin: Any = copy.copy(value)
+                twin.data = {key: rebuilt(item) for key, item in data.items()}
+                return twin
+            if isinstance(contents, dict):
+                twin = copy.copy(contents)
+                twin.update({key: rebuilt(item) for key, item in contents.items()})
+                return twin
+            if type(contents) in (list, tuple):
+                return type(contents)(rebuilt(item) for item in contents)
+            return contents
+
+        return rebuilt(value)
 
     def batch(self) -> Any:
         """Return what is most likely the batch: the first mapping, or the arguments.

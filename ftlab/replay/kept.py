@@ -46,6 +46,11 @@ class KeptTensor:
         """Whether the tensor was written to since it was kept."""
         return version(self.tensor) != self._version
 
+    @property
+    def value(self) -> torch.Tensor:
+        """What the tensor held when it was kept; see `obstacle`."""
+        return self.tensor.detach() if self._copy is None else self._copy
+
     def obstacle(self) -> str | None:
         """Say why the tensor cannot be restored, if so."""
         if self._copy is None and self.changed:

@@ -15,6 +15,11 @@ class KeptOptions:
         groups = optimizer.param_groups
         self._groups = [_Entries(group, without=("params",)) for group in groups]
 
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """The options of each group, without its parameters."""
+        return [entries.before() for entries in self._groups]
+
     def restore(self) -> None:
         """Put every option back."""
         for entries in self._groups:
@@ -47,6 +52,12 @@ class _Entries:
             for value in values
             if isinstance(value, torch.Tensor)
         ]
+
+    def before(self) -> dict[str, Any]:
+        copies: list[tuple[Any, Any]] = [(v, kept.copy()) for v, kept in self._lists]
+        copies += [(kept.tensor, kept.value) for kept in self._tensors]
+        found = {id(live): copy for live, copy in copies}
+        return {name: found.get(id(v), v) for name, v in self._values.items()}
 
     def restore(self) -> None:
         known = (*self._values, *self._without)

@@ -78,6 +78,11 @@ class UpdateCall:
         affordable = self._size <= budget
         self._capsule = UpdateCapsule(optimizer) if affordable else None
 
+    @property
+    def capsule(self) -> UpdateCapsule | None:
+        """The copies; ``None`` when they would take too much memory."""
+        return self._capsule
+
     def broken(self) -> list[Written]:
         """Return what the step has made non-finite out of finite gradients."""
         looked_at = written(self.optimizer, self._known)

@@ -45,6 +45,34 @@ class UpdateCapsule:
         state = sum(each.nbytes for each in _state_tensors(optimizer))
         return weights + (state or 2 * weights)
 
+    @property
+    def weights(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:
+        """The parameters with the values that they had."""
+        return list(self._weights)
+
+    @property
+    def state(self) -> dict[Any, dict[str, Any]]:
+        """The optimizer's state as it was, by parameter."""
+        return {p: _values(entry) for p, entry in self._state.items()}
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """The options of each group, without its parameters."""
+        found = [_values(entry) for _, entry in self._groups]
+        return [{k: v for k, v in each.items() if k != "params"} for each in found]
+
+    @property
+    def gradients(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:
+        """The gradients that the optimizer goes by."""
+        found = [p for p in held(self.optimizer) if p.grad is not None]
+        kept = self._gradients
+        return [(p, each.value) for p, each in zip(found, kept, strict=True)]
+
+    @property
+    def rng(self) -> RngState:
+        """The random generators."""
+        return self._rng
+
     def obstacle(self) -> str | None:
         """Say what keeps the step from running again, if anything."""
         changed = any(kept.changed for kept in self._gradients)
@@ -103,6 +131,10 @@ def _put_back(entry: dict[str, Any], kept: dict[str, tuple[Any, Any]]) -> None:
             with torch.no_grad():
                 value.detach().copy_(copy)
         entry[name] = value
+
+
+def _values(entry: dict[str, tuple[Any, Any]]) -> dict[str, Any]:
+    return {name: copy for name, (_, copy) in entry.items()}
 
 
 def _is_tensor(value: Any) -> bool:

@@ -26,7 +26,7 @@ from ftlab.records.errors import AttachError, RunFolderError
 from ftlab.records.finding import NotChecked
 from ftlab.records.step import StepRecord
 from ftlab.rules.engine import Engine
-from ftlab.runlog.folder import default_folder
+from ftlab.runlog.folder import default_folder, rank_folder
 from ftlab.runlog.run import Run
 from ftlab.runlog.writer import LogWriter
 from ftlab.session.background import Background
@@ -157,6 +157,13 @@ def refuse_second(model: torch.nn.Module) -> None:
             "Call detach() on that watch first, or use it: one watch sees everything."
         )
         raise AttachError(msg)
+
+
+def folder_of(model: torch.nn.Module) -> Path | None:
+    """Return the rank's folder of the run that ``model`` is watched in, if it is."""
+    found = _observed.get(model)
+    path = None if found is None else found.run.path
+    return None if found is None or path is None else rank_folder(path, found.run.rank)
 
 
 def process_rank() -> int:

@@ -8,6 +8,7 @@ leave the magic untouched, and line numbers and file name are those of the cell.
 import ast
 import inspect
 import types
+from collections.abc import Callable
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -26,18 +27,40 @@ def run_cell_body(shell: Any, first_line: str, body: str) -> None:
         The code below.
     """
     __tracebackhide__ = True
-    codes = _compiled(shell, first_line, body)
-    if any(code.co_flags & inspect.CO_COROUTINE for code in codes):
-        msg = (
-            f"{first_line} cannot run a cell that awaits at its top level. "
-            "Use `with ftlab.watch(model, optimizer):` in the cell instead."
-        )
-        raise UsageError(msg)
-    for code in codes:
+    instead = "`with ftlab.watch(model, optimizer):` in the cell"
+    for code in compile_cell(shell, first_line, body, instead):
         exec(code, shell.user_global_ns, shell.user_ns)
 
 
-def _compiled(shell: Any, first_line: str, body: str) -> list[types.CodeType]:
+def compile_cell(
+    shell: Any,
+    first_line: str,
+    body: str,
+    instead: str,
+    rewrite: Callable[[ast.Module], ast.Module] = lambda tree: tree,
+) -> list[types.CodeType]:
+    """Return the code of each statement of a cell.
+
+    Parameters
+    ----------
+    instead
+        What to use for a cell that awaits.
+    rewrite
+        Called with the cell's syntax tree.
+    """
+    codes = _compiled(shell, first_line, body, rewrite)
+    if any(code.co_flags & inspect.CO_COROUTINE for code in codes):
+        msg = (
+            f"{first_line} cannot run a cell that awaits at its top level. "
+            f"Use {instead} instead."
+        )
+        raise UsageError(msg)
+    return codes
+
+
+def _compiled(
+    shell: Any, first_line: str, body: str, rewrite: Callable[[ast.Module], ast.Module]
+) -> list[types.CodeType]:
     code = body.lstrip("\n")
     above = "\n" * (1 + len(body) - len(code))
     python = shell.transform_cell(code)
@@ -48,6 +71,7 @@ def _compiled(shell: Any, first_line: str, body: str) -> list[types.CodeType]:
     )
     with shell.builtin_trap, shell.compile.extra_flags(ast.PyCF_ALLOW_TOP_LEVEL_AWAIT):
         tree = shell.transform_ast(shell.compile.ast_parse(above + python, name))
+        tree = rewrite(tree)
         return [
             shell.compile(_wrapped(node, mode), name, mode)
             for node, mode in _modes(tree.body, shell.ast_node_interactivity)

@@ -12,7 +12,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import MagicArgumentParser
 
-from ftlab.notebook.namespace import watches
+from ftlab.notebook.namespace import debuggers, watches
 
 
 class Text(str):
@@ -146,17 +146,19 @@ def _findings(call: Call) -> Any:
 
 
 def _status(call: Call) -> Any:
-    found = watches(call.shell.user_ns)
-    if not found:
-        return Text("Nothing is watched.")
-    names = {id(v): k for k, v in call.shell.user_ns.items() if not k.startswith("_")}
-    return Text(
-        "\n".join(
-            f"{names.get(id(watch), '_')}: {watch!r}"
-            + (f", log in {watch.run_dir}" if watch.run_dir else "")
-            for watch in found
-        )
-    )
+    variables = call.shell.user_ns
+    names = {id(v): k for k, v in variables.items() if not k.startswith("_")}
+    lines = [
+        f"{names.get(id(watch), '_')}: {watch!r}"
+        + (f", log in {watch.run_dir}" if watch.run_dir else "")
+        for watch in watches(variables)
+    ]
+    lines += [
+        f"{names.get(id(each), 'ftlab.debug.active()')}: debugs {each.name}. "
+        + repr(each).partition("\n")[0]
+        for each in debuggers(variables)
+    ]
+    return Text("\n".join(lines) or "Nothing is watched.")
 
 
 def _detach(call: Call) -> Any:
@@ -207,7 +209,7 @@ COMMANDS = (
             ),
         ),
     ),
-    Command("status", "Say what is watched, and where the logs are.", _status),
+    Command("status", "Say what is watched or debugged, and how it stands.", _status),
     Command("detach", "Take all watches off.", _detach),
     Command(
         "help",

@@ -43,7 +43,9 @@ def _cut(text: str, word: str, token: str) -> str:
 
 def _cell(words: list[str]) -> list[str]:
     if not words:
-        return ["watch"]
+        return ["watch", "debug"]
+    if words[0] == "debug":
+        return ["--name"]
     return [name for names, _ in WATCH_OPTIONS for name in names if name[:2] == "--"]
 
 

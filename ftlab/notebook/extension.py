@@ -4,6 +4,7 @@ Loading stays light: neither torch nor matplotlib is imported here; the magics i
 the session when they are used.
 """
 
+import atexit
 import contextlib
 import weakref
 from typing import Any
@@ -13,6 +14,7 @@ from ftlab.notebook.endings import detach_after_error
 from ftlab.notebook.figures import register_figures
 from ftlab.notebook.host import NotebookHost
 from ftlab.notebook.magics import FtlabMagics
+from ftlab.notebook.namespace import release_debugged
 from ftlab.notebook.showing import register_live_objects
 from ftlab.notebook.terminal import is_terminal, register_text
 from ftlab.records.handle import CallbackHandle, Handle, HandleStack
@@ -35,6 +37,7 @@ def load(shell: Any) -> None:
     show = register_text(shell) if text else register_live_objects(shell, services)
     handles.add(show)
     handles.add(detach_after_error(shell))
+    handles.add(_release_at_exit())
 
 
 def unload(shell: Any) -> None:
@@ -57,6 +60,12 @@ def _magics(shell: Any) -> Handle:
             shell.configurables.remove(magics)
 
     return CallbackHandle(undo)
+
+
+def _release_at_exit() -> Handle:
+    """Let training that waits in a pause unwind when the kernel shuts down."""
+    atexit.register(release_debugged)
+    return CallbackHandle(lambda: atexit.unregister(release_debugged))
 
 
 def _completion(shell: Any) -> Handle:

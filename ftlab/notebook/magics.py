@@ -1,4 +1,4 @@
-"""``%ftlab SUBCOMMAND`` and ``%%ftlab watch``: parse, call, show."""
+"""``%ftlab SUBCOMMAND``, ``%%ftlab watch`` and ``%%ftlab debug``: parse, call, show."""
 
 import sys
 from typing import Any
@@ -9,6 +9,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from ftlab.notebook.cells import run_cell_body
 from ftlab.notebook.commands import COMMANDS, WATCH_OPTIONS, Call, find_command
+from ftlab.notebook.debugging import debug_cell
 from ftlab.notebook.terminal import is_terminal, show_summary
 from ftlab.records.errors import FtlabError
 
@@ -37,26 +38,51 @@ class FtlabMagics(Magics):
             raise UsageError(str(error)) from error
 
     @magic_arguments("ftlab")
-    @argument("command", choices=["watch"], help="watch: see the training in this cell")
-    @argument(*WATCH_OPTIONS[0][0], **WATCH_OPTIONS[0][1])
+    @argument(
+        "command",
+        choices=["watch", "debug"],
+        help="watch: see the training in this cell; debug: stop it where it breaks",
+    )
+    @argument("-o", "--name", help="variable that holds the watch (watch, or dbg)")
     @argument(*WATCH_OPTIONS[1][0], **WATCH_OPTIONS[1][1])
     @argument(*WATCH_OPTIONS[2][0], **WATCH_OPTIONS[2][1])
     @cell_magic("ftlab")
     def cell(self, line: str, cell: str) -> None:
-        """Run an unchanged cell and watch the training in it.
+        """Run an unchanged cell, and watch or debug the training in it.
 
         The trainer, or the model and optimizer of a hand-written loop, are found while
         the cell runs. The watch is bound to ``watch`` and detached when the cell ends;
         a terminal, which has no dashboard, then prints what was found.
+
+        With ``debug`` the training stops where its numbers break. The debugger is bound
+        to ``dbg``; its buttons, or ``dbg.resume()`` in a cell, run the rest of the
+        cell.
         """
         __tracebackhide__ = True
         arguments = parse_argstring(self.cell, line)
+        if arguments.command == "debug":
+            self._debug(line, cell, arguments)
+        else:
+            self._watch(line, cell, arguments)
+
+    def _debug(self, line: str, cell: str, arguments: Any) -> None:
+        __tracebackhide__ = True
+        if arguments.run_dir or arguments.activations:
+            msg = (
+                "%%ftlab debug takes no --run-dir and no --activations: it writes no "
+                "log. Use -o NAME alone, or %%ftlab watch."
+            )
+            raise UsageError(msg)
+        debug_cell(self.shell, f"%%ftlab {line}", cell, arguments.name or "dbg")
+
+    def _watch(self, line: str, cell: str, arguments: Any) -> None:
+        __tracebackhide__ = True
         from ftlab.session.autowatch import Autowatch
         from ftlab.session.host import host
         from ftlab.session.summary import NOTHING_SEEN
 
         def found(watch: Any) -> None:
-            self.shell.user_ns[arguments.name] = watch
+            self.shell.user_ns[arguments.name or "watch"] = watch
             host().display(watch.dashboard)
 
         auto = Autowatch(

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ftlab.session.debugger import Debugger
     from ftlab.session.watch import Watch
 
 
@@ -15,6 +16,22 @@ def watches(namespace: Mapping[str, Any]) -> "list[Watch]":
         return []
     found = _unique(v for v in namespace.values() if isinstance(v, module.Watch))
     return sorted(found, key=lambda watch: bool(watch.state == "watching"))
+
+
+def debuggers(namespace: Mapping[str, Any]) -> "list[Debugger]":
+    """Return the debuggers among the user's variables, and the one under way."""
+    module = sys.modules.get("ftlab.session.debugger")
+    if module is None:
+        return []
+    found = [v for v in namespace.values() if isinstance(v, module.Debugger)]
+    active = module.Debugger.active()
+    return _unique(found if active is None else [*found, active])
+
+
+def release_debugged() -> None:
+    """End the run that waits in a pause, if there is one."""
+    for debugger in debuggers({}):
+        debugger.close()
 
 
 def _unique(values: Iterable[Any]) -> list[Any]:

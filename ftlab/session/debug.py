@@ -103,14 +103,14 @@ torch.nn.Module that the step trains; it was None.
         tokenizer = tokenizer or processing_class
         return _debug_trainer(target, tokenizer, on_pause, memory_budget)
     trained = _check_step(target, batches, model)
-    optimizers = _check_optimizers(optimizer)
+    optimizers = check_optimizers(optimizer)
     worker = Worker(host)
     engine = Engine(
         lambda: trained,
         worker,
         policy=on_pause,
         optimizers=optimizers,
-        decode=_decoder(tokenizer or processing_class),
+        decode=decoder(tokenizer or processing_class),
         budget=memory_budget,
     )
     guarded = engine.guard(target)
@@ -136,7 +136,7 @@ def _debug_trainer(
         owner=trainer,
         step_number=lambda: trainer.state.global_step,
         policy=policy,
-        decode=_decoder(tokenizer),
+        decode=decoder(tokenizer),
         budget=budget,
     )
     link = TrainerStep(trainer, engine.guard, lambda: _debugged(worker), warn_unpaused)
@@ -149,8 +149,8 @@ def _debug_trainer(
     )
 
 
-def _decoder(tokenizer: Any) -> Decode | None:
-    """Take what turns ids into text; a processor has its tokenizer within."""
+def decoder(tokenizer: Any) -> Decode | None:
+    """Return what turns ids into text; a processor has its tokenizer within."""
     inner = getattr(tokenizer, "tokenizer", tokenizer)
     decode: Decode | None = getattr(inner, "decode", None)
     return decode
@@ -206,7 +206,8 @@ def _check_batches(batches: Any, runs: int) -> None:
         raise BadValueError(msg)
 
 
-def _check_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:
+def check_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:
+    """Return the optimizers of a step; refuse those that nothing can stop."""
     given = optimizer if isinstance(optimizer, list | tuple) else [optimizer]
     # accelerate wraps optimizers
     inners: list[Any] = [getattr(e, "optimizer", e) for e in given if e is not None]

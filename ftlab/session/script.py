@@ -161,7 +161,7 @@ def _execute(load: Load, script: Script) -> BaseException | None:
     try:
         exec(load(main), vars(main))
     except BaseException as error:  # noqa: BLE001  it ends the script, not ftlab
-        return error.with_traceback(_without_ours(error.__traceback__))
+        return error.with_traceback(without_ours(error.__traceback__))
     return None
 
 
@@ -170,13 +170,13 @@ def _failure(ending: BaseException | None) -> BaseException | None:
     return None if isinstance(ending, SystemExit) and not ending.code else ending
 
 
-def _without_ours(
+def without_ours(
     trace: types.TracebackType | None,
 ) -> types.TracebackType | None:
-    """Leave out the frames that would not be there without ftlab."""
+    """Return ``trace`` without the frames that are there only because of ftlab."""
     if trace is None:
         return None
-    rest = _without_ours(trace.tb_next)
+    rest = without_ours(trace.tb_next)
     if trace.tb_frame.f_code.co_filename.startswith(_OURS):
         return rest
     return types.TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)

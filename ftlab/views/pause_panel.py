@@ -1,66 +1,56 @@
 """The debugger's panel: where training stopped, what was found, and buttons.
 
-It uses core ipywidgets only (text and buttons), so that it works where a front end
-cannot load anything else. A click sends a command without waiting; the controller calls
-`PausePanel.refresh` through its subscription when its state has changed.
+It is an anywidget with keys, or core ipywidgets (text and buttons) where options say
+so, for front ends that cannot load anything else. A click sends a command without
+waiting; the controller calls `PausePanel.refresh` through its subscription when its
+state has changed.
 """
 
 from __future__ import annotations
 
-import html
+import threading
 import warnings
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ftlab.records.errors import FtlabError, FtlabWarning
-from ftlab.views.findings_html import style_sheet
-from ftlab.views.view import with_widget
+from ftlab.views.pause_html import body_html, head_html
+from ftlab.views.view import widget_mode, with_widget
 
 if TYPE_CHECKING:
-    from ftlab.records.handle import Handle
+    from ftlab.views.pause_report import Controller
 
 
-class Report(Protocol):
-    """What a stop says about itself.
+@dataclass(frozen=True, slots=True)
+class Button:
+    """A button: what it does, its key, how that is written, and its colour."""
 
-    Its text form has the headline first, and then lines ``"  word   remark"``.
-    """
-
-    @property
-    def replayable(self) -> bool:
-        """Whether the step can be executed again, forward and back."""
-
-    def headline(self) -> str:
-        """Say in one line what stopped the run."""
-
-
-class Controller(Protocol):
-    """The debugger, seen by its panel."""
-
-    @property
-    def state(self) -> str:
-        """``"new"``, ``"running"``, ``"paused"``, ``"finished"``, ..."""
-
-    @property
-    def where(self) -> Report:
-        """What the current stop says, or how the run stands."""
-
-    def send(self, command: str) -> None:
-        """Take a command and return at once."""
-
-    def subscribe(self, listener: Callable[[], None]) -> Handle:
-        """Call ``listener`` after each change of state, from any thread."""
+    tip: str
+    key: str
+    shown: str
+    kind: str = ""
 
 
 COMMANDS = {
-    "back": ("Run the step again and stop one operation earlier", ""),
-    "step": ("Go on to the next operation and stop", ""),
-    "resume": ("Let training go on", "success"),
-    "abort": ("Stop training; what was logged stays", "danger"),
+    "back module": Button(
+        "Run the step again and stop at the module before", "Shift+ArrowLeft", "Shift+←"
+    ),
+    "back op": Button(
+        "Run the step again and stop one operation earlier", "ArrowLeft", "←"
+    ),
+    "step op": Button("Go on to the next operation and stop", "ArrowRight", "→"),
+    "step module": Button(
+        "Go on to the next module and stop", "Shift+ArrowRight", "Shift+→"
+    ),
+    "resume": Button("Let training go on", "Shift+R", "Shift+R", "success"),
+    "abort": Button(
+        "Stop training; what was logged stays", "Shift+A", "Shift+A", "danger"
+    ),
 }
-"""Buttons: what they do, and their colour."""
+"""Commands that have a button. What cannot be taken back has no key of one finger."""
 MOVES = ("back", "step")
-"""Commands that need a step that can be executed again."""
+"""First words of commands that need a step that can be executed again."""
 
 
 class PausePanel:
@@ -79,75 +69,90 @@ class PausePanel:
     ) -> None:
         self._controller = controller
         self._commands = tuple(commands)
-        self._box: Any = None
-        self._text: Any = None
+        self._widget: Any = None
         self._buttons: dict[str, Any] = {}
         self._error = ""
+        # Else a thread that has read an older state could write it last.
+        self._lock = threading.RLock()
         self._subscription = controller.subscribe(self.refresh)
 
     def widget(self) -> Any:
         """Return the panel's one widget."""
-        import ipywidgets
-
-        if self._box is None:
-            self._text = ipywidgets.HTML()
-            buttons = [self._button(name) for name in self._commands]
-            row = ipywidgets.HBox(buttons, layout=ipywidgets.Layout(flex_flow="wrap"))
-            self._box = ipywidgets.VBox([self._text, row])
-            self._box.add_class("ftlab-panel")
-            self.refresh()
-        return self._box
+        with self._lock:
+            if self._widget is None:
+                live = widget_mode() == "anywidget"
+                self._widget = self._make_live() if live else self._make_core()
+                self._widget.add_class("ftlab-panel")
+                self.refresh()
+            return self._widget
 
     def refresh(self, *_: Any) -> None:
         """Show the controller's state; never raises into the training thread."""
-        if self._box is None:
-            return
-        try:
-            value = self.html()
-            if value != self._text.value:
-                self._text.value = value
-            for name, button in self._buttons.items():
-                button.disabled = not self.allows(name)
-        except Exception as error:  # noqa: BLE001  a broken view must not stop training
-            message = f"The pause panel could not be updated ({error!r})."
-            warnings.warn(message, FtlabWarning, stacklevel=2)
+        with self._lock:
+            if self._widget is None:
+                return
+            try:
+                self._show()
+            except Exception as error:  # noqa: BLE001  a view must not stop training
+                message = f"The pause panel could not be updated ({error!r})."
+                warnings.warn(message, FtlabWarning, stacklevel=2)
 
     def allows(self, command: str) -> bool:
         """Whether ``command`` has a meaning at this moment."""
-        paused = self._controller.state == "paused"
-        return paused and (command not in MOVES or self._controller.where.replayable)
+        if self._controller.state != "paused":
+            return False
+        moves = command.partition(" ")[0] in MOVES
+        return not moves or self._controller.where.replayable
 
     def html(self) -> str:
         """Return the panel's text as HTML, all of it escaped."""
-        state = self._controller.state
-        kind = "error" if state == "paused" else "open"
-        title, rows = _text(self._controller)
-        rows += [("refused", self._error)] if self._error else []
-        shown = "".join(
-            f"<dt>{html.escape(word)}</dt><dd>{html.escape(text)}</dd>"
-            for word, text in rows
-        )
-        return (
-            f'<style>{style_sheet()}</style><div class="ftlab-f">'
-            f'<details open class="ftlab-{kind}"><summary><span class="ftlab-what">'
-            f"{html.escape(title)}</span></summary><dl>{shown}</dl></details></div>"
-        )
+        return head_html(self._controller, self._error) + body_html(self._controller)
 
     def close(self) -> None:
         """Listen no longer; the panel keeps its last text."""
         self._subscription.remove()
 
-    def _button(self, name: str) -> Any:
+    def _show(self) -> None:
+        head = head_html(self._controller, self._error)
+        body = body_html(self._controller)
+        if not self._buttons:
+            self._widget.show(head, body, self._front_end_buttons())
+            return
+        above, _, below = self._widget.children
+        above.value, below.value = head, body
+        for name, button in self._buttons.items():
+            button.disabled = not self.allows(name)
+
+    def _front_end_buttons(self) -> list[dict[str, Any]]:
+        shown = []
+        for name in self._commands:
+            one = COMMANDS[name]
+            keys = {"key": one.key, "shown": one.shown, "on": self.allows(name)}
+            shown.append({"command": name, "tip": one.tip, "kind": one.kind, **keys})
+        return shown
+
+    def _make_live(self) -> Any:
+        from ftlab.views.panel_widget import PanelWidget
+
+        return PanelWidget(self._send, self._front_end_buttons())
+
+    def _make_core(self) -> Any:
         import ipywidgets
 
-        tip, colour = COMMANDS[name]
+        buttons = [self._core_button(name) for name in self._commands]
+        row = ipywidgets.HBox(buttons, layout=ipywidgets.Layout(flex_flow="wrap"))
+        return ipywidgets.VBox([ipywidgets.HTML(), row, ipywidgets.HTML()])
+
+    def _core_button(self, name: str) -> Any:
+        import ipywidgets
+
         button = ipywidgets.Button(
             description=name,
-            tooltip=tip,
-            button_style=colour,
+            tooltip=COMMANDS[name].tip,
+            button_style=COMMANDS[name].kind,
             layout=ipywidgets.Layout(width="auto"),
         )
-        button.add_class(f"ftlab-{name}")
+        button.add_class(f"ftlab-{name.replace(' ', '-')}")
         button.on_click(lambda _: self._send(name))
         self._buttons[name] = button
         return button
@@ -166,19 +171,6 @@ class PausePanel:
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None, **_: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
+        if widget_mode() == "static":
+            return {"text/plain": repr(self), "text/html": self.html()}, {}
         return with_widget({"text/plain": repr(self)}, self.widget())
-
-
-def _text(controller: Controller) -> tuple[str, list[tuple[str, str]]]:
-    """Return the headline and (word, remark) of each line."""
-    state = controller.state
-    if state == "new":
-        return "Not started: run() starts the training.", []
-    if state == "running":
-        return "Training runs.", []
-    report = controller.where
-    rows = []
-    for line in repr(report).splitlines()[1:]:
-        word, _, remark = line.strip().partition(" ")
-        rows.append((word, remark.strip()))
-    return report.headline(), rows

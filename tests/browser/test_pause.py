@@ -1,4 +1,4 @@
-"""The pause panel in a real browser: it appears, a click resumes, training finishes."""
+"""The debugger's panel in a real browser: what it shows, clicks, keys and a reload."""
 
 import pytest
 
@@ -12,52 +12,125 @@ import ftlab, torch
 torch.set_num_threads(1)
 torch.manual_seed(0)
 
-class Log(torch.nn.Module):
-    def forward(self, x):
-        return x.log()
+class Tokenizer:
+    words = "<pad> the cat sat on a mat and saw that it was good".split()
 
-model = torch.nn.Sequential(torch.nn.Linear(2, 1), Log())
-torch.nn.init.ones_(model[0].weight)
+    def decode(self, ids):
+        return " ".join(self.words[each] for each in ids)
+
+class UnitNorm(torch.nn.Module):
+    def forward(self, x):
+        # zero divided by its norm is NaN
+        return x / x.norm(dim=-1, keepdim=True)
+
+model = torch.nn.Sequential(
+    torch.nn.Embedding(13, 8, padding_idx=0), UnitNorm(), torch.nn.Linear(8, 1)
+)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-batches = [torch.full((4, 2), value) for value in (1.0, 2.0, -9.0, 3.0, 4.0)]
+good = torch.arange(24).reshape(2, 12) % 12 + 1
+padded = good.clone()
+padded[0, 7:] = 0
+batches = [{"input_ids": ids} for ids in (good, good, padded, good, good)]
 
 def step(batch):
     optimizer.zero_grad()
-    loss = model(batch).mean()
+    loss = model(batch["input_ids"]).square().mean()
     loss.backward()
     if loss.isfinite():
         optimizer.step()
     print("loss", round(loss.item(), 3))
     return loss
 """
+DEBUG = """
+dbg = ftlab.debug(
+    step, batches, model=model, optimizer=optimizer, tokenizer=Tokenizer()
+)
+dbg
+"""
 PANEL = "document.querySelector('.ftlab-panel')"
+
+
+def runs(page, *indices):
+    for index in indices:
+        page.start_cell(index)
+        page.finish_all()
+
+
+def waits_for(page, text):
+    page.wait(f"{PANEL}?.innerText.includes({text!r})", seconds=60)
+
+
+def scrolls(page, block="start"):
+    page.page.evaluate(f"() => {PANEL}.scrollIntoView({{block: '{block}'}})")
 
 
 @pytest.mark.parametrize(
     "front", ["lab", pytest.param("notebook", marks=pytest.mark.slow)]
 )
-def test_a_click_resumes_a_paused_run(tmp_path, front):
+def test_the_panel_shows_moves_survives_a_reload_and_resumes(tmp_path, front):
     content = notebook(
-        SETUP.strip(),
-        "dbg = ftlab.debug(step, batches, model=model, optimizer=optimizer)\ndbg",
-        "dbg.run()",
-        "dbg.wait()\nlen(dbg.result)",
+        SETUP.strip(), DEBUG.strip(), "dbg.run()", "dbg.wait()\nlen(dbg.result)"
     )
     with opened(
-        content, tmp_path / "jupyter", front=front, name=f"pause-{front}"
+        content, tmp_path / "jupyter", front=front, name=f"pause-{front}", height=1300
     ) as page:
-        for index in (0, 1, 2):
-            page.start_cell(index)
-            page.finish_all()
-        page.wait(f"{PANEL}?.innerText.includes('Paused at step 2')")
-        assert "1 (Log)" in page.page.inner_text(".ftlab-panel")
-        assert "Paused at step 2" in page.text(2)
-        page.screenshot("paused")
+        runs(page, 0, 1, 2)
+        shows_the_stop(page)
+        moves_by_click_and_key(page)
+        page.save()
+        page.open(page.page.url.replace("?reset", ""))
+        waits_for(page, "Paused at step 2")
         page.page.click(".ftlab-panel button.ftlab-resume")
-        page.wait(f"{PANEL}.innerText.includes('finished')")
+        waits_for(page, "finished")
         page.screenshot("resumed")
-        page.start_cell(3)
-        page.finish_all()
-        page.wait("document.querySelectorAll('.jp-Notebook .jp-Cell').length >= 4")
+        runs(page, 3)
         assert page.text(3).strip().endswith("5")
         assert page.errors == []
+
+
+def shows_the_stop(page):
+    waits_for(page, "Paused at step 2")
+    shown = page.page.inner_text(".ftlab-panel")
+    assert "NaN was born in 1 (UnitNorm)" in shown
+    assert "Paused at step 2" in page.text(2)
+    marked = page.page.inner_text(".ftlab-panel .ftlab-p-marked")
+    assert "return x / x.norm(dim=-1, keepdim=True)" in marked
+    assert page.page.inner_text(".ftlab-panel .ftlab-bad") == "▼<pad>"
+    tall = page.page.evaluate(
+        "() => [...document.querySelectorAll('.ftlab-panel .ftlab-p-bars i')]"
+        ".filter(one => one.getBoundingClientRect().height > 2).length"
+    )
+    assert tall > 3
+    pictures(page)
+
+
+def pictures(page):
+    scrolls(page)
+    page.screenshot("paused")
+    page.theme("dark")
+    scrolls(page)
+    page.screenshot("paused-dark")
+    page.page.set_viewport_size({"width": 620, "height": 1300})
+    scrolls(page)
+    page.screenshot("paused-dark-narrow")
+    page.theme("light")
+    scrolls(page)
+    page.screenshot("paused-narrow")
+    page.page.set_viewport_size({"width": 1300, "height": 1300})
+
+
+def moves_by_click_and_key(page):
+    cells = "document.querySelectorAll('.jp-Notebook .jp-Cell').length"
+    before = page.wait(cells)
+    page.page.click(".ftlab-panel button.ftlab-back-op")
+    waits_for(page, "(back)")
+    back = page.page.inner_text(".ftlab-panel dd")
+    page.page.keyboard.press("ArrowRight")
+    waits_for(page, "aten.div.Tensor")
+    page.page.keyboard.press("b")  # would insert a cell
+    page.page.keyboard.press("Shift+ArrowLeft")
+    waits_for(page, "0 (Embedding)")
+    page.page.click(".ftlab-panel button.ftlab-step-module")
+    waits_for(page, "1 (UnitNorm)")
+    assert page.wait(cells) == before
+    assert "aten" not in back

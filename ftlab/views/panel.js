@@ -1,0 +1,80 @@
+// The debugger's panel: HTML from Python (escaped there) above and below its buttons.
+// Keys work only while the panel or something in it has the focus.
+function make(tag, kind, parent, text) {
+  const made = document.createElement(tag);
+  if (kind) made.className = kind;
+  if (text !== undefined) made.textContent = text;
+  parent.append(made);
+  return made;
+}
+
+function keyOf(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return "";
+  const key = event.key.length === 1 ? event.key.toUpperCase() : event.key;
+  return (event.shiftKey ? "Shift+" : "") + key;
+}
+
+// Whatever has the focus must say so itself, else the notebook takes its keys: B would
+// insert a cell, D twice delete one.
+function keepKeys(one) {
+  one.dataset.lmSuppressShortcuts = "true";
+}
+
+// What was unfolded stays unfolded when the text changes.
+function fill(box, text) {
+  const open = [...box.querySelectorAll("details[open][data-key]")].map((one) => one.dataset.key);
+  box.innerHTML = text;
+  for (const one of box.querySelectorAll("details[data-key]")) one.open = open.includes(one.dataset.key);
+  box.querySelectorAll("summary").forEach(keepKeys);
+}
+
+function renderPanel({ model, el }) {
+  const root = make("div", "ftlab-p-panel", el);
+  root.tabIndex = 0;
+  root.setAttribute("role", "group");
+  root.setAttribute("aria-label", "ftlab debugger");
+  keepKeys(root);
+  const head = make("div", "", root);
+  head.setAttribute("aria-live", "polite");
+  const tools = make("div", "ftlab-p-tools", root);
+  const body = make("div", "", root);
+  let sent = false;
+
+  const send = (one) => {
+    if (sent || !one.on) return;
+    sent = true; // a key that is held down asks once per stop
+    model.send({ command: one.command });
+  };
+  const buttons = model.get("buttons").map((one) => {
+    const button = make("button", `ftlab-${one.command.replace(" ", "-")} ftlab-${one.kind || "plain"}`, tools, one.command);
+    keepKeys(button);
+    button.title = `${one.tip} (${one.shown})`;
+    button.setAttribute("aria-keyshortcuts", one.key);
+    button.onclick = () => send(now(one.command));
+    return button;
+  });
+  // Nothing here may move when the panel gets the focus: a click would miss its button.
+  make("span", "", tools, "keys, once clicked in here: ← → by op, with Shift by module");
+  const now = (command) => model.get("buttons").find((one) => one.command === command);
+
+  root.addEventListener("keydown", (event) => {
+    const key = keyOf(event);
+    const one = model.get("buttons").find((each) => each.key === key);
+    if (!one) return;
+    event.preventDefault();
+    event.stopPropagation();
+    send(one);
+  });
+  const paint = () => {
+    sent = false;
+    fill(head, model.get("head"));
+    fill(body, model.get("body"));
+    // A disabled button would lose the focus, and with it the keys.
+    model.get("buttons").forEach((one, index) => buttons[index].setAttribute("aria-disabled", String(!one.on)));
+  };
+  model.on("change:stamp", paint);
+  paint();
+  return () => model.off("change:stamp", paint);
+}
+
+export default { render: renderPanel };

@@ -1,0 +1,188 @@
+"""A stop of the debugger as HTML, for somebody tired: all of it escaped.
+
+First what, where and why, then what to do; the panel puts its buttons below. Under them
+the source, the tensors with their ranges coloured, the tokens, and a histogram.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+from ftlab.views.findings_html import style_sheet
+from ftlab.views.pause_report import said
+from ftlab.views.range_colour import colour, range_words
+from ftlab.views.style import SERIES, SPECIAL, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ftlab.views.pause_report import Controller, Report
+
+HEAD = {"cause": "because", "next": "do this", "note": "note", "refused": "refused"}
+"""Rows above the buttons, and how they are called there."""
+PLACE = ("op", "module", "forward", "loss", "gradients")
+"""Rows below the buttons; lines, tensors and tokens are drawn."""
+MOVING = (
+    "step and back move within this step; resume lets training go on, abort takes the "
+    "step back and ends the run"
+)
+
+
+def head_html(controller: Controller, refused: str = "") -> str:
+    """Return what stands above the buttons."""
+    state = controller.state
+    title, rows = said(controller)
+    rows = [row for row in rows if row[0] in HEAD]
+    if state == "paused" and not any(word == "next" for word, _ in rows):
+        rows.append(("next", MOVING))
+    if refused:
+        rows.append(("refused", refused))
+    order = list(HEAD)
+    rows.sort(key=lambda row: order.index(row[0]))
+    shown = "".join(
+        f'<dt>{HEAD[word]}</dt><dd class="ftlab-p-{word}">{html.escape(text)}</dd>'
+        for word, text in rows
+    )
+    kind = "error" if state == "paused" else "open"
+    return (
+        f'<style>{style_sheet()}</style><div class="ftlab-f ftlab-p">'
+        f'<div class="ftlab-p-head ftlab-{kind}">'
+        f'<div class="ftlab-what">{html.escape(title)}</div>'
+        f"<dl>{shown}</dl></div></div>"
+    )
+
+
+def body_html(controller: Controller) -> str:
+    """Return what stands below the buttons; nothing while training runs."""
+    if controller.state != "paused":
+        return ""
+    report = controller.where
+    _, rows = said(controller)
+    parts = [
+        _places(rows),
+        "".join(map(_excerpt, controller.source)),
+        _stack(controller.stack),
+        _tensors(report),
+        _tokens(controller.batch_text),
+        _histogram(controller.histogram),
+    ]
+    return f'<div class="ftlab-f ftlab-p">{"".join(parts)}</div>'
+
+
+def _places(rows: Sequence[tuple[str, str]]) -> str:
+    shown = "".join(
+        f"<dt>{word}</dt><dd>{html.escape(text)}</dd>"
+        for word, text in rows
+        if word in PLACE
+    )
+    return f"<dl>{shown}</dl>" if shown else ""
+
+
+def _excerpt(excerpt: Any) -> str:
+    lines = []
+    for number_, text in enumerate(excerpt.lines, excerpt.first):
+        marked = number_ == excerpt.marked
+        kind, mark = (' class="ftlab-p-marked"', "▶") if marked else ("", " ")
+        body = html.escape(text) or " "
+        lines.append(f"<span{kind}><i>{mark}{number_:>5}</i>  {body}</span>")
+    title = f"<b>{html.escape(excerpt.role)}</b> {html.escape(excerpt.place)}"
+    return f'<p>{title}</p><pre class="ftlab-p-code">{"".join(lines)}</pre>'
+
+
+def _stack(stack: Sequence[Any]) -> str:
+    if not stack:
+        return ""
+    rows = "".join(
+        f"<li{' class=ftlab-p-yours' if call.yours else ''}>"
+        f"{html.escape(call.place)}<code>{html.escape(call.code)}</code></li>"
+        for call in stack
+    )
+    calls = f"{len(stack)} call" + ("" if len(stack) == 1 else "s")
+    return (
+        f'<details data-key="stack"><summary>stack, {calls}, yours in bold, innermost '
+        f'last</summary><ol class="ftlab-p-stack">{rows}</ol></details>'
+    )
+
+
+def _tensors(report: Report) -> str:
+    rows = "".join(_tensor(*row) for row in _in_order(report))
+    if not rows:
+        return ""
+    return (
+        "<p><b>tensors</b> in the order in which they were made</p>"
+        f'<div class="ftlab-p-wide"><table class="ftlab-p-tensors">{rows}</table></div>'
+    )
+
+
+def _in_order(report: Report) -> Iterator[tuple[str, Any, str]]:
+    for link in reversed(report.chain):
+        yield "from", link.facts, repr(link).removeprefix(repr(link.facts)).strip()
+    for facts in report.inputs:
+        yield "input", facts, facts.name
+    for facts in report.outputs:
+        yield "output", facts, facts.name
+
+
+def _tensor(role: str, facts: Any, words: str) -> str:
+    shape = ", ".join(map(str, facts.shape))
+    return (
+        f'<tr class="ftlab-p-{role}"><th>{role}</th>'
+        f'<td class="ftlab-p-range" style="{colour(facts)}">'
+        f"{html.escape(range_words(facts))}</td>"
+        f"<td>{html.escape(facts.dtype)}[{shape}]</td>"
+        f'<td class="ftlab-p-by">{html.escape(words)}</td></tr>'
+    )
+
+
+def _tokens(samples: Sequence[Any]) -> str:
+    if not samples:
+        return ""
+    any_marked = any(any(each.marked) for each in samples)
+    title = "the bad ones marked ▼" if any_marked else "none of them alone is bad"
+    rows = "".join(f"<div>{_sample(each)}</div>" for each in samples)
+    return f"<p><b>tokens</b> of the batch, {title}</p><div class=ftlab-t>{rows}</div>"
+
+
+def _sample(sample: Any) -> str:
+    cells = [f"<b>sample {sample.sample}</b> ", "… " if sample.start else ""]
+    pairs = zip(sample.pieces, sample.marked, strict=True)
+    for at, (piece, bad) in enumerate(pairs, sample.start):
+        kind, mark = ("ftlab-bad", "▼") if bad else ("ftlab-context", "")
+        text = html.escape(piece.replace("\n", "↵")) or " "
+        tip = f'title="position {at}"'
+        cells.append(f'<span class="ftlab-tok {kind}" {tip}>{mark}{text}</span>')
+    more = sample.length - sample.start - len(sample.pieces)
+    return "".join(cells) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _histogram(histogram: Any) -> str:
+    if histogram is None:
+        return ""
+    words = html.escape(histogram.headline())
+    edges = list(zip(histogram.edges, histogram.edges[1:], strict=False))
+    bars = [
+        (quantity * histogram.every, f"{number(low)} to {number(high)}", SERIES[0])
+        for (low, high), quantity in zip(edges, histogram.counts, strict=True)
+    ]
+    special = (("NaN", histogram.nans), ("Inf", histogram.infs))
+    bad = [(many, name, SPECIAL["non-finite"]) for name, many in special if many]
+    most = max([many for many, _, _ in bars + bad], default=1)
+    ends = ""
+    if edges:
+        ends = f"<span>{number(edges[0][0])}</span><span>{number(edges[-1][1])}</span>"
+    return (
+        f"<p><b>histogram</b> of the output: {words}</p>"
+        f'<div class="ftlab-p-hist" role="img" aria-label="{words}">'
+        f'<div class="ftlab-p-bars">{"".join(_bar(*bar, most) for bar in bars)}</div>'
+        f'<div class="ftlab-p-bars">{"".join(_bar(*bar, most) for bar in bad)}</div>'
+        f'<div class="ftlab-p-ends">{ends}</div><div class="ftlab-p-ends">'
+        f"{''.join(f'<span>{name} {many:,}</span>' for many, name, _ in bad)}"
+        "</div></div>"
+    )
+
+
+def _bar(quantity: int, name: str, shade: str, most: int) -> str:
+    height = 0.0 if not quantity else max(100 * quantity / most, 3.0)
+    tip = html.escape(f"{name}: {quantity:,}")
+    return f'<i title="{tip}" style="height:{height:.1f}%;background:{shade}"></i>'

@@ -1,0 +1,97 @@
+"""What the debugger's panel reads: plain values of a stop, seen by their shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ftlab.records.handle import Handle
+
+
+class Facts(Protocol):
+    """A tensor without its values; `low` and `high` are ``None`` where none is."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    low: float | None
+    high: float | None
+    nans: int
+    infs: int
+
+
+class Report(Protocol):
+    """What a stop says about itself.
+
+    Its text form has the headline first, and then lines ``"  word   remark"``.
+    """
+
+    @property
+    def replayable(self) -> bool:
+        """Whether the step can be executed again, forward and back."""
+
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """`Facts` of what the operation read."""
+
+    @property
+    def outputs(self) -> Sequence[Any]:
+        """`Facts` of what it made."""
+
+    @property
+    def chain(self) -> Sequence[Any]:
+        """Links with ``facts``, the nearest first; printed with what made them."""
+
+    def headline(self) -> str:
+        """Say in one line what stopped the run."""
+
+
+class Controller(Protocol):
+    """The debugger, seen by its panel."""
+
+    @property
+    def state(self) -> str:
+        """``"new"``, ``"running"``, ``"paused"``, ``"finished"``, ..."""
+
+    @property
+    def where(self) -> Report:
+        """What the current stop says, or how the run stands."""
+
+    @property
+    def source(self) -> Sequence[Any]:
+        """Excerpts: ``role``, ``place``, ``first``, ``marked``, ``lines``."""
+
+    @property
+    def stack(self) -> Sequence[Any]:
+        """Calls, innermost last: ``place``, ``code``, ``yours``."""
+
+    @property
+    def batch_text(self) -> Sequence[Any]:
+        """Samples: ``sample``, ``start``, ``length``, ``pieces``, ``marked``."""
+
+    @property
+    def histogram(self) -> Any:
+        """``edges``, ``counts``, ``nans``, ``infs``, ``headline()``; or ``None``."""
+
+    def send(self, command: str) -> None:
+        """Take a command and return at once."""
+
+    def subscribe(self, listener: Callable[[], None]) -> Handle:
+        """Call ``listener`` after each change of state, from any thread."""
+
+
+def said(controller: Controller) -> tuple[str, list[tuple[str, str]]]:
+    """Return the headline and the rows of what a run says about itself."""
+    state = controller.state
+    if state == "new":
+        return "Not started: run() starts the training.", []
+    if state == "running":
+        return "Training runs.", []
+    report = controller.where
+    rows = []
+    for line in repr(report).splitlines()[1:]:
+        word, _, remark = line.strip().partition(" ")
+        rows.append((word, remark.strip()))
+    return report.headline(), rows

@@ -1,0 +1,84 @@
+import re
+
+import pytest
+
+from ftlab.replay.report import PauseReport
+from ftlab.views.pause_html import body_html, head_html
+from ftlab.views.style import SPECIAL
+from tests.views.panel_stop import Controller
+
+
+def plain(text):
+    text = re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
+
+
+@pytest.fixture
+def body():
+    return body_html(Controller())
+
+
+def test_the_headline_comes_first_then_the_cause_then_what_to_do():
+    words = plain(head_html(Controller()))
+    places = [words.index(each) for each in ("Paused at step 12", "because", "do this")]
+    assert places == sorted(places)
+    assert places[0] == 0
+
+
+def test_a_stop_without_an_anomaly_still_says_what_to_do():
+    where = PauseReport("paused", "step", step=3)
+    assert "resume lets training go on" in plain(head_html(Controller(where=where)))
+
+
+def test_nothing_of_the_run_is_markup(body):
+    text = head_html(Controller(), "<u>refused</u>") + body
+    for word in ("<script>", "<b>NaN</b>", "<b>x</b>", "<i>'", "<pad>", "<u>"):
+        assert word not in text
+    assert "&lt;script&gt;" in text
+    assert "&lt;pad&gt;" in text
+    assert "refused" in text
+
+
+def test_only_the_marked_line_is_marked(body):
+    (marked,) = re.findall(r'<span class="ftlab-p-marked">(.*?)</span>', body)
+    assert "return &#x27;&lt;i&gt;&#x27; / x" in marked
+    assert "▶" in marked
+
+
+def test_tensors_run_from_the_first_to_the_output_and_grow_in_colour(body):
+    rows = re.findall(r'<tr class="ftlab-p-(\w+)".*?style="(.*?)"', body)
+    assert [role for role, _ in rows] == ["from", "input", "output"]
+    (_, large), (_, ordinary), (_, bad) = rows
+    assert large.startswith("background:rgba(224,90,0")
+    assert ordinary == ""
+    assert SPECIAL["non-finite"] in bad
+    assert "batch &lt;b&gt;x&lt;/b&gt;" in body
+
+
+def test_bad_tokens_carry_a_mark_beside_their_colour(body):
+    assert re.findall(r'ftlab-bad" title="position (\d)">(.)', body) == [("0", "▼")]
+    assert "and 7 more" in body
+
+
+def test_the_histogram_has_a_bar_per_count_and_one_for_nan(body):
+    bars = re.findall(r'<i title="(.*?)" style="height:(.*?)%', body)
+    assert [tip for tip, _ in bars] == ["-1 to 0: 10", "0 to 2: 19", "NaN: 3"]
+    assert [float(height) for _, height in bars] == [52.6, 100.0, 15.8]
+
+
+def test_the_histogram_comes_last(body):
+    order = ["your line", "stack", "tensors", "tokens", "histogram"]
+    places = [plain(body).index(each) for each in order]
+    assert places == sorted(places)
+
+
+def test_what_a_stop_lacks_leaves_no_gap():
+    controller = Controller(where=PauseReport("paused", "step", step=3))
+    controller.source = controller.stack = controller.batch_text = ()
+    controller.histogram = None
+    assert plain(body_html(controller)) == ""
+
+
+def test_while_training_runs_there_is_only_the_headline():
+    assert body_html(Controller("running")) == ""
+    assert plain(head_html(Controller("running"))) == "Training runs."

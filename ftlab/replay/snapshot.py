@@ -177,7 +177,7 @@ class _Writing:
 
     def _update(self, update: UpdateCapsule) -> dict[str, Any]:
         return {
-            "class": type(update.optimizer).__name__,
+            "optimizer": self._moment.optimizers.index(update.optimizer),
             "rng": self._rng(update.rng, "update"),
             "gradients": self._gradients(update.gradients, "update"),
         }

@@ -134,6 +134,12 @@ class Restorer:
 
     def restore(self) -> None:
         """Load everything; random generators last."""
+        self.load()
+        with reading(self._stored.path):
+            self._rng(self._stored.start(update=self._update))
+
+    def load(self) -> None:
+        """Load everything but the states of random generators."""
         stored, model = self._stored, self._model
         with reading(stored.path):
             start = stored.start(update=self._update)
@@ -145,7 +151,6 @@ class Restorer:
             self._gradients(start)
             self._modes(stored.manifest["step"])
             load_scalers(start.get("scalers", ()), scalers_of(self._step))
-            self._rng(start)
 
     def _gradients(self, start: Mapping[str, Any]) -> None:
         unpacker = self._stored.unpacker("gradients", self._model)

@@ -4,7 +4,6 @@
 safetensors.
 """
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,19 @@ import torch
 from ftlab.records.errors import AttachError, BadValueError
 from ftlab.replay.engine import MEMORY_BUDGET, Engine
 from ftlab.replay.report import PauseReport
-from ftlab.replay.snapshot_load import Restorer, Stored, autocast_of, reading
+from ftlab.replay.snapshot_load import Restorer, Stored, reading
 from ftlab.replay.snapshot_report import unpack_report
 from ftlab.replay.worker import Worker
 from ftlab.rules.words import an
 from ftlab.session.debugger import Debugger
 from ftlab.session.host import host
-
-Step = Callable[[Any], Any]
+from ftlab.session.snapshot_steps import (
+    Step,
+    argument_of,
+    model_step,
+    modes_of,
+    update_step,
+)
 
 
 def open_snapshot(path: str | Path) -> "Snapshot":
@@ -159,7 +163,10 @@ class Snapshot:
         """
         optimizers = _check(model, optimizer)
         update = step is None and self._in_update
-        function = self._step(model, optimizers) if step is None else step
+        if update:
+            function = update_step(self._stored, model, optimizers)
+        else:
+            function = model_step(self._stored, model) if step is None else step
         if not update and self._stored.manifest["step"] is None:
             msg = (
                 "This stop was within an optimizer's step, between two calls of the "
@@ -167,7 +174,7 @@ class Snapshot:
             )
             raise BadValueError(msg)
         restorer = Restorer(self._stored, model, function, optimizers, update=update)
-        restorer.restore()
+        restorer.load()
         return self._debugger(model, function, optimizers, restorer, memory_budget)
 
     def __repr__(self) -> str:
@@ -197,90 +204,12 @@ class Snapshot:
         def train() -> Any:
             engine.count()
             engine.micro_batch = self.report.micro_batch
-            batch = self._argument(model)
-            with self._modes():
+            batch = argument_of(self._stored, model)
+            with modes_of(self._stored):
                 restorer.restore()
                 return guarded(batch)
 
         return Debugger(train, engine, worker, name=f"snapshot {self.path}")
-
-    def _modes(self) -> Any:
-        with reading(self.path):
-            step = self._stored.manifest["step"]
-            if step is None:
-                return autocast_of(())
-            stack = autocast_of(step["autocast"])
-            stack.enter_context(torch.set_grad_enabled(step["grad_enabled"]))
-            return stack
-
-    def _argument(self, model: torch.nn.Module) -> Any:
-        """Return the step's own argument, or the batch among several."""
-        step = self._stored.manifest["step"]
-        if step is None:
-            return None
-        with reading(self.path):
-            unpacker = self._stored.unpacker("batch", model)
-            args, kwargs = unpacker.unpack(step["inputs"])
-            alone = len(args) == 1 and not kwargs
-            return args[0] if alone else unpacker.unpack(step["batch"])
-
-    def _step(
-        self, model: torch.nn.Module, optimizers: list[torch.optim.Optimizer]
-    ) -> Step:
-        if self._in_update:
-            return self._update_step(optimizers)
-        with reading(self.path):
-            step = self._stored.manifest["step"]
-            call = step["model_call"]
-            autocast, scalers = call["autocast"], step["scalers"]
-            cleared = bool(step["gradients_cleared"])
-            args, kwargs = self._model_inputs(model)
-        device = next(model.parameters()).device.type
-        scaler = torch.amp.GradScaler(device, enabled=bool(scalers))
-
-        def backward(_: Any) -> torch.Tensor:
-            if cleared:
-                model.zero_grad()
-            with autocast_of(autocast):
-                loss = _loss(model(*args, **kwargs))
-            scaler.scale(loss).backward()
-            return loss.detach()
-
-        return backward
-
-    def _update_step(self, optimizers: list[torch.optim.Optimizer]) -> Step:
-        kind = self._stored.manifest["update"]["class"]
-        own = [each for each in optimizers if type(each).__name__ == kind]
-        if not own:
-            msg = (
-                f"This stop was within a step of {kind}: pass optimizer={kind}(...), "
-                "built as in the run over the parameters of the model."
-            )
-            raise BadValueError(msg)
-
-        def update(_: Any) -> None:
-            own[0].step()
-
-        return update
-
-    def _model_inputs(self, model: torch.nn.Module) -> tuple[Any, Any]:
-        step = self._stored.manifest["step"]
-        call, unpacker = step["model_call"], self._stored.unpacker("batch", model)
-        if call["count"] == 1 and call["inputs"] is not None:
-            return unpacker.unpack(call["inputs"])
-        batch = unpacker.unpack(step["batch"])
-        if call["count"] > 1 or not isinstance(batch, Mapping):
-            why = (
-                f"the step called the model {call['count']} times"
-                if call["count"] > 1
-                else f"the batch is {an(type(batch).__name__)}"
-            )
-            msg = (
-                f"Without step= the step is model(**batch).loss.backward(), but {why}. "
-                "Pass the function that does one step: debug(model, step)."
-            )
-            raise BadValueError(msg)
-        return (), batch
 
     # -- text
 
@@ -323,16 +252,3 @@ def _check(model: Any, optimizer: Any) -> list[torch.optim.Optimizer]:
             msg = f"optimizer={each!r} is no torch.optim.Optimizer."
             raise AttachError(msg)
     return found
-
-
-def _loss(output: Any) -> torch.Tensor:
-    loss = output.get("loss") if isinstance(output, Mapping) else output
-    loss = getattr(output, "loss", loss)
-    if isinstance(loss, torch.Tensor) and loss.numel() == 1:
-        return loss
-    msg = (
-        f"Without step= the step is model(**batch).loss.backward(), but the model "
-        f"returned {an(type(output).__name__)} without a loss. Pass the function that "
-        "does one step: debug(model, step)."
-    )
-    raise BadValueError(msg)

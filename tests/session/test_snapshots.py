@@ -214,33 +214,53 @@ def test_the_own_step_gets_the_batch_and_its_generators(tmp_path):
             assert torch.equal(mine["step"], theirs["step"])
 
 
-def test_a_stop_within_an_optimizers_step_is_made_again(tmp_path):
-    def built():
-        torch.manual_seed(0)
-        model = torch.nn.Linear(2, 1).half()
-        return model, torch.optim.SGD(model.parameters(), lr=1.0)
+def half_precision():
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 1).half()
+    return model, torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.5)
 
-    model, optimizer = built()
-    feed = [{"x": torch.full((1, 2), value)} for value in (0.5, 6e4)]
 
+def rate_of_batch(model, optimizer, *, inside):
     def step(batch):
         optimizer.zero_grad()
         model(batch["x"].half()).sum().backward()
-        for group in optimizer.param_groups:
-            group["lr"] = 1.0 if float(batch["x"][0, 0]) < 1 else 4.0
-        optimizer.step()
+        optimizer.param_groups[0]["lr"] = float(batch["lr"])
+        if inside:
+            optimizer.step()
 
-    with ftlab.debug(step, feed, model=model, optimizer=optimizer) as dbg:
+    return step
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_stop_within_an_optimizers_step_is_made_again(inside, own, tmp_path):
+    model, optimizer = half_precision()
+    step = rate_of_batch(model, optimizer, inside=inside)
+    values = [(0.5, 1.0), (3e4, 4.0)]
+    batches = [{"x": torch.full((1, 2), x), "lr": lr} for x, lr in values]
+
+    def feed():
+        for batch in batches:
+            yield batch
+            if not inside:
+                optimizer.step()
+
+    with ftlab.debug(step, feed(), model=model, optimizer=optimizer) as dbg:
         report = dbg.run()
-        assert report.phase == "optimizer", report
+        assert (report.phase, report.step) == ("optimizer", 1 if inside else 0)
         folder = dbg.snapshot(tmp_path / "s")
         place, tensor = (report.op, report.site.index, report.name), bits(dbg.tensor)
         dbg.abort()
-    other, rebuilt = built()
+    other, rebuilt = half_precision()
     snapshot = ftlab.open_snapshot(folder)
     with pytest.raises(BadValueError, match="pass optimizer=SGD"):
         snapshot.debug(other)
-    with snapshot.debug(other, optimizer=rebuilt) as dbg:
+    step = rate_of_batch(other, rebuilt, inside=inside) if own else None
+    if own and not inside:
+        with pytest.raises(BadValueError, match="between two calls"):
+            snapshot.debug(other, step, rebuilt)
+        return
+    with snapshot.debug(other, step, rebuilt) as dbg:
         again = dbg.run()
         assert (again.op, again.site.index, again.name) == place
         assert bits(dbg.tensor) == tensor

@@ -139,9 +139,9 @@ def _tokens(samples: Sequence[Any]) -> str:
     if not samples:
         return ""
     any_marked = any(any(each.marked) for each in samples)
-    title = "the bad ones marked ▼" if any_marked else "none of them alone is bad"
+    title = ", the bad ones marked ▼" if any_marked else ""
     rows = "".join(f"<div>{_sample(each)}</div>" for each in samples)
-    return f"<p><b>tokens</b> of the batch, {title}</p><div class=ftlab-t>{rows}</div>"
+    return f"<p><b>tokens</b> of the batch{title}</p><div class=ftlab-t>{rows}</div>"
 
 
 def _sample(sample: Any) -> str:

@@ -290,6 +290,8 @@ class StepCall:
             self._verdict = None
             self._retrace.forget()
             return
+        if command is not None and command.visitor is not None:
+            self._retrace.visit(command.visitor, self._survey_step)
         if command is not None and command.change is not None:
             change = command.change(self._retrace.numbered(self._survey_step))
             with self._variation.trying(change):
@@ -299,7 +301,7 @@ class StepCall:
 
     def _leave_for(self, command: Command, index: int, reason: str) -> None:
         """Leave the step where a command needs it executed in another way."""
-        if command.verb == "try":
+        if command.verb in ("try", "visit"):
             self._unwinding.leave(Rewind(index, reason, command))
         if command.with_change:
             self._unwinding.leave(Rewind(None, "anomaly", command))

@@ -4,17 +4,49 @@
 user's step lets them through.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, Protocol
+
+import torch
 
 from ftlab.records.errors import BadValueError
 from ftlab.replay.changes import Plan
 
-Verb = Literal["resume", "abort", "step", "back", "try"]
+Verb = Literal["resume", "abort", "step", "back", "try", "visit"]
 
 _VERBS = ("resume", "abort", "step", "back")
 WHOLE = ("micro-batch", "optimizer step")
 """Units that end where the step does."""
+
+
+class Visitor(Protocol):
+    """Executes a paused step once more, on the training thread, to look at it.
+
+    The step is at its start before and afterwards; then it runs to its stop again.
+    Errors are for the visitor to keep: what `run` raises ends the training.
+
+    Attributes
+    ----------
+    tracer
+        A mode that sees the operations while its ``silent`` is false; ``None`` if none.
+    """
+
+    tracer: Any
+
+    def run(
+        self, execute: Callable[[], Any], capsule: Any, insist: Callable[[], bool]
+    ) -> None:
+        """Call ``execute``; the step is left where its weights would change.
+
+        ``insist`` is to be called before each op, see `Unwinding.insist`.
+        """
+
+    def note(self, losses: Sequence[torch.Tensor]) -> None:
+        """Hear that backward begins from ``losses``, which are unscaled."""
+
+    def after_backward(self) -> None:
+        """Hear that backward is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +57,8 @@ class Command:
     ----------
     verb
         ``resume`` lets training go on, ``abort`` ends it, ``step`` and ``back`` move
-        within the replayed step; ``try`` executes it with a change and comes back.
+        within the replayed step; ``try`` executes it with a change and comes back;
+        ``visit`` lets a visitor execute it and comes back.
     unit
         Where ``step`` and ``back`` lead: ``"op"``, ``"module"``, ``"micro-batch"``,
         ``"optimizer step"``; or a pattern of module paths, ``"layers.*.mlp"``, that of
@@ -36,6 +69,8 @@ class Command:
         What ``try`` executes the step with.
     with_change
         Whether ``resume`` takes the step as it was tried last.
+    visitor
+        Who executes the step for ``visit``.
 
     Examples
     --------
@@ -57,6 +92,7 @@ step' or a pattern of modules after them.
     count: int = 1
     change: Plan | None = field(default=None, repr=False)
     with_change: bool = field(default=False, repr=False)
+    visitor: Visitor | None = field(default=None, repr=False)
 
     @property
     def whole(self) -> bool:

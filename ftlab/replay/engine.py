@@ -68,6 +68,8 @@ class Engine:
 
     Attributes
     ----------
+    decode
+        As it was passed.
     step, micro_batch
         Attempted optimizer steps so far, and calls of the step since the last of them.
     """
@@ -99,7 +101,7 @@ class Engine:
         self._optimizer_seen = False
         self._generators: list[Any] | None = None
         self._optimizers = weakref.WeakSet(optimizers)
-        self._decode = decode
+        self.decode = decode
         self._budget = budget
         self._update: UpdateCall | None = None
         self._broken_before: set[Key] | None = None
@@ -189,7 +191,7 @@ class Engine:
         call = None if self._call is None else self._call.capsule
         update = None if self._update is None else self._update.capsule
         known = tuple(self._optimizers)
-        return Moment(self._model(), call, update, known, self._decode)
+        return Moment(self._model(), call, update, known, self.decode)
 
     def count(self) -> int:
         """Return the steps so far; a trainer's optimizer steps between two calls."""
@@ -266,7 +268,7 @@ class Engine:
         rng = RngState.take()
         try:
             with replaying.marked():
-                command = self._decide(stop.completed(self._decode))
+                command = self._decide(stop.completed(self.decode))
         finally:
             rng.restore()
         if command.verb == "abort":

@@ -6,7 +6,7 @@ from typing import Any
 
 from ftlab.replay.capsule import Capsule
 from ftlab.replay.changes import Change
-from ftlab.replay.control import Rewind
+from ftlab.replay.control import Rewind, Visitor
 from ftlab.replay.runner import OpStop, StepRunner
 from ftlab.replay.site import Site
 from ftlab.replay.survey import Survey, Surveyor
@@ -42,7 +42,7 @@ class Retrace:
         interrupted: Callable[[], bool],
     ) -> None:
         self.survey: Survey | None = None
-        self.surveyor: Surveyor | None = None
+        self.surveyor: Surveyor | Visitor | None = None
         self.runner: StepRunner | None = None
         self._numbered: Sequence[Site] | None = None
         self._capsule = capsule
@@ -103,6 +103,16 @@ class Retrace:
         except Exception as error:  # noqa: BLE001  the user's own function may fail
             outcome = f"failed with {type(error).__name__}: {error}"
         return f"{change.label}: {outcome}"
+
+    def visit(self, visitor: Visitor, execute: Callable[[], Any]) -> None:
+        """Let ``visitor`` execute the step once."""
+        self.runner = None
+        self._capsule.restore()
+        self.surveyor = visitor
+        try:
+            visitor.run(execute, self._capsule, self._insist)
+        finally:
+            self.surveyor = None
 
     def forget(self) -> None:
         """Go back to the start and forget the survey: the step has changed."""

@@ -70,6 +70,10 @@ def bare_step(optimizer: torch.optim.Optimizer) -> Any:
     return step.__wrapped__ if getattr(step, "hooked", False) else step
 
 
+LOG_SOFTMAX: Any = torch.ops.aten._log_softmax
+"""The operation that every log-softmax is computed with."""
+
+
 def schema(func: Any) -> Any:
     """Return the schema of an operator overload."""
     return func._schema

@@ -29,6 +29,7 @@ from ftlab.session.snapshot_taking import take_snapshot
 from ftlab.session.what_if import WhatIf
 
 if TYPE_CHECKING:
+    from ftlab.views.blame import BlameView
     from ftlab.views.pause_panel import PausePanel
 
 
@@ -211,6 +212,22 @@ class Debugger(WhatIf):
             When the folder exists or cannot be written.
         """
         return take_snapshot(self._stop, self._engine, self.state, path, weights)
+
+    def blame(self) -> "BlameView":
+        """Return the loss of each sample and token, and each sample's gradient norm.
+
+        The step is executed once more, with one backward for each sample, and comes
+        back to the same stop; the run goes on as if nothing had happened. Works where
+        everything is finite too: `interrupt` the run first.
+
+        Raises
+        ------
+        NotReplayableError
+            When the step cannot run again, or computes no loss over tokens.
+        """
+        from ftlab.session.blame import blame
+
+        return blame(self.where, self._engine.decode, self._send)
 
     def send(self, command: str | Command) -> None:
         """Send ``"resume"``, ``"abort"``, ``"step module"``... and return at once.

@@ -132,3 +132,18 @@ def test_a_bare_step_runs_without_hooks():
     optimizer.step()
     torch_private.bare_step(optimizer)(optimizer)
     assert heard == ["hook"]
+
+
+def test_every_log_softmax_is_one_operation():
+    seen = []
+
+    class Mode(torch_private.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(func.overloadpacket)
+            return func(*args, **(kwargs or {}))
+
+    logits = torch.zeros(2, 3)
+    with Mode():
+        logits.log_softmax(-1)
+        torch.nn.functional.cross_entropy(logits, torch.zeros(2, dtype=torch.long))
+    assert seen.count(torch_private.LOG_SOFTMAX) == 2

@@ -166,3 +166,34 @@ def test_what_cannot_be_tried_is_refused():
         dbg.step(count=10_000)
         with pytest.raises(NotPausedError, match="at no operation"):
             dbg.patch(lambda x: x)
+
+
+def test_a_taken_patch_that_does_not_mend_is_judged_anew():
+    setup = Setup()
+    with debugging(setup) as dbg:
+        found = dbg.run()
+        dbg.patch(lambda x: x * 2)
+        again = dbg.resume(with_patch=True)
+        assert (again.state, again.reason) == ("paused", "anomaly")
+        assert (again.step, again.op) == (found.step, found.op)
+        dbg.abort()
+    assert all(bool(w.isfinite().all()) for w in setup.weights().values())
+
+
+def test_a_patch_behind_a_backward_meets_its_operation_in_the_real_run():
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(batch):
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        (model(batch) * 0 + batch).log().mean().backward()
+        optimizer.step()
+
+    feed = [torch.tensor([[0.0, 1.0]])]
+    with ftlab.debug(step, feed, model=model, optimizer=optimizer) as dbg:
+        dbg.run()
+        assert "gone" in dbg.replace("aten.log", lambda x: (x + 1).log()).trial
+        assert dbg.resume(with_patch=True).state == "finished"
+    assert bool(model.weight.isfinite().all())

@@ -111,6 +111,7 @@ def test_a_checksum_sees_one_bit_anywhere():
         changed.view(torch.int16)[index] ^= 1
         assert checksum([changed]) != before
     assert checksum([torch.zeros(8)]) != checksum([torch.zeros(16)])
+    assert checksum([torch.tensor([1, 2])]) != checksum([torch.tensor([2, 1])])
 
 
 def stopped(setup, **options):

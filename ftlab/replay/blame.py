@@ -110,7 +110,6 @@ class Blaming:
             self.error = error
         finally:
             handle.remove()
-            self.tracer.let_go()
 
     def result(self) -> Blame | None:
         """Return what was measured; ``None`` where no loss over tokens was seen."""

@@ -67,8 +67,9 @@ def outstanding(row: Sequence[float] | Any, usual: float) -> tuple[int, int]:
     else:
         top = float(values.max())
         cut = (top + min(usual, top)) / 2
-        # Gaps without a loss hold a span together no better than ordinary tokens do.
-        excess = np.maximum(values - cut, min(usual, top) - cut - 1e-9)
+        # A gap without a loss is crossed more easily than an ordinary token.
+        gap = (min(usual, top) - cut) / 2 - 1e-9
+        excess = np.where(values == -np.inf, gap, values - cut)
     best, best_span, total, start = -math.inf, (0, 1), 0.0, 0
     for index, value in enumerate(excess.tolist()):
         if total <= 0:

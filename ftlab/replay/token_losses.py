@@ -95,8 +95,9 @@ class LossCatcher(TorchDispatchMode):
             self._look(func.overloadpacket, args, outputs)
         return outputs
 
-    def let_go(self) -> None:
-        """Take the hooks off the logits."""
+    def __exit__(self, *exception: Any) -> None:
+        """Take the hooks off the logits too."""
+        super().__exit__(*exception)
         for hook in self._hooks:
             hook.remove()
         self._hooks.clear()

@@ -1,0 +1,88 @@
+"""A second, dumber way to blame: one forward and backward for each sample alone."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import torch
+
+import ftlab
+from ftlab.session.debugger import Debugger
+from tests.models import tiny_llama, tiny_lora
+from tests.session.scenarios import Loop, feed
+
+AT = 2
+"""The step at which the runs below are interrupted; LoRA has left zero by then."""
+
+
+def plain(*, checkpointing: bool | None = None, bf16: bool = False) -> Loop:
+    """A loop without dropout; ``checkpointing`` says whether reentrant."""
+    base = tiny_llama()
+    if checkpointing is not None:
+        base.gradient_checkpointing_enable({"use_reentrant": checkpointing})
+        base.enable_input_require_grads()
+    model = tiny_lora(base).train()
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
+
+    def step(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+            loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return Loop(model, optimizer, step)
+
+
+def uneven() -> list[dict[str, torch.Tensor]]:
+    """Batches whose samples have different numbers of labels."""
+    batches = feed()
+    for batch in batches:
+        batch["labels"] = batch["labels"].clone()
+        batch["labels"][0, :9] = -100
+        batch["labels"][2, 12:] = -100
+    return batches
+
+
+def alone(
+    model: torch.nn.Module, batch: dict[str, torch.Tensor], *, bf16: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute losses and gradient norms with batches of one sample each."""
+    model = copy.deepcopy(model)
+    trained = [p for p in model.parameters() if p.requires_grad]
+    count = int((batch["labels"][:, 1:] != -100).sum())
+    losses, norms = [], []
+    for index in range(len(batch["labels"])):
+        one = {name: value[index : index + 1] for name, value in batch.items()}
+        labels = one.pop("labels")
+        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+            logits = model(**one).logits[0, :-1].float()
+        logs = logits.log_softmax(-1)
+        target = labels[0, 1:]
+        row = -logs[torch.arange(len(target)), target.clamp(min=0)]
+        row = row.where(target != -100, torch.nan)
+        for parameter in trained:
+            parameter.grad = None
+        (row.nansum() / count).backward()
+        norms.append(sum(float(p.grad.float().norm()) ** 2 for p in trained) ** 0.5)
+        losses.append([np.nan, *row.tolist()])
+    return np.array(losses), np.array(norms)
+
+
+def interrupted(
+    loop: Loop, batches: list[Any], at: int = AT, **options: Any
+) -> Debugger:
+    """Make a debugger whose run stops at the end of step ``at``."""
+    seen = []
+
+    def step(batch: Any) -> torch.Tensor:
+        seen.append(batch)
+        if len(seen) == at + 1:
+            dbg.interrupt()
+        return loop.step(batch)
+
+    dbg = ftlab.debug(
+        step, batches, model=loop.model, optimizer=loop.optimizer, **options
+    )
+    return dbg

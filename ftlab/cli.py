@@ -70,7 +70,7 @@ def _options(
 @app.command(
     context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
 )
-def run(
+def run(  # noqa: PLR0917  typer takes options by their defaults
     script: Annotated[
         str, typer.Argument(help="The script, or the module after -m; not changed.")
     ],
@@ -87,8 +87,22 @@ def run(
     module: Annotated[
         bool, typer.Option("-m", help="Run a module, as python -m does.")
     ] = False,
+    pause: Annotated[
+        bool,
+        typer.Option(
+            "--pause",
+            help="Stop at the first NaN or Inf and open a prompt; without a terminal "
+            "report it and end with exit code 3.",
+        ),
+    ] = False,
+    on_anomaly: Annotated[
+        str,
+        typer.Option(help="With --pause: abort or resume, without asking."),
+    ] = "",
 ) -> Any:
     """Run a training script and watch it; its exit code stays its own.
+
+    With --pause it is 3 when the script was aborted where its numbers broke.
 
     Or a module: ftlab run -m package.train ARGUMENTS.
     Under torchrun: torchrun --nproc-per-node 2 -m ftlab run train.py. Across machines,
@@ -96,7 +110,15 @@ def run(
     """
     from ftlab.session.script import Script, run_script
 
-    given = Script(script, tuple(arguments or ()), run_dir, activations, module)
+    given = Script(
+        script,
+        tuple(arguments or ()),
+        run_dir,
+        activations,
+        module,
+        pause,
+        on_anomaly,
+    )
     return lambda: run_script(given)
 
 

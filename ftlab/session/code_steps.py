@@ -17,7 +17,7 @@ from ftlab.replay.control import Abort
 from ftlab.replay.engine import Engine
 from ftlab.session import search
 from ftlab.session.late_engine import LateEngines
-from ftlab.session.step_names import KeptNames, Variables
+from ftlab.session.step_names import KeptNames, Variables, stored
 from ftlab.session.step_syntax import INSTEAD
 
 
@@ -35,12 +35,15 @@ class CodeStep:
     ----------
     stands_for
         The body, whose variables are the step's.
+    objects
+        As given.
     done
         Whether the latest call came through.
     """
 
     def __init__(self, body: types.FunctionType, objects: Iterable[str]) -> None:
         self.stands_for = body
+        self.objects = frozenset(objects)
         self.done = False
         self._names = KeptNames(body, objects)
         self._begun = False
@@ -92,7 +95,7 @@ class CodeSteps:
         )
         step = CodeStep(body, objects)
         try:
-            return engine.guard(step)(**{**batch, **_tensors(variables, batch)})
+            return engine.guard(step)(**{**batch, **_tensors(step, batch)})
         except Abort:
             step.take_back()
             raise
@@ -142,13 +145,14 @@ def _find(variables: Variables, caller: types.FrameType) -> search.Loop:
     return search.Loop(model, [])
 
 
-def _tensors(variables: Variables, batch: dict[str, Any]) -> dict[str, torch.Tensor]:
-    """Return the other tensors that the body can name: they are its inputs too."""
+def _tensors(step: CodeStep, batch: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """Return the other tensors that the body reads: they are its inputs too."""
+    made = stored(step.stands_for.__code__) - step.objects
     return {
         name: value
-        for name, value in variables.found().items()
+        for name, value in Variables(step.stands_for).found().items()
         if isinstance(value, torch.Tensor)
         and not isinstance(value, torch.nn.Parameter)
         and not value.requires_grad
-        and name not in batch
+        and name not in {*batch, *made}
     }

@@ -44,6 +44,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def __init__(self, name: str, action: Action) -> None:
         self._name = name
         self._action = action
+        self._finding = False
 
     def leave(self) -> None:
         """Stop looking."""
@@ -57,13 +58,24 @@ class _Finder(importlib.abc.MetaPathFinder):
         target: types.ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
         """Let the other finders find ``fullname`` and wrap its loader."""
-        if fullname != self._name:
+        if fullname != self._name or self._finding:
             return None
-        for finder in sys.meta_path:
+        self._finding = True  # another of us, for the same module, asks us back
+        try:
+            spec = self._find(path, target)
+        finally:
+            self._finding = False
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader, self._loaded)
+        return spec
+
+    def _find(
+        self, path: Sequence[str] | None, target: types.ModuleType | None
+    ) -> importlib.machinery.ModuleSpec | None:
+        for finder in tuple(sys.meta_path):
             find = None if finder is self else getattr(finder, "find_spec", None)
-            spec = find(fullname, path, target) if find else None
+            spec = find(self._name, path, target) if find else None
             if spec is not None and spec.loader is not None:
-                spec.loader = _Loader(spec.loader, self._loaded)
                 return spec
         return None
 

@@ -15,16 +15,25 @@ import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ftlab.records.errors import BadValueError
 from ftlab.session.autowatch import Autowatch
 from ftlab.session.summary import print_watches
 
+if TYPE_CHECKING:
+    from ftlab.session.pausing_script import PausingScript
+
 _OURS = str(Path(__file__).parents[1])
 
 ExitCode = int | str | None
 """What ``sys.exit`` takes."""
+
+Compile = Callable[[bytes | str, str], types.CodeType]
+"""Turns a source, and the name of its file, into code."""
+
+ABORTED = 3
+"""Exit code of a script that was given up where its numbers broke."""
 
 Load = Callable[[types.ModuleType], types.CodeType]
 """Makes a module the main one and returns what it is to execute."""
@@ -46,6 +55,10 @@ class Script:
         Measure activations too.
     module
         Whether ``path`` names a module, as after ``python -m``.
+    pause
+        Stop where the numbers break.
+    on_anomaly
+        ``"abort"`` or ``"resume"`` answers such stops; ``""`` asks in the terminal.
     """
 
     path: str
@@ -53,6 +66,8 @@ class Script:
     run_dir: Path | None = None
     activations: bool = False
     module: bool = False
+    pause: bool = False
+    on_anomaly: str = ""
 
 
 def run_script(script: Script) -> ExitCode:
@@ -67,25 +82,46 @@ def run_script(script: Script) -> ExitCode:
     KeyboardInterrupt
         The script was interrupted; its traceback has been shown.
     """
-    load = _module(script) if script.module else _file(script)
+    pausing = _pausing(script)
+    compiled = _plain if pausing is None else pausing.compile
+    load = (_module if script.module else _file)(script, compiled)
     auto = Autowatch(
         lambda _: None, run_dir=_run_dir(script), activations=script.activations
     )
     with auto:
-        ending = _execute(load, script)
+        ending = _execute(load, script, pausing)
         auto.stop(_failure(ending))
     _show(ending)
     if os.environ.get("RANK", "0") == "0":
         print_watches(auto.watches, sys.stderr)
+    if pausing is not None:
+        pausing.close()
     if isinstance(ending, KeyboardInterrupt):
         sys.excepthook = lambda *_: None  # it has been shown; Python ends interrupted
         raise ending
     if isinstance(ending, SystemExit):
         return ending.code
+    if pausing is not None and pausing.aborted:
+        return ABORTED
     return None if ending is None else 1
 
 
-def _file(script: Script) -> Load:
+def _pausing(script: Script) -> "PausingScript | None":
+    if not script.pause:
+        if script.on_anomaly:
+            msg = f"--on-anomaly {script.on_anomaly} answers stops; add --pause."
+            raise BadValueError(msg)
+        return None
+    from ftlab.session.pausing_script import PausingScript
+
+    return PausingScript(script.on_anomaly)
+
+
+def _plain(source: bytes | str, file: str) -> types.CodeType:
+    return compile(source, file, "exec", dont_inherit=True)
+
+
+def _file(script: Script, compiled: Compile) -> Load:
     """Read the file, and tell how to make it the main module."""
     path = script.path
     try:
@@ -105,12 +141,12 @@ def _file(script: Script) -> Load:
         )
         if not sys.flags.safe_path:
             sys.path[0] = str(Path(path).resolve().parent)
-        return compile(source, str(main.__file__), "exec", dont_inherit=True)
+        return compiled(source, str(main.__file__))
 
     return load
 
 
-def _module(script: Script) -> Load:
+def _module(script: Script, compiled: Compile) -> Load:
     """Look for the module's package, and tell how to make it the main module."""
     name = script.path
     if not sys.flags.safe_path:
@@ -125,6 +161,8 @@ def _module(script: Script) -> Load:
 
     def load(main: types.ModuleType) -> types.CodeType:
         spec, code = _found(name)
+        source = spec.loader.get_source(spec.name) if script.pause else None  # type: ignore[union-attr]  # it gave the code
+        code = code if source is None else compiled(source, str(spec.origin))
         vars(main).update(
             __file__=spec.origin,
             __cached__=spec.cached,
@@ -152,14 +190,20 @@ def _found(name: str) -> tuple[importlib.machinery.ModuleSpec, types.CodeType]:
     return spec, code
 
 
-def _execute(load: Load, script: Script) -> BaseException | None:
+def _execute(
+    load: Load, script: Script, pausing: "PausingScript | None"
+) -> BaseException | None:
     """Run it as if Python had been started with it; return what ended it."""
     main = types.ModuleType("__main__")
     vars(main).update(__builtins__=__builtins__)
     sys.modules["__main__"] = main
     sys.argv[:] = ["-m" if script.module else script.path, *script.arguments]
     try:
-        exec(load(main), vars(main))
+        code = load(main)
+        if pausing is None:
+            exec(code, vars(main))
+        else:
+            pausing.run(code, main)
     except BaseException as error:  # noqa: BLE001  it ends the script, not ftlab
         return error.with_traceback(without_ours(error.__traceback__))
     return None

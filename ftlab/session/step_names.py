@@ -68,7 +68,7 @@ class KeptNames:
         names, touched = {*stored(function.__code__)}, {*objects}
         for called in _called(function):
             names |= stored(called.__code__, only_global=True)
-            touched |= _changed_in(called)
+            touched |= _changed_in(called.__code__)
         self._values = {name: self.variables.get(name) for name in sorted(names)}
         held = {id(v): v for v in map(self.variables.get, sorted(touched))}
         self._contents = [
@@ -154,14 +154,14 @@ def _called(function: types.FunctionType) -> Iterator[types.FunctionType]:
             yield value
 
 
-def _changed_in(function: types.FunctionType) -> frozenset[str]:
-    return _changed_by(function.__code__)
-
-
 @functools.lru_cache(maxsize=256)
-def _changed_by(code: types.CodeType) -> frozenset[str]:
+def _changed_in(code: types.CodeType) -> frozenset[str]:
+    """Name what a function may change in place; all it reads, where no source tells."""
     tree = source_tree(code)
-    return frozenset() if tree is None else frozenset(changed(tree.body[0].body))  # type: ignore[attr-defined]  # a function
+    if tree is None:
+        return _loaded(code)
+    body: list[ast.stmt] = getattr(tree.body[0], "body", [])
+    return frozenset(changed(body))
 
 
 def source_tree(code: types.CodeType) -> ast.Module | None:

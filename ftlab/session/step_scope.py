@@ -93,7 +93,29 @@ def changed(body: Iterable[ast.AST]) -> set[str]:
     >>> sorted(changed(body))
     ['losses', 'stats']
     """
-    return {name for node in inside(body) for name in _touched(node)}
+    body = list(body)
+    touched = {name for node in inside(body) for name in _touched(node)}
+    return touched - _fresh(body)
+
+
+def _fresh(body: Iterable[ast.AST]) -> set[str]:
+    """Return names whose first mention binds them: what they were does not count."""
+    fresh: set[str] = set()
+    mentioned: set[str] = set()
+    for node in body:
+        if isinstance(node, ast.With):
+            mentioned |= _mentions(node.items)
+            fresh |= _fresh(node.body) - mentioned
+        elif isinstance(node, ast.Assign):
+            mentioned |= _mentions([node.value])
+            fresh |= assigned(node.targets) - mentioned
+        mentioned |= _mentions([node])
+    return fresh
+
+
+def _mentions(nodes: Iterable[ast.AST]) -> set[str]:
+    every = (each for node in nodes for each in ast.walk(node))
+    return {each.id for each in every if isinstance(each, ast.Name)}
 
 
 def _touched(node: ast.AST) -> Iterator[str]:

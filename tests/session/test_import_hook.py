@@ -76,3 +76,15 @@ def test_a_module_that_does_not_exist_stays_missing():
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("ftlab_never")
     handle.remove()
+
+
+@pytest.mark.usefixtures("library")
+def test_two_can_wait_for_the_same_module():
+    seen = []
+    first = when_imported("ftlab_late", lambda module: seen.append("first"))
+    second = when_imported("ftlab_late", lambda module: seen.append("second"))
+    module = importlib.import_module("ftlab_late")
+    assert seen == ["first", "second"]
+    assert type(module.__loader__).__name__ == "SourceFileLoader"
+    first.remove()
+    second.remove()

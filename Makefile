@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3 chooses the Python of .venv, CHROME=/path/to/chrome the browser.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-all test-gpu test-oldest bench notebooks format check lock set-up
+.PHONY: help demo lab test test-all test-gpu test-oldest bench bench-localisation notebooks format check lock set-up
 
 python := .venv/bin/python
 pytest := $(python) -m pytest
@@ -10,7 +10,7 @@ nbval := --nbval --nbval-current-env --nbval-cell-timeout=120 \
 	--nbval-sanitize-with=notebooks/nbval_sanitize.cfg notebooks
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 set-up:  ## make .venv hold what requirements/dev.txt says
 	@scripts/set_up.sh
@@ -54,6 +54,11 @@ bench: set-up  ## what watching costs, and how fast ftlab loads
 	$(python) benchmarks/import_time.py
 	$(python) benchmarks/overhead.py --kind lora
 	$(python) benchmarks/overhead.py --kind full
+
+bench-localisation: set-up  ## who names the place of a planted anomaly, and what naming costs
+	@scripts/set_up.sh bench
+	$(python) -m benchmarks.localisation
+	$(python) -m benchmarks.localisation --cost
 
 notebooks: set-up  ## run all notebooks and store their outputs
 	$(python) scripts/store_notebooks.py notebooks/*.ipynb

@@ -120,6 +120,11 @@ def pictures(page):
     page.theme("light")
     scrolls(page)
     page.screenshot("paused-narrow")
+    tallest = page.page.evaluate(
+        "() => Math.max(...[...document.querySelectorAll('.ftlab-p-tensors td')]"
+        ".map(one => one.getBoundingClientRect().height))"
+    )
+    assert tallest < 100
     page.page.set_viewport_size({"width": 1300, "height": 1300})
 
 

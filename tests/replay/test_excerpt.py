@@ -40,6 +40,12 @@ def test_takes_off_the_indentation_that_all_lines_have(cell):
     assert excerpt_of("library", Line("x", cell, 1)).lines == ("x = 1", "y = 2")
 
 
+def test_empty_lines_at_the_start_are_left_out_but_not_the_marked_one(cell):
+    linecache.cache[cell] = (9, None, ["\n", "\n", "x = 1\n"], cell)
+    assert excerpt_of("library", Line("x", cell, 3)).first == 3
+    assert excerpt_of("library", Line("x", cell, 1)).lines == ("", "", "x = 1")
+
+
 def test_the_marked_line_is_shown_even_where_it_is_empty(cell):
     found = excerpt_of("your line", Line("x", cell, 2))
     assert (found.first, found.marked, found.lines[1]) == (1, 2, "")

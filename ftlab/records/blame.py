@@ -68,7 +68,7 @@ class Blame:
         Which it is.
     losses
         ``(samples, tokens)``, before any mean, at the predicted token; NaN where none,
-        or where it is NaN.
+        or where it is NaN; summed where the step computes it more than once.
     targets
         ``(samples, tokens)`` predicted token ids, -1 where there is none.
     gradients

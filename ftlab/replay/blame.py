@@ -9,6 +9,7 @@ repetition leaves behind is the capsule's to take back.
 
 import contextlib
 import inspect
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -33,10 +34,11 @@ Grads = list[torch.Tensor | None]
 
 NO_LOSSES = (
     "blame: the step computes no loss over tokens that torch shows: no cross entropy, "
-    "and no pick from a log-softmax. A fused kernel hides it, Liger's for example; "
-    "switch it off for a run to blame."
+    "and no pick from a log-softmax. A function with its own backward hides it, such "
+    "as Liger's kernels or the chunked log-probabilities of recent TRL."
 )
 NO_BACKWARD = "Gradients are left out: the step calls no backward for these losses."
+OVERFLOW = "A sample's gradient is not finite."
 TWICE = (
     "A sample's gradient that came in more than one backward is left out: the norm of "
     "the sum cannot be told."
@@ -217,6 +219,8 @@ class Blaming:
         return norm
 
     def _add(self, sample: int, norm: float) -> None:
+        if not math.isfinite(norm):
+            self._notes[OVERFLOW] = None
         if sample in self._norms and norm != 0.0:
             self._notes[TWICE] = None
             norm = float("nan")

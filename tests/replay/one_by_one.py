@@ -15,21 +15,25 @@ AT = 2
 """The step at which the runs below are interrupted; LoRA has left zero by then."""
 
 
-def plain(*, checkpointing: bool | None = None, bf16: bool = False) -> Loop:
+def plain(
+    *, checkpointing: bool | None = None, bf16: bool = False, scale: float = 0.0
+) -> Loop:
     """A loop without dropout; ``checkpointing`` says whether reentrant."""
     base = tiny_llama()
     if checkpointing is not None:
         base.gradient_checkpointing_enable({"use_reentrant": checkpointing})
         base.enable_input_require_grads()
     model = tiny_lora(base).train()
+    scaler = torch.amp.GradScaler("cpu", init_scale=scale or 1.0, enabled=scale > 0)
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
 
     def step(batch: dict[str, torch.Tensor]) -> torch.Tensor:
         optimizer.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
             loss = model(**batch).loss
-        loss.backward()
-        optimizer.step()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
         return loss.detach()
 
     return Loop(model, optimizer, step)

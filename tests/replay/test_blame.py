@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.replay.blame import NO_BACKWARD, TWICE
 from tests.replay.one_by_one import AT, alone, interrupted, plain, uneven
 from tests.session.scenarios import Loop, dropout, feed, one_thread, seed, trainer
 
@@ -22,13 +23,14 @@ def _single_thread():
     [
         ({}, 1e-4),
         ({"bf16": True}, 0.05),
+        ({"scale": 1024.0}, 1e-4),
         ({"checkpointing": False}, 1e-4),
         ({"checkpointing": True}, 1e-4),
     ],
-    ids=["plain", "bf16", "checkpointing", "reentrant"],
+    ids=["plain", "bf16", "scaler", "checkpointing", "reentrant"],
 )
 def test_it_agrees_with_each_sample_alone(
-    options: dict[str, bool], tolerance: float
+    options: dict[str, Any], tolerance: float
 ) -> None:
     loop, batches = plain(**options), uneven()
     with interrupted(loop, batches) as dbg:
@@ -108,6 +110,57 @@ def test_random_masks_of_dropout_are_those_of_the_step() -> None:
         grads = [p.grad for p in loop.model.parameters() if p.grad is not None]
         clipped = sum(float(g.norm()) ** 2 for g in grads) ** 0.5
         assert min(found.summary.gradient, 0.5) == pytest.approx(clipped, rel=1e-4)
+
+
+def test_samples_of_several_micro_batches_in_one_step_are_told_apart() -> None:
+    loop, batches = plain(), feed(6)
+
+    def step(pair: list[dict[str, torch.Tensor]]) -> torch.Tensor:
+        for batch in pair:
+            (loop.model(**batch).loss / 2).backward()
+        loop.optimizer.step()
+        loop.optimizer.zero_grad()
+        return torch.zeros(())
+
+    pairs = [batches[i : i + 2] for i in (0, 2, 4)]
+    with interrupted(Loop(loop.model, loop.optimizer, step), pairs) as dbg:
+        dbg.run()
+        found = dbg.blame()
+        norms = [alone(loop.model, batch)[1] / 2 for batch in pairs[AT]]
+        np.testing.assert_allclose(found.gradients, np.concatenate(norms), rtol=1e-4)
+
+
+def test_a_gradient_of_several_backwards_is_left_out() -> None:
+    loop = plain()
+
+    def step(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        for _ in range(2):
+            loop.model(**batch).loss.backward()
+        return torch.zeros(())
+
+    with interrupted(Loop(loop.model, loop.optimizer, step), feed()) as dbg:
+        dbg.run()
+        found = dbg.blame()
+        assert np.isnan(found.gradients).all()
+        assert TWICE in found.summary.notes
+
+
+def test_without_backward_there_are_losses_only() -> None:
+    loop = plain()
+    trained = [p for p in loop.model.parameters() if p.requires_grad]
+
+    def step(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        loss = loop.model(**batch).loss
+        torch.autograd.grad(loss, trained)
+        return loss.detach()
+
+    with interrupted(Loop(loop.model, loop.optimizer, step), feed()) as dbg:
+        dbg.run()
+        found = dbg.blame()
+        losses, _ = alone(loop.model, feed()[AT])
+        np.testing.assert_allclose(found.losses, losses, rtol=1e-4, atol=1e-4)
+        assert np.isnan(found.gradients).all()
+        assert found.summary.notes == (NO_BACKWARD,)
 
 
 def test_a_penalty_on_weights_belongs_to_no_token() -> None:

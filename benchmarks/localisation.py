@@ -108,7 +108,7 @@ def parse() -> argparse.Namespace:
         "--cases", nargs="*", choices=every, default=every, metavar="ID"
     )
     parser.add_argument("--tools", nargs="*", choices=list(TOOLS), default=list(TOOLS))
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds per run")
+    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds per run")
     parser.add_argument("--cost", action="store_true", help="measure cost instead")
     parser.add_argument("--repeats", type=int, default=5, help="of each cost")
     parser.add_argument("--json", type=Path)

@@ -4,8 +4,10 @@ import contextlib
 import dataclasses
 import importlib
 import io
+import math
 import os
 import pickle
+import resource
 import select
 import signal
 import time
@@ -19,6 +21,7 @@ from benchmarks.naming.claim import ASPECTS, SILENT, Claim, judge
 from benchmarks.naming.tools import TOOLS, plain, short
 
 BARE = "no tool"
+PATIENCE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +98,22 @@ def warm_up() -> None:
 def _apart(case_id: str, tool: str, healthy: bool, limit: float) -> Answer:
     """Fork, so that each run starts alike and a hang ends with its process.
 
-    TorchLens refuses to work in a child of ``multiprocessing``.
+    The limit is one of CPU time, so that a busy machine makes no tool look worse; a
+    process that only waits ends after `PATIENCE` times as long. TorchLens refuses to
+    work in a child of ``multiprocessing``.
     """
     here, there = os.pipe()
     child = os.fork()
     if child == 0:
-        _run(there, case_id, tool, healthy)
+        _run(there, case_id, tool, healthy, limit)
     os.close(there)
     with os.fdopen(here, "rb") as pipe:
-        ready, _, _ = select.select([pipe], [], [], limit)
+        ready, _, _ = select.select([pipe], [], [], PATIENCE * limit)
         said = pipe.read() if ready else b""
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    if not ready:
+    late = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU
+    if late or not ready:
         return None, f"no answer in {limit:.0f} s", limit
     if not said:
         code = os.waitstatus_to_exitcode(status)
@@ -115,10 +121,12 @@ def _apart(case_id: str, tool: str, healthy: bool, limit: float) -> Answer:
     return pickle.loads(said)
 
 
-def _run(pipe: int, case_id: str, tool: str, healthy: bool) -> None:
+def _run(pipe: int, case_id: str, tool: str, healthy: bool, limit: float) -> None:
     """Send the answer and end, whatever happens."""
     try:
         torch.set_num_threads(1)
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit), most))
         quiet = io.StringIO()
         with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
             warnings.simplefilter("ignore")

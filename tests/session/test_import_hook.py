@@ -81,8 +81,8 @@ def test_a_module_that_does_not_exist_stays_missing():
 @pytest.mark.usefixtures("library")
 def test_two_can_wait_for_the_same_module():
     seen = []
-    first = when_imported("ftlab_late", lambda module: seen.append("first"))
-    second = when_imported("ftlab_late", lambda module: seen.append("second"))
+    first = when_imported("ftlab_late", lambda _: seen.append("first"))
+    second = when_imported("ftlab_late", lambda _: seen.append("second"))
     module = importlib.import_module("ftlab_late")
     assert seen == ["first", "second"]
     assert type(module.__loader__).__name__ == "SourceFileLoader"

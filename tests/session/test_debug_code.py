@@ -235,3 +235,11 @@ def test_nothing_is_left_and_a_function_that_stays_can_be_called():
     names["losses"].clear()
     names["train"](1)
     assert len(names["losses"]) == 6
+
+
+def test_abort_takes_back_what_the_body_had_bound_already():
+    code, names = debugged(SETUP + BROKEN + BODIES["while"])
+    code.debugger.run()
+    assert names["batch"] is names["data"][3]
+    code.debugger.abort()
+    assert names["batch"] is names["data"][2]

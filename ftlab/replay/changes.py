@@ -16,11 +16,11 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map, tree_map_only
 
 from ftlab.records.errors import BadValueError
+from ftlab.records.near import near
 from ftlab.replay.site import Site
 from ftlab.replay.spans import token_ids
 from ftlab.replay.torch_private import TorchDispatchMode
 from ftlab.replay.traits import is_bookkeeping
-from ftlab.runlog.near import near
 
 Apply = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 """Computes something in place of ``func(*args, **kwargs)``."""

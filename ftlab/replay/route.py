@@ -4,9 +4,9 @@ import fnmatch
 from collections.abc import Sequence
 
 from ftlab.records.errors import UnknownNameError
+from ftlab.records.near import near
 from ftlab.replay.control import Command
 from ftlab.replay.site import Site
-from ftlab.runlog.near import near
 
 BACKWARD = "backward"
 

@@ -15,12 +15,12 @@ from ftlab.records.event import Event
 from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
+from ftlab.records.near import near
 from ftlab.records.step import Evaluation, LedgerEntry
 from ftlab.runlog.blocks import BlockTable
 from ftlab.runlog.folder import rank_folder, ranks
 from ftlab.runlog.journal import Findings, merge_finding
 from ftlab.runlog.matrix import Matrix, assemble
-from ftlab.runlog.near import near
 from ftlab.runlog.outline import outline
 from ftlab.runlog.schema import TABLES
 from ftlab.runlog.steps import StepTable

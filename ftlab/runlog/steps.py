@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.errors import BadValueError, UnknownNameError
+from ftlab.records.near import near
 from ftlab.records.step import StepRecord
-from ftlab.runlog.near import near
 from ftlab.runlog.schema import STEP_COLUMNS, STEP_VALUES
 
 Array = NDArray[np.float64]

@@ -11,11 +11,11 @@ from typing import Any
 from ftlab._version import __version__ as __version__
 
 _MODULES = {
-    "debug": "ftlab.session.debug",
+    "debug": "ftlab.session.debugging.debug",
     "explain": "ftlab.session.explain",
     "list_rules": "ftlab.session.explain",
     "open_run": "ftlab.session.open_run",
-    "open_snapshot": "ftlab.session.snapshots",
+    "open_snapshot": "ftlab.session.debugging.snapshots",
     "options": "ftlab.records.settings",
     "tokens": "ftlab.session.tokens",
     "watch": "ftlab.session.watch",

@@ -3,10 +3,10 @@ from typing import Any
 from ftlab import faults as faults
 from ftlab._version import __version__ as __version__
 from ftlab.records.settings import options as options
-from ftlab.session.debug import debug as debug
+from ftlab.session.debugging.debug import debug as debug
+from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
 from ftlab.session.explain import explain as explain, list_rules as list_rules
 from ftlab.session.open_run import open_run as open_run
-from ftlab.session.snapshots import open_snapshot as open_snapshot
 from ftlab.session.tokens import tokens as tokens
 from ftlab.session.watch import watch as watch
 

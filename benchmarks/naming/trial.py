@@ -82,7 +82,7 @@ def warm_up() -> None:
     """Import what the cases and the tools need, once for all processes."""
     for name in ("transformers.trainer", "transformers.debug_utils", "peft", "trl"):
         importlib.import_module(name)
-    for name in ("ftlab.session.debug", "torchlens"):
+    for name in ("ftlab.session.debugging.debug", "torchlens"):
         importlib.import_module(name)
     for case in (
         "norm-of-dead-queries",

@@ -10,7 +10,7 @@ from ftlab.notebook.terminal import is_terminal
 from ftlab.records.errors import NotPausedError, NotReplayableError
 
 if TYPE_CHECKING:
-    from ftlab.session.debugger import Debugger
+    from ftlab.session.debugging.debugger import Debugger
 
 _INSTEAD = "ftlab.debug(step, batches, model=model, optimizer=optimizer)"
 
@@ -31,7 +31,7 @@ def debug_cell(shell: Any, first_line: str, body: str, name: str) -> None:
     """
     __tracebackhide__ = True
     from ftlab.replay.worker import Worker
-    from ftlab.session.debug_code import NOTHING_DEBUGGED, DebuggedCode
+    from ftlab.session.debugging.debug_code import NOTHING_DEBUGGED, DebuggedCode
     from ftlab.session.host import host
     from ftlab.session.script import without_ours
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ftlab.session.debugger import Debugger
+    from ftlab.session.debugging.debugger import Debugger
     from ftlab.session.watch import Watch
 
 
@@ -20,7 +20,7 @@ def watches(namespace: Mapping[str, Any]) -> "list[Watch]":
 
 def debuggers(namespace: Mapping[str, Any]) -> "list[Debugger]":
     """Return the debuggers among the user's variables, and the one under way."""
-    module = sys.modules.get("ftlab.session.debugger")
+    module = sys.modules.get("ftlab.session.debugging.debugger")
     if module is None:
         return []
     found = [v for v in namespace.values() if isinstance(v, module.Debugger)]

@@ -16,23 +16,23 @@ import torch
 
 from ftlab.records import replaying
 from ftlab.records.errors import NotReplayableError
-from ftlab.replay.capsule import Capsule
-from ftlab.replay.compiled import run_eagerly
+from ftlab.replay.capsules.capsule import Capsule
+from ftlab.replay.capsules.iterators import used_up
+from ftlab.replay.capsules.scaler import handles_overflow
 from ftlab.replay.control import Abort, Command, Rewind, SurveyOver
-from ftlab.replay.finite import all_finite
-from ftlab.replay.iterators import used_up
 from ftlab.replay.observer import CallObserver
 from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
-from ftlab.replay.report import PauseReport
 from ftlab.replay.retrace import Retrace
 from ftlab.replay.route import destination
-from ftlab.replay.runner import OpStop, StepRunner, unseen
-from ftlab.replay.scaler import handles_overflow
-from ftlab.replay.stop import Stop, at_end, at_op, nothing_made_it, with_findings
+from ftlab.replay.stops.report import PauseReport
+from ftlab.replay.stops.stop import Stop, at_end, at_op, nothing_made_it, with_findings
+from ftlab.replay.stops.verdict import Verdict, judge, scalar_results
 from ftlab.replay.torch_private import graph_task
+from ftlab.replay.tracing.compiled import run_eagerly
+from ftlab.replay.tracing.finite import all_finite
+from ftlab.replay.tracing.runner import OpStop, StepRunner, unseen
+from ftlab.replay.trials.variation import Variation
 from ftlab.replay.unwinding import Unwinding
-from ftlab.replay.variation import Variation
-from ftlab.replay.verdict import Verdict, judge, scalar_results
 
 END = 2**62
 """An index that is behind every operation: the end of the step."""

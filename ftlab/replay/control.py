@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 import torch
 
 from ftlab.records.errors import BadValueError
-from ftlab.replay.changes import Plan
+from ftlab.replay.trials.changes import Plan
 
 Verb = Literal["resume", "abort", "step", "back", "try", "visit"]
 

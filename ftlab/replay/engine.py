@@ -21,18 +21,18 @@ from ftlab.records import replaying
 from ftlab.records.errors import FtlabWarning, NotReplayableError
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.replay.call import StepCall
-from ftlab.replay.capsule import Capsule
+from ftlab.replay.capsules.capsule import Capsule
+from ftlab.replay.capsules.generators import own_generators
+from ftlab.replay.capsules.inputs import KeptInputs
+from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.control import Abort, Command
-from ftlab.replay.finite import non_finite
-from ftlab.replay.generators import own_generators
-from ftlab.replay.inputs import KeptInputs
 from ftlab.replay.optimizers import drop_leftovers, has_closure, warn_of_closure
-from ftlab.replay.report import PauseReport
-from ftlab.replay.rng import RngState
-from ftlab.replay.snapshot import Moment
-from ftlab.replay.spans import Decode
-from ftlab.replay.stop import Stop
+from ftlab.replay.snapshots.snapshot import Moment
+from ftlab.replay.stops.report import PauseReport
+from ftlab.replay.stops.spans import Decode
+from ftlab.replay.stops.stop import Stop
 from ftlab.replay.torch_private import call_first, graph_task
+from ftlab.replay.tracing.finite import non_finite
 from ftlab.replay.unwinding import Unwinding
 from ftlab.replay.update import Key, UpdateCall, written
 from ftlab.replay.worker import Worker

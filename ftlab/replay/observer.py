@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import torch
 
 from ftlab.records.handle import Handle, HandleStack, rebind
-from ftlab.replay.finite import tensor_leaves
 from ftlab.replay.torch_private import graph_task
+from ftlab.replay.tracing.finite import tensor_leaves
 
 
 class StepListener(Protocol):

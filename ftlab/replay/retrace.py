@@ -4,13 +4,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ftlab.replay.capsule import Capsule
-from ftlab.replay.changes import Change
+from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.control import Rewind, Visitor
-from ftlab.replay.runner import OpStop, StepRunner
-from ftlab.replay.site import Site
-from ftlab.replay.survey import Survey, Surveyor
 from ftlab.replay.torch_private import TorchDispatchMode
+from ftlab.replay.tracing.runner import OpStop, StepRunner
+from ftlab.replay.tracing.site import Site
+from ftlab.replay.tracing.survey import Survey, Surveyor
+from ftlab.replay.trials.changes import Change
 
 
 class Retrace:

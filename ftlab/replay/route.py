@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from ftlab.records.errors import UnknownNameError
 from ftlab.records.near import near
 from ftlab.replay.control import Command
-from ftlab.replay.site import Site
+from ftlab.replay.tracing.site import Site
 
 BACKWARD = "backward"
 
@@ -23,7 +23,7 @@ def destination(sites: Sequence[Site], index: int, command: Command) -> int:
     --------
     >>> from ftlab.replay.control import Command
     >>> from ftlab.replay.route import destination
-    >>> from ftlab.replay.site import Site
+    >>> from ftlab.replay.tracing.site import Site
     >>> sites = [Site(i, "op", "forward", m, "", "", "") for i, m in enumerate("aabb")]
     >>> destination(sites, 1, Command("step", "module"))
     2

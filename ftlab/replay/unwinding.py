@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from ftlab.records.errors import FtlabWarning
-from ftlab.replay.site import shown
+from ftlab.replay.tracing.site import shown
 
 T = TypeVar("T")
 

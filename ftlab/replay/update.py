@@ -13,19 +13,19 @@ from typing import Any, cast
 
 import torch
 
+from ftlab.replay.capsules.update_capsule import UpdateCapsule, held, updated_tensors
 from ftlab.replay.control import Abort, Command, Rewind
-from ftlab.replay.finite import all_finite, non_finite, tensor_leaves
-from ftlab.replay.lineage import Lineage
-from ftlab.replay.modules import ModuleStack, clean_name
-from ftlab.replay.origin import Origins, Source
-from ftlab.replay.report import PauseReport
 from ftlab.replay.route import destination
-from ftlab.replay.runner import OpStop, StepRunner
-from ftlab.replay.stop import Stop, at_op
-from ftlab.replay.survey import Survey
+from ftlab.replay.stops.report import PauseReport
+from ftlab.replay.stops.stop import Stop, at_op
 from ftlab.replay.torch_private import bare_step, storage_key
-from ftlab.replay.tracer import OpTracer
-from ftlab.replay.update_capsule import UpdateCapsule, held, updated_tensors
+from ftlab.replay.tracing.finite import all_finite, non_finite, tensor_leaves
+from ftlab.replay.tracing.lineage import Lineage
+from ftlab.replay.tracing.modules import ModuleStack, clean_name
+from ftlab.replay.tracing.origin import Origins, Source
+from ftlab.replay.tracing.runner import OpStop, StepRunner
+from ftlab.replay.tracing.survey import Survey
+from ftlab.replay.tracing.tracer import OpTracer
 
 Key = tuple[int, str]
 """A weight, or an entry of its state: ``id`` of the parameter, and the entry's name."""

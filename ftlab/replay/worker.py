@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from ftlab.records.errors import FtlabWarning, NotPausedError
 from ftlab.records.handle import CallbackHandle, Handle
-from ftlab.replay.context import ThreadContext
+from ftlab.replay.capsules.context import ThreadContext
 from ftlab.replay.control import Abort, Command
 from ftlab.replay.interrupts import on_interrupt
 

@@ -82,7 +82,7 @@ def _paused() -> bool:
         padded_batches,
     )
     from ftlab.faults.tiny import rows_of
-    from ftlab.session.debug import debug
+    from ftlab.session.debugging.debug import debug
 
     _head("3. Stopped alive at a NaN: dbg = ftlab.debug(trainer); dbg.run()")
     model = normalised_llama(epsilon=0.0)

@@ -22,7 +22,7 @@ from ftlab.session.autowatch import Autowatch
 from ftlab.session.summary import print_watches
 
 if TYPE_CHECKING:
-    from ftlab.session.pausing_script import PausingScript
+    from ftlab.session.debugging.pausing_script import PausingScript
 
 _OURS = str(Path(__file__).parents[1])
 
@@ -112,7 +112,7 @@ def _pausing(script: Script) -> "PausingScript | None":
             msg = f"--on-anomaly {script.on_anomaly} answers stops; add --pause."
             raise BadValueError(msg)
         return None
-    from ftlab.session.pausing_script import PausingScript
+    from ftlab.session.debugging.pausing_script import PausingScript
 
     return PausingScript(script.on_anomaly)
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import ftlab
-from ftlab.session.debugger import Debugger
+from ftlab.session.debugging.debugger import Debugger
 from tests.models import tiny_llama, tiny_lora
 from tests.session.scenarios import Loop, feed
 

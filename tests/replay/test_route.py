@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.errors import BadValueError, UnknownNameError
 from ftlab.replay.control import Command
 from ftlab.replay.route import check_pattern, destination
-from ftlab.replay.site import Site
+from ftlab.replay.tracing.site import Site
 
 
 def site(index, place):

@@ -2,11 +2,11 @@
 
 from ftlab.records.errors import NotPausedError
 from ftlab.records.handle import CallbackHandle
-from ftlab.replay.batch_text import SampleText
-from ftlab.replay.excerpt import Excerpt, Frame, Listing
-from ftlab.replay.histogram import Histogram
-from ftlab.replay.report import Link, PauseReport, TensorFacts
-from ftlab.replay.site import Site
+from ftlab.replay.stops.batch_text import SampleText
+from ftlab.replay.stops.excerpt import Excerpt, Frame, Listing
+from ftlab.replay.stops.histogram import Histogram
+from ftlab.replay.stops.report import Link, PauseReport, TensorFacts
+from ftlab.replay.tracing.site import Site
 
 SITE = Site(3, "aten.div.Tensor", "forward", "norm", "Norm", "a.py:2 f", "b.py:7 g")
 REPORT = PauseReport(

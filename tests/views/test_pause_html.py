@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from ftlab.replay.report import PauseReport
+from ftlab.replay.stops.report import PauseReport
 from ftlab.views.pause_html import body_html, head_html
 from ftlab.views.style import SPECIAL
 from tests.views.panel_stop import Controller

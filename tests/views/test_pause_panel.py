@@ -5,7 +5,7 @@ import pytest
 
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.settings import options
-from ftlab.replay.report import PauseReport
+from ftlab.replay.stops.report import PauseReport
 from ftlab.views.pause_panel import COMMANDS, PausePanel
 from tests.views.panel_stop import Controller
 

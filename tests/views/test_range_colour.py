@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from ftlab.replay.report import TensorFacts
+from ftlab.replay.stops.report import TensorFacts
 from ftlab.views.range_colour import STRONGEST, colour, level, range_words
 from ftlab.views.style import SPECIAL
 

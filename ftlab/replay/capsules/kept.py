@@ -1,0 +1,97 @@
+"""Tensors that a step must find unchanged when it runs again.
+
+Small ones are copied. Large ones are only remembered with their version: copying them
+in every step would cost, and a step that changes them in place cannot be run again,
+which `KeptTensor.obstacle` says.
+"""
+
+import torch
+
+from ftlab.replay.torch_private import version
+
+COPIED_ELEMENTS = 1 << 16
+"""Up to this many elements a tensor is copied."""
+
+SAMPLED_ELEMENTS = 16
+
+
+class KeptTensor:
+    """One tensor, restorable in place.
+
+    Parameters
+    ----------
+    name
+        What the tensor is called in messages.
+    tensor
+        The live tensor.
+    copied
+        Keep a copy, or only the version.
+    """
+
+    __slots__ = ("_copy", "_version", "name", "tensor")
+
+    def __init__(self, name: str, tensor: torch.Tensor, *, copied: bool) -> None:
+        self.name = name
+        self.tensor = tensor
+        self._version = version(tensor)
+        self._copy = tensor.detach().clone() if copied else None
+
+    @classmethod
+    def of(cls, name: str, tensor: torch.Tensor) -> "KeptTensor":
+        """Keep ``tensor``, with a copy if it is small."""
+        return cls(name, tensor, copied=tensor.numel() <= COPIED_ELEMENTS)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the tensor was written to since it was kept."""
+        return version(self.tensor) != self._version
+
+    @property
+    def value(self) -> torch.Tensor:
+        """What the tensor held when it was kept; see `obstacle`."""
+        return self.tensor.detach() if self._copy is None else self._copy
+
+    def obstacle(self) -> str | None:
+        """Say why the tensor cannot be restored, if so."""
+        if self._copy is None and self.changed:
+            return f"{self.name} was changed in place and is too large to be copied"
+        return None
+
+    def copy_now(self) -> None:
+        """Copy the tensor if it is still what it was."""
+        if self._copy is None and not self.changed:
+            self._copy = self.tensor.detach().clone()
+
+    def restore(self) -> None:
+        """Write the kept values back, if they were changed."""
+        if self._copy is None:
+            return
+        # Batch norm moves its running statistics without counting up their version.
+        if not self.changed and torch.equal(self.tensor.detach(), self._copy):
+            return
+        with torch.no_grad():
+            self.tensor.detach().copy_(self._copy)
+        self._version = version(self.tensor)
+
+
+def sample(tensor: torch.Tensor) -> torch.Tensor:
+    """Copy a few values, spread over ``tensor``."""
+    values = tensor.detach().flatten()
+    return values[:: max(1, values.numel() // SAMPLED_ELEMENTS)].clone()
+
+
+def differ(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Say whether two samples differ; NaN is equal to NaN.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.replay.capsules.kept import differ, sample
+    >>> weight = torch.ones(100)
+    >>> before = sample(weight)
+    >>> weight.data -= 0.1
+    >>> differ(sample(weight), before)
+    True
+    """
+    same = (first == second) | (first.isnan() & second.isnan())
+    return not bool(same.all())

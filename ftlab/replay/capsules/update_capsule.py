@@ -1,0 +1,141 @@
+"""Weights and optimizer state before an optimizer step, so that it can run again."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+
+from ftlab.replay.capsules.kept import KeptTensor
+from ftlab.replay.capsules.rng import RngState
+from ftlab.replay.tracing.finite import float_leaves
+
+
+class UpdateCapsule:
+    """What one optimizer's step changes.
+
+    Everything is put back in place: the tensors of the state stay the objects that they
+    were, and what the step added to the state is taken out.
+
+    Parameters
+    ----------
+    optimizer
+        It is about to step.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self.optimizer = optimizer
+        self._weights = [(p, p.detach().clone()) for p in held(optimizer)]
+        self._state = {p: _entry(kept) for p, kept in optimizer.state.items()}
+        # Some optimizers keep counters in their groups.
+        self._groups = [(group, _entry(group)) for group in optimizer.param_groups]
+        self._gradients = [
+            KeptTensor("a gradient", p.grad, copied=False)
+            for p in held(optimizer)
+            if p.grad is not None
+        ]
+        self._rng = RngState.take()
+
+    @staticmethod
+    def bytes_of(optimizer: torch.optim.Optimizer) -> int:
+        """Return how much a capsule of ``optimizer`` would hold now.
+
+        Before the first step the state is empty; two moments are counted then.
+        """
+        weights = sum(p.nbytes for p in held(optimizer))
+        state = sum(each.nbytes for each in _state_tensors(optimizer))
+        return weights + (state or 2 * weights)
+
+    @property
+    def weights(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:
+        """The parameters with the values that they had."""
+        return list(self._weights)
+
+    @property
+    def state(self) -> dict[Any, dict[str, Any]]:
+        """The optimizer's state as it was, by parameter."""
+        return {p: _values(entry) for p, entry in self._state.items()}
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """The options of each group, without its parameters."""
+        found = [_values(entry) for _, entry in self._groups]
+        return [{k: v for k, v in each.items() if k != "params"} for each in found]
+
+    @property
+    def gradients(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:
+        """The gradients that the optimizer goes by."""
+        found = [p for p in held(self.optimizer) if p.grad is not None]
+        kept = self._gradients
+        return [(p, each.value) for p, each in zip(found, kept, strict=True)]
+
+    @property
+    def rng(self) -> RngState:
+        """The random generators."""
+        return self._rng
+
+    def obstacle(self) -> str | None:
+        """Say what keeps the step from running again, if anything."""
+        changed = any(kept.changed for kept in self._gradients)
+        return "the optimizer has changed its gradients" if changed else None
+
+    def restore(self) -> None:
+        """Put weights, state and options back as they were."""
+        with torch.no_grad():
+            for parameter, weight in self._weights:
+                parameter.detach().copy_(weight)
+        state = self.optimizer.state
+        for added in [p for p in state if p not in self._state]:
+            del state[added]
+        for key, entry in self._state.items():
+            _put_back(state[key], entry)
+        for group, options in self._groups:
+            _put_back(group, options)
+        self._rng.restore()
+
+
+def held(optimizer: torch.optim.Optimizer) -> Iterator[torch.nn.Parameter]:
+    """Yield the parameters that an optimizer has."""
+    for group in optimizer.param_groups:
+        yield from group["params"]
+
+
+def updated_tensors(
+    optimizer: torch.optim.Optimizer,
+) -> Iterable[tuple[torch.nn.Parameter, str, torch.Tensor]]:
+    """Yield what a step writes: parameter, name of the state or ``""``, and tensor."""
+    for parameter in held(optimizer):
+        yield parameter, "", parameter.detach()
+        for name, value in optimizer.state.get(parameter, {}).items():
+            for tensor in float_leaves(value):
+                yield parameter, str(name), tensor
+
+
+def _state_tensors(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
+    for entry in optimizer.state.values():
+        yield from (v for v in entry.values() if isinstance(v, torch.Tensor))
+
+
+def _entry(entry: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Keep each value with its copy; what is no tensor is its own copy."""
+    return {
+        name: (value, value.detach().clone() if _is_tensor(value) else value)
+        for name, value in entry.items()
+    }
+
+
+def _put_back(entry: dict[str, Any], kept: dict[str, tuple[Any, Any]]) -> None:
+    for name in [name for name in entry if name not in kept]:
+        del entry[name]
+    for name, (value, copy) in kept.items():
+        if _is_tensor(value):
+            with torch.no_grad():
+                value.detach().copy_(copy)
+        entry[name] = value
+
+
+def _values(entry: dict[str, tuple[Any, Any]]) -> dict[str, Any]:
+    return {name: copy for name, (_, copy) in entry.items()}
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)

@@ -1,0 +1,1 @@
+"""A step on disk, complete enough to run in another process."""

@@ -1,0 +1,1 @@
+"""Executing a step operation by operation: what made what, where, out of what."""

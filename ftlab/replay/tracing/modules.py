@@ -1,0 +1,103 @@
+"""Which module is running, in each thread."""
+
+import threading
+from typing import Any
+
+import torch
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
+
+from ftlab.records.handle import HandleStack
+from ftlab.records.printable import printable
+
+_WRAPPERS = ("module.", "_orig_mod.", "_fsdp_wrapped_module.")
+
+
+class ModuleStack:
+    """The modules whose forward is under way, innermost last.
+
+    torch's global module hooks see every thread; each has its own stack here, so a
+    notebook that runs the model while the step waits does not disturb it.
+    """
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._names = {m: clean_name(n) for n, m in model.named_modules()}
+        self._local = threading.local()
+        self._handles = HandleStack()
+
+    @property
+    def innermost(self) -> tuple[str | None, str]:
+        """Path and class of the innermost module, ``(None, "")`` outside of all."""
+        stack = self._stack()
+        return stack[-1] if stack else (None, "")
+
+    def __enter__(self) -> "ModuleStack":
+        self._handles.add(register_module_forward_pre_hook(self._enter_module))
+        # always_call pops the module too when its forward raises.
+        leave = register_module_forward_hook(self._leave_module, always_call=True)
+        self._handles.add(leave)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._handles.remove()
+
+    def _stack(self) -> list[tuple[str, str]]:
+        if not hasattr(self._local, "stack"):
+            self._local.stack = []
+        return self._local.stack
+
+    def _enter_module(self, module: torch.nn.Module, args: Any) -> None:
+        kind = type(module).__name__
+        self._stack().append((self._names.get(module, kind), kind))
+
+    def _leave_module(self, module: torch.nn.Module, args: Any, output: Any) -> None:
+        if self._stack():
+            self._stack().pop()
+
+
+def all_modules(model: torch.nn.Module) -> list[torch.nn.Module]:
+    """List ``model`` and the modules within it, each once.
+
+    ``model.modules()`` builds the path of each; a step cannot afford that.
+    """
+    found: dict[torch.nn.Module, None] = {}
+    waiting = [model]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found[module] = None
+            children = vars(module)["_modules"].values()
+            waiting += [child for child in children if child is not None]
+    return list(found)
+
+
+def quantization_tensors(parameter: torch.Tensor) -> list[torch.Tensor]:
+    """Return what a quantized weight is scaled with, for example by bitsandbytes."""
+    found: list[torch.Tensor] = []
+    waiting = [getattr(parameter, "quant_state", None)]
+    while waiting:
+        state = waiting.pop()
+        for value in vars(state).values() if hasattr(state, "__dict__") else ():
+            if isinstance(value, torch.Tensor):
+                found.append(value)
+            elif type(value) is type(state):  # nested: the scales have scales
+                waiting.append(value)
+    return found
+
+
+def clean_name(name: str) -> str:
+    r"""Remove what wrappers put into names, and make them printable.
+
+    Examples
+    --------
+    >>> from ftlab.replay.tracing.modules import clean_name
+    >>> clean_name("module._orig_mod.layers.0")
+    'layers.0'
+    >>> print(clean_name("head\x1b[2J"))
+    head\x1b[2J
+    """
+    for wrapper in _WRAPPERS:
+        name = name.replace(wrapper, "")
+    return "" if f"{name}." in _WRAPPERS else printable(name)

@@ -1,0 +1,1 @@
+"""What-if: a step executed with one thing changed."""

@@ -1,0 +1,282 @@
+"""What-if: a step executed with one thing changed, to see whether it goes wrong still.
+
+A change of an operation is made where the derivative sees it: around the call of the
+torch function that issued it (``x.log()``), so that what is computed instead is
+differentiated. Where there is no such call, in backward, the operation itself is
+changed.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map, tree_map_only
+
+from ftlab.records.errors import BadValueError
+from ftlab.records.near import near
+from ftlab.replay.stops.spans import token_ids
+from ftlab.replay.torch_private import TorchDispatchMode
+from ftlab.replay.tracing.site import Site
+from ftlab.replay.tracing.traits import is_bookkeeping
+
+Apply = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+"""Computes something in place of ``func(*args, **kwargs)``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that a step is executed with.
+
+    Attributes
+    ----------
+    label
+        What it is, in words.
+    ops, calls
+        What is computed instead, by index of the operation, or of the torch function's
+        call.
+    skip
+        Samples that are left out of the batch.
+    scale
+        The loss scale.
+    """
+
+    label: str
+    ops: Mapping[int, Apply] = field(default_factory=dict)
+    calls: Mapping[int, Apply] = field(default_factory=dict)
+    skip: tuple[int, ...] = ()
+    scale: float | None = None
+
+    def inputs(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the step's arguments as it is called with now."""
+        if not self.skip:
+            return args, kwargs
+        changed: tuple[tuple[Any, ...], dict[str, Any]]
+        changed = without_samples((args, kwargs), self.skip)
+        return changed
+
+    @contextlib.contextmanager
+    def active(self, silent: Callable[[], bool]) -> Iterator[None]:
+        """Change operations within a ``with`` block; ``silent`` ones do not count."""
+        with contextlib.ExitStack() as stack:
+            if self.calls:
+                stack.enter_context(_ChangedCalls(self.calls, silent))
+            if self.ops:
+                stack.enter_context(_ChangedOps(self.ops, silent))
+            yield
+
+
+class CallCounter(TorchFunctionMode):
+    """Numbers the calls of torch functions that a step makes.
+
+    Attributes
+    ----------
+    current
+        The number of the call under way; -1 outside of all.
+    """
+
+    def __init__(self, silent: Callable[[], bool]) -> None:
+        super().__init__()
+        self.current = -1
+        self._last = -1
+        self._silent = silent
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Give the call its number and make it."""
+        if self._silent():
+            return func(*args, **(kwargs or {}))
+        self._last += 1
+        self.current = self._last
+        try:
+            return self.call(func, args, kwargs or {})
+        finally:
+            self.current = -1
+
+    def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make the call that has the number `current`."""
+        return func(*args, **kwargs)
+
+
+class _ChangedCalls(CallCounter):
+    def __init__(
+        self, changes: Mapping[int, Apply], silent: Callable[[], bool]
+    ) -> None:
+        super().__init__(silent)
+        self._changes = changes
+
+    def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        change = self._changes.get(self.current)
+        return func(*args, **kwargs) if change is None else change(func, args, kwargs)
+
+
+class _ChangedOps(TorchDispatchMode):
+    def __init__(
+        self, changes: Mapping[int, Apply], silent: Callable[[], bool]
+    ) -> None:
+        super().__init__()
+        self._changes = changes
+        self._silent = silent
+        self._index = -1
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if self._silent() or is_bookkeeping(func):
+            return func(*args, **kwargs)
+        self._index += 1
+        change = self._changes.get(self._index)
+        return func(*args, **kwargs) if change is None else change(func, args, kwargs)
+
+
+Plan = Callable[[Sequence[Site]], Change]
+"""Makes a change of a step whose operations know their calls."""
+
+
+def patch(index: int, function: Callable[[torch.Tensor], torch.Tensor]) -> Plan:
+    """Let ``function`` have the last word on what the operation at ``index`` gives."""
+
+    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        found = func(*args, **kwargs)
+        return tree_map(lambda leaf: _patched(leaf, function, args), found)
+
+    return lambda sites: _at(sites[index], apply, "patch of {}")
+
+
+def in_float32(index: int) -> Plan:
+    """Compute the operation at ``index`` in float32; its result keeps its dtype."""
+
+    def apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        wide_args, wide_kwargs = tree_map_only(torch.Tensor, _wide, (args, kwargs))
+        given = _floats((args, kwargs))
+        low = given[0].dtype if given else torch.float32
+        with torch.autocast(given[0].device.type if given else "cpu", enabled=False):
+            found = func(*wide_args, **wide_kwargs)
+        return tree_map_only(torch.Tensor, lambda t: _narrow(t, low), found)
+
+    return lambda sites: _at(sites[index], apply, "{} in float32")
+
+
+def replace_op(op: str, function: Callable[..., Any]) -> Plan:
+    """Compute ``function`` in place of every operation that is named ``op``."""
+
+    def apply(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return function(*args, **kwargs)
+
+    def build(sites: Sequence[Site]) -> Change:
+        meant = [site for site in sites if _is_op(site, op)]
+        alone = {call for call in {s.call for s in meant} if _is_alone(sites, call)}
+        return Change(
+            f"{len(meant)} x {op} replaced",
+            ops={s.index: apply for s in meant if s.call not in alone},
+            calls=dict.fromkeys(alone, apply),
+        )
+
+    return build
+
+
+def check_op(sites: Sequence[Site], op: str) -> None:
+    """Refuse the name of an operation that a step does not have.
+
+    Raises
+    ------
+    BadValueError
+        With the names that are near.
+    """
+    names = {site.op.rpartition(".")[0] for site in sites}
+    if sites and not any(_is_op(site, op) for site in sites):
+        msg = f"replace({op!r}): this step has no such operation; {near(op, names)}."
+        raise BadValueError(msg)
+
+
+def without_samples(value: Any, skip: tuple[int, ...]) -> Any:
+    """Return the arguments of a step without some rows of the batch.
+
+    Raises
+    ------
+    BadValueError
+        When the batch has no such samples, or none would be left.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.replay.trials.changes import without_samples
+    >>> without_samples({"input_ids": torch.tensor([[1, 2], [3, 4]])}, (0,))
+    {'input_ids': tensor([[3, 4]])}
+    """
+    size = _batch_size(value)
+    kept = [row for row in range(size) if row not in skip]
+    if not kept or any(row not in range(size) for row in skip):
+        msg = (
+            f"skip_sample{skip!r}: the batch has the samples 0 to {size - 1}, and one "
+            "of them must be left."
+        )
+        raise BadValueError(msg)
+
+    def rows(tensor: torch.Tensor) -> torch.Tensor:
+        if isinstance(tensor, torch.nn.Parameter) or tensor.shape[:1] != (size,):
+            return tensor
+        return tensor[torch.tensor(kept, device=tensor.device)]
+
+    return tree_map_only(torch.Tensor, rows, value)
+
+
+def _batch_size(value: Any) -> int:
+    ids = token_ids(value)
+    if ids is not None:
+        return ids.shape[0]
+    sizes: list[int] = []
+    tree_map_only(torch.Tensor, lambda t: sizes.extend(t.shape[:1]), value)
+    return max(sizes, default=0)
+
+
+def _at(site: Site, apply: Apply, words: str) -> Change:
+    label = words.format(f"{site.op} {site.index}")
+    if site.call >= 0:
+        return Change(label, calls={site.call: apply})
+    return Change(label, ops={site.index: apply})
+
+
+def _patched(leaf: Any, function: Callable[[torch.Tensor], Any], args: Any) -> Any:
+    if not isinstance(leaf, torch.Tensor) or not leaf.is_floating_point():
+        return leaf
+    in_place = any(leaf is argument for argument in args)
+    new = function(leaf.clone() if in_place else leaf)
+    if not isinstance(new, torch.Tensor) or new.shape != leaf.shape:
+        given = list(new.shape) if isinstance(new, torch.Tensor) else type(new).__name__
+        msg = (
+            f"The patch gave {given} for a tensor of shape {list(leaf.shape)}; it must "
+            "return a tensor of the same shape."
+        )
+        raise BadValueError(msg)
+    new = new.to(leaf.dtype)
+    return leaf.copy_(new) if in_place else new
+
+
+def _is_op(site: Site, op: str) -> bool:
+    return site.op == op or site.op.startswith(f"{op}.")
+
+
+def _is_alone(sites: Sequence[Site], call: int) -> bool:
+    """Whether a torch function's call issues one operation only."""
+    return call >= 0 and sum(site.call == call for site in sites) == 1
+
+
+def _floats(value: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    tree_map_only(torch.Tensor, found.append, value)
+    return [tensor for tensor in found if tensor.is_floating_point()]
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.float() if tensor.is_floating_point() else tensor
+
+
+def _narrow(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return tensor.to(dtype) if tensor.is_floating_point() else tensor

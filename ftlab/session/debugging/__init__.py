@@ -1,0 +1,1 @@
+"""Debugging as its user holds it: commands, notebook cells, snapshots and scripts."""

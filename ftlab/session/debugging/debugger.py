@@ -1,0 +1,391 @@
+"""A debugged run, as its user holds it: commands to it, and what can be seen of it.
+
+Who calls whom: `Debugger.run` starts the training on a `Worker`'s thread; there the
+`Engine` guards each call of the re-callable step and pauses in it. The caller's
+commands go to the worker and come back with a report at the next stop.
+"""
+
+import functools
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch.utils._pytree import tree_map_only
+
+from ftlab.records.errors import BadValueError, NotPausedError, NotReplayableError
+from ftlab.records.handle import Handle, HandleStack
+from ftlab.replay.control import Command
+from ftlab.replay.engine import Engine, no_way_back
+from ftlab.replay.route import check_pattern
+from ftlab.replay.stops.batch_text import SampleText
+from ftlab.replay.stops.excerpt import Excerpt, Frame, Listing
+from ftlab.replay.stops.histogram import Histogram
+from ftlab.replay.stops.report import PauseReport
+from ftlab.replay.stops.stop import Stop
+from ftlab.replay.worker import State, Worker
+from ftlab.session.debugging.snapshot_taking import take_snapshot
+from ftlab.session.debugging.what_if import WhatIf
+
+if TYPE_CHECKING:
+    from ftlab.views.blame import BlameView
+    from ftlab.views.pause_panel import PausePanel
+
+
+class Debugger(WhatIf):
+    """A run that can be stopped; made by `ftlab.debug`.
+
+    Every command blocks until the next stop, or the end of the run, and returns a
+    `PauseReport`. Use it as a context manager, or call `close` at the end.
+
+    Parameters
+    ----------
+    train
+        Runs the training; its keyword arguments are those of `run`.
+    engine, worker
+        See `ftlab.replay`.
+    install
+        Wraps the re-callable step for the length of a run, where that is needed.
+    name
+        What is debugged, for messages.
+
+    Attributes
+    ----------
+    runs
+        How often it was started.
+    """
+
+    _active: "ClassVar[Debugger | None]" = None
+
+    def __init__(
+        self,
+        train: Callable[..., Any],
+        engine: Engine,
+        worker: Worker,
+        install: Callable[[], Handle] | None = None,
+        *,
+        name: str = "a run",
+    ) -> None:
+        self.name = name
+        self.runs = 0
+        self._train = train
+        self._engine = engine
+        self._worker = worker
+        self._install = install
+        self._handles = HandleStack()
+        self._panel: PausePanel | None = None
+        if install is not None:
+            self._handles.add(install())
+
+    # -- commands
+
+    def run(self, **kwargs: Any) -> PauseReport:
+        """Start training and return at the first anomaly, or at the end.
+
+        Keyword arguments go to ``trainer.train``. What it returns becomes `result`;
+        what it raises is raised here.
+        """
+        with self._worker.interruptible():
+            self.start(**kwargs)
+            return self.wait()
+
+    def start(self, **kwargs: Any) -> None:
+        """Start training and return at once; `wait` blocks until the next stop.
+
+        Raises
+        ------
+        NotPausedError
+            When this run, or that of another debugger, is under way.
+        """
+        other = Debugger._active
+        if other is not None and other is not self:
+            raise NotPausedError(_in_the_way(other, self.name))
+        Debugger._active = self
+        try:
+            self._worker.start(functools.partial(self._run, kwargs))
+        except BaseException:
+            Debugger._active = other
+            raise
+
+    @staticmethod
+    def active() -> "Debugger | None":
+        """Return the debugger whose run is under way, ``None`` if there is none.
+
+        There can only be one: both would wait in, and rewind, the same process.
+        """
+        return Debugger._active
+
+    def wait(self) -> PauseReport:
+        """Block until the run is paused or over."""
+        self._worker.wait()
+        return self.where
+
+    def resume(self, *, with_patch: bool = False) -> PauseReport:
+        """Let training go on, to the next anomaly or the end.
+
+        Parameters
+        ----------
+        with_patch
+            Take the step as it was tried last, by `patch` or its like, instead of as it
+            is.
+
+        Raises
+        ------
+        BadValueError
+            When nothing was tried at this stop.
+        """
+        if with_patch and self._stop is not None and not self.where.trial:
+            msg = (
+                "resume(with_patch=True): nothing was tried at this stop; call "
+                "patch(...), replace(...), in_float32(), skip_sample(...) or "
+                "with_loss_scale(...) first."
+            )
+            raise BadValueError(msg)
+        return self._send(Command("resume", with_change=with_patch))
+
+    def abort(self) -> PauseReport:
+        """End the run; the step that is under way leaves no trace in the weights."""
+        return self._send(Command("abort"))
+
+    def step(self, to: str = "op", count: int = 1) -> PauseReport:
+        """Go on by ``count`` operations, or to another place.
+
+        Parameters
+        ----------
+        to
+            ``"op"``; ``"module"``, the next stay in a module; a pattern of module paths
+            such as ``"layers.*.mlp"``, or ``"backward layers.*.mlp"`` for its backward;
+            ``"micro-batch"`` or ``"optimizer step"``, the start of the next one.
+        count
+            How many of them, within the step.
+
+        Raises
+        ------
+        UnknownNameError
+            When no module of this step matches.
+
+        Notes
+        -----
+        Behind the last operation comes a stop at the end of the micro-batch, and behind
+        that the first operation of the next one.
+        """
+        return self._move(Command.move("step", to, count))
+
+    def back(self, to: str = "op", count: int = 1) -> PauseReport:
+        """Go back by ``count`` operations, or to another place; see `step`.
+
+        The step is rewound to its start and executed again up to there.
+
+        Raises
+        ------
+        NotReplayableError
+            When the weights have changed already.
+        UnknownNameError
+            When no module of this step matches.
+        """
+        command = Command.move("back", to, count)
+        stop = self._stop
+        if stop is not None and not stop.report.replayable:
+            raise NotReplayableError(no_way_back(stop.report))
+        return self._move(command)
+
+    def snapshot(
+        self, path: str | Path | None = None, *, weights: str = "trainable"
+    ) -> Path:
+        """Write all that makes this step again in another process; return the folder.
+
+        Parameters
+        ----------
+        path
+            A new folder; by default ``snapshots/step-000173``, in the folder of the run
+            when ``ftlab.watch`` logs this model.
+        weights
+            ``"trainable"`` leaves frozen weights out and keeps a checksum of each;
+            ``"all"`` writes them too.
+
+        Raises
+        ------
+        NotPausedError
+            When the run is not at a stop.
+        RunFolderError
+            When the folder exists or cannot be written.
+        """
+        return take_snapshot(self._stop, self._engine, self.state, path, weights)
+
+    def blame(self) -> "BlameView":
+        """Return the loss of each sample and token, and each sample's gradient norm.
+
+        The step is executed once more, with one backward for each sample, and comes
+        back to the same stop; the run goes on as if nothing had happened. Works where
+        everything is finite too: `interrupt` the run first.
+
+        Raises
+        ------
+        NotReplayableError
+            When the step cannot run again, or computes no loss over tokens.
+        """
+        from ftlab.session.debugging.blame import blame
+
+        return blame(self.where, self._engine.decode, self._send)
+
+    def send(self, command: str | Command) -> None:
+        """Send ``"resume"``, ``"abort"``, ``"step module"``... and return at once.
+
+        This is what buttons call.
+        """
+        self._worker.send(Command.parse(command))
+
+    def interrupt(self) -> None:
+        """Ask the run to pause at the end of the micro-batch; return at once."""
+        self._worker.request_pause()
+
+    def close(self) -> None:
+        """End the run if there is one and take everything off; may be called again."""
+        self._worker.close()
+        self._handles.remove()
+
+    def subscribe(self, listener: Callable[[], None]) -> Handle:
+        """Call ``listener`` after each change of `state`, from any thread."""
+        return self._worker.subscribe(listener)
+
+    # -- what can be seen
+
+    @property
+    def training_here(self) -> bool:
+        """Whether the calling thread is the one that trains."""
+        return self._worker.current
+
+    @property
+    def state(self) -> State:
+        """``new``, ``running``, ``paused``, ``finished``, ``failed`` or ``aborted``."""
+        return self._worker.state
+
+    @property
+    def where(self) -> PauseReport:
+        """The report of the current stop, or how the run stands."""
+        stop = self._stop
+        if stop is not None:
+            return stop.report
+        return PauseReport(state=self.state, step=self._engine.count())
+
+    @property
+    def tensor(self) -> torch.Tensor | None:
+        """A copy of the operation's output; ``None`` when not at an operation."""
+        return None if self._stop is None else self._stop.tensor
+
+    @property
+    def inputs(self) -> tuple[torch.Tensor, ...]:
+        """Copies of the operation's input tensors."""
+        return () if self._stop is None else self._stop.inputs
+
+    @property
+    def batch(self) -> Any:
+        """A copy of what the step was called with; ``None`` when not paused."""
+        if self._stop is None:
+            return None
+        return tree_map_only(torch.Tensor, _copy, self._stop.batch)
+
+    @property
+    def source(self) -> Listing[Excerpt]:
+        """The source text around the stop's lines: yours, and the library's."""
+        stop = self._stop  # read once: the run may go on meanwhile
+        return Listing() if stop is None else stop.source
+
+    @property
+    def stack(self) -> Listing[Frame]:
+        """The calls in which the step waits, innermost last; torch's are left out."""
+        stop = self._stop  # read once: the run may go on meanwhile
+        return Listing() if stop is None else stop.stack
+
+    @property
+    def histogram(self) -> Histogram | None:
+        """How the values of `tensor` are spread; ``None`` when not at an operation."""
+        stop = self._stop  # read once: the run may go on meanwhile
+        return None if stop is None else stop.histogram
+
+    @property
+    def batch_text(self) -> Listing[SampleText]:
+        """The batch's tokens as text, with those marked that are non-finite."""
+        stop = self._stop  # read once: the run may go on meanwhile
+        return Listing() if stop is None else stop.batch_text
+
+    @property
+    def result(self) -> Any:
+        """What ``trainer.train`` returned, or the list of the step's results."""
+        return self._worker.result
+
+    def __enter__(self) -> "Debugger":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: types.TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self.state == "new":
+            return "Debugger(new): run() starts the training."
+        return repr(self.where)
+
+    @property
+    def panel(self) -> "PausePanel":
+        """The stop in a notebook, with buttons; follows the run while it is shown."""
+        from ftlab.views.pause_panel import PausePanel
+
+        if self._panel is None:
+            self._panel = PausePanel(self)
+        return self._panel
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """Show the panel; the text stays the report."""
+        data, metadata = self.panel._repr_mimebundle_(**options)
+        return {**data, "text/plain": repr(self)}, metadata
+
+    @property
+    def _stop(self) -> Stop | None:
+        return self._worker.stop
+
+    def _move(self, command: Command) -> PauseReport:
+        stop = self._stop
+        if stop is not None:
+            check_pattern(stop.sites, command)
+        return self._send(command)
+
+    def _send(self, command: Command) -> PauseReport:
+        with self._worker.interruptible():
+            self._worker.send(command)
+            return self.wait()
+
+    def _run(self, kwargs: dict[str, Any]) -> Any:
+        """Train; on the training thread, so that clean-up needs nobody to wait."""
+        self.runs += 1
+        try:
+            if self._install is not None and len(self._handles) == 0:
+                self._handles.add(self._install())
+            self._handles.add(self._engine.attach())
+            return self._train(**kwargs)
+        finally:
+            self._handles.remove()
+            Debugger._active = None
+
+
+def _in_the_way(active: Debugger, name: str) -> str:
+    if active.training_here:
+        return (
+            f"ftlab.debug of {name} was started within {active.name}, which is "
+            "debugged already. Only one run can be: take the inner one out, or run "
+            "the outer one without ftlab.debug."
+        )
+    return (
+        f"Another debugger is active, of {active.name}: {active.where.headline()} Call "
+        "close() on it first; if no variable holds it any more, "
+        "`dbg.active().close()` on this one does."
+    )
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone()

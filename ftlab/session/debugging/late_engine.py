@@ -1,0 +1,126 @@
+"""Engines that are made when training begins: only then is it known what trains.
+
+Who calls whom: a `Debugger` takes `LateEngines` for its engine. A trainer's ``train``
+asks for one through the class while this is attached; a rewritten loop asks through
+`ftlab.session.debugging.code_steps`.
+"""
+
+import functools
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ftlab.records.handle import CallbackHandle, Handle, HandleStack, rebind
+from ftlab.replay.engine import MEMORY_BUDGET, Engine, Policy
+from ftlab.replay.worker import Worker
+from ftlab.session.import_hook import when_imported
+
+
+class LateEngines:
+    """The engines of one run; at most one of them is attached at a time.
+
+    Parameters
+    ----------
+    worker
+        The training thread.
+    policy
+        Decides at a stop instead of the caller.
+    budget
+        Bytes that copies of weights and optimizer state may take.
+
+    Attributes
+    ----------
+    worker
+        The training thread.
+    seen
+        Whether anything was debugged.
+    """
+
+    def __init__(
+        self, worker: Worker, policy: Policy | None = None, budget: int = MEMORY_BUDGET
+    ) -> None:
+        self.worker = worker
+        self.seen = False
+        self._policy = policy
+        self._budget = budget
+        self._current: Engine | None = None
+        self._attached: Handle | None = None
+        self._handles = HandleStack()
+        self._training = False
+
+    def attach(self) -> Handle:
+        """Stop trainers that train, and loops, until the handle is removed."""
+        handles = self._handles = HandleStack()
+        handles.add(CallbackHandle(self._let_go))
+        handles.add(when_imported("transformers.trainer", self._attach_trainer))
+        return handles
+
+    def count(self) -> int:
+        """Return the optimizer steps of what trains now."""
+        return 0 if self._current is None else self._current.count()
+
+    def moment(self) -> Any:
+        """Return what a snapshot needs of the step that is paused."""
+        return None if self._current is None else self._current.moment()
+
+    def make(self, model: Callable[[], Any], **options: Any) -> Engine:
+        """Return a new engine with the run's worker, policy and budget."""
+        return Engine(
+            model, self.worker, policy=self._policy, budget=self._budget, **options
+        )
+
+    def use(self, engine: Engine) -> Engine:
+        """Attach ``engine`` in the place of the one before."""
+        self.seen = True
+        if engine is not self._current or self._attached is None:
+            self._let_go()
+            numbers = engine.step, engine.micro_batch
+            self._attached = engine.attach()
+            engine.step, engine.micro_batch = numbers
+            self._current = engine
+        return engine
+
+    def _let_go(self) -> None:
+        attached, self._attached = self._attached, None
+        if attached is not None:
+            attached.remove()
+
+    # -- a trainer
+
+    def _attach_trainer(self, module: types.ModuleType) -> None:
+        original = module.Trainer.train
+
+        @functools.wraps(original)
+        def train(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self.worker.current or self._training:
+                return original(trainer, *args, **kwargs)
+            with self._debugged(trainer):
+                return original(trainer, *args, **kwargs)
+
+        self._handles.add(rebind(module.Trainer, "train", train))
+
+    @contextmanager
+    def _debugged(self, trainer: Any) -> Iterator[None]:
+        from ftlab.session.debugging.debug import decoder
+        from ftlab.session.integrations.trainer_step import TrainerStep, refuse_trainer
+
+        refuse_trainer(trainer)
+        engine = self.make(
+            lambda: trainer.model,
+            owner=trainer,
+            step_number=lambda: trainer.state.global_step,
+            decode=decoder(getattr(trainer, "processing_class", None)),
+        )
+        step = TrainerStep(
+            trainer, engine.guard, lambda: self.worker.current, lambda: None
+        )
+        link = step.install()
+        self._training = True
+        self.use(engine)
+        try:
+            yield
+        finally:
+            self._training = False
+            link.remove()
+            self._let_go()

@@ -1,0 +1,71 @@
+"""Training loops that cannot be made re-callable, refused by name."""
+
+import ast
+from dataclasses import dataclass
+
+from ftlab.records.errors import NotReplayableError
+from ftlab.session.debugging.step_scope import inside
+
+INSTEAD = (
+    "Write the step as a function and use ftlab.debug(step, batches, model=model, "
+    "optimizer=optimizer) instead."
+)
+_OWN_NAMES = ("locals", "vars", "dir", "exec", "super")
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop that trains.
+
+    Attributes
+    ----------
+    node
+        Its statement.
+    functions
+        The functions that it is in, outermost first.
+    """
+
+    node: ast.For | ast.AsyncFor | ast.While
+    functions: tuple[ast.FunctionDef, ...] = ()
+
+    @property
+    def outermost(self) -> ast.FunctionDef | None:
+        """The function at the top that the loop is in."""
+        return self.functions[0] if self.functions else None
+
+
+def refuse(loop: Loop) -> None:
+    """Raise if the body of ``loop`` cannot be called again as a function.
+
+    Raises
+    ------
+    NotReplayableError
+        The message names the line, what stands there, and what works instead.
+    """
+    if isinstance(loop.node, ast.AsyncFor):
+        _raise(loop.node, "an `async for` loop")
+    for node in inside(loop.node.body):
+        what = _obstacle(node)
+        if what:
+            _raise(node, what)
+
+
+def _obstacle(node: ast.AST) -> str:
+    match node:
+        case ast.Await() | ast.AsyncFor() | ast.AsyncWith():
+            return "`await` in the loop's body"
+        case ast.Yield() | ast.YieldFrom():
+            return "`yield` in the loop's body"
+        case ast.ImportFrom(names=[ast.alias(name="*")]):
+            return "`import *` in the loop's body"
+        case ast.Call(func=ast.Name(id=name), args=[]) if name in _OWN_NAMES:
+            return f"`{name}()` in the loop's body"
+        case ast.Call(func=ast.Name(id="exec")):
+            return "`exec()` in the loop's body"
+    return ""
+
+
+def _raise(node: ast.AST, what: str) -> None:
+    line = getattr(node, "lineno", 0)
+    msg = f"Line {line}: {what} keeps it from being executed again as a step. {INSTEAD}"
+    raise NotReplayableError(msg)

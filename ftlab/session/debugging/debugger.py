@@ -11,20 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
-from torch.utils._pytree import tree_map_only
-
-from ftlab.records.errors import BadValueError, NotPausedError, NotReplayableError
+from ftlab.records.errors import BadValueError, NotPausedError
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.replay.control import Command
-from ftlab.replay.engine import Engine, no_way_back
-from ftlab.replay.route import check_pattern
-from ftlab.replay.stops.batch_text import SampleText
-from ftlab.replay.stops.excerpt import Excerpt, Frame, Listing
-from ftlab.replay.stops.histogram import Histogram
+from ftlab.replay.engine import Engine
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
 from ftlab.replay.worker import State, Worker
+from ftlab.session.debugging.looking import Looking
+from ftlab.session.debugging.moving import Moving
 from ftlab.session.debugging.snapshot_taking import take_snapshot
 from ftlab.session.debugging.what_if import WhatIf
 
@@ -33,7 +28,7 @@ if TYPE_CHECKING:
     from ftlab.views.pause_panel import PausePanel
 
 
-class Debugger(WhatIf):
+class Debugger(Looking, Moving, WhatIf):
     """A run that can be stopped; made by `ftlab.debug`.
 
     Every command blocks until the next stop, or the end of the run, and returns a
@@ -148,48 +143,6 @@ class Debugger(WhatIf):
         """End the run; the step that is under way leaves no trace in the weights."""
         return self._send(Command("abort"))
 
-    def step(self, to: str = "op", count: int = 1) -> PauseReport:
-        """Go on by ``count`` operations, or to another place.
-
-        Parameters
-        ----------
-        to
-            ``"op"``; ``"module"``, the next stay in a module; a pattern of module paths
-            such as ``"layers.*.mlp"``, or ``"backward layers.*.mlp"`` for its backward;
-            ``"micro-batch"`` or ``"optimizer step"``, the start of the next one.
-        count
-            How many of them, within the step.
-
-        Raises
-        ------
-        UnknownNameError
-            When no module of this step matches.
-
-        Notes
-        -----
-        Behind the last operation comes a stop at the end of the micro-batch, and behind
-        that the first operation of the next one.
-        """
-        return self._move(Command.move("step", to, count))
-
-    def back(self, to: str = "op", count: int = 1) -> PauseReport:
-        """Go back by ``count`` operations, or to another place; see `step`.
-
-        The step is rewound to its start and executed again up to there.
-
-        Raises
-        ------
-        NotReplayableError
-            When the weights have changed already.
-        UnknownNameError
-            When no module of this step matches.
-        """
-        command = Command.move("back", to, count)
-        stop = self._stop
-        if stop is not None and not stop.report.replayable:
-            raise NotReplayableError(no_way_back(stop.report))
-        return self._move(command)
-
     def snapshot(
         self, path: str | Path | None = None, *, weights: str = "trainable"
     ) -> Path:
@@ -270,47 +223,6 @@ class Debugger(WhatIf):
         return PauseReport(state=self.state, step=self._engine.count())
 
     @property
-    def tensor(self) -> torch.Tensor | None:
-        """A copy of the operation's output; ``None`` when not at an operation."""
-        return None if self._stop is None else self._stop.tensor
-
-    @property
-    def inputs(self) -> tuple[torch.Tensor, ...]:
-        """Copies of the operation's input tensors."""
-        return () if self._stop is None else self._stop.inputs
-
-    @property
-    def batch(self) -> Any:
-        """A copy of what the step was called with; ``None`` when not paused."""
-        if self._stop is None:
-            return None
-        return tree_map_only(torch.Tensor, _copy, self._stop.batch)
-
-    @property
-    def source(self) -> Listing[Excerpt]:
-        """The source text around the stop's lines: yours, and the library's."""
-        stop = self._stop  # read once: the run may go on meanwhile
-        return Listing() if stop is None else stop.source
-
-    @property
-    def stack(self) -> Listing[Frame]:
-        """The calls in which the step waits, innermost last; torch's are left out."""
-        stop = self._stop  # read once: the run may go on meanwhile
-        return Listing() if stop is None else stop.stack
-
-    @property
-    def histogram(self) -> Histogram | None:
-        """How the values of `tensor` are spread; ``None`` when not at an operation."""
-        stop = self._stop  # read once: the run may go on meanwhile
-        return None if stop is None else stop.histogram
-
-    @property
-    def batch_text(self) -> Listing[SampleText]:
-        """The batch's tokens as text, with those marked that are non-finite."""
-        stop = self._stop  # read once: the run may go on meanwhile
-        return Listing() if stop is None else stop.batch_text
-
-    @property
     def result(self) -> Any:
         """What ``trainer.train`` returned, or the list of the step's results."""
         return self._worker.result
@@ -349,12 +261,6 @@ class Debugger(WhatIf):
     def _stop(self) -> Stop | None:
         return self._worker.stop
 
-    def _move(self, command: Command) -> PauseReport:
-        stop = self._stop
-        if stop is not None:
-            check_pattern(stop.sites, command)
-        return self._send(command)
-
     def _send(self, command: Command) -> PauseReport:
         with self._worker.interruptible():
             self._worker.send(command)
@@ -385,7 +291,3 @@ def _in_the_way(active: Debugger, name: str) -> str:
         "close() on it first; if no variable holds it any more, "
         "`dbg.active().close()` on this one does."
     )
-
-
-def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().clone()

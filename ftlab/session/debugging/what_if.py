@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from ftlab.records.errors import BadValueError, NotPausedError, NotReplayableError
-from ftlab.replay.trials import changes
 from ftlab.replay.control import Command
 from ftlab.replay.engine import no_way_back
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
+from ftlab.replay.trials import changes
 from ftlab.replay.trials.changes import Change, Plan
 
 

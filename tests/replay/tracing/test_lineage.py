@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-from tests.replay.tracing.test_origin import survey
 
 from ftlab.replay.tracing.lineage import Range
+from tests.replay.tracing.test_origin import survey
 
 
 def chain(compute, **inputs) -> list[str]:

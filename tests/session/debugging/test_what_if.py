@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 import torch
-from tests.session.debugging.test_debug import debugging
 
 import ftlab
 from ftlab.records.errors import BadValueError, NotPausedError
 from tests.replay.breakage import Setup
+from tests.session.debugging.test_debug import debugging
 from tests.session.scenarios import one_thread
 
 

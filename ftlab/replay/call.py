@@ -8,7 +8,7 @@ stops there. That attempt becomes the real one when the caller resumes.
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +18,8 @@ from ftlab.records import replaying
 from ftlab.records.errors import NotReplayableError
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.capsules.iterators import used_up
-from ftlab.replay.capsules.scaler import handles_overflow
 from ftlab.replay.control import Abort, Command, Rewind, SurveyOver
+from ftlab.replay.hearing import Hearing
 from ftlab.replay.observer import CallObserver
 from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
 from ftlab.replay.retrace import Retrace
@@ -30,7 +30,7 @@ from ftlab.replay.stops.verdict import Verdict, judge, scalar_results
 from ftlab.replay.torch_private import graph_task
 from ftlab.replay.tracing.compiled import run_eagerly
 from ftlab.replay.tracing.finite import all_finite
-from ftlab.replay.tracing.runner import OpStop, StepRunner, unseen
+from ftlab.replay.tracing.runner import OpStop, StepRunner
 from ftlab.replay.trials.variation import Variation
 from ftlab.replay.unwinding import Unwinding
 
@@ -62,8 +62,6 @@ class StepCall:
     ----------
     updated_by
         The optimizer that has stepped within the call, ``""`` if none has.
-    attempted
-        Whether one tried to: a scaler may have skipped it.
     leave_by
         What the caller stepped over the end by, ``""`` if they did not.
     """
@@ -78,7 +76,6 @@ class StepCall:
         unwinding: Unwinding,
     ) -> None:
         self.updated_by = ""
-        self.attempted = False
         self.leave_by = ""
         self.capsule = capsule
         self._function = function
@@ -86,14 +83,13 @@ class StepCall:
         self._pause = unwinding.holding(pause)
         self._interrupted = interrupted
         self._verdict: Verdict | None = None
-        self._losses: list[torch.Tensor] = []
         self._retrace = Retrace(capsule, unwinding.insist, interrupted)
         self._mark: object = None
         self._stop_at_end = False
         self._with_closure = False
-        self._mine = 0
         self._variation = Variation()
         self._unwinding = unwinding
+        self._heard = Hearing(capsule, self._retrace, self._variation, unwinding, self)
 
     def run(self, *, stop_at_start: bool) -> Any:
         """Run the step until an attempt comes through, and return its result."""
@@ -139,91 +135,43 @@ class StepCall:
             if self._with_closure:
                 replaying.end(self._mark)
             else:
-                self._boundary(None)
+                self.boundary()
         except BaseException:
             drop_leftovers(optimizer)
             raise
         self.updated_by = type(optimizer).__name__
 
     def _attempt(self) -> Any:
-        self._losses = self._losses if self._verdict else []
+        if self._verdict is None:
+            self._heard.losses = []
         with contextlib.ExitStack() as stack:
-            stack.enter_context(CallObserver(self))
+            stack.enter_context(CallObserver(self._heard))
             if self._retrace.runner is not None:
                 stack.enter_context(run_eagerly())
                 stack.enter_context(self._retrace.runner)
             result = self._call_step()
             if not self.updated_by or self._with_closure:
-                self._boundary(result)
+                self.boundary(result)
         return result
 
     def _call_step(self) -> Any:
         step = functools.partial(
-            self._variation.call, self._function, self.capsule.inputs, self._silent
+            self._variation.call,
+            self._function,
+            self.capsule.inputs,
+            self._heard.silent,
         )
         return self._unwinding.call(step)
 
-    def _silent(self) -> bool:
-        """Whether what runs now is our own, or comes after the weights changed."""
-        return self._mine > 0 or bool(getattr(self._retrace.mode, "silent", False))
-
-    # -- what the observer tells
-
-    def before_backward(self, losses: Sequence[torch.Tensor]) -> None:
-        """Keep what backward is about to change."""
-        with self._unseen():
-            self.capsule.gradients.before_backward()
-            self._note(losses)
-
-    def _note(self, losses: Sequence[torch.Tensor]) -> None:
-        if self._unwinding.insist():
-            return
-        if self._retrace.surveyor is not None:
-            self._retrace.surveyor.note(losses)
-        elif self._verdict is None:
-            self._losses += [loss.detach().clone() for loss in losses]
-
-    def after_backward(self) -> None:
-        """Let the survey look at the gradients."""
-        with self._unseen():
-            surveyor = self._retrace.surveyor
-            if surveyor is not None and not self._unwinding.insist():
-                surveyor.after_backward()
-
-    def before_scaling(self, scaler: Any, losses: Sequence[torch.Tensor]) -> None:
-        """Keep a scaler's state, and the losses in their true size."""
-        with self._unseen():
-            self.capsule.add_scaler(scaler)
-            self._variation.before_scaling(scaler)
-            self._note(losses)
-
-    def before_scaler_step(self, scaler: Any) -> None:
-        """Judge the step where a scaler that has collapsed would only skip it."""
-        leaving = self._unwinding.insist(while_handled=True)
-        if not leaving and not handles_overflow((scaler,)):
-            self._boundary(None)
-
-    def before_schedule(self, scheduler: Any) -> bool:
-        """Say whether a scheduler may move: not when the step is taken back."""
-        if self._unwinding.insist(while_handled=True):
-            return False
-        with self._unseen():
-            self.capsule.add_scheduler(scheduler)
-        return True
-
-    @contextlib.contextmanager
-    def _unseen(self) -> Iterator[None]:
-        """Keep our own operations out of the count and of the survey."""
-        self._mine += 1
-        try:
-            with unseen(self._retrace.mode):
-                yield
-        finally:
-            self._mine -= 1
+    @property
+    def attempted(self) -> bool:
+        """Whether an optimizer tried to step: a scaler may have skipped it."""
+        return self._heard.attempted
 
     # -- the boundary
 
-    def _boundary(self, result: Any) -> None:
+    def boundary(self, result: Any = None) -> None:
+        """Judge the step where its weights are about to change, or where it returns."""
         runner = self._retrace.runner
         if self._retrace.surveyor is not None:
             self._unwinding.leave(SurveyOver())
@@ -231,7 +179,7 @@ class StepCall:
             runner.silent = True
         if self._verdict is None:
             # What a closure tried on the way to its result does not count.
-            tried = [] if self._with_closure else self._losses
+            tried = [] if self._with_closure else self._heard.losses
             self._judge(tried or scalar_results(result))
         if runner is not None:
             self._end_of_replay(runner)
@@ -240,13 +188,13 @@ class StepCall:
         replaying.end(self._mark)
 
     def _judge(self, losses: list[torch.Tensor]) -> None:
-        self._losses = losses
+        self._heard.losses = losses
         if all_finite([*losses, *self.capsule.gradients.current()]):
             return
         verdict = judge(losses, self.capsule.trainable, self.capsule.scalers)
         if verdict is None:
             return
-        self._verdict = verdict
+        self._verdict, self._heard.judged = verdict, True
         if self._obstacle() is None:
             self._unwinding.leave(Rewind(None, "anomaly"))
         self._pause_at_end("anomaly")
@@ -287,7 +235,7 @@ class StepCall:
         command = rewind.command
         if command is not None and command.with_change:
             self._variation.take()
-            self._verdict = None
+            self._verdict, self._heard.judged = None, False
             self._retrace.forget()
             return
         if command is not None and command.visitor is not None:
@@ -307,7 +255,7 @@ class StepCall:
             self._unwinding.leave(Rewind(None, "anomaly", command))
 
     def _survey_step(self) -> Any:
-        with CallObserver(self):
+        with CallObserver(self._heard):
             return self._call_step()
 
     def _pause_at_op(self, stop: OpStop) -> int | None:
@@ -329,4 +277,6 @@ class StepCall:
     def _report(self) -> PauseReport:
         notes = self._unwinding.notes
         blank = replace(self._blank, notes=notes, trial=self._variation.outcome)
-        return with_findings(blank, self._retrace.survey, self._verdict, self._losses)
+        return with_findings(
+            blank, self._retrace.survey, self._verdict, self._heard.losses
+        )

@@ -7,6 +7,8 @@ changed.
 """
 
 import contextlib
+import copy
+from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,10 +19,13 @@ from torch.utils._pytree import tree_map, tree_map_only
 
 from ftlab.records.errors import BadValueError
 from ftlab.records.near import near
+from ftlab.replay.capsules.inputs import named_tensors
 from ftlab.replay.stops.spans import token_ids
 from ftlab.replay.torch_private import TorchDispatchMode
 from ftlab.replay.tracing.site import Site
 from ftlab.replay.tracing.traits import is_bookkeeping
+from ftlab.replay.trials.in_place import on_call, on_op, writes
+from ftlab.replay.trials.rates import Rate
 
 Apply = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 """Computes something in place of ``func(*args, **kwargs)``."""
@@ -41,6 +46,8 @@ class Change:
         Samples that are left out of the batch.
     scale
         The loss scale.
+    rate
+        Makes an optimizer's new learning rate out of its own.
     """
 
     label: str
@@ -48,6 +55,7 @@ class Change:
     calls: Mapping[int, Apply] = field(default_factory=dict)
     skip: tuple[int, ...] = ()
     scale: float | None = None
+    rate: Rate | None = None
 
     def inputs(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -174,8 +182,8 @@ def replace_op(op: str, function: Callable[..., Any]) -> Plan:
         alone = {call for call in {s.call for s in meant} if _is_alone(sites, call)}
         return Change(
             f"{len(meant)} x {op} replaced",
-            ops={s.index: apply for s in meant if s.call not in alone},
-            calls=dict.fromkeys(alone, apply),
+            ops={s.index: on_op(apply) for s in meant if s.call not in alone},
+            calls={s.call: _on_call(s, apply) for s in meant if s.call in alone},
         )
 
     return build
@@ -219,28 +227,37 @@ def without_samples(value: Any, skip: tuple[int, ...]) -> Any:
         )
         raise BadValueError(msg)
 
-    def rows(tensor: torch.Tensor) -> torch.Tensor:
-        if isinstance(tensor, torch.nn.Parameter) or tensor.shape[:1] != (size,):
-            return tensor
-        return tensor[torch.tensor(kept, device=tensor.device)]
+    def rows(leaf: Any) -> Any:
+        if isinstance(leaf, UserDict):  # BatchEncoding and its like
+            twin: Any = copy.copy(leaf)
+            twin.data = tree_map(rows, leaf.data)
+            return twin
+        sized = isinstance(leaf, torch.Tensor) and leaf.shape[:1] == (size,)
+        if not sized or isinstance(leaf, torch.nn.Parameter):
+            return leaf
+        return leaf[torch.tensor(kept, device=leaf.device)]
 
-    return tree_map_only(torch.Tensor, rows, value)
+    return tree_map(rows, value)
 
 
 def _batch_size(value: Any) -> int:
     ids = token_ids(value)
     if ids is not None:
         return ids.shape[0]
-    sizes: list[int] = []
-    tree_map_only(torch.Tensor, lambda t: sizes.extend(t.shape[:1]), value)
+    sizes = (size for _, tensor in named_tensors(value) for size in tensor.shape[:1])
     return max(sizes, default=0)
 
 
 def _at(site: Site, apply: Apply, words: str) -> Change:
     label = words.format(f"{site.op} {site.index}")
     if site.call >= 0:
-        return Change(label, calls={site.call: apply})
-    return Change(label, ops={site.index: apply})
+        return Change(label, calls={site.call: _on_call(site, apply)})
+    return Change(label, ops={site.index: on_op(apply)})
+
+
+def _on_call(site: Site, apply: Apply) -> Apply:
+    changed: Apply = on_call(apply) if writes(site.op) else apply
+    return changed
 
 
 def _patched(leaf: Any, function: Callable[[torch.Tensor], Any], args: Any) -> Any:

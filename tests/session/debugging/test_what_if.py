@@ -106,6 +106,23 @@ def test_a_sample_can_be_left_out():
             dbg.skip_sample(3)
 
 
+def test_a_sample_of_a_batch_encoding_can_be_left_out():
+    from transformers import BatchEncoding
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 1)
+
+    def step(batch):
+        (model(batch["x"]).exp() / batch["count"]).mean().backward()
+
+    counts = torch.tensor([[1.0], [0.0], [2.0]])
+    feed = [BatchEncoding({"x": torch.ones(3, 2), "count": counts})]
+    with ftlab.debug(step, feed, model=model) as dbg:
+        dbg.run()
+        assert "without sample 1: gone" in dbg.skip_sample(1).trial
+        assert len(feed[0]["count"]) == 3
+
+
 def test_an_overflow_of_float16_is_gone_in_float32():
     weight = torch.nn.Parameter(torch.ones(4, dtype=torch.float16))
     model = torch.nn.Module()

@@ -9,63 +9,14 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
-from typing import TypeVar
 
+from ftlab.records.texts import Excerpt as Excerpt, Listing as Listing
 from ftlab.replay.tracing.site import INSTALLED, Line, Site, is_unseen, shown
 
 CONTEXT = 2
 """Lines shown above and below the one that is meant."""
 DEEPEST = 40
 """Innermost calls that a stack shows at most."""
-T = TypeVar("T")
-
-
-class Listing(tuple[T, ...]):
-    """A tuple that is printed with one entry below the other."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "\n".join(map(repr, self)) or "(nothing to show)"
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """Some lines of a file or of a cell, one of them marked.
-
-    Attributes
-    ----------
-    role
-        Whose line is marked: ``your line``, ``library``, ``forward``.
-    place
-        The marked line, as reports name it.
-    first, marked
-        Numbers of the first line that is shown and of the marked one.
-    lines
-        The text, without the indentation that all of it has.
-
-    Examples
-    --------
-    >>> from ftlab.replay.stops.excerpt import Excerpt
-    >>> Excerpt("your line", "<cell>:2 forward", 1, 2, ("def f(x):", "    x.log()"))
-    your line: <cell>:2 forward
-        1  def f(x):
-      > 2      x.log()
-    """
-
-    role: str
-    place: str
-    first: int
-    marked: int
-    lines: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        width = len(str(self.first + len(self.lines)))
-        rows = [f"{self.role}: {self.place}"]
-        for number, text in enumerate(self.lines, self.first):
-            mark = ">" if number == self.marked else " "
-            rows.append(f"  {mark} {number:>{width}}  {text}".rstrip())
-        return "\n".join(rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,23 @@ def extent(tensor: torch.Tensor) -> tuple[float, float] | None:
     return _ends(values)
 
 
+def non_finite_counts(value: Any) -> tuple[int, int]:
+    """Return how many NaN and how many infinities a tensor holds.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.replay.tracing.finite import non_finite_counts
+    >>> non_finite_counts(torch.tensor([1.0, float("nan"), float("-inf")]))
+    (1, 1)
+    """
+    tensor = measurable(value)
+    if tensor is None:
+        return 0, 0
+    counts = torch.stack((tensor.isnan().sum(), tensor.isinf().sum())).tolist()
+    return int(counts[0]), int(counts[1])
+
+
 def _ends(tensor: torch.Tensor) -> tuple[float, float]:
     """Find both ends in one pass; a NaN shows in both."""
     low, high = torch.stack(torch.aminmax(tensor)).tolist()

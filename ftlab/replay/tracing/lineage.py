@@ -14,7 +14,7 @@ import torch
 
 from ftlab.replay.stops.report import TensorFacts
 from ftlab.replay.torch_private import storage_key
-from ftlab.replay.tracing.finite import extent, tensor_leaves
+from ftlab.replay.tracing.finite import extent, non_finite_counts, tensor_leaves
 from ftlab.replay.tracing.traits import read_arguments, traits
 
 LARGE = 1e3
@@ -34,18 +34,25 @@ class Range:
         NaN where there is one in the tensor; infinities count.
     shape, dtype
         Of the tensor.
+    nans, infs
+        Counts of non-finite values.
     """
 
     low: float
     high: float
     shape: tuple[int, ...]
     dtype: torch.dtype
+    nans: int = 0
+    infs: int = 0
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> "Range | None":
         """Measure ``tensor``; ``None`` where it has no values."""
         found = extent(tensor)
-        return None if found is None else cls(*found, tuple(tensor.shape), tensor.dtype)
+        if found is None:
+            return None
+        counts = (0, 0) if all(map(math.isfinite, found)) else non_finite_counts(tensor)
+        return cls(*found, tuple(tensor.shape), tensor.dtype, *counts)
 
     def facts(self) -> TensorFacts:
         """Return it as a report shows it."""
@@ -108,16 +115,30 @@ class _Source:
 
 
 @dataclass(slots=True)
-class _Made:
+class Made:
+    """What an operation has done.
+
+    Attributes
+    ----------
+    parents
+        The operations that made what it read; negative for what was there before, see
+        `Lineage.source`.
+    range
+        Of the most unusual tensor it made; ``None`` for a view, which makes none.
+    func
+        The operator overload.
+    """
+
     parents: tuple[int, ...]
     range: Range | None
+    func: Any
 
 
 @dataclass
 class Lineage:
     """Who read from whom in one survey."""
 
-    _ops: dict[int, _Made] = field(default_factory=dict)
+    _ops: dict[int, Made] = field(default_factory=dict)
     _sources: list[_Source] = field(default_factory=list)
     _writer: dict[int, int] = field(default_factory=dict)
 
@@ -135,14 +156,15 @@ class Lineage:
         outputs: Any,
     ) -> None:
         """Note what an operation has read and made; it has run already."""
-        if traits(func).view:
-            return
         read = tensor_leaves([value for _, value in read_arguments(func, *call)])
         parents = dict.fromkeys(self._writer_of(tensor) for tensor in read)
+        if traits(func).view:
+            self._ops[index] = Made(tuple(parents), None, func)
+            return
         made = tensor_leaves(outputs)
         ranges = [found for each in made if (found := Range.of(each)) is not None]
         widest = max(ranges, key=lambda found: found.oddity, default=None)
-        self._ops[index] = _Made(tuple(parents), widest)
+        self._ops[index] = Made(tuple(parents), widest, func)
         for tensor in made:
             self._writer[storage_key(tensor)] = index
 
@@ -151,6 +173,14 @@ class Lineage:
         if key not in self._writer:
             self.register("a tensor of no operation", "", tensor)
         return self._writer[key]
+
+    def made(self, index: int) -> Made | None:
+        """Return what the operation at ``index`` has done, if it was seen."""
+        return self._ops.get(index)
+
+    def source(self, parent: int) -> str:
+        """Return the name of what existed before the step, by its negative number."""
+        return self._sources[-parent - 1].name
 
     def chain(self, index: int) -> tuple[Ancestor, ...]:
         """Follow the most unusual inputs back from the operation at ``index``.

@@ -16,10 +16,7 @@ import torch
 
 from ftlab.records import replaying
 from ftlab.records.errors import NotReplayableError
-from ftlab.replay.breakpoints.scout import Scout
-from ftlab.replay.breakpoints.sought import Hit, Sought
 from ftlab.replay.capsules.capsule import Capsule
-from ftlab.replay.capsules.scaler import true_scale
 from ftlab.replay.capsules.iterators import used_up
 from ftlab.replay.control import Abort, Command, Rewind, SurveyOver
 from ftlab.replay.hearing import Hearing
@@ -60,10 +57,6 @@ class StepCall:
         Whether the caller wants a stop.
     unwinding
         Sees to it that the step is left when it has to be.
-    scout
-        Looks out for breakpoints.
-    finding
-        Returns the breakpoint whose finding has appeared, if any.
 
     Attributes
     ----------
@@ -81,8 +74,6 @@ class StepCall:
         pause: Pause,
         interrupted: Callable[[], bool],
         unwinding: Unwinding,
-        scout: Scout,
-        finding: Callable[[], Hit | None],
     ) -> None:
         self.updated_by = ""
         self.leave_by = ""
@@ -98,11 +89,7 @@ class StepCall:
         self._with_closure = False
         self._variation = Variation()
         self._unwinding = unwinding
-        self._scout = scout
-        self._finding = finding
-        self._heard = Hearing(
-            capsule, self._retrace, self._variation, unwinding, scout, self
-        )
+        self._heard = Hearing(capsule, self._retrace, self._variation, unwinding, self)
 
     def run(self, *, stop_at_start: bool) -> Any:
         """Run the step until an attempt comes through, and return its result."""
@@ -110,8 +97,6 @@ class StepCall:
             self._stop_at_end = stop_at_start and self._obstacle() is not None
             if stop_at_start and not self._stop_at_end:
                 self._prepare(Rewind(0, "step"))
-            elif self._scout.at_once and self._obstacle() is None:
-                self._prepare(self._to_breakpoints([]))
             while True:
                 try:
                     return self._attempt()
@@ -164,8 +149,6 @@ class StepCall:
             if self._retrace.runner is not None:
                 stack.enter_context(run_eagerly())
                 stack.enter_context(self._retrace.runner)
-            else:
-                stack.enter_context(self._scout.looking(self._heard.silent))
             result = self._call_step()
             if not self.updated_by or self._with_closure:
                 self.boundary(result)
@@ -206,7 +189,6 @@ class StepCall:
 
     def _judge(self, losses: list[torch.Tensor]) -> None:
         self._heard.losses = losses
-        self._look_out(losses)
         if all_finite([*losses, *self.capsule.gradients.current()]):
             return
         verdict = judge(losses, self.capsule.trainable, self.capsule.scalers)
@@ -217,39 +199,18 @@ class StepCall:
             self._unwinding.leave(Rewind(None, "anomaly"))
         self._pause_at_end("anomaly")
 
-    def _look_out(self, losses: list[torch.Tensor]) -> None:
-        """Stop where a breakpoint's condition is met."""
-        scale = 1.0 if self.updated_by else true_scale(self.capsule.scalers)
-        hits = self._scout.noticed(losses, self.capsule.trainable, scale)
-        if hits and self._obstacle() is None:
-            self._unwinding.leave(self._to_breakpoints(hits))
-        for hit in [*hits[:1], self._finding()]:
-            if hit is not None:
-                self._pause_at_end("breakpoint", hit=hit)
-
-    def _to_breakpoints(self, hits: list[Hit]) -> Rewind:
-        """Return what leads to the places where breakpoints stop."""
-        before = self._retrace.sought
-        asked = self._scout.in_ops() if before is None else []
-        known = {hit.breakpoint for hit in asked}
-        new = [hit for hit in hits if hit.breakpoint not in known]
-        return Rewind(None, "breakpoint", sought=Sought([*asked, *new]))
-
     def _end_of_replay(self, runner: StepRunner) -> None:
         if runner.target is None and not self._interrupted():
             return
         anomaly = runner.reason == "anomaly"
         note = nothing_made_it(self._retrace.survey) if anomaly else ""
-        sought = self._retrace.sought if runner.reason == "breakpoint" else None
-        self._pause_at_end(runner.reason, note, sought.noticed if sought else None)
+        self._pause_at_end(runner.reason, note)
 
-    def _pause_at_end(
-        self, reason: str, note: str = "", hit: Hit | None = None
-    ) -> None:
+    def _pause_at_end(self, reason: str, note: str = "") -> None:
         obstacle = self._obstacle()
         if obstacle is not None:
             note = f"It cannot be executed again: {obstacle}."
-        report = at_end(self._report(), reason, self._verdict, note, hit)
+        report = at_end(self._report(), reason, self._verdict, note)
         report = replace(report, replayable=obstacle is None)
         batch, survey = self.capsule.inputs.batch(), self._retrace.survey
         command = self._pause(Stop(report, batch, survey=survey))
@@ -299,29 +260,19 @@ class StepCall:
             return self._call_step()
 
     def _pause_at_op(self, stop: OpStop) -> int | None:
-        survey, sought = self._retrace.survey, self._retrace.sought
-        stops_here = sought is not None and stop.reason == "breakpoint"
-        hit = sought.answer(stop.site.index) if sought and stops_here else None
-        report = at_op(self._report(), stop, survey, hit)
+        survey = self._retrace.survey
+        report = at_op(self._report(), stop, survey)
         batch, sites = self.capsule.inputs.batch(), survey.sites if survey else ()
         command = self._pause(Stop(report, batch, stop, sites, survey=survey))
         self._leave_for(command, stop.site.index, stop.reason)
         if command.verb == "resume" or survey is None:
-            return self._next_breakpoint(stop.site.index)
+            return None
         target = destination(survey.sites, stop.site.index, command)
         if command.verb == "back":
             self._unwinding.leave(Rewind(target, "back"))
         if command.whole:
             self.leave_by = command.unit
             return None
-        return target
-
-    def _next_breakpoint(self, after: int) -> int | None:
-        """Aim the run that goes on at the next place to stop, if there is one."""
-        sought, runner = self._retrace.sought, self._retrace.runner
-        target = None if sought is None else sought.next(after)
-        if target is not None and runner is not None:
-            runner.reason = "breakpoint"
         return target
 
     def _report(self) -> PauseReport:

@@ -18,6 +18,8 @@ The folder, schema 1; each rank writes its own sub-folder, nobody ever takes a l
     rank-00000/rollup64-tensors-000000.arrow, rollup4096-...: low, high, mean, counts
     rank-00000/ledger-000000.arrow  one row per operation; its detail is JSON
     rank-00000/eval-000000.arrow    one row per metric of an evaluation
+    rank-00000/anomalies/step-000173/ops.arrow   where a debugger stopped: the step's
+    rank-00000/anomalies/step-000173/trace.json  operations in order; report and words
 
 Of each table only the last segment grows. It is an Arrow IPC stream; when it is full it
 is rewritten, atomically and under the same name, as an Arrow IPC file. In both, null

@@ -101,6 +101,27 @@ EVALUATIONS = _table(
     ("metric", "1", "Name of the metric."),
     ("value", "1", "Its value."),
 )
+TRACE = _table(
+    ("index", "1", "Position in the step's order of operations, from 0."),
+    ("op", "1", "Full name of the operation, with its overload."),
+    ("phase", "1", "forward, recompute, backward or optimizer."),
+    ("module", "1", "Path of the innermost module; null outside of all."),
+    ("module_class", "1", "Its class."),
+    ("user_line", "1", "Innermost source line outside installed packages."),
+    ("library_line", "1", "Innermost source line outside torch."),
+    ("node", "1", "Autograd node of an operation in backward."),
+    ("forward", "1", "Index of the operation that made the node; -1 if unknown."),
+    ("parameter", "1", "In an optimizer's step: whose update it is, if one's."),
+    ("parents", "1", "Operations it read from; below 0: -1 is the first source."),
+    ("making", "1", "view, constant, uninitialised, or nothing special."),
+    ("dtype", "1", "Of its most unusual result."),
+    ("shape", "1", "Of its most unusual result."),
+    ("low", "1", "Smallest value; null where there is none, or a NaN."),
+    ("high", "1", "Largest value; null where there is none, or a NaN."),
+    ("nans", "1", "Count of NaN."),
+    ("infs", "1", "Count of infinities."),
+)
+"""Columns of a trace's ``ops.arrow``; see `ftlab.runlog.traces`."""
 ROLLED: Mapping[str, str] = {
     "low": "Smallest finite value in the window.",
     "high": "Largest finite value in the window.",

@@ -24,6 +24,8 @@ from ftlab.replay.stops.spans import token_ids
 from ftlab.replay.torch_private import TorchDispatchMode
 from ftlab.replay.tracing.site import Site
 from ftlab.replay.tracing.traits import is_bookkeeping
+from ftlab.replay.trials.in_place import on_call, on_op, writes
+from ftlab.replay.trials.rates import Rate
 
 Apply = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 """Computes something in place of ``func(*args, **kwargs)``."""
@@ -44,6 +46,8 @@ class Change:
         Samples that are left out of the batch.
     scale
         The loss scale.
+    rate
+        Makes an optimizer's new learning rate out of its own.
     """
 
     label: str
@@ -51,6 +55,7 @@ class Change:
     calls: Mapping[int, Apply] = field(default_factory=dict)
     skip: tuple[int, ...] = ()
     scale: float | None = None
+    rate: Rate | None = None
 
     def inputs(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -177,8 +182,8 @@ def replace_op(op: str, function: Callable[..., Any]) -> Plan:
         alone = {call for call in {s.call for s in meant} if _is_alone(sites, call)}
         return Change(
             f"{len(meant)} x {op} replaced",
-            ops={s.index: apply for s in meant if s.call not in alone},
-            calls=dict.fromkeys(alone, apply),
+            ops={s.index: on_op(apply) for s in meant if s.call not in alone},
+            calls={s.call: _on_call(s, apply) for s in meant if s.call in alone},
         )
 
     return build
@@ -246,8 +251,13 @@ def _batch_size(value: Any) -> int:
 def _at(site: Site, apply: Apply, words: str) -> Change:
     label = words.format(f"{site.op} {site.index}")
     if site.call >= 0:
-        return Change(label, calls={site.call: apply})
-    return Change(label, ops={site.index: apply})
+        return Change(label, calls={site.call: _on_call(site, apply)})
+    return Change(label, ops={site.index: on_op(apply)})
+
+
+def _on_call(site: Site, apply: Apply) -> Apply:
+    changed: Apply = on_call(apply) if writes(site.op) else apply
+    return changed
 
 
 def _patched(leaf: Any, function: Callable[[torch.Tensor], Any], args: Any) -> Any:

@@ -4,10 +4,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torch
+
 from ftlab.replay.capsules.inputs import KeptInputs
 from ftlab.replay.capsules.scaler import set_scale
 from ftlab.replay.tracing.compiled import run_eagerly
 from ftlab.replay.trials.changes import Change
+from ftlab.replay.trials.rates import changed_rates
 
 
 class Variation:
@@ -37,6 +40,16 @@ class Variation:
         args, kwargs = change.inputs(inputs.args, inputs.kwargs)
         with run_eagerly(), change.active(silent):
             return function(*args, **kwargs)
+
+    def update(self, optimizer: torch.optim.Optimizer, step: Callable[[], Any]) -> None:
+        """Call an optimizer's ``step``, changed as it is to be now."""
+        change = self._change
+        with contextlib.ExitStack() as stack:
+            if change is not None:
+                stack.enter_context(change.active(lambda: False))
+            if change is not None and change.rate is not None:
+                stack.enter_context(changed_rates(optimizer, change.rate))
+            step()
 
     def before_scaling(self, scaler: Any) -> None:
         """Change the loss scale, if that is the change."""

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ftlab.records.errors import BadValueError, NotPausedError
+from ftlab.records.errors import NotPausedError
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.replay.control import Command
 from ftlab.replay.engine import Engine
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
 from ftlab.replay.worker import State, Worker
+from ftlab.session.debugging.breaking import Breaking
 from ftlab.session.debugging.looking import Looking
 from ftlab.session.debugging.moving import Moving
 from ftlab.session.debugging.snapshot_taking import take_snapshot
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ftlab.views.pause_panel import PausePanel
 
 
-class Debugger(Looking, Moving, WhatIf):
+class Debugger(Breaking, Looking, Moving, WhatIf):
     """A run that can be stopped; made by `ftlab.debug`.
 
     Every command blocks until the next stop, or the end of the run, and returns a
@@ -130,14 +131,7 @@ class Debugger(Looking, Moving, WhatIf):
         BadValueError
             When nothing was tried at this stop.
         """
-        if with_patch and self._stop is not None and not self.where.trial:
-            msg = (
-                "resume(with_patch=True): nothing was tried at this stop; call "
-                "patch(...), replace(...), in_float32(), skip_sample(...) or "
-                "with_loss_scale(...) first."
-            )
-            raise BadValueError(msg)
-        return self._send(Command("resume", with_change=with_patch))
+        return self._send(self.commands.resume(with_patch=with_patch))
 
     def abort(self) -> PauseReport:
         """End the run; the step that is under way leaves no trace in the weights."""

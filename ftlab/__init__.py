@@ -21,6 +21,11 @@ _MODULES = {
     "watch": "ftlab.session.watch",
 }
 
+_NAMESPACES = {
+    "faults": "ftlab.faults",
+    "when": "ftlab.replay.breakpoints.predicates",
+}
+
 __all__ = [
     "debug",
     "explain",
@@ -31,12 +36,13 @@ __all__ = [
     "options",
     "tokens",
     "watch",
+    "when",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "faults":
-        return importlib.import_module("ftlab.faults")
+    if name in _NAMESPACES:
+        return importlib.import_module(_NAMESPACES[name])
     if name in _MODULES:
         value = getattr(importlib.import_module(_MODULES[name]), name)
         globals()[name] = value

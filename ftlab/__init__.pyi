@@ -3,6 +3,7 @@ from typing import Any
 from ftlab import faults as faults
 from ftlab._version import __version__ as __version__
 from ftlab.records.settings import options as options
+from ftlab.replay.breakpoints import predicates as when
 from ftlab.session.debugging.debug import debug as debug
 from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
 from ftlab.session.explain import explain as explain, list_rules as list_rules
@@ -20,6 +21,7 @@ __all__ = [
     "options",
     "tokens",
     "watch",
+    "when",
 ]
 
 def load_ipython_extension(shell: Any) -> None: ...

@@ -9,61 +9,34 @@ stops there. That attempt becomes the real one when the caller resumes.
 import contextlib
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
 
 from ftlab.records import replaying
 from ftlab.records.errors import NotReplayableError
+from ftlab.replay.breakpoints.sought import Hit, Sought
 from ftlab.replay.capsules.capsule import Capsule
-from ftlab.replay.capsules.iterators import used_up
-from ftlab.replay.control import Abort, Command, Rewind, SurveyOver
+from ftlab.replay.capsules.scaler import true_scale
+from ftlab.replay.control import Abort, Rewind, SurveyOver
 from ftlab.replay.hearing import Hearing
 from ftlab.replay.observer import CallObserver
 from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
-from ftlab.replay.retrace import Retrace
-from ftlab.replay.route import destination
+from ftlab.replay.stopping import Desk, Stopping
 from ftlab.replay.stops.report import PauseReport
-from ftlab.replay.stops.stop import Stop, at_end, at_op, nothing_made_it, with_findings
-from ftlab.replay.stops.verdict import Verdict, judge, scalar_results
+from ftlab.replay.stops.verdict import judge, scalar_results
 from ftlab.replay.torch_private import graph_task
 from ftlab.replay.tracing.compiled import run_eagerly
 from ftlab.replay.tracing.finite import all_finite
-from ftlab.replay.tracing.runner import OpStop, StepRunner
-from ftlab.replay.trials.variation import Variation
-from ftlab.replay.unwinding import Unwinding
-
-END = 2**62
-"""An index that is behind every operation: the end of the step."""
-
-Pause = Callable[[Stop], Command]
 
 
-class StepCall:
+class StepCall(Stopping):
     """One call of the step.
 
     Parameters
     ----------
-    function
-        The step.
-    capsule
-        Its start.
-    blank
-        A report with the step's numbers filled in.
-    pause
-        Waits at a stop and returns the command.
-    interrupted
-        Whether the caller wants a stop.
-    unwinding
-        Sees to it that the step is left when it has to be.
-
-    Attributes
-    ----------
-    updated_by
-        The optimizer that has stepped within the call, ``""`` if none has.
-    leave_by
-        What the caller stepped over the end by, ``""`` if they did not.
+    function, capsule, blank, desk
+        See `Stopping`.
     """
 
     def __init__(
@@ -71,25 +44,15 @@ class StepCall:
         function: Callable[..., Any],
         capsule: Capsule,
         blank: PauseReport,
-        pause: Pause,
-        interrupted: Callable[[], bool],
-        unwinding: Unwinding,
+        desk: Desk,
     ) -> None:
-        self.updated_by = ""
-        self.leave_by = ""
-        self.capsule = capsule
-        self._function = function
-        self._blank = blank
-        self._pause = unwinding.holding(pause)
-        self._interrupted = interrupted
-        self._verdict: Verdict | None = None
-        self._retrace = Retrace(capsule, unwinding.insist, interrupted)
+        super().__init__(function, capsule, blank, desk)
         self._mark: object = None
         self._stop_at_end = False
         self._with_closure = False
-        self._variation = Variation()
-        self._unwinding = unwinding
-        self._heard = Hearing(capsule, self._retrace, self._variation, unwinding, self)
+        self._heard = Hearing(
+            capsule, self._retrace, self._variation, desk.unwinding, desk.scout, self
+        )
 
     def run(self, *, stop_at_start: bool) -> Any:
         """Run the step until an attempt comes through, and return its result."""
@@ -97,6 +60,8 @@ class StepCall:
             self._stop_at_end = stop_at_start and self._obstacle() is not None
             if stop_at_start and not self._stop_at_end:
                 self._prepare(Rewind(0, "step"))
+            elif self._desk.scout.at_once and self._obstacle() is None:
+                self._prepare(self._to_breakpoints([]))
             while True:
                 try:
                     return self._attempt()
@@ -125,12 +90,14 @@ class StepCall:
             When the optimizer steps inside backward.
         """
         try:
-            self._unwinding.insist(while_handled=True)
-            if self._unwinding.resigned:
+            self._desk.unwinding.insist(while_handled=True)
+            if self._desk.unwinding.resigned:
                 starve(optimizer)
                 return
             if graph_task() != -1:
-                self._unwinding.leave(NotReplayableError(inside_backward(optimizer)))
+                self._desk.unwinding.leave(
+                    NotReplayableError(inside_backward(optimizer))
+                )
             self._with_closure |= closure and self._retrace.surveyor is None
             if self._with_closure:
                 replaying.end(self._mark)
@@ -149,6 +116,8 @@ class StepCall:
             if self._retrace.runner is not None:
                 stack.enter_context(run_eagerly())
                 stack.enter_context(self._retrace.runner)
+            else:
+                stack.enter_context(self._desk.scout.looking(self._heard.silent))
             result = self._call_step()
             if not self.updated_by or self._with_closure:
                 self.boundary(result)
@@ -161,7 +130,11 @@ class StepCall:
             self.capsule.inputs,
             self._heard.silent,
         )
-        return self._unwinding.call(step)
+        return self._desk.unwinding.call(step)
+
+    @property
+    def _losses(self) -> list[torch.Tensor]:
+        return self._heard.losses
 
     @property
     def attempted(self) -> bool:
@@ -174,7 +147,7 @@ class StepCall:
         """Judge the step where its weights are about to change, or where it returns."""
         runner = self._retrace.runner
         if self._retrace.surveyor is not None:
-            self._unwinding.leave(SurveyOver())
+            self._desk.unwinding.leave(SurveyOver())
         if runner is not None:
             runner.silent = True
         if self._verdict is None:
@@ -183,12 +156,13 @@ class StepCall:
             self._judge(tried or scalar_results(result))
         if runner is not None:
             self._end_of_replay(runner)
-        elif self._interrupted() or self._stop_at_end:
-            self._pause_at_end("interrupt" if self._interrupted() else "step")
+        elif self._desk.interrupted() or self._stop_at_end:
+            self._pause_at_end("interrupt" if self._desk.interrupted() else "step")
         replaying.end(self._mark)
 
     def _judge(self, losses: list[torch.Tensor]) -> None:
         self._heard.losses = losses
+        self._look_out(losses)
         if all_finite([*losses, *self.capsule.gradients.current()]):
             return
         verdict = judge(losses, self.capsule.trainable, self.capsule.scalers)
@@ -196,36 +170,26 @@ class StepCall:
             return
         self._verdict, self._heard.judged = verdict, True
         if self._obstacle() is None:
-            self._unwinding.leave(Rewind(None, "anomaly"))
+            self._desk.unwinding.leave(Rewind(None, "anomaly"))
         self._pause_at_end("anomaly")
 
-    def _end_of_replay(self, runner: StepRunner) -> None:
-        if runner.target is None and not self._interrupted():
-            return
-        anomaly = runner.reason == "anomaly"
-        note = nothing_made_it(self._retrace.survey) if anomaly else ""
-        self._pause_at_end(runner.reason, note)
+    def _look_out(self, losses: list[torch.Tensor]) -> None:
+        """Stop where a breakpoint's condition is met."""
+        scale = 1.0 if self.updated_by else true_scale(self.capsule.scalers)
+        hits = self._desk.scout.noticed(losses, self.capsule.trainable, scale)
+        if hits and self._obstacle() is None:
+            self._desk.unwinding.leave(self._to_breakpoints(hits))
+        for hit in [*hits[:1], self._desk.finding()]:
+            if hit is not None:
+                self._pause_at_end("breakpoint", hit=hit)
 
-    def _pause_at_end(self, reason: str, note: str = "") -> None:
-        obstacle = self._obstacle()
-        if obstacle is not None:
-            note = f"It cannot be executed again: {obstacle}."
-        report = at_end(self._report(), reason, self._verdict, note)
-        report = replace(report, replayable=obstacle is None)
-        batch, survey = self.capsule.inputs.batch(), self._retrace.survey
-        command = self._pause(Stop(report, batch, survey=survey))
-        if self._retrace.runner is not None:
-            self._retrace.runner.target = None
-        self.leave_by = command.unit if command.verb == "step" else ""
-        if command.verb == "back":
-            self._unwinding.leave(Rewind(command, "back"))
-        self._leave_for(command, END, reason)
-
-    def _obstacle(self) -> str | None:
-        """Say why the step cannot be executed again, if so."""
-        if self.updated_by:
-            return f"{self.updated_by}.step() has already changed the weights"
-        return self.capsule.obstacle() or used_up(self._function, self.capsule.inputs)
+    def _to_breakpoints(self, hits: list[Hit]) -> Rewind:
+        """Return what leads to the places where breakpoints stop."""
+        before = self._retrace.sought
+        asked = self._desk.scout.in_ops() if before is None else []
+        known = {hit.breakpoint for hit in asked}
+        new = [hit for hit in hits if hit.breakpoint not in known]
+        return Rewind(None, "breakpoint", sought=Sought([*asked, *new]))
 
     # -- replaying
 
@@ -248,36 +212,6 @@ class StepCall:
             self._variation.outcome = found
         self._retrace.aim(rewind, self._survey_step, self._pause_at_op)
 
-    def _leave_for(self, command: Command, index: int, reason: str) -> None:
-        """Leave the step where a command needs it executed in another way."""
-        if command.verb in ("try", "visit"):
-            self._unwinding.leave(Rewind(index, reason, command))
-        if command.with_change:
-            self._unwinding.leave(Rewind(None, "anomaly", command))
-
     def _survey_step(self) -> Any:
         with CallObserver(self._heard):
             return self._call_step()
-
-    def _pause_at_op(self, stop: OpStop) -> int | None:
-        survey = self._retrace.survey
-        report = at_op(self._report(), stop, survey)
-        batch, sites = self.capsule.inputs.batch(), survey.sites if survey else ()
-        command = self._pause(Stop(report, batch, stop, sites, survey=survey))
-        self._leave_for(command, stop.site.index, stop.reason)
-        if command.verb == "resume" or survey is None:
-            return None
-        target = destination(survey.sites, stop.site.index, command)
-        if command.verb == "back":
-            self._unwinding.leave(Rewind(target, "back"))
-        if command.whole:
-            self.leave_by = command.unit
-            return None
-        return target
-
-    def _report(self) -> PauseReport:
-        notes = self._unwinding.notes
-        blank = replace(self._blank, notes=notes, trial=self._variation.outcome)
-        return with_findings(
-            blank, self._retrace.survey, self._verdict, self._heard.losses
-        )

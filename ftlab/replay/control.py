@@ -140,9 +140,12 @@ class Rewind(BaseException):
         Index of the op to run to, or a command from the end of the step; ``None``
         looks for the culprit.
     reason
-        Why the run will stop there: ``"anomaly"``, ``"step"``, ``"back"``.
+        Why the run will stop there: ``"anomaly"``, ``"breakpoint"``, ``"step"``,
+        ``"back"``.
     command
         What it unwinds for, where the target does not say it.
+    sought
+        Breakpoints whose places are to be found first.
     """
 
     def __init__(
@@ -150,11 +153,13 @@ class Rewind(BaseException):
         target: int | Command | None,
         reason: str,
         command: Command | None = None,
+        sought: Any = None,
     ) -> None:
         super().__init__(target, reason)
         self.target = target
         self.reason = reason
         self.command = command
+        self.sought = sought
 
 
 class SurveyOver(BaseException):

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import torch
 
+from ftlab.replay.breakpoints.scout import Scout
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.capsules.scaler import handles_overflow
 from ftlab.replay.retrace import Retrace
@@ -26,7 +27,7 @@ class Hearing:
 
     Parameters
     ----------
-    capsule, retrace, variation, unwinding, judge
+    capsule, retrace, variation, unwinding, scout, judge
         Those of the call.
 
     Attributes
@@ -45,6 +46,7 @@ class Hearing:
         retrace: Retrace,
         variation: Variation,
         unwinding: Unwinding,
+        scout: Scout,
         judge: Judge,
     ) -> None:
         self.losses: list[torch.Tensor] = []
@@ -54,6 +56,7 @@ class Hearing:
         self._retrace = retrace
         self._variation = variation
         self._unwinding = unwinding
+        self._scout = scout
         self._judge = judge
         self._mine = 0
 
@@ -76,11 +79,15 @@ class Hearing:
             self.losses += [loss.detach().clone() for loss in losses]
 
     def after_backward(self) -> None:
-        """Let the survey look at the gradients."""
+        """Let the survey, or the breakpoints, look at the gradients."""
         with self._unseen():
             surveyor = self._retrace.surveyor
-            if surveyor is not None and not self._unwinding.insist():
+            if self._unwinding.insist():
+                return
+            if surveyor is not None:
                 surveyor.after_backward()
+            else:
+                self._scout.after_backward(self._capsule.trainable)
 
     def before_scaling(self, scaler: Any, losses: Sequence[torch.Tensor]) -> None:
         """Keep a scaler's state, and the losses in their true size."""

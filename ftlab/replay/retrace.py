@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ftlab.replay.breakpoints.sought import Sought
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.control import Rewind, Visitor
 from ftlab.replay.torch_private import TorchDispatchMode
@@ -31,6 +32,8 @@ class Retrace:
         Made at the first rewind; ``None`` before.
     surveyor
         At work while the survey is made.
+    sought
+        The breakpoints that the survey has found the places of, if any.
     runner
         Of the attempt under way; ``None`` for the first one, which runs untraced.
     """
@@ -44,6 +47,7 @@ class Retrace:
         self.survey: Survey | None = None
         self.surveyor: Surveyor | Visitor | None = None
         self.runner: StepRunner | None = None
+        self.sought: Sought | None = None
         self._numbered: Sequence[Site] | None = None
         self._capsule = capsule
         self._insist = insist
@@ -71,8 +75,10 @@ class Retrace:
         """
         self.runner = None
         self._capsule.restore()
+        if rewind.sought is not None:
+            self.survey, self.sought = None, rewind.sought
         if self.survey is None:
-            self.survey = self._look(execute)
+            self.survey = self._look(execute, sought=rewind.sought)
             self._capsule.restore()
         self.runner = StepRunner(
             self.survey.sites,
@@ -116,13 +122,24 @@ class Retrace:
 
     def forget(self) -> None:
         """Go back to the start and forget the survey: the step has changed."""
-        self.survey = self.runner = self._numbered = None
+        self.survey = self.runner = self._numbered = self.sought = None
         self._capsule.restore()
 
-    def _look(self, execute: Callable[[], Any], *, numbered: bool = False) -> Survey:
+    def _look(
+        self,
+        execute: Callable[[], Any],
+        *,
+        numbered: bool = False,
+        sought: Sought | None = None,
+    ) -> Survey:
         capsule = self._capsule
         self.surveyor = Surveyor(
-            capsule.model, capsule.trainable, capsule.inputs, self._insist, numbered
+            capsule.model,
+            capsule.trainable,
+            capsule.inputs,
+            self._insist,
+            numbered,
+            sought,
         )
         try:
             with capsule.model_calls:

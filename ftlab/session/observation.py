@@ -166,6 +166,12 @@ def folder_of(model: torch.nn.Module) -> Path | None:
     return None if found is None or path is None else rank_folder(path, found.run.rank)
 
 
+def run_of(model: torch.nn.Module) -> Run | None:
+    """Return the run that ``model`` is watched in, if it is."""
+    found = _observed.get(model)
+    return None if found is None else found.run
+
+
 def process_rank() -> int:
     """Return the rank that torchrun or accelerate gave this process; 0 without one."""
     return int(os.environ.get("RANK", "0"))

@@ -56,3 +56,8 @@ def handles_overflow(scalers: tuple[Any, ...]) -> bool:
     """Say whether a scaler is at work that skips steps with non-finite gradients."""
     working = [scaler for scaler in scalers if scaler.is_enabled()]
     return bool(working) and all(s.get_scale() >= COLLAPSED_SCALE for s in working)
+
+
+def true_scale(scalers: tuple[Any, ...]) -> float:
+    """Return by how much the gradients of scaled losses are too large."""
+    return float(scalers[0].get_scale()) if scalers else 1.0

@@ -86,9 +86,12 @@ class PauseReport:
     state
         ``paused``, ``finished`` or ``aborted``.
     reason
-        Why it stopped: ``anomaly``, ``step``, ``back``, ``interrupt``, or ``""``.
+        Why it stopped: ``anomaly``, ``breakpoint``, ``step``, ``back``, ``interrupt``,
+        or ``""``.
     step, micro_batch
         Attempted optimizer steps so far, and micro-batches of this one; both from 0.
+    condition
+        What a breakpoint was met by, in words.
     what
         ``nan`` or ``inf``; ``""`` when the stop is no anomaly.
     kind
@@ -139,6 +142,7 @@ class PauseReport:
     trial: str = ""
     notes: tuple[str, ...] = ()
     replayable: bool = True
+    condition: str = ""
 
     @property
     def module(self) -> str | None:
@@ -177,7 +181,8 @@ class PauseReport:
         place = f"step {self.step}, micro-batch {self.micro_batch}"
         if self.reason != "anomaly":
             where = "" if self.site else ", at the end of the micro-batch"
-            return f"Paused at {place}{where} ({self.reason})."
+            why = f": {self.condition}" if self.condition else ""
+            return f"Paused at {place}{where} ({self.reason}){why}."
         word = "NaN" if self.what == "nan" else "Inf"
         if self.kind in _IN_UPDATE:
             place = f"{place}, in the optimizer's step"

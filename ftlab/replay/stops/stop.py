@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ftlab.replay.breakpoints.sought import Hit
 from ftlab.replay.stops.batch_text import SampleText, batch_text
 from ftlab.replay.stops.cause import cause_of
 from ftlab.replay.stops.describe import input_facts, output_facts
@@ -136,8 +137,16 @@ def with_findings(
     return replace(report, loss=verdict.loss, parameters=parameters, notes=notes)
 
 
-def at_op(report: PauseReport, stop: OpStop, survey: Survey | None) -> PauseReport:
-    """Complete ``report`` with what an operation shows."""
+def at_op(
+    report: PauseReport, stop: OpStop, survey: Survey | None, hit: Hit | None = None
+) -> PauseReport:
+    """Complete ``report`` with what an operation shows.
+
+    Parameters
+    ----------
+    hit
+        What a breakpoint stops there for.
+    """
     is_origin = stop.reason == "anomaly" and survey is not None
     origin = survey.origin if survey is not None and is_origin else None
     notes = list(report.notes)
@@ -155,14 +164,19 @@ def at_op(report: PauseReport, stop: OpStop, survey: Survey | None) -> PauseRepo
         site=stop.site,
         inputs=input_facts(stop),
         outputs=output_facts(stop),
-        chain=survey.chain(stop.site.index) if survey and is_origin else (),
+        chain=survey.chain(stop.site.index) if survey and (is_origin or hit) else (),
+        condition="" if hit is None else hit.condition,
         cause=cause_of(stop) if kinds else "",
         notes=tuple(notes),
     )
 
 
 def at_end(
-    report: PauseReport, reason: str, verdict: Verdict | None, note: str
+    report: PauseReport,
+    reason: str,
+    verdict: Verdict | None,
+    note: str,
+    hit: Hit | None = None,
 ) -> PauseReport:
     """Complete ``report`` with what holds at the end of a micro-batch."""
     what = verdict.what if verdict is not None and reason == "anomaly" else ""
@@ -171,6 +185,7 @@ def at_end(
         reason=reason,
         what=what,
         kind="unknown" if what else "",
+        condition="" if hit is None else hit.condition,
         notes=(*report.notes, note) if note else report.notes,
     )
 

@@ -43,12 +43,11 @@ def trace_of(stop: Stop) -> Trace | None:
 
 
 def _headline(report: PauseReport, culprit: Site | None) -> str:
-    place = f"Step {report.step}, micro-batch {report.micro_batch}"
     if report.reason == "anomaly":
-        return f"{place}: {report.headline().partition(': ')[2]}"
+        return report.headline().partition(": ")[2]
     if culprit is None:
-        return f"{place}: nothing non-finite reached the loss or a gradient."
-    return f"{place}: it begins with {culprit.op} in {module_words(culprit)}."
+        return "Nothing non-finite reached the loss or a gradient."
+    return f"It begins with {culprit.op} in {module_words(culprit)}."
 
 
 class _Sources:

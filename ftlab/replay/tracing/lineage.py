@@ -168,6 +168,15 @@ class Lineage:
         for tensor in made:
             self._writer[storage_key(tensor)] = index
 
+    def parents(self, index: int) -> tuple[int, ...]:
+        """Return the operations that the one at ``index`` read from."""
+        made = self._ops.get(index)
+        return () if made is None else tuple(p for p in made.parents if p >= 0)
+
+    def writer_of(self, tensor: torch.Tensor) -> int:
+        """Return the operation that made a tensor; negative if it was there before."""
+        return self._writer.get(storage_key(tensor), -1)
+
     def _writer_of(self, tensor: torch.Tensor) -> int:
         key = storage_key(tensor)
         if key not in self._writer:

@@ -57,8 +57,9 @@ class StepRunner(TorchDispatchMode):
 
     Attributes
     ----------
-    target
-        Where it stops next; an index behind the last op stops where the step ends.
+    target, reason
+        Where it stops next, and why; an index behind the last op stops where the step
+        ends.
     silent
         While true, operations are not counted: the tool's own, and all that come when
         the weights have changed.
@@ -110,8 +111,8 @@ class StepRunner(TorchDispatchMode):
             results(func, args, kwargs, outputs),
             site.op == str(func),
         )
-        self.target = self._pause(stop)
         self.reason = "step"
+        self.target = self._pause(stop)
         return outputs
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ftlab.replay.breakpoints.sought import LOSS, Sought
 from ftlab.replay.capsules.inputs import KeptInputs, named_tensors
 from ftlab.replay.control import Command, Rewind, SurveyOver
 from ftlab.replay.route import destination
@@ -76,9 +77,12 @@ class Survey:
             for link in self.lineage.chain(index)
         )
 
-    def target(self, rewind: Rewind) -> int:
+    def target(self, rewind: Rewind) -> int | None:
         """Return the operation to stop at when the step was left with ``rewind``."""
         end = len(self.sites)
+        if rewind.sought is not None:
+            found = rewind.sought.next()
+            return end if found is None and rewind.sought.noticed else found
         if isinstance(rewind.target, Command):
             return destination(self.sites, end, rewind.target)
         if rewind.target is not None:
@@ -99,6 +103,8 @@ class Surveyor:
         Raises when the step should have been left, see `Unwinding.insist`.
     numbered
         Let each operation know the call of a torch function that issued it.
+    sought
+        Breakpoints whose places are to be found.
     """
 
     model: torch.nn.Module
@@ -106,6 +112,7 @@ class Surveyor:
     inputs: KeptInputs
     insist: Callable[[], bool]
     numbered: bool = False
+    sought: Sought | None = None
     origins: Origins = field(default_factory=Origins)
     lineage: Lineage = field(default_factory=Lineage)
     tracer: OpTracer | None = None
@@ -118,8 +125,9 @@ class Surveyor:
         self._register()
         with ModuleStack(self.model) as modules:
             calls = self._counter() if self.numbered else None
+            look = None if self.sought is None else self.sought.look
             self.tracer = OpTracer(
-                modules, self.origins, self.lineage, self.insist, calls=calls
+                modules, self.origins, self.lineage, self.insist, calls=calls, look=look
             )
             counting = contextlib.nullcontext() if calls is None else calls
             try:
@@ -133,6 +141,8 @@ class Surveyor:
             except Exception as error:
                 error.add_note(EXECUTED_AGAIN)
                 raise
+        if self.sought is not None:
+            self.sought.settle(self.tracer.sites, self.lineage, self._ends())
         return Survey(
             sites=self.tracer.sites,
             lineage=self.lineage,
@@ -140,6 +150,11 @@ class Surveyor:
             losses=self._copies,
             parameters=self._parameters or bad_gradients(self.trainable),
         )
+
+    def _ends(self) -> dict[str, torch.Tensor]:
+        """Return the loss and the gradients by the names that breakpoints have."""
+        named = {name: p.grad for name, p in self.trainable if p.grad is not None}
+        return named | ({LOSS: self._losses[-1]} if self._losses else {})
 
     def _counter(self) -> CallCounter:
         return CallCounter(lambda: self.tracer is None or self.tracer.silent)

@@ -34,6 +34,8 @@ class OpTracer(TorchDispatchMode):
         That of operations outside of backward.
     calls
         Numbers the calls of torch functions, if somebody wants to change one.
+    look
+        Called with each operation and what it has made.
 
     Attributes
     ----------
@@ -50,7 +52,9 @@ class OpTracer(TorchDispatchMode):
         lineage: Lineage,
         insist: Callable[[], bool],
         phase: Phase = "forward",
+        *,
         calls: CallCounter | None = None,
+        look: Callable[[Site, Any, Any], None] | None = None,
     ) -> None:
         super().__init__()
         self.sites: list[Site] = []
@@ -61,6 +65,7 @@ class OpTracer(TorchDispatchMode):
         self._insist = insist
         self._phase: Phase = phase
         self._calls = calls
+        self._look = look
         self._made: dict[int, Site] = {}
         # A reentrant checkpoint runs backward within backward, over nodes that its
         # recomputation made; their numbers may repeat those of the outer graph.
@@ -86,6 +91,8 @@ class OpTracer(TorchDispatchMode):
         made = results(func, args, kwargs, outputs)
         self._origins.record(site, func, sources, (args, kwargs), made)
         self._lineage.record(site.index, func, (args, kwargs), made)
+        if self._look is not None:
+            self._look(site, func, made)
         return outputs
 
     def _site(self, func: Any) -> Site:

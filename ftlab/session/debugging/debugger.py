@@ -18,6 +18,7 @@ from ftlab.replay.engine import Engine
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
 from ftlab.replay.worker import State, Worker
+from ftlab.session.debugging.breaking import Breaking
 from ftlab.session.debugging.looking import Looking
 from ftlab.session.debugging.moving import Moving
 from ftlab.session.debugging.snapshot_taking import take_snapshot
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ftlab.views.pause_panel import PausePanel
 
 
-class Debugger(Looking, Moving, WhatIf):
+class Debugger(Breaking, Looking, Moving, WhatIf):
     """A run that can be stopped; made by `ftlab.debug`.
 
     Every command blocks until the next stop, or the end of the run, and returns a

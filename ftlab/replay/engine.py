@@ -70,6 +70,8 @@ class Engine:
     ----------
     decode
         As it was passed.
+    on_stop
+        Called with each stop before anybody decides; must not raise.
     step, micro_batch
         Attempted optimizer steps so far, and calls of the step since the last of them.
     """
@@ -89,6 +91,7 @@ class Engine:
         self.step = 0
         self.micro_batch = 0
         self.policy = policy
+        self.on_stop: Callable[[Stop], None] = lambda _: None
         self._model = model
         self._worker = worker
         self._owner = owner
@@ -268,7 +271,9 @@ class Engine:
         rng = RngState.take()
         try:
             with replaying.marked():
-                command = self._decide(stop.completed(self.decode))
+                stop = stop.completed(self.decode)
+                self.on_stop(stop)
+                command = self._decide(stop)
         finally:
             rng.restore()
         if command.verb == "abort":

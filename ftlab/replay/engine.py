@@ -7,34 +7,32 @@ of steps, the hook that sees optimizers step, and how a stop reaches the caller.
 
 import functools
 import warnings
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch.optim.optimizer import (
-    register_optimizer_step_post_hook,
-    register_optimizer_step_pre_hook,
-)
 
 from ftlab.records import replaying
 from ftlab.records.errors import FtlabWarning, NotReplayableError
-from ftlab.records.handle import Handle, HandleStack
+from ftlab.records.handle import Handle
+from ftlab.replay.breakpoints.breakpoints import Breakpoints
+from ftlab.replay.breakpoints.scout import Scout
 from ftlab.replay.call import StepCall
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.capsules.generators import own_generators
 from ftlab.replay.capsules.inputs import KeptInputs
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.control import Abort, Command
-from ftlab.replay.optimizers import drop_leftovers, has_closure, warn_of_closure
+from ftlab.replay.optimizers import warn_of_closure
 from ftlab.replay.snapshots.snapshot import Moment
+from ftlab.replay.stopping import Desk
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.spans import Decode
 from ftlab.replay.stops.stop import Stop
-from ftlab.replay.torch_private import call_first, graph_task
-from ftlab.replay.tracing.finite import non_finite
 from ftlab.replay.unwinding import Unwinding
-from ftlab.replay.update import Key, UpdateCall, written
+from ftlab.replay.update import UpdateCall
+from ftlab.replay.update_guard import UpdateGuard
+from ftlab.replay.update_replay import Written
 from ftlab.replay.worker import Worker
 
 MEMORY_BUDGET = 256 * 2**20
@@ -70,6 +68,8 @@ class Engine:
     ----------
     decode
         As it was passed.
+    breakpoints
+        What else it stops at.
     on_stop
         Called with each stop before anybody decides; must not raise.
     step, micro_batch
@@ -101,30 +101,25 @@ class Engine:
         self._copy_gradients = True
         self._unwinding = Unwinding()
         self._warned = False
-        self._optimizer_seen = False
         self._generators: list[Any] | None = None
-        self._optimizers = weakref.WeakSet(optimizers)
+        self._updates = UpdateGuard(
+            lambda: worker.current,
+            self._announce,
+            self._explore,
+            optimizers=optimizers,
+            budget=budget,
+        )
         self.decode = decode
-        self._budget = budget
-        self._update: UpdateCall | None = None
-        self._broken_before: set[Key] | None = None
+        self.breakpoints = Breakpoints()
 
     def attach(self) -> Handle:
         """Watch for optimizer steps until the handle is removed."""
         self.step, self.micro_batch = 0, 0
         self._leave_by, self._copy_gradients = "", True
         self._unwinding, self._warned = Unwinding(), False
-        self._optimizer_seen, self._generators = False, None
-        self._update, self._broken_before = None, None
-        handles = HandleStack()
-        # A watch must hear only of the steps that come through, and as they are then.
-        for handle in (
-            register_optimizer_step_pre_hook(self._before_update),
-            register_optimizer_step_post_hook(self._after_update),
-        ):
-            call_first(handle)
-            handles.add(handle)
-        return handles
+        self._generators = None
+        self.breakpoints.forget()
+        return self._updates.attach()
 
     def guard(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``function`` so that each call of it can be stopped and replayed.
@@ -153,16 +148,22 @@ class Engine:
             KeptInputs(args, kwargs),
             owner=self._owner,
             copy_gradients=self._copy_gradients,
-            sample_weights=not self._optimizer_seen,
+            sample_weights=not self._updates.seen,
             generators=self._generators_of(function),
         )
         blank = PauseReport("paused", step=self.step, micro_batch=self.micro_batch)
         interrupted = functools.partial(getattr, self._worker, "pause_requested")
-        for optimizer in self._optimizers:
+        for optimizer in self._updates.optimizers:
             capsule.add_optimizer(optimizer)
-        call = StepCall(
-            function, capsule, blank, self._pause, interrupted, self._unwinding
+        points = self.breakpoints.counting(self.step)
+        desk = Desk(
+            self._pause,
+            interrupted,
+            self._unwinding,
+            Scout(points, capsule.model, self.micro_batch),
+            functools.partial(self.breakpoints.found, points),
         )
+        call = StepCall(function, capsule, blank, desk)
         self._call = call
         try:
             result = call.run(stop_at_start=self._stops_at_start())
@@ -192,8 +193,8 @@ class Engine:
     def moment(self) -> Moment:
         """Return what is under way, for a snapshot of it."""
         call = None if self._call is None else self._call.capsule
-        update = None if self._update is None else self._update.capsule
-        known = tuple(self._optimizers)
+        update = None if self._updates.update is None else self._updates.update.capsule
+        known = tuple(self._updates.optimizers)
         return Moment(self._model(), call, update, known, self.decode)
 
     def count(self) -> int:
@@ -205,58 +206,20 @@ class Engine:
             self.step, self.micro_batch = number, 0
         return self.step
 
-    def _before_update(
-        self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any
-    ) -> None:
-        # Backward runs on threads of its own on an accelerator: a task tells it too.
-        here = self._worker.current or graph_task() != -1
-        if not here:
-            return
-        self._optimizer_seen = True
-        self._optimizers.add(optimizer)
-        closure = has_closure(args, kwargs)
-        if self._call is not None:
-            self._ask_call(optimizer, closure=closure)
-        if self._update is None and not closure and not self._unwinding.resigned:
-            self._update = self._begin_update(optimizer, args, kwargs)
-
-    def _ask_call(self, optimizer: torch.optim.Optimizer, *, closure: bool) -> None:
+    def _announce(self, optimizer: torch.optim.Optimizer, closure: bool) -> bool:
         if closure and not self._warned:
             self._warned = True
             warn_of_closure(optimizer)
         if self._call is not None:
             self._call.before_update(optimizer, closure=closure)
+        return self._unwinding.resigned
 
-    def _begin_update(
-        self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any
-    ) -> UpdateCall:
-        if self._broken_before is None:
-            every = written(optimizer, without=set())
-            bad = [each.key for each in every if non_finite(each.tensor) is not None]
-            self._broken_before = set(bad)
-        return UpdateCall(optimizer, args, kwargs, self._broken_before, self._budget)
-
-    def _after_update(
-        self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any
-    ) -> None:
-        update = self._update
-        if update is None or update.optimizer is not optimizer:
-            return
-        try:
-            bad = update.broken()
-            if bad:
-                # Outside of a call the trainer steps, after the last micro-batch.
-                micro_batch = self.micro_batch - (self._call is None)
-                blank = PauseReport(
-                    "paused", "anomaly", self.count(), max(micro_batch, 0)
-                )
-                pause = self._unwinding.holding(self._pause_in_update)
-                update.explore(bad, self._model(), blank, pause)
-        except BaseException:
-            drop_leftovers(optimizer)
-            raise
-        finally:
-            self._update = None
+    def _explore(self, update: UpdateCall, bad: list[Written]) -> None:
+        # Outside of a call the trainer steps, after the last micro-batch.
+        micro_batch = self.micro_batch - (self._call is None)
+        blank = PauseReport("paused", "anomaly", self.count(), max(micro_batch, 0))
+        pause = self._unwinding.holding(self._pause_in_update)
+        update.explore(bad, self._model(), blank, pause)
 
     def _pause_in_update(self, stop: Stop) -> Command:
         command = self._pause(stop)

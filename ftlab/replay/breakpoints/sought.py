@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
 from ftlab.replay.breakpoints.breakpoint import Breakpoint
 from ftlab.replay.tracing.finite import float_leaves, measurable
 from ftlab.replay.tracing.lineage import Lineage
@@ -84,14 +82,14 @@ class Sought:
         self,
         sites: Sequence[Site],
         lineage: Lineage,
-        ends: Mapping[str, torch.Tensor],
+        ends: Mapping[str, int],
     ) -> None:
         """Find the stops, when the survey is over.
 
         Parameters
         ----------
         ends
-            The loss and the gradients, by place.
+            The operations that made the loss and the gradients, by place.
         """
         found: dict[int, Hit] = {}
         for number, hit in enumerate(self.hits):
@@ -99,7 +97,7 @@ class Sought:
             if hit.breakpoint.in_ops:
                 where = _in_ops(hit, sites, lineage, met)
             else:
-                where = _upstream(lineage, met, ends.get(hit.place))
+                where = _upstream(lineage, met, ends.get(hit.place, -1))
             for index in where:
                 said = Hit(hit.breakpoint, hit.place, met.get(index, hit.says))
                 found.setdefault(index, said)
@@ -150,11 +148,8 @@ def _arrivals(point: Breakpoint, sites: Sequence[Site]) -> Iterator[int]:
         before = here
 
 
-def _upstream(
-    lineage: Lineage, met: Mapping[int, str], tensor: torch.Tensor | None
-) -> Iterator[int]:
+def _upstream(lineage: Lineage, met: Mapping[int, str], index: int) -> Iterator[int]:
     """Go back from what was noticed as long as what was read meets the condition."""
-    index = -1 if tensor is None else lineage.writer_of(tensor)
     while index >= 0:
         earlier = [p for p in lineage.parents(index) if p in met and p < index]
         if not earlier:

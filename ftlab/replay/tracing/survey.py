@@ -119,6 +119,7 @@ class Surveyor:
     _losses: list[torch.Tensor] = field(default_factory=list)
     _copies: list[torch.Tensor] = field(default_factory=list)
     _parameters: tuple[str, ...] = ()
+    _ends: dict[str, int] = field(default_factory=dict)
 
     def run(self, step: Callable[[], Any]) -> Survey:
         """Execute ``step`` under the tracer until it returns or raises `SurveyOver`."""
@@ -142,7 +143,8 @@ class Surveyor:
                 error.add_note(EXECUTED_AGAIN)
                 raise
         if self.sought is not None:
-            self.sought.settle(self.tracer.sites, self.lineage, self._ends())
+            self._note_ends()
+            self.sought.settle(self.tracer.sites, self.lineage, self._ends)
         return Survey(
             sites=self.tracer.sites,
             lineage=self.lineage,
@@ -151,10 +153,13 @@ class Surveyor:
             parameters=self._parameters or bad_gradients(self.trainable),
         )
 
-    def _ends(self) -> dict[str, torch.Tensor]:
-        """Return the loss and the gradients by the names that breakpoints have."""
-        named = {name: p.grad for name, p in self.trainable if p.grad is not None}
-        return named | ({LOSS: self._losses[-1]} if self._losses else {})
+    def _note_ends(self) -> None:
+        """Note what made the loss and the gradients, before something clips these."""
+        for name, parameter in self.trainable:
+            if parameter.grad is not None and name not in self._ends:
+                self._ends[name] = self.lineage.writer_of(parameter.grad)
+        if self._losses:
+            self._ends[LOSS] = self.lineage.writer_of(self._losses[-1])
 
     def _counter(self) -> CallCounter:
         return CallCounter(lambda: self.tracer is None or self.tracer.silent)
@@ -172,6 +177,9 @@ class Surveyor:
 
     def after_backward(self) -> None:
         """Note the gradients before clipping spreads what is in one over all."""
+        if self.sought is not None:
+            self._ends = {}
+            self._note_ends()
         if not self._parameters:
             self._parameters = bad_gradients(self.trainable)
 

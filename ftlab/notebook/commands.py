@@ -86,6 +86,9 @@ _OPTIONS = re.compile(
     r"""(?:\s*(?:(?:--run-dir|--name|-o)(?:\s+|=)(?:"[^"]*"|'[^']*'|\S+)|-\S+))*"""
 )
 
+_OUTPUT = re.compile(r"_\d+")
+_UNDER_WAY = ("running", "paused")
+
 WATCH_OPTIONS: tuple[tuple[tuple[str, ...], Mapping[str, Any]], ...] = (
     (
         ("-o", "--name"),
@@ -154,11 +157,32 @@ def _status(call: Call) -> Any:
         for watch in watches(variables)
     ]
     lines += [
-        f"{names.get(id(each), 'ftlab.debug.active()')}: debugs {each.name}. "
-        + repr(each).partition("\n")[0]
+        _of_debugger(each, _name_of(each, names, variables))
         for each in debuggers(variables)
+        if id(each) in names or each.state in _UNDER_WAY
     ]
     return Text("\n".join(lines) or "Nothing is watched.")
+
+
+def _name_of(
+    debugger: Any, names: Mapping[int, str], variables: Mapping[str, Any]
+) -> str:
+    """Return a variable that holds ``debugger``; at worst an earlier output's."""
+    outputs = (
+        name
+        for name, value in variables.items()
+        if value is debugger and _OUTPUT.fullmatch(name)
+    )
+    return names.get(id(debugger)) or next(outputs, "")
+
+
+def _of_debugger(debugger: Any, name: str) -> str:
+    line = repr(debugger).partition("\n")[0]
+    line = f"{name or '(no variable)'}: debugs {debugger.name}. {line}"
+    if debugger.state != "paused":
+        return line
+    held = name or "ftlab.debug(...).active()"
+    return f"{line} It waits for {held}.resume() or {held}.abort()."
 
 
 def _detach(call: Call) -> Any:

@@ -1,5 +1,7 @@
 """``%%ftlab debug`` on unchanged cells, in a real kernel."""
 
+import re
+
 import pytest
 
 from tests.notebook.kernel import Kernel
@@ -203,8 +205,18 @@ def test_status_shows_a_run_forgotten_in_a_pause(ready):
     ready.run("%%ftlab debug -o lost" + LOOP)
     told = ready.run("%ftlab status").displays[0]["text/plain"]
     assert "lost: debugs the cell of lost. Paused at step 2" in told
-    ready.run("dbg = lost; del lost; it = None")
-    ready.run("dbg.close()")
+    assert told.endswith("It waits for lost.resume() or lost.abort().")
+    ready.run("lost")
+    ready.run("del lost; it = None")
+    told = ready.run("%ftlab status").displays[0]["text/plain"]
+    held = re.search(r"^(_\d+): debugs the cell of lost. Paused", told, re.MULTILINE)[1]
+    ready.run("%reset -f out")
+    told = ready.run("%ftlab status").displays[0]["text/plain"]
+    assert f"{held}:" not in told
+    assert "(no variable): debugs the cell of lost. Paused" in told
+    assert "ftlab.debug(...).active().resume()" in told
+    ready.run("ftlab.debug(print, [], model=net).active().close()")
+    assert "lost" not in ready.run("%ftlab status").displays[0]["text/plain"]
 
 
 def test_shutting_down_releases_a_paused_cell(tmp_path):

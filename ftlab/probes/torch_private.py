@@ -104,6 +104,13 @@ def resume_dynamo(callback: Evaluation) -> None:
     torch._C._dynamo.eval_frame.set_eval_frame(callback)  # noqa: SLF001
 
 
+def is_compiled_call() -> bool:
+    """Tell whether what runs in this thread right now is looked at by Dynamo."""
+    callback = suspend_dynamo()
+    resume_dynamo(callback)
+    return callback is not None
+
+
 def leave_to_python(function: Callable[..., Any]) -> None:
     """Make Dynamo never compile frames of ``function`` itself."""
     code: types.CodeType = getattr(function, "__code__")  # noqa: B009  not in its type
@@ -117,3 +124,4 @@ def leave_to_python(function: Callable[..., Any]) -> None:
 
 leave_to_python(suspend_dynamo)
 leave_to_python(resume_dynamo)
+leave_to_python(is_compiled_call)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ftlab.records.printable import printable
 
-NameKind = Literal["param", "module", "adapter"]
+NameKind = Literal["param", "module", "adapter", "run"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Which operation of a surveyed step a command leads to."""
 
-import fnmatch
 from collections.abc import Sequence
 
 from ftlab.records.errors import UnknownNameError
 from ftlab.records.near import near
+from ftlab.records.path_pattern import is_module
 from ftlab.replay.control import Command
 from ftlab.replay.tracing.site import Site
 
@@ -98,17 +98,3 @@ def _matches(site: Site, unit: str) -> bool:
         words = words[1:]
     module = site.module
     return not words or (module is not None and is_module(module, words[0]))
-
-
-def is_module(path: str, pattern: str) -> bool:
-    """Say whether a module's path, or its end, matches a pattern.
-
-    Examples
-    --------
-    >>> from ftlab.replay.route import is_module
-    >>> is_module("base_model.model.layers.1.mlp", "layers.*.mlp")
-    True
-    >>> is_module("base_model.model.layers.11.mlp", "1.mlp")
-    False
-    """
-    return any(fnmatch.fnmatchcase(path, p) for p in (pattern, f"*.{pattern}"))

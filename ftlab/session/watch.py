@@ -7,6 +7,7 @@ a model it begins at once. Views read the run of the latest observation.
 
 import types
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from ftlab.probes.probe import Probe
 from ftlab.probes.schedule import every
 from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
+from ftlab.probes.user_probes import UserProbes
 from ftlab.records.finding import NotChecked
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
@@ -28,13 +30,14 @@ from ftlab.session.observation import (
     refuse_existing,
     refuse_second,
 )
+from ftlab.session.probing import Probing, refuse_closed
 from ftlab.session.run_views import RunViews
 from ftlab.views.dashboard import Dashboard
 
 State = Literal["waiting", "watching", "ended"]
 
 
-class Watch(RunViews):
+class Watch(Probing, RunViews):
     """A live view of training; made by `watch`.
 
     Use it as a context manager around a hand-written loop, or call `detach` at the end.
@@ -42,7 +45,8 @@ class Watch(RunViews):
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+        self._points = UserProbes()
+        self._plan = replace(plan, probes=(*plan.probes, self._points))
         self._observation: Observation | None = None
         self._link: TrainerLink | None = None
         self._run = Run(rank=process_rank())
@@ -173,6 +177,13 @@ class Watch(RunViews):
 
     def _bring_up_to_date(self) -> None:
         self.sync()
+
+    def _model_to_come(self) -> Any:
+        if self.state == "watching":
+            return None  # the probes know the model
+        if self._link is None:
+            raise refuse_closed()
+        return self._link.model
 
 
 def watch(

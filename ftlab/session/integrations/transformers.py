@@ -62,6 +62,11 @@ class TrainerLink:
         self._train = trainer.train
         self._handle = rebind(trainer, "train", self._watched_train)
 
+    @property
+    def model(self) -> Any:
+        """The model that the trainer has now."""
+        return self._trainer.model
+
     def remove(self) -> None:
         """Give the trainer its own ``train`` back."""
         self._handle.remove()

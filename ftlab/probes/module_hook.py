@@ -1,0 +1,60 @@
+"""Hooks on single modules, which copies, replicas and traced graphs do not call."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ftlab.probes.torch_private import is_traced, leave_to_python
+
+
+class ModuleHook:
+    """A forward hook of one module; a pickled or copied one does nothing.
+
+    Parameters
+    ----------
+    tell
+        Called with ``path`` and the module's output.
+    module
+        The hook is for this module, and not for its replicas.
+    path
+        What ``tell`` shall know it by.
+    """
+
+    __slots__ = ("_module_id", "_path", "_tell")
+
+    def __init__(
+        self, tell: Callable[[str, Any], None], module: torch.nn.Module, path: str
+    ) -> None:
+        self._tell = tell
+        self._module_id = id(module)
+        self._path = path
+
+    def __call__(self, module: torch.nn.Module, args: Any, output: Any) -> None:
+        """Tell, except within a traced graph or for a replica."""
+        if torch.compiler.is_compiling() or id(module) != self._module_id:
+            return
+        if not is_traced():
+            self._tell(self._path, self._seen(args, output))
+
+    def _seen(self, args: Any, output: Any) -> Any:
+        return output
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (getattr, (contextlib.nullcontext(), "__exit__"))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return contextlib.nullcontext().__exit__
+
+
+class ModulePreHook(ModuleHook):
+    """A forward pre-hook with keyword arguments; it tells all inputs in one tuple."""
+
+    __slots__ = ()
+
+    def _seen(self, args: Any, output: Any) -> Any:
+        return (*args, *output.values())
+
+
+leave_to_python(ModuleHook.__call__)

@@ -157,7 +157,7 @@ class Trace:
     culprit
         Index of the operation that the anomaly begins with; -1 if that is unknown.
     headline, text
-        What the debugger said where it stopped.
+        What was born and where, in one line; and all that the debugger said.
     report
         The same as values; see `ftlab.replay.stops.report.PauseReport`.
     sources
@@ -183,13 +183,19 @@ class Trace:
     def __repr__(self) -> str:
         return f"Trace(step {self.step}, {len(self.ops)} operations): {self.headline}"
 
+    @property
+    def title(self) -> str:
+        """What happened, and when."""
+        return f"Step {self.step}, micro-batch {self.micro_batch}: {self.headline}"
+
 
 def tensor_words(of: TracedOp | TracedLink) -> str:
     """Write dtype, shape and range of a tensor; ``""`` where it is not known."""
     if not of.dtype:
         return ""
     parts = [f"{of.dtype}[{', '.join(map(str, of.shape))}]"]
-    if of.low is not None and of.high is not None:
+    infinite = of.low == of.high and of.infs > 0
+    if of.low is not None and of.high is not None and not infinite:
         parts.append(f"{of.low + 0.0:.3g} to {of.high + 0.0:.3g}")
     parts += [f"{of.nans:,} NaN"] if of.nans else []
     parts += [f"{of.infs:,} Inf"] if of.infs else []

@@ -159,6 +159,12 @@ def refuse_second(model: torch.nn.Module) -> None:
         raise AttachError(msg)
 
 
+def observation_of(model: torch.nn.Module) -> Observation | None:
+    """Return what watches ``model`` now, if anything does."""
+    found = _observed.get(model)
+    return None if found is None or found.ended is not None else found
+
+
 def folder_of(model: torch.nn.Module) -> Path | None:
     """Return the rank's folder of the run that ``model`` is watched in, if it is."""
     found = _observed.get(model)

@@ -1,11 +1,18 @@
 """The views that a live watch and an opened run have in common."""
 
+from typing import TYPE_CHECKING
+
+from ftlab.runlog.run import Run
+from ftlab.session.replays import replay_of
 from ftlab.views.dashboard import Dashboard
 from ftlab.views.findings import FindingsView
 from ftlab.views.gradients import GradientView
 from ftlab.views.lora import LoraView
 from ftlab.views.loss import LossView
 from ftlab.views.memory import MemoryView
+
+if TYPE_CHECKING:
+    from ftlab.views.replay import Replay
 
 
 class RunViews:
@@ -19,6 +26,11 @@ class RunViews:
     @property
     def dashboard(self) -> Dashboard:
         """All views on one screen."""
+        raise NotImplementedError
+
+    @property
+    def run(self) -> Run:
+        """The records."""
         raise NotImplementedError
 
     def _bring_up_to_date(self) -> None:
@@ -54,3 +66,28 @@ class RunViews:
         """What the rules found, worst first, and what they could not check."""
         self._bring_up_to_date()
         return self.dashboard.findings
+
+    def replay(self, step: int | None = None, *, number: int = 1) -> "Replay":
+        """Walk a recorded anomaly op by op, without the model.
+
+        Parameters
+        ----------
+        step
+            The step; by default the first that has a trace.
+        number
+            Which of the step's anomalies, from 1.
+
+        Returns
+        -------
+        Replay
+            ``step()``, ``back()`` and ``at(index)`` move it; ``culprit`` is where the
+            anomaly begins.
+
+        Raises
+        ------
+        BadValueError
+            When that step has no trace; the message lists those that have.
+        RunFolderError
+            When the trace is damaged.
+        """
+        return replay_of(self.run, step, number)

@@ -22,7 +22,7 @@ class PanelWidget(anywidget.AnyWidget):
         Mappings with ``command``, ``tip``, ``kind``, ``key``, ``shown`` and ``on``.
     """
 
-    _esm = front_end("panel.js")
+    _esm = front_end("panel_parts.js", "panel.js")
     head = traitlets.Unicode().tag(sync=True)
     body = traitlets.Unicode().tag(sync=True)
     buttons: traitlets.List[Any] = traitlets.List().tag(sync=True)

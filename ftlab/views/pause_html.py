@@ -61,10 +61,10 @@ def body_html(controller: Controller) -> str:
     _, rows = said(controller)
     parts = [
         _places(rows),
-        "".join(map(_excerpt, controller.source)),
+        "".join(map(excerpt_html, controller.source)),
         _stack(controller.stack),
         _tensors(report),
-        _tokens(controller.batch_text),
+        tokens_html(controller.batch_text),
         _histogram(controller.histogram),
     ]
     return f'<div class="ftlab-f ftlab-p">{"".join(parts)}</div>'
@@ -79,7 +79,8 @@ def _places(rows: Sequence[tuple[str, str]]) -> str:
     return f"<dl>{shown}</dl>" if shown else ""
 
 
-def _excerpt(excerpt: Any) -> str:
+def excerpt_html(excerpt: Any) -> str:
+    """Return some lines of source, one of them marked."""
     lines = []
     for number_, text in enumerate(excerpt.lines, excerpt.first):
         marked = number_ == excerpt.marked
@@ -135,7 +136,8 @@ def _tensor(role: str, facts: Any, words: str) -> str:
     )
 
 
-def _tokens(samples: Sequence[Any]) -> str:
+def tokens_html(samples: Sequence[Any]) -> str:
+    """Return the words of a batch, the bad ones marked."""
     if not samples:
         return ""
     any_marked = any(any(each.marked) for each in samples)

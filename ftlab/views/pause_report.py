@@ -10,18 +10,6 @@ if TYPE_CHECKING:
     from ftlab.records.handle import Handle
 
 
-class Facts(Protocol):
-    """A tensor without its values; `low` and `high` are ``None`` where none is."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    low: float | None
-    high: float | None
-    nans: int
-    infs: int
-
-
 class Report(Protocol):
     """What a stop says about itself.
 
@@ -34,11 +22,11 @@ class Report(Protocol):
 
     @property
     def inputs(self) -> Sequence[Any]:
-        """`Facts` of what the operation read."""
+        """Facts of the tensors that the operation read, see `Ranged`."""
 
     @property
     def outputs(self) -> Sequence[Any]:
-        """`Facts` of what it made."""
+        """Those of what it made."""
 
     @property
     def chain(self) -> Sequence[Any]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Protocol
 
 from ftlab.views.style import EXPLODING, SPECIAL, VANISHING, number
-
-if TYPE_CHECKING:
-    from ftlab.views.pause_report import Facts
 
 ORDINARY = 10.0
 """Magnitudes from `VANISHING` up to here carry no colour."""
@@ -18,6 +16,55 @@ LIMITS = {"float16": 65504.0, "float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 LARGE, SMALL = (224, 90, 0), (110, 70, 170)
 STRONGEST = 0.7
 """Opacity of the full colour: text is readable on it in both themes."""
+
+
+class Ranged(Protocol):
+    """What has a range; `low` and `high` are ``None`` where no value is finite."""
+
+    @property
+    def dtype(self) -> str:
+        """Name of the dtype."""
+
+    @property
+    def low(self) -> float | None:
+        """The smallest value."""
+
+    @property
+    def high(self) -> float | None:
+        """The largest value."""
+
+    @property
+    def nans(self) -> int:
+        """Count of NaN."""
+
+    @property
+    def infs(self) -> int:
+        """Count of infinities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A range without a tensor, to colour a summary of several.
+
+    Examples
+    --------
+    >>> from ftlab.views.range_colour import Extent, colour
+    >>> colour(Extent.up_to(float("inf"), "float16"))
+    'background:#e5004c;color:#fff'
+    """
+
+    low: float | None
+    high: float | None
+    dtype: str
+    nans: int = 0
+    infs: int = 0
+
+    @classmethod
+    def up_to(cls, magnitude: float, dtype: str) -> Extent:
+        """Return the range of a magnitude; none where it is NaN."""
+        if math.isnan(magnitude):
+            return cls(None, None, dtype)
+        return cls(-magnitude, magnitude, dtype)
 
 
 def level(low: float, high: float, dtype: str) -> float:
@@ -44,7 +91,7 @@ def level(low: float, high: float, dtype: str) -> float:
     return 0.0
 
 
-def is_bad(facts: Facts) -> bool:
+def is_bad(facts: Ranged) -> bool:
     """Whether a tensor holds non-finite values, as far as it was looked at."""
     ends = (facts.low, facts.high)
     if facts.nans or facts.infs:
@@ -52,7 +99,7 @@ def is_bad(facts: Facts) -> bool:
     return any(end is not None and not math.isfinite(end) for end in ends)
 
 
-def colour(facts: Facts) -> str:
+def colour(facts: Ranged) -> str:
     """Return the CSS of a cell that shows a range; ``""`` where it is ordinary."""
     if is_bad(facts):
         return f"background:{SPECIAL['non-finite']};color:#fff"
@@ -67,7 +114,7 @@ def colour(facts: Facts) -> str:
     return f"background:rgba({shade},{STRONGEST * abs(found):.2f})"
 
 
-def range_words(facts: Facts) -> str:
+def range_words(facts: Ranged) -> str:
     """Write the range of a tensor, the non-finite values first."""
     parts = [f"{facts.nans:,} NaN"] if facts.nans else []
     parts += [f"{facts.infs:,} Inf"] if facts.infs else []

@@ -22,6 +22,7 @@ from ftlab.session.debugging.breaking import Breaking
 from ftlab.session.debugging.looking import Looking
 from ftlab.session.debugging.moving import Moving
 from ftlab.session.debugging.snapshot_taking import take_snapshot
+from ftlab.session.debugging.traces import TraceKeeper
 from ftlab.session.debugging.what_if import WhatIf
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Debugger(Breaking, Looking, Moving, WhatIf):
         self._install = install
         self._handles = HandleStack()
         self._panel: PausePanel | None = None
+        engine.on_stop = TraceKeeper(lambda: engine.moment().model)
         if install is not None:
             self._handles.add(install())
 

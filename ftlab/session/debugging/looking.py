@@ -1,7 +1,7 @@
 """What can be seen of a paused step: its tensors, its batch, its source and calls."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._pytree import tree_map_only
@@ -10,6 +10,10 @@ from ftlab.replay.stops.batch_text import SampleText
 from ftlab.replay.stops.excerpt import Excerpt, Frame, Listing
 from ftlab.replay.stops.histogram import Histogram
 from ftlab.replay.stops.stop import Stop
+from ftlab.replay.stops.trace import trace_of
+
+if TYPE_CHECKING:
+    from ftlab.views.replay import Replay
 
 
 class Looking:
@@ -63,6 +67,22 @@ class Looking:
         """The batch's tokens as text, with those marked that are non-finite."""
         stop = self._stop  # read once: the run may go on meanwhile
         return Listing() if stop is None else stop.batch_text
+
+    @property
+    def trace(self) -> "Replay | None":
+        """The step op by op, each with the range of what it made; none of it runs.
+
+        ``None`` where the step was not surveyed: when not paused, or where it cannot be
+        executed again.
+        """
+        stop = self._stop  # read once: the run may go on meanwhile
+        found = None if stop is None else trace_of(stop)
+        if stop is None or found is None:
+            return None
+        from ftlab.views.replay import Replay
+
+        site = stop.report.site
+        return Replay(found, at=None if site is None else site.index)
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:

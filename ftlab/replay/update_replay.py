@@ -161,7 +161,7 @@ class UpdateReplay:
             name = self._names.get(id(parameter), "(unnamed)")
             label = f"{state} of {name}" if state else name
             origins.register(source, name, tensor)
-            lineage.register(source, label, tensor)
+            lineage.register(source, label, tensor, written=True)
             if not state and parameter.grad is not None:
                 origins.register("gradient", name, parameter.grad)
                 lineage.register("gradient of", name, parameter.grad)

@@ -8,12 +8,10 @@ import torch
 from ftlab.replay.stops.report import digits
 from ftlab.replay.tracing.finite import float_leaves, tensor_leaves
 from ftlab.replay.tracing.runner import OpStop
+from ftlab.replay.tracing.trouble import IGNORED
 
 Arguments = tuple[Any, ...]
 Floats = Sequence[torch.Tensor]
-
-IGNORED = -100
-"""The label that cross entropy leaves out, by convention of torch and transformers."""
 
 _SINGULAR = {
     "sqrt": "the derivative of sqrt is infinite at 0; add a small epsilon inside",

@@ -1,8 +1,9 @@
 """Which operations led to a value, and in what range theirs were.
 
 The survey notes for each operation which earlier ones it read from and the range of
-what it made. From the culprit the chain runs back along the most unusual of its inputs
-to the first one that is in order: there the trouble begins.
+what it made. From the culprit the chain runs back along the input that made the trouble
+(a divisor that is zero), or else the most unusual one, to the first that is in order:
+there the trouble begins.
 """
 
 import math
@@ -12,83 +13,19 @@ from typing import Any
 
 import torch
 
-from ftlab.replay.stops.report import TensorFacts
 from ftlab.replay.torch_private import storage_key
-from ftlab.replay.tracing.finite import extent, non_finite_counts, tensor_leaves
+from ftlab.replay.tracing.finite import tensor_leaves
+from ftlab.replay.tracing.ranges import Range as Range
 from ftlab.replay.tracing.traits import read_arguments, traits
-
-LARGE = 1e3
-"""Magnitudes above it are pointed out; what that is in healthy steps: see `unusual`."""
+from ftlab.replay.tracing.trouble import (
+    is_copy,
+    is_creation,
+    is_division,
+    troublemaker,
+)
 
 LONGEST = 12
 """Operations that a chain shows at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The smallest and the largest value of a tensor.
-
-    Attributes
-    ----------
-    low, high
-        NaN where there is one in the tensor; infinities count.
-    shape, dtype
-        Of the tensor.
-    nans, infs
-        Counts of non-finite values.
-    """
-
-    low: float
-    high: float
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    nans: int = 0
-    infs: int = 0
-
-    @classmethod
-    def of(cls, tensor: torch.Tensor) -> "Range | None":
-        """Measure ``tensor``; ``None`` where it has no values."""
-        found = extent(tensor)
-        if found is None:
-            return None
-        counts = (0, 0) if all(map(math.isfinite, found)) else non_finite_counts(tensor)
-        return cls(*found, tuple(tensor.shape), tensor.dtype, *counts)
-
-    def facts(self) -> TensorFacts:
-        """Return it as a report shows it."""
-        dtype = str(self.dtype).removeprefix("torch.")
-        low, high = (None if math.isnan(v) else v for v in (self.low, self.high))
-        return TensorFacts("", dtype, self.shape, low, high)
-
-    @property
-    def magnitude(self) -> float:
-        """The largest magnitude; NaN propagates."""
-        if math.isnan(self.low) or math.isnan(self.high):
-            return math.nan
-        return max(abs(self.low), abs(self.high))
-
-    @property
-    def oddity(self) -> float:
-        """How far from ordinary, in powers of ten from 1; all zero counts as 45."""
-        largest = self.magnitude
-        if not math.isfinite(largest):
-            return math.inf
-        return 45.0 if largest == 0 else abs(math.log10(largest))
-
-    @property
-    def unusual(self) -> bool:
-        """Whether a reader should look at it.
-
-        It is when it is non-finite, zero everywhere, below the smallest normal number
-        of its dtype, above `LARGE`, or above 1/64 of what the dtype can hold.
-        """
-        largest = self.magnitude
-        if not math.isfinite(largest) or largest == 0:
-            return True
-        if not self.dtype.is_floating_point:
-            return False
-        limits = torch.finfo(self.dtype)
-        return largest > min(LARGE, limits.max / 64) or largest < limits.tiny
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +49,7 @@ class Ancestor:
 class _Source:
     name: str
     tensor: torch.Tensor
+    range: Range | None = None
 
 
 @dataclass(slots=True)
@@ -127,11 +65,27 @@ class Made:
         Of the most unusual tensor it made; ``None`` for a view, which makes none.
     func
         The operator overload.
+    trouble
+        Which parent's values made it non-finite, where that can be told.
     """
 
     parents: tuple[int, ...]
     range: Range | None
     func: Any
+    trouble: int | None = None
+
+
+def _most_telling(inputs: list[Ancestor], made: Made) -> Ancestor | None:
+    """Choose among the inputs of an operation whose own range is known."""
+    own = math.nan if made.range is None else made.range.magnitude
+    bad = [each for each in inputs if not math.isfinite(each.range.magnitude)]
+    if bad and not math.isfinite(own):
+        return bad[0]
+    # What is finite was not made by an infinity, nor by what is zero everywhere.
+    fine = [each for each in inputs if each not in bad and each.range.magnitude]
+    if not is_division(made.func) and not own < 1:
+        return max(fine or inputs, key=lambda each: each.range.magnitude, default=None)
+    return max(fine or inputs, key=lambda each: each.range.oddity, default=None)
 
 
 @dataclass
@@ -142,10 +96,21 @@ class Lineage:
     _sources: list[_Source] = field(default_factory=list)
     _writer: dict[int, int] = field(default_factory=dict)
 
-    def register(self, source: str, name: str, tensor: Any) -> None:
-        """Name a tensor that exists before the step."""
+    def register(
+        self, source: str, name: str, tensor: Any, *, written: bool = False
+    ) -> None:
+        """Name a tensor that exists before the step.
+
+        Parameters
+        ----------
+        source, name, tensor
+            What it is, and its own name.
+        written
+            Whether the step will write it, so that it must be measured now.
+        """
         for part in tensor_leaves(tensor):
-            self._sources.append(_Source(f"{source} {name}".strip(), part))
+            found = Range.of(part) if written else None
+            self._sources.append(_Source(f"{source} {name}".strip(), part, found))
             self._writer[storage_key(part)] = -len(self._sources)
 
     def record(
@@ -164,7 +129,11 @@ class Lineage:
         made = tensor_leaves(outputs)
         ranges = [found for each in made if (found := Range.of(each)) is not None]
         widest = max(ranges, key=lambda found: found.oddity, default=None)
-        self._ops[index] = Made(tuple(parents), widest, func)
+        trouble = None
+        if widest is not None and not math.isfinite(widest.magnitude):
+            operand = troublemaker(func, call, outputs)
+            trouble = None if operand is None else self._writer_of(operand)
+        self._ops[index] = Made(tuple(parents), widest, func, trouble)
         for tensor in made:
             self._writer[storage_key(tensor)] = index
 
@@ -192,25 +161,49 @@ class Lineage:
         return self._sources[-parent - 1].name
 
     def chain(self, index: int) -> tuple[Ancestor, ...]:
-        """Follow the most unusual inputs back from the operation at ``index``.
+        """Follow what made the trouble back from the operation at ``index``.
 
         The first ancestor that is in order ends the chain and is part of it.
         """
         links: list[Ancestor] = []
+        zero = False
         while len(links) < LONGEST:
-            parents = self._ops[index].parents if index in self._ops else ()
-            found = max(
-                self._ancestors(parents),
-                key=lambda each: each.range.oddity,
-                default=None,
-            )
+            found, zero = self._behind(index, zero=zero)
             if found is None:
                 break
             links.append(found)
             index = found.index
-            if index < 0 or not found.range.unusual:
+            if index < 0 or not (zero or found.range.unusual or self._hands_on(found)):
                 break
         return tuple(links)
+
+    def _hands_on(self, found: Ancestor) -> bool:
+        """Say whether what it shows was decided by its own inputs: masks and copies."""
+        made = self._ops.get(found.index)
+        return made is not None and (is_copy(made.func) or not found.range.is_number)
+
+    def _behind(self, index: int, *, zero: bool) -> tuple[Ancestor | None, bool]:
+        """Return the input to follow, and whether for the zeros in it.
+
+        Parameters
+        ----------
+        zero
+            Whether the operation itself was followed for its zeros.
+        """
+        made = self._ops.get(index)
+        if made is None or is_creation(made.func):
+            return None, False
+        if made.trouble is not None:
+            found = next(self._ancestors((made.trouble,)), None)
+            return found, found is not None and found.range.ends_at_zero
+        inputs = list(self._ancestors(made.parents))
+        own = made.range
+        if own is not None and (zero or own.magnitude == 0) and own.is_number:
+            ends = [each for each in inputs if each.range.ends_at_zero]
+            if ends:
+                return min(ends, key=lambda each: each.range.magnitude), True
+        found = _most_telling(inputs, made)
+        return found, zero and found is not None and self._hands_on(found)
 
     def is_non_finite(self, index: int) -> bool:
         """Say whether the operation at ``index`` made a NaN or an infinity."""
@@ -222,7 +215,7 @@ class Lineage:
         for parent in parents:
             if parent < 0:
                 source = self._sources[-parent - 1]
-                found = Range.of(source.tensor)
+                found = source.range or Range.of(source.tensor)
                 if found is not None:
                     yield Ancestor(-1, source.name, found)
             elif parent in self._ops:

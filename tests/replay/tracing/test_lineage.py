@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from ftlab.replay.tracing.lineage import Range
+from ftlab.replay.tracing.lineage import Lineage, Range
 from tests.replay.tracing.test_origin import survey
 
 
@@ -29,6 +29,106 @@ def test_it_ends_at_the_first_tensor_that_is_in_order():
 def test_it_follows_the_unusual_one_of_two_inputs():
     found = chain(lambda x: ((x + 1) / (x - 1).relu()).sum())
     assert found[:2] == ["aten.relu.default", "aten.sub.Tensor"]
+
+
+def rows(*values):
+    return torch.tensor(values).reshape(-1, 1)
+
+
+@pytest.mark.parametrize(
+    ("compute", "first"),
+    [
+        # x is by far the largest; of the divisor one row alone is zero.
+        (lambda x: (x * 1e6 / x.detach().relu().sum(1)).sum(), "aten.sum.dim_IntList"),
+        (lambda x: (x * 1e6 * (x.detach() * 0).rsqrt()).sum(), "aten.mul.Tensor"),
+        (lambda x: (x * 1e6 + x.detach().relu().log()).sum(), "aten.relu.default"),
+    ],
+)
+def test_it_follows_what_is_zero_and_not_the_largest(compute, first):
+    found = survey(lambda x: compute(x - x.detach() * 1))
+    links = found.chain(found.origin.index)
+    assert links[0].site.op == first
+
+
+def test_it_follows_zeros_through_what_keeps_them():
+    weights = rows(0.0, 2.0, 3.0)
+    assert chain(lambda x: (x.sum() / (weights * weights).sum(1)).sum(), w=weights) == [
+        "aten.sum.dim_IntList",
+        "aten.mul.Tensor",
+        "batch 'w'",
+    ]
+
+
+def test_an_infinity_is_followed_and_not_the_zero_that_it_meets():
+    far = torch.full((3,), math.inf)
+    assert chain(lambda x: (x * 0 * far).sum(), far=far)[0] == "batch 'far'"
+
+
+def test_a_bias_of_zeros_is_not_what_overflows():
+    torch.manual_seed(0)
+    wide = torch.full((3, 3), 1e30)
+    bias = torch.zeros(3)
+    found = chain(
+        lambda x: torch.addmm(bias, x * 1e30, wide).sum(), wide=wide, bias=bias
+    )
+    assert "batch 'bias'" not in found
+
+
+def test_what_is_zero_everywhere_makes_nothing_tiny():
+    tiny = torch.full((3,), 1e-39)
+    assert chain(lambda x: (x / (torch.zeros(3) + tiny)).sum(), tiny=tiny) == [
+        "aten.add.Tensor",
+        "batch 'tiny'",
+    ]
+
+
+def test_a_row_that_is_masked_altogether_leads_to_its_mask():
+    mask = torch.zeros(1, 3)
+
+    def compute(x):
+        return (x * 3).masked_fill(mask == 0, -math.inf).softmax(-1).sum()
+
+    assert chain(compute, mask=mask) == [
+        "aten.masked_fill.Scalar",
+        "aten.eq.Scalar",
+        "batch 'mask'",
+    ]
+
+
+def test_labels_that_are_all_ignored_are_followed():
+    labels = torch.full((1,), -100)
+
+    def compute(x):
+        wide = x.reshape(-1)[:3] * torch.tensor([1e6, 0.0, -1e6])
+        return torch.nn.functional.cross_entropy(wide.reshape(1, 3), labels)
+
+    assert chain(compute, labels=labels) == ["batch 'labels'"]
+
+
+def test_a_norm_leads_to_its_input_and_not_to_its_weight():
+    def compute(x):
+        flat = (x * 0 + 1).reshape(1, -1)
+        weight = torch.full(flat.shape[1:], 1e6)
+        return torch.nn.functional.layer_norm(
+            flat, flat.shape[1:], weight, eps=0.0
+        ).sum()
+
+    assert chain(compute)[0] != "aten.full.default"
+
+
+def test_what_a_step_overwrites_is_shown_as_it_was():
+    moment, lineage = torch.ones(1), Lineage()
+    lineage.register("state", "moment", moment, written=True)
+    moment.mul_(math.inf)
+    lineage.record(0, torch.ops.aten.mul_.Tensor, ((moment, math.inf), {}), moment)
+    (link,) = lineage.chain(0)
+    assert (link.name, link.range.high) == ("state moment", 1.0)
+
+
+def test_what_makes_tensors_out_of_nothing_ends_it():
+    assert chain(lambda x: (x / torch.zeros_like(x)).sum()) == [
+        "aten.zeros_like.default"
+    ]
 
 
 def test_it_goes_from_backward_into_forward():

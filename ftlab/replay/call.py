@@ -18,7 +18,7 @@ from ftlab.records.errors import NotReplayableError
 from ftlab.replay.breakpoints.sought import Hit, Sought
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.capsules.scaler import true_scale
-from ftlab.replay.control import Abort, Rewind, SurveyOver
+from ftlab.replay.control import Abort, Command, Rewind, SurveyOver
 from ftlab.replay.hearing import Hearing
 from ftlab.replay.observer import CallObserver
 from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
@@ -203,6 +203,8 @@ class StepCall(Stopping):
             self._verdict, self._heard.judged = None, False
             self._retrace.forget()
             return
+        if command is not None and command.verb == "back":
+            rewind = self._look_back(command, rewind)
         if command is not None and command.visitor is not None:
             self._retrace.visit(command.visitor, self._survey_step)
         if command is not None and command.change is not None:
@@ -211,6 +213,16 @@ class StepCall(Stopping):
                 found = self._retrace.look_with(change, self._survey_step)
             self._variation.outcome = found
         self._retrace.aim(rewind, self._survey_step, self._pause_at_op)
+
+    def _look_back(self, command: Command, rewind: Rewind) -> Rewind:
+        """Look at earlier calls; return what leads on from there in this one."""
+        journey = self._desk.journey
+        if journey is None:
+            return rewind
+        at_start = rewind.target == 0
+        came_by, why = journey.make(self.capsule, command, at_start=at_start)
+        self._notes = (why,) if why else ()
+        return rewind if came_by.verb == "resume" else Rewind(0, "step")
 
     def _survey_step(self) -> Any:
         with CallObserver(self._heard):

@@ -24,6 +24,8 @@ from ftlab.replay.capsules.inputs import KeptInputs
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.control import Abort, Command
 from ftlab.replay.optimizers import warn_of_closure
+from ftlab.replay.past import Past, PastStep
+from ftlab.replay.past_call import Journey, Left, PastCall
 from ftlab.replay.snapshots.snapshot import Moment
 from ftlab.replay.stopping import Desk
 from ftlab.replay.stops.report import PauseReport
@@ -70,6 +72,8 @@ class Engine:
         As it was passed.
     breakpoints
         What else it stops at.
+    past
+        The calls of the step that it can go back to.
     on_stop
         Called with each stop before anybody decides; must not raise.
     step, micro_batch
@@ -102,10 +106,13 @@ class Engine:
         self._unwinding = Unwinding()
         self._warned = False
         self._generators: list[Any] | None = None
+        self._budget = budget
+        self.past = Past(budget)
         self._updates = UpdateGuard(
             lambda: worker.current,
             self._announce,
             self._explore,
+            self.past.updated,
             optimizers=optimizers,
             budget=budget,
         )
@@ -118,6 +125,7 @@ class Engine:
         self._leave_by, self._copy_gradients = "", True
         self._unwinding, self._warned = Unwinding(), False
         self._generators = None
+        self.past.forget()
         self.breakpoints.forget()
         return self._updates.attach()
 
@@ -155,6 +163,7 @@ class Engine:
         interrupted = functools.partial(getattr, self._worker, "pause_requested")
         for optimizer in self._updates.optimizers:
             capsule.add_optimizer(optimizer)
+        self.past.begin(function, capsule, self.step, self.micro_batch)
         points = self.breakpoints.counting(self.step)
         desk = Desk(
             self._pause,
@@ -162,6 +171,7 @@ class Engine:
             self._unwinding,
             Scout(points, capsule.model, self.micro_batch),
             functools.partial(self.breakpoints.found, points),
+            Journey(self.past, self._look_at),
         )
         call = StepCall(function, capsule, blank, desk)
         self._call = call
@@ -177,6 +187,23 @@ class Engine:
             self.step, self.micro_batch = self.step + 1, 0
         self._worker.raise_if_aborted()
         return result
+
+    def _look_at(self, call: PastStep) -> Left:
+        """Let the caller look at an earlier call of the step."""
+        behind = self.step - call.step
+        blank = PauseReport(
+            "paused", step=call.step, micro_batch=call.micro_batch, behind=behind
+        )
+        scout = Scout((), call.capsule.model, call.micro_batch)
+        desk = Desk(
+            self._pause, lambda: False, self._unwinding, scout, finding=lambda: None
+        )
+        present = self._call
+        self._call = earlier = PastCall(call.function, call.capsule, blank, desk)
+        try:
+            return earlier.look()
+        finally:
+            self._call = present
 
     def _stops_at_start(self) -> bool:
         """Whether the caller has stepped into the call that begins."""
@@ -238,6 +265,7 @@ class Engine:
                 self.on_stop(stop)
                 command = self._decide(stop)
         finally:
+            stop.release()
             rng.restore()
         if command.verb == "abort":
             raise Abort

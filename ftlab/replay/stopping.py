@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -24,6 +24,18 @@ END = 2**62
 """An index that is behind every operation: the end of the step."""
 
 
+class Journey(Protocol):
+    """Leads to earlier calls and back; see `ftlab.replay.past_call`."""
+
+    def leads_away(self, command: Command, *, at_start: bool) -> bool:
+        """Say whether a command leads to an earlier call."""
+
+    def make(
+        self, present: Capsule, command: Command, *, at_start: bool
+    ) -> tuple[Command, str]:
+        """Go there; returns the command that led back, and what went wrong."""
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """Who is asked during a call.
@@ -40,6 +52,8 @@ class Desk:
         Looks out for breakpoints.
     finding
         Returns the breakpoint whose finding has appeared, if any.
+    journey
+        Leads to earlier calls, if there is anything to look at.
     """
 
     pause: Callable[[Stop], Command]
@@ -47,6 +61,7 @@ class Desk:
     unwinding: Unwinding
     scout: Scout
     finding: Callable[[], Hit | None]
+    journey: Journey | None = None
 
 
 class Stopping:
@@ -88,6 +103,7 @@ class Stopping:
         self._retrace = Retrace(capsule, desk.unwinding.insist, desk.interrupted)
         self._variation = Variation()
         self._verdict: Verdict | None = None
+        self._notes: tuple[str, ...] = ()
 
     @property
     def _losses(self) -> Sequence[torch.Tensor]:
@@ -115,9 +131,9 @@ class Stopping:
         if self._retrace.runner is not None:
             self._retrace.runner.target = None
         self.leave_by = command.unit if command.verb == "step" else ""
+        self._leave_for(command, END, reason)
         if command.verb == "back":
             self._desk.unwinding.leave(Rewind(command, "back"))
-        self._leave_for(command, END, reason)
 
     def _obstacle(self) -> str | None:
         """Say why the step cannot be executed again, if so."""
@@ -131,6 +147,9 @@ class Stopping:
             self._desk.unwinding.leave(Rewind(index, reason, command))
         if command.with_change:
             self._desk.unwinding.leave(Rewind(None, "anomaly", command))
+        journey = self._desk.journey
+        if journey is not None and journey.leads_away(command, at_start=index == 0):
+            self._desk.unwinding.leave(Rewind(index, reason, command))
 
     def _pause_at_op(self, stop: OpStop) -> int | None:
         survey, sought = self._retrace.survey, self._retrace.sought
@@ -159,6 +178,6 @@ class Stopping:
         return target
 
     def _report(self) -> PauseReport:
-        notes = self._desk.unwinding.notes
+        notes = (*self._desk.unwinding.notes, *self._notes)
         blank = replace(self._blank, notes=notes, trial=self._variation.outcome)
         return with_findings(blank, self._retrace.survey, self._verdict, self._losses)

@@ -11,6 +11,7 @@ from torch.optim.optimizer import (
 )
 
 from ftlab.records.handle import Handle, HandleStack
+from ftlab.replay.capsules.update_capsule import UpdateCapsule
 from ftlab.replay.optimizers import drop_leftovers, has_closure
 from ftlab.replay.torch_private import call_first, graph_task
 from ftlab.replay.tracing.finite import non_finite
@@ -30,6 +31,8 @@ class UpdateGuard:
         gradients; returns whether the step is for nothing.
     explore
         Called where a step has made something non-finite, with what that is.
+    done
+        Called after a step, with the copies from before it.
     optimizers
         Those that are known; others are found when they first step.
     budget
@@ -50,6 +53,7 @@ class UpdateGuard:
         here: Callable[[], bool],
         announce: Callable[[torch.optim.Optimizer, bool], bool],
         explore: Callable[[UpdateCall, list[Written]], None],
+        done: Callable[[UpdateCapsule | None], None],
         *,
         optimizers: Iterable[torch.optim.Optimizer],
         budget: int,
@@ -60,6 +64,7 @@ class UpdateGuard:
         self._here = here
         self._announce = announce
         self._explore = explore
+        self._done = done
         self._budget = budget
         self._broken_before: set[Key] | None = None
 
@@ -104,6 +109,7 @@ class UpdateGuard:
             bad = update.broken()
             if bad:
                 self._explore(update, bad)
+            self._done(update.capsule)
         except BaseException:
             drop_leftovers(optimizer)
             raise

@@ -4,6 +4,7 @@ Parameters are not copied: forward and backward leave them alone, which their ve
 prove. A step that changed them anyway is not replayed, and says so.
 """
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -155,6 +156,25 @@ class Capsule:
                 if isinstance(kept, KeptOptions)
             ],
         )
+
+    @functools.cached_property
+    def nbytes(self) -> int:
+        """Bytes of the batch and of the gradients that it keeps from being freed."""
+        return self.inputs.nbytes + self.gradients.nbytes
+
+    def adopt(self, other: "Capsule") -> None:
+        """Keep the state of what another step changes too, as it is now."""
+        for scaler in other.scalers:
+            self.add_scaler(scaler)
+        for kept in other._options:  # noqa: SLF001  of the same class
+            if isinstance(kept, KeptScheduler):
+                self.add_scheduler(kept.subject)
+            else:
+                self.add_optimizer(kept.subject)
+
+    def accept_weights(self) -> None:
+        """Take the weights for those of the start: they were put back by others."""
+        self._versions = [(p, version(p)) for p, _ in self._versions]
 
     def obstacle(self) -> str | None:
         """Say what stands in the way of running the step again, if anything."""

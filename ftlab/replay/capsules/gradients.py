@@ -48,6 +48,17 @@ class KeptGradients:
                 self.rewritten |= kept.changed
                 kept.copy_now()
 
+    def copy_all(self) -> None:
+        """Copy what is still as it was, because somebody else will write into it."""
+        for _, kept in self._kept:
+            if kept is not None:
+                kept.copy_now()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the gradients that were found."""
+        return sum(kept.tensor.nbytes for _, kept in self._kept if kept is not None)
+
     def current(self) -> list[torch.Tensor]:
         """Return the gradients as they are now."""
         return [p.grad for p, _ in self._kept if p.grad is not None]

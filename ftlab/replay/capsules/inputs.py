@@ -35,6 +35,11 @@ class KeptInputs:
             if not isinstance(tensor, torch.nn.Parameter)
         ]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tensors, without copies of them."""
+        return sum(kept.tensor.nbytes for kept in self._tensors)
+
     def obstacle(self) -> str | None:
         """Say which argument cannot be restored, if any."""
         return next((o for kept in self._tensors if (o := kept.obstacle())), None)

@@ -1,5 +1,6 @@
 """Weights and optimizer state before an optimizer step, so that it can run again."""
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -44,6 +45,14 @@ class UpdateCapsule:
         weights = sum(p.nbytes for p in held(optimizer))
         state = sum(each.nbytes for each in _state_tensors(optimizer))
         return weights + (state or 2 * weights)
+
+    @functools.cached_property
+    def nbytes(self) -> int:
+        """Bytes of the copies."""
+        entries = (*self._state.values(), *(entry for _, entry in self._groups))
+        copies = [copy for entry in entries for _, copy in entry.values()]
+        copies += [copy for _, copy in self._weights]
+        return sum(copy.nbytes for copy in copies if _is_tensor(copy))
 
     @property
     def weights(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:

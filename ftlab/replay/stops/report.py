@@ -8,6 +8,7 @@ from ftlab.replay.tracing.site import Site
 WIDTH = 9
 NEXT = "resume() takes this step as it is: mend the cause and back() first, or abort()"
 NEXT_UPDATE = "resume() takes this update as it is; abort() puts the weights back"
+NEXT_BEHIND = "resume() returns to the stop in the present; nothing here is taken"
 _IN_UPDATE = ("optimizer", "state")
 _ENDS = {"finished": "is finished", "aborted": "was aborted", "failed": "has failed"}
 
@@ -92,6 +93,9 @@ class PauseReport:
         Attempted optimizer steps so far, and micro-batches of this one; both from 0.
     condition
         What a breakpoint was met by, in words.
+    behind
+        How many optimizer steps before the present one the stop is, where the run has
+        gone back to an earlier call of the step.
     what
         ``nan`` or ``inf``; ``""`` when the stop is no anomaly.
     kind
@@ -143,6 +147,7 @@ class PauseReport:
     notes: tuple[str, ...] = ()
     replayable: bool = True
     condition: str = ""
+    behind: int | None = None
 
     @property
     def module(self) -> str | None:
@@ -179,6 +184,9 @@ class PauseReport:
             verb = _ENDS.get(self.state, f"is {self.state}")
             return f"The run {verb}, after {_steps(self.step)}."
         place = f"step {self.step}, micro-batch {self.micro_batch}"
+        if self.behind is not None:
+            behind = f"{_steps(self.behind)} back" if self.behind else "an earlier one"
+            return f"Looking at {place}, {behind}; the run waits at the present."
         if self.reason != "anomaly":
             where = "" if self.site else ", at the end of the micro-batch"
             why = f": {self.condition}" if self.condition else ""
@@ -221,6 +229,8 @@ class PauseReport:
         rows.append(("gradients", _listed(self.parameters)))
         rows.append(("trial", self.trial))
         rows += [("note", note) for note in self.notes]
+        if self.behind is not None:
+            rows.append(("next", NEXT_BEHIND))
         if self.reason == "anomaly" and self.replayable:
             rows.append(("next", NEXT_UPDATE if self.kind in _IN_UPDATE else NEXT))
         return rows

@@ -108,8 +108,14 @@ class Trials:
         Raises
         ------
         BadValueError
-            When nothing was tried at this stop.
+            When nothing was tried at this stop, or it is in an earlier step.
         """
+        if with_patch and self._report is not None and self._report.behind is not None:
+            msg = (
+                "resume(with_patch=True): this is an earlier step, only looked "
+                "at. resume() returns to the present; try the change there."
+            )
+            raise BadValueError(msg)
         if with_patch and self._report is not None and not self._report.trial:
             msg = (
                 "resume(with_patch=True): nothing was tried at this stop; call "

@@ -4,7 +4,7 @@ from abc import abstractmethod
 
 from ftlab.records.errors import NotReplayableError
 from ftlab.replay.control import Command
-from ftlab.replay.engine import no_way_back
+from ftlab.replay.engine import Engine, no_way_back
 from ftlab.replay.route import check_pattern
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
@@ -12,6 +12,8 @@ from ftlab.replay.stops.stop import Stop
 
 class Moving:
     """The commands of a debugger that move within, or by, executions of the step."""
+
+    _engine: Engine
 
     @property
     @abstractmethod
@@ -49,12 +51,16 @@ class Moving:
     def back(self, to: str = "op", count: int = 1) -> PauseReport:
         """Go back by ``count`` operations, or to another place; see `step`.
 
-        The step is rewound to its start and executed again up to there.
+        The step is rewound to its start and executed again up to there. By
+        ``"micro-batch"`` and ``"optimizer step"`` it leads to the start of what is
+        under way, and from there to earlier ones, as far as `reach` says: these are
+        only looked at, with the weights of their time. `resume` then returns to the
+        stop in the present.
 
         Raises
         ------
         NotReplayableError
-            When the weights have changed already.
+            When the weights have changed already, or no copies lead so far back.
         UnknownNameError
             When no module of this step matches.
         """
@@ -62,7 +68,15 @@ class Moving:
         stop = self._stop
         if stop is not None and not stop.report.replayable:
             raise NotReplayableError(no_way_back(stop.report))
+        if stop is not None:
+            at_start = stop.op is not None and stop.op.site.index == 0
+            self._engine.past.check(command, at_start=at_start)
         return self._move(command)
+
+    @property
+    def reach(self) -> int:
+        """How many optimizer steps `back` can lead to, within the memory budget."""
+        return self._engine.past.reach
 
     def _move(self, command: Command) -> PauseReport:
         stop = self._stop

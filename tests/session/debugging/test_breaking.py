@@ -74,7 +74,7 @@ def test_stopping_changes_nothing():
     with debugging(stopped) as dbg:
         dbg.break_at("layers.1.mlp", step=1)
         dbg.break_at(when="near overflow")
-        dbg.break_at("layers.*.mlp", when=lambda x: torch.rand(()) > 2)
+        dbg.break_at("layers.*.mlp", when=lambda _: torch.rand(()) > 2)
         dbg.break_at(op="aten.mm", when="deviates", step=range(3))
         assert stops(dbg)
     assert same(stopped.weights(), trained(plain))

@@ -1,0 +1,205 @@
+"""Going back over optimizer steps: looking at earlier ones, and returning."""
+
+from typing import Any
+
+import pytest
+import torch
+
+import ftlab
+from ftlab.records.errors import BadValueError, NotReplayableError
+from tests.models import batches
+from tests.replay.breakage import Setup
+from tests.session.debugging.test_debug import debugging, same
+from tests.session.scenarios import (
+    Loop,
+    dropout,
+    four_bit,
+    grad_scaler,
+    one_thread,
+    seed,
+    trainer,
+)
+
+
+@pytest.fixture(autouse=True)
+def _single_thread():
+    with one_thread():
+        yield
+
+
+def trained(setup: Setup) -> dict[str, torch.Tensor]:
+    for batch in setup.feed:
+        setup.step(batch)
+    return setup.weights()
+
+
+def calls(dbg: Any) -> int:
+    """How many calls of the step have begun."""
+    return len(dbg._engine.past.calls)
+
+
+def to_the_end(dbg: Any) -> None:
+    while dbg.state == "paused":
+        dbg.resume()
+
+
+def test_an_earlier_step_has_the_weights_of_its_time():
+    looked = Setup()
+    before = []
+    step = looked.step
+
+    def noting(batch):
+        if len(before) < 3:
+            before.append(looked.weights())
+        return step(batch)
+
+    with debugging(looked, noting) as dbg:
+        anomaly = dbg.run()
+        assert (anomaly.step, dbg.reach) == (2, 2)
+        now = looked.weights()
+        for index, behind, count in ((1, 1, 2), (0, 2, 1)):
+            dbg.back(to="optimizer step", count=count)
+            assert (dbg.where.step, dbg.where.behind) == (index, behind)
+            assert same(looked.weights(), before[index])
+            assert not same(looked.weights(), now)
+        assert "Looking at step 0" in repr(dbg.where)
+        again = dbg.resume()
+        assert repr(again) == repr(anomaly)
+        assert same(looked.weights(), now)
+
+
+def test_the_losses_of_an_earlier_step_are_those_of_its_time():
+    looked = Setup()
+    losses = []
+
+    def step(batch):
+        looked.optimizer.zero_grad()
+        loss = looked.loss(batch)
+        losses.append(loss.item())
+        loss.backward()
+        looked.optimizer.step()
+
+    with debugging(looked, step) as dbg:
+        dbg.run()
+        first = losses[:2]
+        del losses[:]
+        dbg.back(to="optimizer step", count=3)
+        assert dbg.where.step == 0
+        dbg.step(to="optimizer step")
+        assert dbg.where.step == 1
+        dbg.step(to="optimizer step")
+        assert (dbg.where.behind, dbg.where.step, dbg.where.site.index) == (None, 2, 0)
+        assert first[0] in losses
+
+
+def in_pairs() -> Loop:
+    """Accumulate over two batches; which of them it is the batch says."""
+    loop = dropout()
+
+    def step(batch):
+        (loop.model(**batch["inputs"]).loss / 2).backward()
+        if batch["last"]:
+            loop.optimizer.step()
+            loop.optimizer.zero_grad()
+
+    return Loop(loop.model, loop.optimizer, step)
+
+
+@pytest.mark.parametrize("build", [dropout, in_pairs, grad_scaler])
+def test_looking_back_changes_nothing(build):
+    looked, plain = build(), build()
+    feed = list(batches(6))
+    if build is in_pairs:
+        feed = [{"inputs": b, "last": i % 2 == 1} for i, b in enumerate(feed)]
+    seed()
+    with ftlab.debug(
+        looked.step, feed, model=looked.model, optimizer=looked.optimizer
+    ) as dbg:
+        dbg.break_at(when=lambda _: calls(dbg) == 4)
+        dbg.run()
+        for _ in range(3):
+            dbg.back(to="micro-batch")
+        dbg.step(count=5)
+        dbg.step(to="micro-batch")
+        dbg.back(count=3)
+        dbg.blame()
+        dbg.patch(lambda x: x * 0)
+        dbg.resume()
+        assert dbg.where.behind is None
+        to_the_end(dbg)
+    seed()
+    for batch in feed:
+        plain.step(batch)
+    assert same(looked.model.state_dict(), plain.model.state_dict())
+
+
+def test_in_4_bit_too():
+    looked = four_bit()
+    feed = list(batches(4))
+    with ftlab.debug(
+        looked.step, feed, model=looked.model, optimizer=looked.optimizer
+    ) as dbg:
+        dbg.break_at(step=2, when=lambda _: True)
+        assert dbg.run().step == 2
+        dbg.back(to="optimizer step", count=2)
+        assert (dbg.where.step, dbg.where.op != "") == (0, True)
+        to_the_end(dbg)
+    assert dbg.state == "finished"
+
+
+def test_a_trainer_is_looked_back_at_over_its_own_steps():
+    def run(back: bool) -> Any:
+        made = trainer(gradient_accumulation_steps=2)
+        with ftlab.debug(made) as dbg:
+            if back:
+                dbg.break_at("layers.1.mlp", step=2, phase="forward")
+            dbg.run()
+            if back:
+                dbg.back(to="optimizer step", count=2)
+                assert (dbg.where.step, dbg.where.micro_batch) == (1, 0)
+                dbg.back(to="micro-batch")
+                assert (dbg.where.step, dbg.where.micro_batch) == (0, 1)
+            to_the_end(dbg)
+        return made
+
+    looked, plain = run(back=True), run(back=False)
+    assert same(looked.model.state_dict(), plain.model.state_dict())
+    first, second = looked.state.log_history, plain.state.log_history
+    assert [each.get("loss") for each in first] == [each.get("loss") for each in second]
+
+
+def test_an_end_of_what_is_kept_is_told_with_the_budget():
+    with debugging(Setup()) as dbg:
+        dbg.run()
+        with pytest.raises(NotReplayableError, match=r"back to step 0.*memory_budget"):
+            dbg.back(to="optimizer step", count=9)
+        assert dbg.state == "paused"
+
+
+def test_a_small_budget_keeps_fewer_steps():
+    size = 2 * sum(p.nbytes for p in Setup().model.parameters() if p.requires_grad)
+    with debugging(Setup(), memory_budget=3 * size) as dbg:
+        dbg.run()
+        assert dbg.reach == 1
+
+
+def test_an_earlier_step_cannot_be_taken_anew():
+    with debugging(Setup()) as dbg:
+        dbg.run()
+        dbg.back(to="optimizer step", count=2)
+        tried = dbg.patch(lambda x: x)
+        assert "gone" in tried.trial
+        with pytest.raises(BadValueError, match="an earlier step"):
+            dbg.resume(with_patch=True)
+        dbg.abort()
+    assert dbg.state == "aborted"
+
+
+def test_abort_in_the_past_leaves_the_present():
+    looked = Setup()
+    with debugging(looked) as dbg:
+        dbg.run()
+        now = looked.weights()
+        dbg.back(to="optimizer step", count=3)
+        dbg.abort()
+    assert same(looked.weights(), now)

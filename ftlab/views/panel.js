@@ -18,10 +18,10 @@ function renderPanel({ model, el }) {
     model.send({ command: one.command });
   };
   const buttons = model.get("buttons").map((one) => {
-    const button = make("button", `ftlab-${one.command.replace(" ", "-")} ftlab-${one.kind || "plain"}`, tools, one.command);
+    const button = make("button", "", tools);
     keepKeys(button);
-    button.title = `${one.tip} (${one.shown})`;
-    button.setAttribute("aria-keyshortcuts", one.key);
+    button.title = one.shown ? `${one.tip} (${one.shown})` : one.tip;
+    if (one.key) button.setAttribute("aria-keyshortcuts", one.key);
     button.onclick = () => send(now(one.command));
     return button;
   });
@@ -31,7 +31,7 @@ function renderPanel({ model, el }) {
 
   root.addEventListener("keydown", (event) => {
     const key = keyOf(event);
-    const one = model.get("buttons").find((each) => each.key === key);
+    const one = model.get("buttons").find((each) => key && each.key === key);
     if (!one) return;
     event.preventDefault();
     event.stopPropagation();
@@ -41,8 +41,15 @@ function renderPanel({ model, el }) {
     sent = false;
     fill(head, model.get("head"));
     fill(body, model.get("body"));
-    // A disabled button would lose the focus, and with it the keys.
-    model.get("buttons").forEach((one, index) => buttons[index].setAttribute("aria-disabled", String(!one.on)));
+    model.get("buttons").forEach((one, index) => {
+      const button = buttons[index];
+      button.className = `ftlab-${one.command.replaceAll(" ", "-")} ftlab-${one.kind}`;
+      button.textContent = one.label;
+      if (one.hidden && document.activeElement === button) root.focus();
+      button.hidden = one.hidden;
+      // A disabled button would lose the focus, and with it the keys.
+      button.setAttribute("aria-disabled", String(!one.on));
+    });
   };
   model.on("change:stamp", paint);
   paint();

@@ -19,7 +19,8 @@ class PanelWidget(anywidget.AnyWidget):
     send
         Called with the command of the button that was pressed.
     buttons
-        Mappings with ``command``, ``tip``, ``kind``, ``key``, ``shown`` and ``on``.
+        Mappings with ``command``, ``label``, ``tip``, ``kind``, ``key``, ``shown``,
+        ``on`` and ``hidden``.
     """
 
     _esm = front_end("panel_parts.js", "panel.js")

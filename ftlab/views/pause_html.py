@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
     from ftlab.views.pause_report import Controller, Report
 
-HEAD = {"cause": "because", "next": "do this", "note": "note", "refused": "refused"}
+HEAD = {
+    "cause": "because",
+    "trial": "tried",
+    "next": "do this",
+    "note": "note",
+    "refused": "refused",
+}
 """Rows above the buttons, and how they are called there."""
 PLACE = ("op", "module", "forward", "loss", "gradients")
 """Rows below the buttons; lines, tensors and tokens are drawn."""
@@ -29,13 +35,22 @@ MOVING = (
 )
 
 
+MENDING = (
+    "mend the cause, go back, resume; or abort: the weights stay as they were. Resume "
+    "alone takes this step as it is"
+)
+TAKING = "resume as tried goes on with what was tried, for this step alone"
+IN_UPDATE = ("optimizer", "state")
+"""Kinds of a stop within an optimizer's step, where the report's words are better."""
+
+
 def head_html(controller: Controller, refused: str = "") -> str:
     """Return what stands above the buttons."""
     state = controller.state
     title, rows = said(controller)
     rows = [row for row in rows if row[0] in HEAD]
-    if state == "paused" and not any(word == "next" for word, _ in rows):
-        rows.append(("next", MOVING))
+    if state == "paused":
+        rows = _with_advice(controller.where, rows)
     if refused:
         rows.append(("refused", refused))
     order = list(HEAD)
@@ -51,6 +66,18 @@ def head_html(controller: Controller, refused: str = "") -> str:
         f'<div class="ftlab-what">{html.escape(title)}</div>'
         f"<dl>{shown}</dl></div></div>"
     )
+
+
+def _with_advice(report: Report, rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Say what to do in the words of the buttons."""
+    told = [text for word, text in rows if word == "next"]
+    rows = [row for row in rows if row[0] != "next"]
+    advice = MENDING if told else MOVING
+    if told and report.kind in IN_UPDATE:
+        advice = told[0]
+    if report.trial:
+        advice = TAKING
+    return [*rows, ("next", advice)]
 
 
 def body_html(controller: Controller) -> str:

@@ -11,46 +11,15 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ftlab.records.errors import FtlabError, FtlabWarning
+from ftlab.views.panel_buttons import COMMANDS
 from ftlab.views.pause_html import body_html, head_html
 from ftlab.views.view import widget_mode, with_widget
 
 if TYPE_CHECKING:
     from ftlab.views.pause_report import Controller
-
-
-@dataclass(frozen=True, slots=True)
-class Button:
-    """A button: what it does, its key, how that is written, and its colour."""
-
-    tip: str
-    key: str
-    shown: str
-    kind: str = ""
-
-
-COMMANDS = {
-    "back module": Button(
-        "Run the step again and stop at the module before", "Shift+ArrowLeft", "Shift+←"
-    ),
-    "back op": Button(
-        "Run the step again and stop one operation earlier", "ArrowLeft", "←"
-    ),
-    "step op": Button("Go on to the next operation and stop", "ArrowRight", "→"),
-    "step module": Button(
-        "Go on to the next module and stop", "Shift+ArrowRight", "Shift+→"
-    ),
-    "resume": Button("Let training go on", "Shift+R", "Shift+R", "success"),
-    "abort": Button(
-        "Stop training; what was logged stays", "Shift+A", "Shift+A", "danger"
-    ),
-}
-"""Commands that have a button. What cannot be taken back has no key of one finger."""
-MOVES = ("back", "step")
-"""First words of commands that need a step that can be executed again."""
 
 
 class PausePanel:
@@ -71,6 +40,7 @@ class PausePanel:
         self._commands = tuple(commands)
         self._widget: Any = None
         self._buttons: dict[str, Any] = {}
+        self._looks: dict[str, dict[str, Any]] = {}
         self._error = ""
         # Else a thread that has read an older state could write it last.
         self._lock = threading.RLock()
@@ -101,8 +71,9 @@ class PausePanel:
         """Whether ``command`` has a meaning at this moment."""
         if self._controller.state != "paused":
             return False
-        moves = command.partition(" ")[0] in MOVES
-        return not moves or self._controller.where.replayable
+        report = self._controller.where
+        one = COMMANDS[command]
+        return one.applies(report) and (report.replayable or not one.moves)
 
     def html(self) -> str:
         """Return the panel's text as HTML, all of it escaped."""
@@ -120,16 +91,32 @@ class PausePanel:
             return
         above, _, below = self._widget.children
         above.value, below.value = head, body
-        for name, button in self._buttons.items():
-            button.disabled = not self.allows(name)
+        for now in self._front_end_buttons():
+            button = self._buttons[now["command"]]
+            button.disabled, button.description = not now["on"], now["label"]
+            button.button_style = now["kind"].replace("plain", "")
+            button.layout.display = "none" if now["hidden"] else None
 
     def _front_end_buttons(self) -> list[dict[str, Any]]:
-        shown = []
-        for name in self._commands:
-            one = COMMANDS[name]
-            keys = {"key": one.key, "shown": one.shown, "on": self.allows(name)}
-            shown.append({"command": name, "tip": one.tip, "kind": one.kind, **keys})
-        return shown
+        return [self._now(name) for name in self._commands]
+
+    def _now(self, name: str) -> dict[str, Any]:
+        """Return a button as it is at this moment.
+
+        While training runs it looks as before: buttons that jump are missed.
+        """
+        one, state = COMMANDS[name], self._controller.state
+        if state != "running":
+            report = self._controller.where
+            applies = state == "paused" and one.applies(report)
+            self._looks[name] = {
+                "label": (one.label(report) if applies else "") or name,
+                "kind": one.kind(report) or "plain",
+                "hidden": one.optional and not applies,
+            }
+        fixed = {"command": name, "tip": one.tip, "key": one.key, "shown": one.shown}
+        first = {"label": name, "kind": "plain", "hidden": one.optional}
+        return {**fixed, **self._looks.get(name, first), "on": self.allows(name)}
 
     def _make_live(self) -> Any:
         from ftlab.views.panel_widget import PanelWidget
@@ -149,7 +136,6 @@ class PausePanel:
         button = ipywidgets.Button(
             description=name,
             tooltip=COMMANDS[name].tip,
-            button_style=COMMANDS[name].kind,
             layout=ipywidgets.Layout(width="auto"),
         )
         button.add_class(f"ftlab-{name.replace(' ', '-')}")
@@ -159,8 +145,9 @@ class PausePanel:
 
     def _send(self, command: str) -> None:
         self._error = ""
+        ask = COMMANDS[command].ask
         try:
-            self._controller.send(command)
+            self._controller.send(command if ask is None else ask(self._controller))
         except FtlabError as error:
             self._error = str(error)
         self.refresh()

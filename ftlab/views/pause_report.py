@@ -21,6 +21,26 @@ class Report(Protocol):
         """Whether the step can be executed again, forward and back."""
 
     @property
+    def what(self) -> str:
+        """``nan``, ``inf``, or ``""`` when the stop is no anomaly."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of place where it was born."""
+
+    @property
+    def parameters(self) -> Sequence[str]:
+        """Those whose gradient is non-finite."""
+
+    @property
+    def trial(self) -> str:
+        """What came of the change that was tried last."""
+
+    @property
+    def spans(self) -> Sequence[Any]:
+        """Tokens concerned: ``sample``, ``start``, ``stop``."""
+
+    @property
     def inputs(self) -> Sequence[Any]:
         """Facts of the tensors that the operation read, see `Ranged`."""
 
@@ -48,6 +68,10 @@ class Controller(Protocol):
         """What the current stop says, or how the run stands."""
 
     @property
+    def commands(self) -> Any:
+        """Makes the commands that try a change, and the one that takes it."""
+
+    @property
     def source(self) -> Sequence[Any]:
         """Excerpts: ``role``, ``place``, ``first``, ``marked``, ``lines``."""
 
@@ -63,7 +87,7 @@ class Controller(Protocol):
     def histogram(self) -> Any:
         """``edges``, ``counts``, ``nans``, ``infs``, ``headline()``; or ``None``."""
 
-    def send(self, command: str) -> None:
+    def send(self, command: Any) -> None:
         """Take a command and return at once."""
 
     def subscribe(self, listener: Callable[[], None]) -> Handle:

@@ -24,8 +24,26 @@ REPORT = PauseReport(
 )
 
 
+class Commands:
+    """Makes the commands of trials, as words."""
+
+    def in_float32(self):
+        """Ask in words."""
+        return "try in float32"
+
+    def skip_sample(self, *samples):
+        """Ask in words."""
+        return f"try without {samples}"
+
+    def resume(self, *, with_patch):
+        """Ask in words."""
+        return f"resume with_patch={with_patch}"
+
+
 class Controller:
     """A debugger that only remembers what it was sent."""
+
+    commands = Commands()
 
     source = Listing(
         [Excerpt("your line", "a.py:2 f", 1, 2, ("def f(x):", "    return '<i>' / x"))]

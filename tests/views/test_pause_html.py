@@ -1,11 +1,12 @@
 import re
+from dataclasses import replace
 
 import pytest
 
 from ftlab.replay.stops.report import PauseReport
 from ftlab.views.pause_html import body_html, head_html
 from ftlab.views.style import SPECIAL
-from tests.views.panel_stop import Controller
+from tests.views.panel_stop import REPORT, Controller
 
 
 def plain(text):
@@ -23,6 +24,23 @@ def test_the_headline_comes_first_then_the_cause_then_what_to_do():
     places = [words.index(each) for each in ("Paused at step 12", "because", "do this")]
     assert places == sorted(places)
     assert places[0] == 0
+
+
+def test_what_was_tried_stands_above_the_buttons_with_what_takes_it():
+    where = replace(REPORT, trial="aten.div <b>3</b> in float32: gone")
+    text = head_html(Controller(where=where))
+    assert "aten.div &lt;b&gt;3&lt;/b&gt; in float32: gone" in text
+    assert "tried aten.div" in plain(text)
+    assert "do this resume as tried goes on" in plain(text)
+
+
+@pytest.mark.parametrize("kind", ["module", "state"])
+def test_what_to_do_is_said_in_the_words_of_the_buttons(kind):
+    where = replace(REPORT, kind=kind)
+    (told,) = [text for word, text in where._rows() if word == "next"]
+    words = plain(head_html(Controller(where=where)))
+    assert ("mend the cause, go back, resume; or abort" in words) is (kind == "module")
+    assert (told in words) is (kind == "state")
 
 
 def test_a_stop_without_an_anomaly_still_says_what_to_do():

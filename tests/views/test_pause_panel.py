@@ -1,13 +1,16 @@
 import threading
 import warnings
+from dataclasses import replace
 
 import pytest
 
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.settings import options
-from ftlab.replay.stops.report import PauseReport
-from ftlab.views.pause_panel import COMMANDS, PausePanel
-from tests.views.panel_stop import Controller
+from ftlab.replay.stops.report import PauseReport, TensorFacts
+from ftlab.replay.stops.spans import TokenSpan
+from ftlab.views.panel_buttons import COMMANDS
+from ftlab.views.pause_panel import PausePanel
+from tests.views.panel_stop import REPORT, Controller
 
 
 @pytest.fixture
@@ -32,6 +35,14 @@ def live():
     widget.close()
 
 
+TRIED = ("in float32", "skip sample", "resume as tried")
+ALWAYS = [name for name in COMMANDS if name not in TRIED]
+
+
+def is_there(widget):
+    return [one["command"] for one in widget.buttons if not one["hidden"]]
+
+
 def is_on(widget):
     return {one["command"]: one["on"] for one in widget.buttons}
 
@@ -45,9 +56,9 @@ def test_core_widgets_show_all_that_the_live_panel_shows(shown, live):
 
 def test_a_click_sends_its_command_and_waits_for_nothing(shown):
     controller, _, _, buttons = shown
-    for button in buttons.values():
-        button.click()
-    assert controller.sent == list(COMMANDS)
+    for name in ALWAYS:
+        buttons[name].click()
+    assert controller.sent == ALWAYS
 
 
 def test_a_message_of_the_front_end_sends_its_command(live):
@@ -67,11 +78,11 @@ def test_browser_tests_find_the_panel_and_its_buttons(shown, live):
 
 def test_buttons_work_only_while_paused(shown, live):
     controller, _, box, buttons = shown
-    assert not any(button.disabled for button in buttons.values())
+    assert not any(buttons[name].disabled for name in ALWAYS)
     controller.becomes("running")
     assert all(button.disabled for button in buttons.values())
     assert "Training runs." in box.children[0].value
-    assert all(is_on(live[2]).values())
+    assert all(is_on(live[2])[name] for name in ALWAYS)
     live[0].becomes("running")
     assert not any(is_on(live[2]).values())
     assert live[2].body == ""
@@ -85,6 +96,79 @@ def test_pages_are_told_of_every_change_once(live):
     controller.becomes("running")
     controller.becomes("paused")
     assert stamps == [first + 1, first + 2]
+
+
+HALF = TensorFacts("", "float16", (4, 8), -1.0, 2.0, infs=3)
+
+
+def live_at(**changes):
+    controller = Controller(where=replace(REPORT, **changes))
+    with options.scoped(widgets="anywidget"):
+        return controller, PausePanel(controller).widget()
+
+
+@pytest.mark.parametrize(
+    ("changes", "there"),
+    [
+        ({}, []),
+        ({"outputs": (HALF,)}, ["in float32"]),
+        ({"spans": (TokenSpan(2, 0, 1), TokenSpan(2, 3, 4))}, ["skip sample"]),
+        ({"spans": (TokenSpan(2), TokenSpan(3))}, []),
+        ({"spans": tuple(TokenSpan(2, i, i + 1) for i in (0, 2, 4))}, []),
+        ({"trial": "aten.log in float32: gone"}, ["resume as tried"]),
+    ],
+)
+def test_a_remedy_has_a_button_where_it_may_help(changes, there):
+    _, widget = live_at(**changes)
+    assert is_there(widget) == [n for n in COMMANDS if n in ALWAYS or n in there]
+    widget.close()
+
+
+def test_a_batch_of_one_sample_cannot_do_without_it():
+    one = TensorFacts("", "float32", (1, 8), -1.0, 2.0, nans=3)
+    _, widget = live_at(outputs=(one,), spans=(TokenSpan(0, 2, 3),))
+    assert "skip sample" not in is_there(widget)
+    widget.close()
+
+
+def test_remedies_are_asked_for_with_what_the_stop_says():
+    spans = (TokenSpan(2, 0, 1),)
+    where = replace(REPORT, outputs=(HALF,), spans=spans, trial="x: gone")
+    controller = Controller(where=where)
+    with options.scoped(widgets="image"):
+        box = PausePanel(controller).widget()
+    by_name = dict(zip(COMMANDS, box.children[1].children, strict=True))
+    asked = [by_name[name] for name in TRIED]
+    for button in asked:
+        button.click()
+    labels = [button.description for button in asked]
+    assert labels == ["try in float32", "try without sample 2", "resume as tried"]
+    commands = ["try in float32", "try without (2,)", "resume with_patch=True"]
+    assert controller.sent == commands
+    assert [button.layout.display for button in asked] == [None] * 3
+    box.close_all()
+
+
+def test_resume_is_green_where_the_step_is_in_order_or_was_mended():
+    _, broken = live_at(trial="x: gone")
+    kinds = {one["command"]: one["kind"] for one in broken.buttons}
+    assert (kinds["resume"], kinds["resume as tried"]) == ("plain", "success")
+    _, sound = live_at(what="", reason="interrupt")
+    kinds = {one["command"]: one["kind"] for one in sound.buttons}
+    assert kinds["resume"] == "success"
+    for widget in (broken, sound):
+        widget.close()
+
+
+def test_buttons_stay_where_they_are_while_a_trial_runs():
+    controller, widget = live_at(outputs=(HALF,))
+    before = is_there(widget)
+    controller.becomes("running")
+    assert is_there(widget) == before
+    assert not any(is_on(widget).values())
+    controller.becomes("aborted")
+    assert is_there(widget) == ALWAYS
+    widget.close()
 
 
 def test_moving_is_off_where_the_step_cannot_be_repeated():
@@ -167,5 +251,5 @@ def test_without_widgets_the_text_is_shown_as_html():
 
 
 def test_no_two_buttons_share_a_key():
-    keys = [one.key for one in COMMANDS.values()]
+    keys = [one.key for one in COMMANDS.values() if one.key]
     assert len(set(keys)) == len(keys)

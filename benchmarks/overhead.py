@@ -142,7 +142,9 @@ def bare(_twin: Twin) -> Iterator[Clock]:
 
 
 @contextlib.contextmanager
-def watch(twin: Twin, *, activations: bool = False) -> Iterator[Clock]:
+def watch(
+    twin: Twin, *, activations: bool = False, point: str | None = None
+) -> Iterator[Clock]:
     """`ftlab.watch` with its writer and rules, without a dashboard."""
     import ftlab
 
@@ -150,6 +152,8 @@ def watch(twin: Twin, *, activations: bool = False) -> Iterator[Clock]:
     watched = ftlab.watch(
         twin.model, twin.optimizer, run_dir=folder, activations=activations
     )
+    if point is not None:
+        watched.probe(point, lambda tensor: tensor.float().pow(2).mean())
     with watched:
         background = watched._observation.background
         twin.after = background.drain
@@ -277,6 +281,12 @@ ARMS: dict[str, tuple[Callable[[str, int], dict[str, float]], bool]] = {
     "watch+activations": (
         lambda kind, count: interleave(
             kind, lambda twin: watch(twin, activations=True), count
+        ),
+        True,
+    ),
+    "watch+probe": (
+        lambda kind, count: interleave(
+            kind, lambda twin: watch(twin, point="layers.*.self_attn.post"), count
         ),
         True,
     ),

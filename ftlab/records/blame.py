@@ -30,12 +30,20 @@ class SampleBlame:
         Mean over them.
     text
         What they say, where a tokenizer is known.
+    pair, role
+        Which pair of answers the row belongs to (-1: none), and as which of the two:
+        ``"chosen"`` or ``"rejected"``. Then ``loss`` is the mean -log p of its tokens.
+    pair_loss, pair_gradient
+        The loss of the pair, and the norm of what both answers add to the gradient.
 
     Examples
     --------
     >>> from ftlab.records.blame import SampleBlame
     >>> SampleBlame(3, 4.5, 63, 2.25, 40, 53, 9.125, " the year 1987")
     sample 3: loss 4.5 over 63, gradient 2.25; tokens 40-52 ' the year 1987' at 9.12
+    >>> SampleBlame(5, 4.5, 63, 2.25, 40, 41, 9.125, "", 1, "rejected", 0.75, 3.5)
+    pair 1 (loss 0.75, gradient 3.5) rejected: -log p 4.5 over 63, gradient 2.25; \
+token 40 at 9.12
     """
 
     sample: int
@@ -46,9 +54,23 @@ class SampleBlame:
     stop: int
     span_loss: float
     text: str = ""
+    pair: int = -1
+    role: str = ""
+    pair_loss: float = math.nan
+    pair_gradient: float = math.nan
+
+    @property
+    def name(self) -> str:
+        """What the row is: ``"sample 3"``, or ``"pair 1 rejected"``."""
+        alone = self.pair < 0
+        return f"sample {self.sample}" if alone else f"pair {self.pair} {self.role}"
 
     def __repr__(self) -> str:
-        words = f"sample {self.sample}: loss {_digits(self.loss)} over {self.tokens}"
+        words = f"sample {self.sample}: loss"
+        if self.pair >= 0:
+            words = f"pair {self.pair} (loss {_digits(self.pair_loss)}"
+            words += f", gradient {_digits(self.pair_gradient)}) {self.role}: -log p"
+        words += f" {_digits(self.loss)} over {self.tokens}"
         if not math.isnan(self.gradient):
             words += f", gradient {_digits(self.gradient)}"
         single = self.stop == self.start + 1
@@ -97,16 +119,20 @@ class Blame:
     def __repr__(self) -> str:
         head = f"Step {self.step}, micro-batch {self.micro_batch}: "
         known = self.losses[self.targets >= 0]
-        head += f"{len(self.samples)} samples, {known.size} tokens with a loss"
-        head += f", mean {_digits(float(known.mean()))}" if known.size else ""
+        pairs = {each.pair for each in self.samples if each.pair >= 0}
+        rows = f"{len(pairs)} pairs" if pairs else f"{len(self.samples)} samples"
+        head += f"{rows}, {known.size} tokens with a "
+        head += "log-probability" if pairs else "loss"
+        mean = f", mean {'-log p ' if pairs else ''}"
+        head += f"{mean}{_digits(float(known.mean()))}" if known.size else ""
         if not math.isnan(self.gradient):
             head += f"; gradient {_digits(self.gradient)}"
-        rows = [repr(each) for each in self.samples[:SHOWN]]
-        rest = len(self.samples) - len(rows)
-        rows += [f"{rest} more in .losses and .gradients"] if rest else []
+        lines = [repr(each) for each in self.samples[:SHOWN]]
+        rest = len(self.samples) - len(lines)
+        lines += [f"{rest} more in .losses and .gradients"] if rest else []
         if self.shared > 0:
-            rows.append(f"{_digits(self.shared)} of the gradient belongs to no token")
-        return "\n  ".join([head, *rows, *(f"note: {note}" for note in self.notes)])
+            lines.append(f"{_digits(self.shared)} of the gradient belongs to no token")
+        return "\n  ".join([head, *lines, *(f"note: {note}" for note in self.notes)])
 
 
 def _digits(value: float) -> str:

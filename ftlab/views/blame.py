@@ -76,7 +76,10 @@ class BlameView(View[Blame]):
         import pandas as pd
 
         columns = [field.name for field in fields(SampleBlame)]
-        return pd.DataFrame(map(astuple, summary.samples), columns=columns)
+        table = pd.DataFrame(map(astuple, summary.samples), columns=columns)
+        pairs = ["pair", "role", "pair_loss", "pair_gradient"]
+        paired = any(each.pair >= 0 for each in summary.samples)
+        return table if paired else table.drop(columns=pairs)
 
     def size_of(self, summary: Blame) -> tuple[float, float]:
         """Return width and height in inches, by how many samples there are."""
@@ -90,7 +93,7 @@ class BlameView(View[Blame]):
         losses = np.ma.masked_invalid(summary.losses[order])
         picture = left.imshow(losses, aspect="auto", cmap="Reds", vmin=0.0)
         figure.colorbar(picture, ax=left, label="loss")
-        left.set_yticks(range(len(order)), [f"sample {i}" for i in order])
+        left.set_yticks(range(len(order)), [each.name for each in shown])
         left.set_xlabel("token")
         norms = np.nan_to_num(summary.gradients[order], posinf=0.0)
         right.barh(range(len(order)), norms, color="tab:red")

@@ -18,9 +18,11 @@ import numpy as np
 import torch
 
 from ftlab.records.blame import Blame
-from ftlab.records.handle import rebind
-from ftlab.replay.blaming.positions import Positions
-from ftlab.replay.blaming.standing_out import ranked
+from ftlab.records.handle import HandleStack, rebind
+from ftlab.replay.blaming.fused import catch_fused, hidden_in
+from ftlab.replay.blaming.pairs import SEVERAL, Pairs, pairs_in
+from ftlab.replay.blaming.positions import Positions, is_packed
+from ftlab.replay.blaming.standing_out import paired, ranked
 from ftlab.replay.blaming.token_losses import NONE, LossCatcher, TokenLosses
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.capsules.rng import RngState
@@ -34,10 +36,15 @@ Grads = list[torch.Tensor | None]
 
 NO_LOSSES = (
     "blame: the step computes no loss over tokens that torch shows: no cross entropy, "
-    "and no pick from a log-softmax. A function with its own backward hides it, such "
-    "as Liger's kernels or the chunked log-probabilities of recent TRL."
+    "no pick from a log-softmax, and no log-probabilities that a model puts out. A "
+    "function with its own backward hides it, such as Liger's kernels."
 )
 NO_BACKWARD = "Gradients are left out: the step calls no backward for these losses."
+WEIGHED = (
+    "The step counts some tokens more than others; what is shown is -log p of each, "
+    "before that. The gradients are as the step has them."
+)
+PACKED = "A row holds several packed samples; they are not told apart."
 OVERFLOW = "A sample's gradient is not finite."
 TWICE = (
     "A sample's gradient that came in more than one backward is left out: the norm of "
@@ -61,20 +68,24 @@ class Blaming:
         What sees the operations.
     error
         What the repetition failed with.
+    hidden
+        Functions with their own backward, where no loss over tokens was seen.
     """
 
     def __init__(self, report: PauseReport, decode: Decode | None) -> None:
         self.tracer: LossCatcher | None = None
         self.error: Exception | None = None
+        self.hidden: tuple[str, ...] = ()
         self._report = report
         self._decode = decode
         self._trainable: list[torch.nn.Parameter] = []
         self._scalers: Callable[[], Sequence[Any]] = tuple
         self._positions = Positions(())
         self._norms: dict[int, float] = {}
+        self._pairs: list[tuple[Pairs, list[float]]] = []
         self._whole: Grads = []
         self._shared: Grads = []
-        self._pending = 0
+        self._before = self._pending = self._pending_means = 0
         self._notes: dict[str, None] = {}
         self._thread = 0
 
@@ -104,14 +115,16 @@ class Blaming:
             else:
                 plain(*args, **kwargs)
 
-        handle = rebind(torch.autograd, "backward", backward)
+        handles = HandleStack()
+        handles.add(rebind(torch.autograd, "backward", backward))
+        handles.add(catch_fused(self.tracer))
         try:
             with contextlib.suppress(SurveyOver), run_eagerly(), self.tracer:
                 execute()
         except Exception as error:  # noqa: BLE001  raised again in the caller
             self.error = error
         finally:
-            handle.remove()
+            handles.remove()
 
     def result(self) -> Blame | None:
         """Return what was measured; ``None`` where no loss over tokens was seen."""
@@ -139,9 +152,22 @@ class Blaming:
             gradients=gradients,
             gradient=self._norm(self._whole) if self._norms else np.nan,
             shared=self._norm(self._shared),
-            samples=ranked(losses, targets, gradients, self._decode),
-            notes=(*self._notes, *self._positions.notes),
+            samples=paired(
+                ranked(losses, targets, gradients, self._decode), self._pairs
+            ),
+            notes=(*self._notes, *self._positions.notes, *self._remarks(found)),
         )
+
+    def _remarks(self, found: Sequence[TokenLosses]) -> list[str]:
+        """Say what the numbers are where that is not plain."""
+        remarks = []
+        if self._pairs:
+            remarks += [SEVERAL] if any(each.several for each, _ in self._pairs) else []
+        elif any(each.weighs() for each in found):
+            remarks.append(WEIGHED)
+        if is_packed(self._positions.batch):
+            remarks.append(PACKED)
+        return remarks
 
     def _losses(self) -> list[TokenLosses]:
         """Return the losses that backward came through, all if there was none."""
@@ -158,17 +184,21 @@ class Blaming:
         if catcher is None:
             return
         before = [p.grad for p in self._trainable]
+        tensors = _listed(arguments.get("tensors"))
+        catcher.follow(tensors)
+        self.hidden = () if catcher.losses else hidden_in(tensors)
         again = arguments | {"retain_graph": True, "create_graph": False}
         catcher.silent = True
         try:
             samples = self._samples()
             whole = self._gradient(None, plain, again)
-            rest = self._gradient(NONE, plain, again)
+            rest = self._gradient(frozenset(), plain, again)
             self._whole = _sum(self._whole, whole)
             self._shared = _sum(self._shared, rest)
             for sample in samples:
-                own = self._gradient(sample, plain, again)
+                own = self._gradient(frozenset({sample}), plain, again)
                 self._add(sample, self._norm(own, rest))
+            self._compare(catcher, rest, lambda own: self._gradient(own, plain, again))
         except RuntimeError as error:  # a graph that can be walked but once
             self._notes[f"Gradients are left out: {error}"] = None
             self._norms.clear()
@@ -179,6 +209,23 @@ class Blaming:
                 parameter.grad = grad
         plain(**arguments)
 
+    def _compare(
+        self,
+        catcher: LossCatcher,
+        rest: Grads,
+        gradient: Callable[[frozenset[int]], Grads],
+    ) -> None:
+        """Take the pairs of this backward apart, if its loss compares two answers."""
+        losses, means = catcher.losses[self._before :], catcher.means
+        since, self._pending_means = self._pending_means, len(means)
+        found = pairs_in(losses, means[since:], self._positions.batch)
+        if found is not None:
+            norms = [
+                self._norm(gradient(frozenset(rows.tolist())), rest)
+                for rows in found.rows
+            ]
+            self._pairs.append((found, norms))
+
     def _samples(self) -> list[int]:
         """Say which samples the losses since the last backward belong to."""
         catcher = self.tracer
@@ -188,13 +235,17 @@ class Blaming:
             whole = samples.reshape(each.rows, -1)
             each.samples = whole[:, 0]
             found |= set(whole.flatten().tolist())
+        self._before = self._pending
         self._pending = 0 if catcher is None else len(catcher.losses)
         return sorted(found)
 
     def _gradient(
-        self, only: int | None, plain: Callable[..., None], arguments: dict[str, Any]
+        self,
+        only: frozenset[int] | None,
+        plain: Callable[..., None],
+        arguments: dict[str, Any],
     ) -> Grads:
-        """Return the gradient of one sample, of all (``None``), or of none."""
+        """Return the gradient of some samples, or of all (``None``)."""
         rng = RngState.take()
         for parameter in self._trainable:
             parameter.grad = None
@@ -225,6 +276,10 @@ class Blaming:
             self._notes[TWICE] = None
             norm = float("nan")
         self._norms[sample] = norm
+
+
+def _listed(tensors: Any) -> Sequence[Any]:
+    return tensors if isinstance(tensors, list | tuple) else [tensors]
 
 
 def _sum(total: Grads, more: Grads) -> Grads:

@@ -99,6 +99,22 @@ class Positions:
         return [len(tensor) for tensor in every if tensor.dim() > 0]
 
 
+def is_packed(batch: Any) -> bool:
+    """Whether a row of the batch holds several samples, as positions tell.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.replay.blaming.positions import is_packed
+    >>> is_packed({"position_ids": torch.tensor([[0, 1, 2, 0, 1]])})
+    True
+    """
+    for place, tensor in named_tensors(batch):
+        if place.endswith("'position_ids'") and tensor.dim() == 2:
+            return bool((tensor[:, 1:] == 0).any())
+    return False
+
+
 def _agree(targets: torch.Tensor, table: torch.Tensor) -> bool:
     """Compare predicted tokens with the batch's, where there is something to compare.
 

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.blame import SampleBlame
+from ftlab.replay.blaming.pairs import Pairs
 from ftlab.replay.stops.spans import Decode
 
 
@@ -41,6 +43,33 @@ def ranked(
             )
         )
     return tuple(sorted(found, key=_badness))
+
+
+def paired(
+    samples: Sequence[SampleBlame], pairs: Sequence[tuple[Pairs, Sequence[float]]]
+) -> tuple[SampleBlame, ...]:
+    """Say of each sample which answer of which pair it is; the worst pair first."""
+    if not pairs:
+        return tuple(samples)
+    parts, number = {}, 0
+    for found, norms in pairs:
+        for rows, loss, norm in zip(found.rows, found.losses, norms, strict=True):
+            for role, row in zip(found.roles, rows.tolist(), strict=True):
+                parts[row] = (number, role, float(loss), norm)
+            number += 1
+    named = [
+        replace(each, pair=pair, role=role, pair_loss=loss, pair_gradient=norm)
+        for each in samples
+        for pair, role, loss, norm in [parts.get(each.sample, _ALONE)]
+    ]
+    return tuple(sorted(named, key=_pair_badness))
+
+
+_ALONE = (-1, "", math.nan, math.nan)
+
+
+def _pair_badness(each: SampleBlame) -> tuple[bool, float, int, int]:
+    return math.isfinite(each.pair_loss), -each.pair_loss, each.pair, each.sample
 
 
 def _badness(each: SampleBlame) -> tuple[bool, float, int]:

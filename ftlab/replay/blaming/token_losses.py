@@ -6,8 +6,9 @@ log-sum-exp is taken off. The arguments of these operations are all that is need
 nothing is assumed about the model.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -42,6 +43,8 @@ class TokenLosses:
         Which sample each of those rows belongs to; filled in by who knows the batch.
     reached
         Whether a gradient came back.
+    weights
+        What each position counts for in the loss, where the step shows that.
     """
 
     values: torch.Tensor
@@ -49,6 +52,32 @@ class TokenLosses:
     rows: int
     samples: torch.Tensor
     reached: bool = False
+    weights: torch.Tensor | None = None
+
+    def weighs(self) -> bool:
+        """Whether the step counts some tokens more than others."""
+        if self.weights is None:
+            return False
+        weights = self.weights[self.targets.reshape(self.weights.shape) != NONE]
+        return weights.numel() > 0 and not bool(
+            torch.isclose(weights, weights[0], rtol=1e-3, atol=0.0).all()
+        )
+
+
+@dataclass(slots=True, eq=False)
+class MeanLoss:
+    """A mean over single losses, such as those of pairs of answers.
+
+    Attributes
+    ----------
+    values
+        The single losses.
+    weight
+        What came back to the mean in backward; ``None`` when nothing did.
+    """
+
+    values: torch.Tensor
+    weight: float | None = None
 
 
 class LossCatcher(TorchDispatchMode):
@@ -64,19 +93,21 @@ class LossCatcher(TorchDispatchMode):
     silent
         While true, operations pass unseen.
     only
-        The sample that gradients come back to; ``None`` for all, `NONE` for no sample.
-    losses
+        The samples that gradients come back to; ``None`` for all.
+    losses, means
         In the order in which the step computed them.
     """
 
     def __init__(self, insist: Callable[[], bool]) -> None:
         super().__init__()
         self.silent = False
-        self.only: int | None = None
+        self.only: frozenset[int] | None = None
         self.losses: list[TokenLosses] = []
+        self.means: list[MeanLoss] = []
         self._insist = insist
         self._soft: dict[int, tuple[int, torch.Tensor]] = {}
         self._picked: dict[int, TokenLosses] = {}
+        self._mean_of: dict[int, MeanLoss] = {}
         self._reserved: list[Any] = []
         self._hooks: list[Any] = []
 
@@ -102,7 +133,32 @@ class LossCatcher(TorchDispatchMode):
             hook.remove()
         self._hooks.clear()
 
+    def pick(
+        self, logs: torch.Tensor, targets: torch.Tensor, mask: torch.Tensor
+    ) -> None:
+        """Take log-probabilities of labels, of which the last ones have a ``mask``."""
+        if self.silent or graph_task() != -1:
+            return
+        values = -logs.detach()[:, -targets.shape[1] :]
+        counts = mask.to(torch.bool) & (targets >= 0)
+        index = torch.where(counts, targets, 0)
+        made = self._made(values, index, counts, logs, values.shape, weights=True)
+        self.losses.append(made)
+
+    def follow(self, tensors: Iterable[Any]) -> None:
+        """Hear what comes back in backward to a mean that is among ``tensors``."""
+        for tensor in tensors if self._mean_of else ():
+            if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+                made = self._mean_of.pop(storage_key(tensor), None)
+                if made is not None:
+                    self._hooks.append(tensor.register_hook(partial(self._see, made)))
+
+    def _see(self, made: MeanLoss, gradient: torch.Tensor) -> None:
+        if self.only is None:
+            made.weight = float(gradient)
+
     def _look(self, op: Any, args: tuple[Any, ...], outputs: Any) -> None:
+        self.follow(args)
         if op is LOG_SOFTMAX:
             self._keep(outputs, -1, args[0])
         elif op is aten.neg and storage_key(args[0]) in self._soft:
@@ -112,6 +168,8 @@ class LossCatcher(TorchDispatchMode):
             self._negative_log_likelihood(*args[:3], ignored=args[4])
         elif op is aten.gather:
             self._gather(*args[:3])
+        elif op is aten.mean:
+            self._mean(outputs, *args)
         elif op is aten.logsumexp:
             found = self._picked.pop(storage_key(args[0]), None)
             self.losses += [] if found is None else [found]
@@ -168,6 +226,14 @@ class LossCatcher(TorchDispatchMode):
             self._picked[storage_key(source)] = made
             self._reserved.append(reserve_key(source))
 
+    def _mean(self, mean: torch.Tensor, values: torch.Tensor, *along: Any) -> None:
+        if along or values.dim() != 1 or not values.requires_grad:
+            return
+        made = MeanLoss(values.detach().cpu())
+        self.means.append(made)
+        self._mean_of[storage_key(mean)] = made
+        self._reserved.append(reserve_key(mean))
+
     def _made(
         self,
         values: torch.Tensor,
@@ -175,6 +241,8 @@ class LossCatcher(TorchDispatchMode):
         counts: torch.Tensor,
         masked: torch.Tensor,
         shape: Any,
+        *,
+        weights: bool = False,
     ) -> TokenLosses:
         values = torch.where(counts, values.float(), torch.nan).reshape(shape)
         targets = torch.where(counts, targets, NONE).reshape(shape)
@@ -183,15 +251,21 @@ class LossCatcher(TorchDispatchMode):
             values.cpu(), targets.cpu(), rows, torch.zeros(rows, dtype=torch.long)
         )
         if masked.requires_grad:
-            hook = masked.register_hook(lambda grad: self._mask(made, grad))
+            hook = masked.register_hook(lambda grad: self._mask(made, grad, weights))
             self._hooks.append(hook)
         return made
 
-    def _mask(self, made: TokenLosses, grad: torch.Tensor) -> torch.Tensor | None:
+    def _mask(
+        self, made: TokenLosses, grad: torch.Tensor, weights: bool
+    ) -> torch.Tensor | None:
         if self.only is None:
             made.reached = True
+            if weights:
+                last = made.values.shape[-1]
+                made.weights = -grad.detach()[:, -last:].float().cpu()
             return None
-        others = (made.samples != self.only).to(grad.device)
+        chosen = torch.tensor(sorted(self.only), dtype=torch.long)
+        others = ~torch.isin(made.samples, chosen).to(grad.device)
         return grad.masked_fill(others.view(-1, *[1] * (grad.dim() - 1)), 0)
 
 

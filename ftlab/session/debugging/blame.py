@@ -45,5 +45,7 @@ def blame(
     if blaming.error is not None and found is None:
         raise blaming.error
     if found is None:
-        raise NotReplayableError(NO_LOSSES)
+        names = ", ".join(blaming.hidden)
+        hidden = f" This step has {names}." if names else ""
+        raise NotReplayableError(NO_LOSSES + hidden)
     return BlameView(found)

@@ -115,3 +115,33 @@ def test_a_run_that_is_not_paused_is_refused() -> None:
     loop = autocast()
     with interrupted(loop, feed()) as dbg, pytest.raises(NotPausedError, match="new"):
         dbg.blame()
+
+
+class Hidden(torch.autograd.Function):
+    """A loss whose inside nothing shows."""
+
+    @staticmethod
+    def forward(ctx, logits):
+        ctx.save_for_backward(logits)
+        return logits.square().mean()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (logits,) = ctx.saved_tensors
+        return gradient * 2 * logits / logits.numel()
+
+
+def test_a_function_that_hides_the_loss_is_named() -> None:
+    seed()
+    loop = LOOPS["dropout"]()
+
+    def step(batch: dict[str, torch.Tensor]) -> torch.Tensor:
+        loss = Hidden.apply(loop.model(input_ids=batch["input_ids"]).logits)
+        loss.backward()
+        return loss.detach()
+
+    with interrupted(Loop(loop.model, loop.optimizer, step), feed()) as dbg:
+        dbg.run()
+        with pytest.raises(NotReplayableError, match=r"This step has Hidden\."):
+            dbg.blame()
+        assert dbg.resume().state == "finished"

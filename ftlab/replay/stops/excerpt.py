@@ -5,13 +5,23 @@ Everything is read through `linecache`, which knows files and the cells of a not
 
 import itertools
 import linecache
+import sys
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 
 from ftlab.records.texts import Excerpt as Excerpt, Listing as Listing
-from ftlab.replay.tracing.site import INSTALLED, Line, Site, is_unseen, shown
+from ftlab.replay.stops.variables import Variables, variables_of
+from ftlab.replay.torch_private import graph_task
+from ftlab.replay.tracing.site import (
+    INSTALLED,
+    Line,
+    Site,
+    is_optimizer,
+    is_unseen,
+    shown,
+)
 
 CONTEXT = 2
 """Lines shown above and below the one that is meant."""
@@ -31,11 +41,14 @@ class Frame:
         Its text.
     yours
         Whether it stands outside of installed packages.
+    locals
+        Its variables, while the run waits; tensors are copies.
     """
 
     place: str
     code: str
     yours: bool
+    locals: Variables = field(default_factory=Variables, repr=False, compare=False)
 
     def __repr__(self) -> str:
         mark = ">" if self.yours else " "
@@ -79,20 +92,48 @@ def excerpts(site: Site | None) -> Listing[Excerpt]:
     return Listing(found.values())
 
 
-def stack_above(frame: FrameType | None) -> Listing[Frame]:
+def stack_above(frame: FrameType | None, *, optimizer: bool = False) -> Listing[Frame]:
     """Return the calls that led to ``frame``, outermost first, without the internals.
 
     Frames of torch, of the standard library and of the debugger tell nothing.
+
+    Parameters
+    ----------
+    frame
+        The innermost one.
+    optimizer
+        Whether torch's own optimizers are to be shown.
     """
-    calls = itertools.islice(_frames(frame), DEEPEST)
+    calls = itertools.islice(_frames(frame, optimizer=optimizer), DEEPEST)
     return Listing(reversed(tuple(calls)))
 
 
-def _frames(frame: FrameType | None) -> Iterator[Frame]:
+def waiting_frame() -> FrameType:
+    """Return the caller's frame; in autograd's own threads that of ``backward``.
+
+    An accelerator's backward runs in threads that no code of the user has called.
+    """
+    here = sys._getframe(1)  # noqa: SLF001  inspect is far slower
+    if graph_task() == -1 or _is_in_backward(here):
+        return here
+    everywhere = sys._current_frames().values()  # noqa: SLF001
+    return next((frame for frame in everywhere if _is_in_backward(frame)), here)
+
+
+def _is_in_backward(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_name == "_engine_run_backward":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _frames(frame: FrameType | None, *, optimizer: bool) -> Iterator[Frame]:
     while frame is not None:
         file, number = frame.f_code.co_filename, frame.f_lineno
-        if not is_unseen(file):
+        if (optimizer and is_optimizer(file)) or not is_unseen(file):
             code = linecache.getline(file, number).strip()
             place = shown(file, number, frame.f_code.co_name)
-            yield Frame(place, code, not file.startswith(INSTALLED))
+            yours = not file.startswith(INSTALLED)
+            yield Frame(place, code, yours, variables_of(frame))
         frame = frame.f_back

@@ -1,6 +1,5 @@
 """A stop: its report, and the live values behind it while the step waits."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +10,14 @@ from ftlab.replay.breakpoints.sought import Hit
 from ftlab.replay.stops.batch_text import SampleText, batch_text
 from ftlab.replay.stops.cause import cause_of
 from ftlab.replay.stops.describe import input_facts, output_facts
-from ftlab.replay.stops.excerpt import Excerpt, Frame, Listing, excerpts, stack_above
+from ftlab.replay.stops.excerpt import (
+    Excerpt,
+    Frame,
+    Listing,
+    excerpts,
+    stack_above,
+    waiting_frame,
+)
 from ftlab.replay.stops.histogram import Histogram
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.spans import Decode, spans_of
@@ -92,13 +98,19 @@ class Stop:
 
     def completed(self, decode: Decode | None) -> "Stop":
         """Add what the waiting thread knows: its calls, and the tokens concerned."""
-        stack = stack_above(sys._getframe(1))  # noqa: SLF001  inspect is far slower
+        updates = self.report.phase == "optimizer"
+        stack = stack_above(waiting_frame(), optimizer=updates)
         stop = replace(self, stack=stack, decode=decode)
         output = self._output
         if output is None or self.report.reason != "anomaly":
             return stop
         spans = spans_of(output, self.batch, decode)
         return replace(stop, report=replace(self.report, spans=spans))
+
+    def release(self) -> None:
+        """Let go of the calls in which the step has waited: the run goes on."""
+        for frame in self.stack:
+            frame.locals.release()
 
     @property
     def inputs(self) -> tuple[torch.Tensor, ...]:

@@ -73,6 +73,31 @@ def all_modules(model: torch.nn.Module) -> list[torch.nn.Module]:
     return list(found)
 
 
+def parameters_at(
+    model: torch.nn.Module, path: str | None
+) -> dict[str, torch.nn.Parameter]:
+    """Return the parameters of the module at ``path``, named as they are within it.
+
+    Those that are trained, by their full names, where there is no such module.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.replay.tracing.modules import parameters_at
+    >>> model = torch.nn.Sequential(torch.nn.Linear(1, 1))
+    >>> [*parameters_at(model, "0")], [*parameters_at(model, None)]
+    (['weight', 'bias'], ['0.weight', '0.bias'])
+    """
+    within = {clean_name(name): module for name, module in model.named_modules()}
+    module = None if path is None else within.get(path)
+    named = (model if module is None else module).named_parameters()
+    return {
+        clean_name(name): parameter
+        for name, parameter in named
+        if module is not None or parameter.requires_grad
+    }
+
+
 def quantization_tensors(parameter: torch.Tensor) -> list[torch.Tensor]:
     """Return what a quantized weight is scaled with, for example by bitsandbytes."""
     found: list[torch.Tensor] = []

@@ -119,6 +119,11 @@ def is_unseen(file: str) -> bool:
     return standard or file.startswith((_TORCH, "<frozen", *_OURS))
 
 
+def is_optimizer(file: str) -> bool:
+    """Say whether a file is of torch's optimizers."""
+    return file.startswith(_OPTIM)
+
+
 def within_checkpoint() -> bool:
     """Say whether the running code is a checkpoint's second forward."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  see above

@@ -257,6 +257,10 @@ class Debugger(Breaking, Looking, Moving, WhatIf):
     def _stop(self) -> Stop | None:
         return self._worker.stop
 
+    @property
+    def _model(self) -> Any:
+        return getattr(self._engine.moment(), "model", None)
+
     def _send(self, command: Command) -> PauseReport:
         with self._worker.interruptible():
             self._worker.send(command)

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._pytree import tree_map_only
 
+from ftlab.records.errors import BadValueError, NotPausedError
 from ftlab.replay.stops.batch_text import SampleText
 from ftlab.replay.stops.excerpt import Excerpt, Frame, Listing
 from ftlab.replay.stops.histogram import Histogram
 from ftlab.replay.stops.stop import Stop
 from ftlab.replay.stops.trace import trace_of
+from ftlab.replay.stops.variables import Variables
+from ftlab.replay.tracing.modules import parameters_at
 
 if TYPE_CHECKING:
     from ftlab.views.replay import Replay
@@ -26,6 +29,11 @@ class Looking:
     @abstractmethod
     def _stop(self) -> Stop | None:
         """Where the run waits, ``None`` when it does not."""
+
+    @property
+    @abstractmethod
+    def _model(self) -> torch.nn.Module | None:
+        """What is trained, ``None`` where that is not known."""
 
     @property
     def tensor(self) -> torch.Tensor | None:
@@ -55,6 +63,60 @@ class Looking:
         """The calls in which the step waits, innermost last; torch's are left out."""
         stop = self._stop  # read once: the run may go on meanwhile
         return Listing() if stop is None else stop.stack
+
+    def frame(self, index: int | None = None) -> Frame:
+        """Return one call of `stack`, with its ``locals``.
+
+        Parameters
+        ----------
+        index
+            Its position in `stack`, ``-1`` for the innermost; by default the innermost
+            of your own code.
+
+        Raises
+        ------
+        NotPausedError
+            When the run is not at a stop.
+        BadValueError
+            When the stack has no such call.
+        """
+        stack = self.stack
+        if not stack:
+            msg = (
+                "frame: the run is at no stop that has calls of yours; run() it to one."
+            )
+            raise NotPausedError(msg)
+        if index is None:
+            mine = [each for each in stack if each.yours]
+            return (mine or list(stack))[-1]
+        if not -len(stack) <= index < len(stack):
+            msg = f"frame({index}): dbg.stack has the calls 0 to {len(stack) - 1}."
+            raise BadValueError(msg)
+        return stack[index]
+
+    @property
+    def locals(self) -> Variables:
+        """The local variables of the innermost of your own calls; tensors are copies.
+
+        In backward that is the call of ``backward()``. They can be read until the run
+        goes on. ``dbg.frame(0).locals`` are those of another call.
+        """
+        stack = self.stack
+        return self.frame().locals if stack else Variables(words="variables")
+
+    @property
+    def parameters(self) -> Variables:
+        """Copies of the parameters of the module that the stop is in, by name.
+
+        At a stop in no module they are all that are trained, by their full names.
+        """
+        stop, model = self._stop, self._model
+        if stop is None or model is None:
+            return Variables(words="parameters")
+        found = parameters_at(model, stop.report.module)
+        return Variables(
+            lambda: found if self._stop is stop else None, words="parameters"
+        )
 
     @property
     def histogram(self) -> Histogram | None:

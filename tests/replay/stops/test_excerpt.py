@@ -1,8 +1,10 @@
 import linecache
 import sys
+import threading
 
 import pytest
 
+from ftlab.replay.stops import excerpt
 from ftlab.replay.stops.excerpt import (
     Excerpt,
     Frame,
@@ -10,6 +12,7 @@ from ftlab.replay.stops.excerpt import (
     excerpt_of,
     excerpts,
     stack_above,
+    waiting_frame,
 )
 from ftlab.replay.tracing.site import Line, Site, shown
 
@@ -101,6 +104,30 @@ def test_calls_in_installed_packages_are_not_marked_as_yours():
     calls = stack_above(sys._getframe())
     assert {call.yours for call in calls if "pytest" in call.place} == {False}
     assert repr(Frame("lib.py:3 f", "f()", yours=False)) == "  lib.py:3 f\n      f()"
+
+
+def test_in_autograds_own_threads_the_calls_are_those_of_backward(monkeypatch):
+    import torch
+
+    found = []
+
+    def look():
+        found.extend(call.code for call in stack_above(waiting_frame()))
+
+    def elsewhere(grad):
+        # An accelerator's threads have a task of autograd and no calls of the user.
+        thread = threading.Thread(target=look)
+        with monkeypatch.context() as patched:
+            patched.setattr(excerpt, "graph_task", lambda: 0)
+            thread.start()
+            thread.join()
+        return grad
+
+    x = torch.ones(1, requires_grad=True)
+    y = x * 2
+    y.register_hook(elsewhere)
+    y.backward()
+    assert "y.backward()" in found
 
 
 def test_a_listing_prints_one_entry_below_the_other():

@@ -88,8 +88,8 @@ class TracedOp:
 
     @property
     def line(self) -> str:
-        """The line to read: the library's within a module, else the user's."""
-        if self.module:
+        """The line to read: the library's within a module or an optimizer."""
+        if self.module or self.phase == "optimizer":
             return self.library_line or self.user_line
         return self.user_line or self.library_line
 

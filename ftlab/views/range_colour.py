@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Protocol
 
 from ftlab.views.style import EXPLODING, SPECIAL, VANISHING, number
@@ -40,31 +39,6 @@ class Ranged(Protocol):
     @property
     def infs(self) -> int:
         """Count of infinities."""
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """A range without a tensor, to colour a summary of several.
-
-    Examples
-    --------
-    >>> from ftlab.views.range_colour import Extent, colour
-    >>> colour(Extent.up_to(float("inf"), "float16"))
-    'background:#e5004c;color:#fff'
-    """
-
-    low: float | None
-    high: float | None
-    dtype: str
-    nans: int = 0
-    infs: int = 0
-
-    @classmethod
-    def up_to(cls, magnitude: float, dtype: str) -> Extent:
-        """Return the range of a magnitude; none where it is NaN."""
-        if math.isnan(magnitude):
-            return cls(None, None, dtype)
-        return cls(-magnitude, magnitude, dtype)
 
 
 def level(low: float, high: float, dtype: str) -> float:

@@ -41,7 +41,7 @@ class Replay(View[Scene]):
     --------
     >>> from ftlab.records.trace import Trace, TracedOp
     >>> from ftlab.views.replay import Replay
-    >>> values = {"module": "mlp", "module_class": "MLP", "dtype": "float16"}
+    >>> values = {"module": "mlp", "dtype": "float16"}
     >>> ops = (
     ...     TracedOp(0, "aten.mul.Tensor", **values, low=-2.0, high=60000.0),
     ...     TracedOp(1, "aten.exp.default", **values, parents=(0,), infs=3),
@@ -50,14 +50,14 @@ class Replay(View[Scene]):
     >>> replay.back()
     Step 173, micro-batch 0: Inf was born in mlp.
     operation 0 of 2, forward: 1 operation before it begins
-    modules    forward
-      mlp (MLP)  ###  60,000
+    modules  forward
+      mlp      ###  60,000    <- here it begins
     operations
-    >     0 aten.mul.Tensor         ###  float16[], -2 to 6e+04, mlp (MLP)
-          1 aten.exp.default        #### float16[], 3 Inf, mlp (MLP)  <- here it begins
+    >     0 aten.mul.Tensor              ###  float16[], -2 to 6e+04, mlp
+          1 aten.exp.default             #### float16[], 3 Inf, mlp  <- here it begins
       line    unknown
     >>> replay.culprit
-    1 aten.exp.default, forward, in mlp (MLP): float16[], 3 Inf
+    1 aten.exp.default, forward, in mlp: float16[], 3 Inf
     >>> replay.at(7)
     Traceback (most recent call last):
     ...

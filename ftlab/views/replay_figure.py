@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ftlab.views.replay_grades import GRADES
-from ftlab.views.style import SERIES, SPECIAL
+from ftlab.views.replay_grades import BAD, GRADES
+from ftlab.views.replay_shade import BARS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 TOP = 1e9
 """Where what is not finite is drawn."""
-COLOURS = (SERIES[0], "#f0a35e", "#e05a00", SPECIAL["non-finite"])
-"""Of the grades, from normal to bad."""
 LONGEST = 44
 """Characters of a module's name."""
 
@@ -52,7 +50,7 @@ def _draw_tree(axes: Any, scene: Scene) -> None:
         for at, index in zip(edges, row.worst, strict=True):
             if index >= 0:
                 grade = int(scene.grades.of[index])
-                box = {"facecolor": COLOURS[grade], "alpha": 0.75, "pad": 1.2, "lw": 0}
+                box = {"facecolor": BARS[grade], "alpha": 0.75, "pad": 1.2, "lw": 0}
                 words = scene.range_of(index)
                 paint = {"bbox": box} if grade else {}
                 axes.text(at + 0.01, line, words, fontsize=7, va="center", **paint)
@@ -71,12 +69,15 @@ def _draw_ops(axes: Any, scene: Scene) -> None:
                 order[shown],
                 height[shown],
                 s=7,
-                color=COLOURS[grade],
+                color=BARS[grade],
                 alpha=faded,
                 lw=0,
                 label=name if faded == 1.0 and shown.any() else None,
             )
     axes.set(yscale="log", xlim=(-1, max(len(trace.ops), 2)))
+    if (grades.of == BAD).any():
+        ticks = [10.0**power for power in range(-12, 9, 4)]
+        axes.set_yticks([*ticks, TOP], [*(f"{tick:.0e}" for tick in ticks), "NaN, Inf"])
     axes.axvline(scene.at, color="gray", lw=0.8)
     if trace.culprit >= 0:
         spot = (trace.culprit, _spot(float(height[trace.culprit])))

@@ -9,22 +9,21 @@ from __future__ import annotations
 import functools
 import html
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ftlab.records.trace import TracedLink, TracedOp
 from ftlab.views.findings_html import style_sheet
 from ftlab.views.pause_html import excerpt_html, tokens_html
-from ftlab.views.range_colour import Extent, colour, range_words
+from ftlab.views.range_colour import colour, range_words
 from ftlab.views.replay_grades import BAD, GRADES
-from ftlab.views.replay_scene import made_words
+from ftlab.views.replay_shade import NEAR, shade
 
 if TYPE_CHECKING:
-    from ftlab.records.trace import TracedLink, TracedOp
     from ftlab.views.replay_scene import Scene
     from ftlab.views.replay_tree import Row
 
-LINKS = 6
+LINKS = 4
 """Links of the chain that are shown."""
 
 
@@ -65,13 +64,25 @@ def body_html(scene: Scene) -> str:
 
 
 def _tree(scene: Scene) -> str:
-    titles = "".join(f"<th>{html.escape(name)}</th>" for name in scene.columns)
+    names = [scene.columns[i] for i in scene.reached]
+    titles = "".join(f"<th>{html.escape(name)}</th>" for name in names)
     rows = "".join(_row(scene, row) for row in scene.rows)
     return (
         '<p><b>modules</b>, the largest value in each so far</p><div class="ftlab-r-'
         f'scroll"><table class="ftlab-r-tree"><tr><th></th>{titles}</tr>{rows}'
-        "</table></div>"
+        f"</table></div>{_legend()}"
     )
+
+
+def _legend() -> str:
+    """Say what the colours mean, from normal to bad."""
+    shown = ((0, 1.0, "ok"), (1, 1e6, "large"), (NEAR, 0.0, "! near overflow"))
+    parts = [*shown, (BAD, math.inf, "NaN, Inf")]
+    spans = [
+        f'<span style="{shade(grade, magnitude, "float32")}">{words}</span>'
+        for grade, magnitude, words in parts
+    ]
+    return f'<div class="ftlab-r-legend">{"".join(spans)}</div>'
 
 
 def _row(scene: Scene, row: Row) -> str:
@@ -85,12 +96,15 @@ def _row(scene: Scene, row: Row) -> str:
         if holds
     ]
     classes = " ".join(f"ftlab-r-{name}" for name in kinds)
-    cells = "".join(_cell(scene, index) for index in row.worst)
+    cells = "".join(
+        _cell(scene, index) for index in [row.worst[i] for i in scene.reached]
+    )
     kind = f" <small>{html.escape(row.kind)}</small>" if row.kind else ""
+    tip = html.escape(f"{row.label} {row.kind}")
     mark = "▶" if row.here else ""
     return (
         f'<tr class="{classes}" data-at="{row.at}"><td class="ftlab-r-name" '
-        f'style="padding-left:{8 + 11 * row.depth}px"><i>{mark}</i>'
+        f'title="{tip}" style="padding-left:{15 + 11 * row.depth}px"><i>{mark}</i>'
         f"{html.escape(row.label)}{kind}</td>{cells}</tr>"
     )
 
@@ -98,14 +112,12 @@ def _row(scene: Scene, row: Row) -> str:
 def _cell(scene: Scene, index: int) -> str:
     if index < 0:
         return "<td></td>"
-    grade = int(scene.grades.of[index])
-    magnitude = float(scene.grades.magnitude[index])
-    extent = Extent.up_to(magnitude, scene.trace.ops[index].dtype)
-    shade = "" if math.isnan(magnitude) else colour(extent)
+    op, grade = scene.trace.ops[index], int(scene.grades.of[index])
+    style = shade(grade, float(scene.grades.magnitude[index]), op.dtype)
     words = html.escape(scene.range_of(index))
-    mark = f"<small>{GRADES[grade]}</small>" if 0 < grade < BAD else ""
-    tip = html.escape(f"{index} {scene.trace.ops[index].op}: {GRADES[grade]}")
-    return f'<td class="ftlab-p-range" style="{shade}" title="{tip}">{words}{mark}</td>'
+    mark = " !" if grade == NEAR else ""
+    tip = html.escape(f"{index} {op.op}: {GRADES[grade]}")
+    return f'<td class="ftlab-p-range" style="{style}" title="{tip}">{words}{mark}</td>'
 
 
 # -- the operation
@@ -120,45 +132,54 @@ def _operation(scene: Scene) -> str:
         f'<p class="ftlab-r-standing">{html.escape(scene.standing())}</p>',
         f'<div class="ftlab-r-op">{html.escape(op.op)}</div><dl>{places}</dl>',
         _chain(scene),
+        _nearby(scene),
     ]
     if op.index == scene.trace.culprit:
         parts += [excerpt_html(each) for each in scene.trace.source]
-    parts.append(_nearby(scene))
-    if op.index == scene.trace.culprit:
         parts.append(tokens_html(scene.trace.batch_text))
     return "".join(parts)
 
 
 def _chain(scene: Scene) -> str:
-    links = list(scene.chain[:LINKS])
-    rows = [_link(link) for link in reversed(links)]
+    rows = [_link(scene, link) for link in reversed(scene.chain[:LINKS])]
     rows.append(_made(scene))
     return (
         "<p><b>what led here</b>, in the order in which it was made</p>"
-        f'<div class="ftlab-p-wide"><table class="ftlab-p-tensors">{"".join(rows)}'
-        "</table></div>"
+        f'<ol class="ftlab-r-chain">{"".join(rows)}</ol>'
     )
 
 
-def _link(link: TracedLink) -> str:
-    words = html.escape(range_words(link)) if link.dtype else "not measured"
-    at = f' data-at="{link.index}"' if link.index >= 0 else ""
-    return (
-        f'<tr class="ftlab-p-from"{at}><th>from</th><td class="ftlab-p-range" '
-        f'style="{_shade(link)}">{words}</td>{_shape(link)}'
-        f'<td class="ftlab-p-by">{html.escape(link.words)}</td></tr>'
-    )
+def _link(scene: Scene, link: TracedLink) -> str:
+    if link.index < 0:
+        words = link.words.replace(scene.prefix, "") if scene.prefix else link.words
+        style = colour(link) if link.dtype else ""
+        return _step_of_chain("", style, link, words)
+    op = scene.trace.ops[link.index]
+    line = f", {op.line}" if op.line else ""
+    words = f"{op.op} {op.index} in {scene.place(op)}{line}"
+    return _step_of_chain(f' data-at="{op.index}"', _style(scene, op), link, words)
 
 
 def _made(scene: Scene) -> str:
     op = scene.op
-    measured = op.low is not None or op.non_finite
-    words = range_words(op) if measured else made_words(op)
+    words = f"{op.op} {op.index}, this operation"
+    return _step_of_chain(' class="ftlab-r-made"', _style(scene, op), op, words)
+
+
+def _step_of_chain(
+    attributes: str, style: str, of: TracedLink | TracedOp, words: str
+) -> str:
     return (
-        '<tr class="ftlab-p-output"><th>makes</th><td class="ftlab-p-range" '
-        f'style="{_shade_of(scene, op)}">{html.escape(words)}</td>{_shape(op)}'
-        f'<td class="ftlab-p-by">{html.escape(op.op)} {op.index}</td></tr>'
+        f'<li{attributes}><span class="ftlab-r-chip" style="{style}">'
+        f"{html.escape(_range(of))}</span> {_shape(of)} "
+        f"<small>{html.escape(words)}</small></li>"
     )
+
+
+def _range(of: TracedLink | TracedOp) -> str:
+    if of.low is not None or of.nans or of.infs:
+        return range_words(of)
+    return (of.making if isinstance(of, TracedOp) else "") or "no values"
 
 
 def _nearby(scene: Scene) -> str:
@@ -177,37 +198,23 @@ def _near(scene: Scene, op: TracedOp) -> str:
     classes = " ".join(f"ftlab-r-{name}" for name in kinds)
     mark = "▶" if op.index == scene.at else ""
     begins = " ◀ it begins here" if op.index == scene.trace.culprit else ""
-    measured = op.low is not None or op.non_finite
-    words = range_words(op) if measured else op.making or "-"
+    place, full = scene.short_place(op), html.escape(scene.place(op))
     return (
         f'<tr class="{classes}" data-at="{op.index}"><th><i>{mark}</i>{op.index}</th>'
         f"<td>{html.escape(op.op.removeprefix('aten.'))}</td>"
-        f'<td class="ftlab-p-range" style="{_shade_of(scene, op)}">'
-        f"{html.escape(words)}</td>"
-        f'<td class="ftlab-p-by">{html.escape(scene.place(op))}{begins}</td></tr>'
+        f'<td class="ftlab-p-range" style="{_style(scene, op)}">'
+        f"{html.escape(_range(op))}</td>"
+        f'<td class="ftlab-p-by" title="{full}">{html.escape(place)}{begins}</td></tr>'
     )
 
 
 def _shape(of: TracedOp | TracedLink) -> str:
-    if not of.dtype:
-        return "<td></td>"
-    return f"<td>{html.escape(of.dtype)}[{', '.join(map(str, of.shape))}]</td>"
+    return f"{of.dtype}[{', '.join(map(str, of.shape))}]" if of.dtype else ""
 
 
-def _shade(link: TracedLink) -> str:
-    return colour(link) if link.dtype else ""
-
-
-def _shade_of(scene: Scene, op: TracedOp) -> str:
-    """Colour what counts: an infinity of a mask and constants do not."""
-    harmless = op.non_finite and scene.grades.of[op.index] != BAD
-    counts = op.dtype and not harmless and not op.making
-    return colour(op) if counts and "int" not in op.dtype and op.dtype != "bool" else ""
-
-
-def legend() -> Iterator[str]:
-    """Say what the colours mean, from normal to bad."""
-    for magnitude, name in ((1.0, GRADES[0]), (1e5, "large"), (4e7, "near overflow")):
-        shade = colour(Extent.up_to(magnitude, "float32"))
-        yield f'<span style="{shade}">{name}</span>'
-    yield f'<span style="{colour(Extent.up_to(math.inf, ""))}">{GRADES[BAD]}</span>'
+def _style(scene: Scene, op: TracedOp) -> str:
+    """Colour what counts: an infinity of a mask and a constant do not."""
+    if op.low == op.high == 0 and "float" in op.dtype and not op.making:
+        return colour(op)
+    magnitude = float(scene.grades.magnitude[op.index])
+    return shade(int(scene.grades.of[op.index]), magnitude, op.dtype)

@@ -29,8 +29,8 @@ class Move:
 
 
 MOVES = {
-    "where it grows": Move(
-        "Go to where what led to it stops being ordinary",
+    "what led there": Move(
+        "Go to the first of what led to it that is not ordinary",
         "Home",
         "Home",
         lambda replay: replay.to_cause(),

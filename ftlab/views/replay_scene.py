@@ -62,10 +62,20 @@ class Scene:
 
     def place(self, op: TracedOp) -> str:
         """Name the module of an operation, without what all paths begin with."""
-        path = op.module or ""
-        if op.phase == "optimizer" or not path.startswith(self.prefix):
-            return op.place
         return op.place.removeprefix(self.prefix)
+
+    def short_place(self, op: TracedOp) -> str:
+        """Name the module of an operation by the end of its path."""
+        if op.phase == "optimizer" or not op.module:
+            return self.place(op)
+        kind = f" ({op.module_class})" if op.module_class else ""
+        return ".".join(op.module.split(".")[-2:]) + kind
+
+    @property
+    def reached(self) -> tuple[int, ...]:
+        """The columns of the tree that anything has a range in by now."""
+        count = range(len(self.columns))
+        return tuple(i for i in count if any(row.worst[i] >= 0 for row in self.rows))
 
     @property
     def cause(self) -> str:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftlab.records.trace import Trace
-from ftlab.views.range_colour import Extent, colour
 from ftlab.views.replay_grades import BAD, GRADES, Grades
-from ftlab.views.style import SERIES, number
+from ftlab.views.replay_shade import BARS
+from ftlab.views.style import number
 
 MOST = 200
 """Bars of the strip; each stands for as many operations as that takes."""
@@ -35,7 +35,7 @@ class Bar:
     height
         Percent of the strip's.
     shade
-        CSS of its colour.
+        Its colour.
     tip
         What it says of itself.
     """
@@ -76,9 +76,7 @@ def _bar(trace: Trace, grades: Grades, indices: np.ndarray) -> Bar:
     tip = f"{at} {op.op}, {op.place}: up to {words}, {GRADES[grade]}"
     if math.isnan(magnitude):
         tip = f"{at} {op.op}, {op.place}"
-    extent = Extent.up_to(magnitude, op.dtype)
-    shade = colour(extent) or f"background:{SERIES[0]}"
-    return Bar(first.index, at, first.phase, _height(magnitude), shade, tip)
+    return Bar(first.index, at, first.phase, _height(magnitude), BARS[grade], tip)
 
 
 def _height(magnitude: float) -> float:
@@ -95,7 +93,7 @@ def _bar_html(bar: Bar, at: int) -> str:
     return (
         f'<i{later} data-at="{bar.at}" data-first="{bar.first}" '
         f'title="{html.escape(bar.tip)}">'
-        f'<b style="height:{bar.height:.0f}%;{bar.shade}"></b></i>'
+        f'<b style="height:{bar.height:.0f}%;background:{bar.shade}"></b></i>'
     )
 
 

@@ -61,4 +61,4 @@ def _operation(scene: Scene, op: TracedOp) -> str:
     meter = "" if op.making == "view" else METERS[scene.grades.of[op.index]]
     made = made_words(op)
     mark = f"  {CULPRIT}" if op.index == scene.trace.culprit else ""
-    return f"{here} {op.index:>5} {op.op:<34} {meter:<5}{made}, {scene.place(op)}{mark}"
+    return f"{here} {op.index:>5} {op.op:<28} {meter:<5}{made}, {scene.place(op)}{mark}"

@@ -113,7 +113,7 @@ class Tree:
         self._grades = grades
         found = (PHASES.get(op.phase, op.phase) for op in trace.ops)
         self.columns = tuple(dict.fromkeys(found))
-        self.prefix = _prefix({op.module for op in trace.ops if op.module})
+        self.prefix = _prefix({op.parameter or op.module or "" for op in trace.ops})
         self._root = Node(())
         for op in trace.ops:
             self._add(op)
@@ -223,18 +223,20 @@ class _Walk:
 
 
 def _prefix(modules: set[str]) -> str:
-    """Return the path that all modules lie in, with its dot."""
-    shared = ""
-    for names in zip(*(name.split(".") for name in modules), strict=False):
+    """Return the path that all modules lie in, with its dot; blocks keep their list."""
+    shared: list[str] = []
+    for names in zip(*(name.split(".") for name in modules if name), strict=False):
         if len(set(names)) > 1:
+            if shared and all(name.isdigit() for name in names):
+                shared.pop()
             break
-        shared += f"{names[0]}."
-    return shared
+        shared.append(names[0])
+    return "".join(f"{name}." for name in shared)
 
 
 def _only(node: Node) -> Node:
     """Go down while a module does nothing itself and holds one other."""
-    while not node.own and len(node.children) == 1:
+    while not node.own and len(node.children) == 1 and node.path != (UPDATE,):
         node = next(iter(node.children.values()))
     return node
 

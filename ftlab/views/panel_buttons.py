@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ftlab.views.pause_report import mended
+
 if TYPE_CHECKING:
     from ftlab.views.pause_report import Controller, Report
 
@@ -125,7 +127,7 @@ COMMANDS = {
         "Let training go on; this step is taken as it was tried last",
         ask=lambda controller: controller.commands.resume(with_patch=True),
         moves=True,
-        applies=lambda report: bool(report.trial),
+        applies=mended,
         kind=lambda _: "success",
     ),
     "abort": Button(

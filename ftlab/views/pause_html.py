@@ -7,10 +7,11 @@ the source, the tensors with their ranges coloured, the tokens, and a histogram.
 from __future__ import annotations
 
 import html
+import re
 from typing import TYPE_CHECKING, Any
 
 from ftlab.views.findings_html import style_sheet
-from ftlab.views.pause_report import said
+from ftlab.views.pause_report import mended, said
 from ftlab.views.range_colour import colour, range_words
 from ftlab.views.style import SERIES, SPECIAL, number
 
@@ -29,6 +30,7 @@ HEAD = {
 """Rows above the buttons, and how they are called there."""
 PLACE = ("op", "module", "forward", "loss", "gradients")
 """Rows below the buttons; lines, tensors and tokens are drawn."""
+_JOINTS = re.compile(r"(?<=[a-z_])\.(?=\w)|(?<=\w)\.(?=[a-z_])|/(?=\w)", re.IGNORECASE)
 MOVING = (
     "step and back move within this step; resume lets training go on, abort takes the "
     "step back and ends the run"
@@ -56,14 +58,14 @@ def head_html(controller: Controller, refused: str = "") -> str:
     order = list(HEAD)
     rows.sort(key=lambda row: order.index(row[0]))
     shown = "".join(
-        f'<dt>{HEAD[word]}</dt><dd class="ftlab-p-{word}">{html.escape(text)}</dd>'
+        f'<dt>{HEAD[word]}</dt><dd class="ftlab-p-{word}">{_wrapping(text)}</dd>'
         for word, text in rows
     )
     kind = "error" if state == "paused" else "open"
     return (
         f'<style>{style_sheet()}</style><div class="ftlab-f ftlab-p">'
         f'<div class="ftlab-p-head ftlab-{kind}">'
-        f'<div class="ftlab-what">{html.escape(title)}</div>'
+        f'<div class="ftlab-what">{_wrapping(title)}</div>'
         f"<dl>{shown}</dl></div></div>"
     )
 
@@ -75,7 +77,7 @@ def _with_advice(report: Report, rows: list[tuple[str, str]]) -> list[tuple[str,
     advice = MENDING if told else MOVING
     if told and report.kind in IN_UPDATE:
         advice = told[0]
-    if report.trial:
+    if mended(report):
         advice = TAKING
     return [*rows, ("next", advice)]
 
@@ -87,7 +89,7 @@ def body_html(controller: Controller) -> str:
     report = controller.where
     _, rows = said(controller)
     parts = [
-        _places(rows),
+        _places(report, rows),
         "".join(map(excerpt_html, controller.source)),
         _stack(controller.stack),
         _tensors(report),
@@ -97,13 +99,24 @@ def body_html(controller: Controller) -> str:
     return f'<div class="ftlab-f ftlab-p">{"".join(parts)}</div>'
 
 
-def _places(rows: Sequence[tuple[str, str]]) -> str:
+def _wrapping(text: str) -> str:
+    """Escape ``text``; long paths of modules and files break at their dots."""
+    return _JOINTS.sub(r"\g<0><wbr>", html.escape(text))
+
+
+def _places(report: Report, rows: Sequence[tuple[str, str]]) -> str:
+    short = {"gradients": _first(report.parameters)}
     shown = "".join(
-        f"<dt>{word}</dt><dd>{html.escape(text)}</dd>"
+        f"<dt>{word}</dt><dd>{_wrapping(short.get(word, text))}</dd>"
         for word, text in rows
         if word in PLACE
     )
     return f"<dl>{shown}</dl>" if shown else ""
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return f"non-finite in {names[0]}{more}" if names else ""
 
 
 def excerpt_html(excerpt: Any) -> str:
@@ -159,7 +172,7 @@ def _tensor(role: str, facts: Any, words: str) -> str:
         f'<td class="ftlab-p-range" style="{colour(facts)}">'
         f"{html.escape(range_words(facts))}</td>"
         f"<td>{html.escape(facts.dtype)}[{shape}]</td>"
-        f'<td class="ftlab-p-by">{html.escape(words)}</td></tr>'
+        f'<td class="ftlab-p-by">{_wrapping(words)}</td></tr>'
     )
 
 

@@ -94,6 +94,11 @@ class Controller(Protocol):
         """Call ``listener`` after each change of state, from any thread."""
 
 
+def mended(report: Report) -> bool:
+    """Whether the step was finite as it was tried last."""
+    return ": gone" in report.trial
+
+
 def said(controller: Controller) -> tuple[str, list[tuple[str, str]]]:
     """Return the headline and the rows of what a run says about itself."""
     state = controller.state
@@ -102,6 +107,8 @@ def said(controller: Controller) -> tuple[str, list[tuple[str, str]]]:
     if state == "running":
         return "Training runs.", []
     report = controller.where
+    if state == "failed":
+        return report.headline(), [("next", "wait() in a cell shows the error")]
     rows = []
     for line in repr(report).splitlines()[1:]:
         word, _, remark = line.strip().partition(" ")

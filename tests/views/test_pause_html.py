@@ -10,7 +10,7 @@ from tests.views.panel_stop import REPORT, Controller
 
 
 def plain(text):
-    text = re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<style>.*?</style>|<wbr>", "", text, flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]+>", " ", text).split())
 
 
@@ -27,11 +27,38 @@ def test_the_headline_comes_first_then_the_cause_then_what_to_do():
 
 
 def test_what_was_tried_stands_above_the_buttons_with_what_takes_it():
-    where = replace(REPORT, trial="aten.div <b>3</b> in float32: gone")
+    where = replace(REPORT, trial="aten.div <b>3</b> in float32: gone: loss 2")
     text = head_html(Controller(where=where))
-    assert "aten.div &lt;b&gt;3&lt;/b&gt; in float32: gone" in text
+    assert "aten.div &lt;b&gt;3&lt;/b&gt; in float32" in text.replace("<wbr>", "")
     assert "tried aten.div" in plain(text)
     assert "do this resume as tried goes on" in plain(text)
+
+
+def test_a_trial_that_did_not_help_is_not_advised():
+    where = replace(REPORT, trial="patch of aten.div 3: still non-finite")
+    words = plain(head_html(Controller(where=where)))
+    assert "tried patch of aten.div 3: still non-finite" in words
+    assert "resume as tried" not in words
+
+
+def test_paths_break_at_their_dots_and_numbers_do_not():
+    where = replace(REPORT, name="layers.2.mlp.weight", cause="0.25 at a/b.py.")
+    text = head_html(Controller(where=where))
+    assert "layers.<wbr>2.<wbr>mlp.<wbr>weight" in text
+    assert "0.25 at a/<wbr>b.<wbr>py.<" in text
+
+
+def test_of_the_gradients_the_first_is_named():
+    where = replace(REPORT, parameters=("a.weight", "b.weight", "c.weight"))
+    words = plain(body_html(Controller(where=where)))
+    assert "gradients non-finite in a.weight and 2 more" in words
+    assert "b.weight" not in words
+
+
+def test_a_run_that_has_failed_says_where_its_error_is():
+    words = plain(head_html(Controller("failed", PauseReport("failed", step=3))))
+    assert words.startswith("The run has failed, after 3 optimizer steps.")
+    assert "do this wait() in a cell shows the error" in words
 
 
 @pytest.mark.parametrize("kind", ["module", "state"])
@@ -70,7 +97,7 @@ def test_tensors_run_from_the_first_to_the_output_and_grow_in_colour(body):
     assert large.startswith("background:rgba(224,90,0")
     assert ordinary == ""
     assert SPECIAL["non-finite"] in bad
-    assert "batch &lt;b&gt;x&lt;/b&gt;" in body
+    assert "batch &lt;b&gt;x&lt;/b&gt;" in body.replace("<wbr>", "")
 
 
 def test_bad_tokens_carry_a_mark_beside_their_colour(body):

@@ -115,7 +115,8 @@ def live_at(**changes):
         ({"spans": (TokenSpan(2, 0, 1), TokenSpan(2, 3, 4))}, ["skip sample"]),
         ({"spans": (TokenSpan(2), TokenSpan(3))}, []),
         ({"spans": tuple(TokenSpan(2, i, i + 1) for i in (0, 2, 4))}, []),
-        ({"trial": "aten.log in float32: gone"}, ["resume as tried"]),
+        ({"trial": "aten.log in float32: gone: loss 2"}, ["resume as tried"]),
+        ({"trial": "aten.log in float32: still non-finite"}, []),
     ],
 )
 def test_a_remedy_has_a_button_where_it_may_help(changes, there):

@@ -7,7 +7,7 @@ that its function has computed.
 import inspect
 import reprlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from types import FrameType, FunctionType, ModuleType
 from typing import Any
@@ -45,6 +45,8 @@ class Variables(Mapping[str, Any]):
         Where they come from.
     words
         What they are, for messages.
+    around
+        What code finds there besides, by name.
 
     Examples
     --------
@@ -55,20 +57,29 @@ class Variables(Mapping[str, Any]):
     loss = float32[2], 1 to 1, 1 NaN
     """
 
-    def __init__(self, read: Read = dict, words: str = "values") -> None:
+    def __init__(
+        self, read: Read = dict, words: str = "values", around: Read = dict
+    ) -> None:
         self._read: Read | None = read
         self._words = words
+        self._around: Read = around
 
     def release(self) -> None:
         """Forget where the values come from."""
-        self._read = None
+        self._read, self._around = None, dict
+
+    def scope(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return what code finds there under ``names``: its own values, and others."""
+        around = self._around() or {}
+        found = {n: _copied(around[n]) for n in names if n in around}
+        return found | {n: self[n] for n in names if n in self}
 
     def __getitem__(self, name: str) -> Any:
         live = self._live()
         if name not in live:
             msg = f"There is no {name!r} among the {self._words}; {near(name, live)}."
             raise UnknownNameError(msg)
-        return tree_map_only(torch.Tensor, _copy, live[name])
+        return _copied(live[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._live())
@@ -117,7 +128,8 @@ def variables_of(frame: FrameType) -> Variables:
             kept.append(_read(frame))
         return kept[0]
 
-    return Variables(read, f"variables of {frame.f_code.co_name}")
+    words = f"variables of {frame.f_code.co_name}"
+    return Variables(read, words, around=lambda: frame.f_globals)
 
 
 def _read(frame: FrameType) -> dict[str, Any]:
@@ -171,6 +183,10 @@ def _items(value: Any, first: list[tuple[str, Any]]) -> str:
     parts += ["..."] if len(value) > ITEMS else []
     kind = f"{type(value).__name__} of {len(value)}"
     return f"{kind}: {'; '.join(parts)}" if parts else kind
+
+
+def _copied(value: Any) -> Any:
+    return tree_map_only(torch.Tensor, _copy, value)
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:

@@ -2,12 +2,14 @@
 
 import cmd
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from ftlab.records.errors import BadValueError
+from ftlab.records.errors import BadValueError, FtlabError
 from ftlab.replay.control import Command
-from ftlab.replay.engine import no_way_back
 from ftlab.replay.stops.report import PauseReport
+from ftlab.replay.waiting import no_way_back
+from ftlab.session.debugging.expressions import Expressions
 
 if TYPE_CHECKING:
     from ftlab.session.debugging.debugger import Debugger
@@ -28,11 +30,11 @@ class Prompt(cmd.Cmd):
     """
 
     prompt = "(ftlab) "
-    doc_header = "Commands (help NAME says more):"
 
     def __init__(self, debugger: "Debugger", stream: TextIO) -> None:
         super().__init__(stdout=stream)
         self._debugger = debugger
+        self._expressions = Expressions(debugger)
         self._command = Command("abort")
 
     def ask(self, report: PauseReport) -> Command:
@@ -47,10 +49,17 @@ class Prompt(cmd.Cmd):
 
     def default(self, line: str) -> None:
         """Say which commands there are."""
-        names = ", ".join(
-            n[3:] for n in self.get_names() if n[:3] == "do_" and n != "do_EOF"
-        )
-        self._say(f"{line!r} is no command; there are {names}.")
+        self._say(f"{line!r} is no command; there are {', '.join(self._commands())}.")
+
+    def do_help(self, arg: str) -> None:
+        """List the commands, or say more of one: help [COMMAND]."""
+        if arg:
+            super().do_help(arg)
+            return
+        width = max(map(len, self._commands()))
+        for name in self._commands():
+            words = getattr(self, f"do_{name}").__doc__.partition("\n")[0]
+            self._say(f"  {name:<{width}}  {words}")
 
     def do_step(self, line: str) -> bool:
         """Go on and stop again: step [op|module|PATTERN] [COUNT]."""
@@ -64,9 +73,52 @@ class Prompt(cmd.Cmd):
             return False
         return self._move("back", line)
 
-    def do_resume(self, _: str) -> bool:
-        """Let training go on with the step as it is."""
-        return self._end(Command("resume"))
+    def do_resume(self, line: str) -> bool:
+        """Let training go on, as it is or as it was tried last: resume [patched]."""
+        if not line.strip():
+            return self._end(Command("resume"))
+        if line.strip() != "patched":
+            self._say(f"resume {line}: say `resume` or `resume patched`.")
+            return False
+        return self._give(lambda: self._debugger.commands.resume(with_patch=True))
+
+    def do_patch(self, line: str) -> bool:
+        """Try the step with this op's output changed: patch x.clamp(max=1e4)."""
+        function = self._expressions.function
+        return self._give(lambda: self._debugger.commands.patch(function(line)))
+
+    def do_float32(self, _: str) -> bool:
+        """Try the step with this op computed in float32."""
+        return self._give(lambda: self._debugger.commands.in_float32())
+
+    def do_replace(self, line: str) -> bool:
+        """Try another computation in place of an op: replace aten.log (x + 1e-9).log().
+
+        Its arguments are x, y, z, and keywords under their own names.
+        """
+        op, _, text = line.strip().partition(" ")
+        function = self._expressions.function
+        return self._give(lambda: self._debugger.commands.replace(op, function(text)))
+
+    def do_skip(self, line: str) -> bool:
+        """Try the step without some samples of the batch: skip 0 3."""
+        samples = line.replace(",", " ").split()
+        if not samples or not all(each.isdecimal() for each in samples):
+            self._say(
+                f"skip {line}: pass the samples' numbers, `skip 0 3` for example."
+            )
+            return False
+        numbers = map(int, samples)
+        return self._give(lambda: self._debugger.commands.skip_sample(*numbers))
+
+    def do_lr(self, line: str) -> bool:
+        """Try the optimizer's step with another learning rate: lr 1e-5, or lr /10."""
+        return self._give(lambda: self._debugger.commands.with_lr(line))
+
+    def do_scale(self, line: str) -> bool:
+        """Try the step with another loss scale of its GradScaler: scale 256."""
+        value = self._expressions.value
+        return self._give(lambda: self._debugger.commands.with_loss_scale(value(line)))
 
     def do_abort(self, _: str) -> bool:
         """End the script; the step leaves no trace in the weights."""
@@ -96,6 +148,47 @@ class Prompt(cmd.Cmd):
     def do_batch(self, _: str) -> None:
         """Show what the step was called with."""
         self._say(self._debugger.batch)
+
+    def do_locals(self, _: str) -> None:
+        """Show the variables of your code where it waits."""
+        self._say(self._debugger.locals)
+
+    def do_parameters(self, _: str) -> None:
+        """Show the parameters of the module, or all that are trained."""
+        self._say(self._debugger.parameters)
+
+    def do_stack(self, _: str) -> None:
+        """Show the calls in which the step waits."""
+        self._say(self._debugger.stack)
+
+    def do_p(self, line: str) -> None:
+        """Evaluate an expression of what can be seen: p scores.max().
+
+        What it may name: the variables of your code where it waits (see locals), else
+        tensor, inputs, batch and parameters of the stop, else that code's globals.
+        """
+        try:
+            self._say(repr(self._expressions.value(line)))
+        except FtlabError as error:
+            self._say(error)
+        except Exception as error:  # noqa: BLE001  an expression may raise anything
+            self._say(f"{type(error).__name__}: {error}")
+
+    def _commands(self) -> list[str]:
+        names = (n[3:] for n in self.get_names() if n.startswith("do_"))
+        return [name for name in names if name != "EOF"]
+
+    def _give(self, make: Callable[[], Command]) -> bool:
+        """Answer with a command, or say why there is none."""
+        try:
+            command = make()
+        except FtlabError as error:
+            self._say(error)
+        except Exception as error:  # noqa: BLE001  an expression may raise anything
+            self._say(f"{type(error).__name__}: {error}")
+        else:
+            return self._end(command)
+        return False
 
     def _move(self, verb: str, line: str) -> bool:
         *words, last = line.split() or [""]

@@ -108,24 +108,49 @@ def test_what_cannot_be_called_again_is_refused_before_it_runs(folder):
     assert "Line 3: `locals()` in the loop's body" in done.stderr
 
 
-def test_a_terminal_opens_a_prompt(folder):
+def typed(folder, lines):
+    """Type ``lines`` at the prompts of a script in a terminal of its own."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
         command = [sys.executable, "-m", "ftlab", "run", "--pause", "train.py", "3"]
         os.execve(sys.executable, command, environment())
-    shown = ""
-    waiting = ["back\n", "step module\n", "tensor\n", "resume\n"]
+    shown, waiting = "", list(lines)
     end = time.monotonic() + 120
     while time.monotonic() < end:
         try:
             shown += os.read(terminal, 4096).decode()
         except OSError:
             break
-        if waiting and shown.count("(ftlab) ") > 4 - len(waiting):
-            os.write(terminal, waiting.pop(0).encode())
+        if waiting and shown.count("(ftlab) ") > len(lines) - len(waiting):
+            os.write(terminal, f"{waiting.pop(0)}\n".encode())
     _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 5, shown
+    return shown.replace("\r", ""), os.waitstatus_to_exitcode(status)
+
+
+def test_a_terminal_opens_a_prompt(folder):
+    shown, code = typed(folder, ["back", "step module", "tensor", "resume"])
+    assert code == 5, shown
     assert "(back)" in shown
     assert "tensor([" in shown
-    assert "\n2 nan" in shown.replace("\r", "")
+    assert "\n2 nan" in shown
+
+
+def test_a_terminal_tries_changes_and_evaluates(folder):
+    lines = [
+        "p (x < 0).any(), round(total, 1) < 1",
+        "p x[0, 0].item() / 0",
+        "locals",
+        "patch torch.zeros_like(x)",
+        "replace aten.log x.clamp(min=1e-3).log()",
+        "resume patched",
+    ]
+    shown, code = typed(folder, lines)
+    assert code == 5, shown
+    assert "(tensor(False), True)" in shown
+    assert "ZeroDivisionError" in shown
+    assert "\nx = float32[3, 4]," in shown
+    assert "patch of aten.log.default" in shown
+    assert "1 x aten.log replaced: gone" in shown
+    assert "\n2 nan" not in shown
+    assert "nan" not in shown.splitlines()[-2]

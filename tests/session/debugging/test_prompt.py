@@ -21,6 +21,9 @@ def _single_thread():
         yield
 
 
+SHIFT = 8191
+
+
 class Paused:
     """What a prompt asks of a debugger."""
 
@@ -143,9 +146,10 @@ def test_an_expression_sees_variables_and_what_the_stop_shows():
         "p max(p.max().item() for p in model.parameters())",
         "p parameters",
         "p torch.pi",
+        "p SHIFT",
     ]
     _, _, shown = real([*lines, *more, "locals", "stack", "parameters", "abort"])
-    for text in ("tensor(1.)", "[torch.Size([2, 1])]", "dict_keys(", "3.14159"):
+    for text in ("tensor(1.)", "[torch.Size([2, 1])]", "dict_keys(", "3.14159", "8191"):
         assert text in shown
     assert "factor = float32[2, 1], 0 to 1" in shown
     assert shown.count("weight = float32[1, 2], 1 to 1") == 2
@@ -177,6 +181,7 @@ def test_mistakes_in_expressions_are_shown_and_it_asks_again():
         "nothing was tried at this stop",
     ):
         assert text in shown, text
+    assert "BadValueError" not in shown
     assert dbg.state == "aborted"
 
 

@@ -68,8 +68,7 @@ class Scene:
         """Name the module of an operation by the end of its path."""
         if op.phase == "optimizer" or not op.module:
             return self.place(op)
-        kind = f" ({op.module_class})" if op.module_class else ""
-        return ".".join(op.module.split(".")[-2:]) + kind
+        return ".".join(op.module.split(".")[-2:])
 
     @property
     def reached(self) -> tuple[int, ...]:

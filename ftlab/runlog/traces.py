@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from ftlab.records.errors import RunFolderError
+from ftlab.records.printable import printable
 from ftlab.records.texts import Excerpt, Listing, SampleText
 from ftlab.records.trace import Trace, TracedLink, TracedOp
 from ftlab.runlog.codec import dumps, loads
@@ -143,7 +144,7 @@ def _read_rest(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise _damaged(file, error) from error
     check_version(rest, file)
-    return dict(rest)
+    return dict(_clean(rest))
 
 
 def _read_ops(file: Path) -> pa.Table:
@@ -175,9 +176,28 @@ def _trace(rest: dict[str, Any], table: pa.Table) -> Trace:
 
 def _ops(table: pa.Table) -> list[TracedOp]:
     names = [name for name in TRACE if name in table.column_names]
-    columns = [table.column(name).to_pylist() for name in names]
+    columns = [_values(table.column(name)) for name in names]
     rows = zip(*columns, strict=True)
     return [_make(TracedOp, dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    values: list[Any] = column.to_pylist()
+    if not pa.types.is_dictionary(column.type):
+        return values
+    clean = {each: _clean(each) for each in set(values)}
+    return [clean[each] for each in values]
+
+
+def _clean(value: Any) -> Any:
+    """Make texts of a log printable: somebody else may have written it."""
+    if isinstance(value, str):
+        return "\n".join(printable(line) for line in value.expandtabs(4).split("\n"))
+    if isinstance(value, list):
+        return [_clean(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _clean(each) for key, each in value.items()}
+    return value
 
 
 def _make(kind: Any, values: Mapping[str, Any]) -> Any:

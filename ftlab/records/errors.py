@@ -32,6 +32,10 @@ class UnknownNameError(FtlabError):
     """A metric, table, rule or probe has no such name; the message lists near ones."""
 
 
+class TrainingStoppedError(FtlabError):
+    """An automatic response that the user chose has stopped the training."""
+
+
 class BadValueError(FtlabError, ValueError):
     """An argument has a value that is not allowed; the message lists what is."""
 

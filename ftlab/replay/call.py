@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from ftlab.records import replaying
-from ftlab.records.errors import NotReplayableError
+from ftlab.records.errors import NotReplayableError, TrainingStoppedError
+from ftlab.replay.answering import AGAIN, Answering, Skipped
 from ftlab.replay.breakpoints.sought import Hit, Sought
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.capsules.scaler import true_scale
@@ -22,21 +23,28 @@ from ftlab.replay.control import Abort, Command, Rewind, SurveyOver
 from ftlab.replay.hearing import Hearing
 from ftlab.replay.observer import CallObserver
 from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
-from ftlab.replay.stopping import Desk, Stopping
+from ftlab.replay.responses.precision import full_precision
+from ftlab.replay.responses.response import Response
+from ftlab.replay.stopping import Desk
 from ftlab.replay.stops.report import PauseReport
-from ftlab.replay.stops.verdict import judge, scalar_results
+from ftlab.replay.stops.verdict import Verdict, judge, scalar_results
 from ftlab.replay.torch_private import graph_task
 from ftlab.replay.tracing.compiled import run_eagerly
 from ftlab.replay.tracing.finite import all_finite
 
 
-class StepCall(Stopping):
+class StepCall(Answering):
     """One call of the step.
 
     Parameters
     ----------
     function, capsule, blank, desk
         See `Stopping`.
+
+    Attributes
+    ----------
+    at_update
+        Whether an optimizer was about to step within the call.
     """
 
     def __init__(
@@ -47,16 +55,34 @@ class StepCall(Stopping):
         desk: Desk,
     ) -> None:
         super().__init__(function, capsule, blank, desk)
+        self.at_update = False
         self._mark: object = None
         self._stop_at_end = False
         self._with_closure = False
+        self._due: Response | None = None
         self._heard = Hearing(
             capsule, self._retrace, self._variation, desk.unwinding, desk.scout, self
         )
 
-    def run(self, *, stop_at_start: bool) -> Any:
-        """Run the step until an attempt comes through, and return its result."""
+    def run(self, *, stop_at_start: bool, first: Response | None = None) -> Any:
+        """Run the step until an attempt comes through, and return its result.
+
+        Parameters
+        ----------
+        stop_at_start
+            The caller has stepped into it.
+        first
+            A response that is due because the step begins.
+
+        Raises
+        ------
+        Skipped
+            When a response leaves it out; it has left no trace.
+        TrainingStoppedError
+            When that is the response.
+        """
         try:
+            self._due = self._begin_with(first)
             self._stop_at_end = stop_at_start and self._obstacle() is not None
             if stop_at_start and not self._stop_at_end:
                 self._prepare(Rewind(0, "step"))
@@ -67,7 +93,7 @@ class StepCall(Stopping):
                     return self._attempt()
                 except Rewind as rewind:  # its frames hold the graph of the attempt
                     self._prepare(rewind.with_traceback(None))
-        except Abort:
+        except (Abort, Skipped, TrainingStoppedError):
             if self.capsule.obstacle() is None:
                 self.capsule.restore()
             raise
@@ -98,6 +124,7 @@ class StepCall(Stopping):
                 self._desk.unwinding.leave(
                     NotReplayableError(inside_backward(optimizer))
                 )
+            self.at_update = True
             self._with_closure |= closure and self._retrace.surveyor is None
             if self._with_closure:
                 replaying.end(self._mark)
@@ -117,6 +144,8 @@ class StepCall(Stopping):
                 stack.enter_context(run_eagerly())
                 stack.enter_context(self._retrace.runner)
             else:
+                if self._in_float32():
+                    stack.enter_context(full_precision())
                 stack.enter_context(self._desk.scout.looking(self._heard.silent))
             result = self._call_step()
             if not self.updated_by or self._with_closure:
@@ -166,22 +195,37 @@ class StepCall(Stopping):
         if all_finite([*losses, *self.capsule.gradients.current()]):
             return
         verdict = judge(losses, self.capsule.trainable, self.capsule.scalers)
-        if verdict is None:
+        if verdict is None or self._responds_to(verdict):
             return
         self._verdict, self._heard.judged = verdict, True
         if self._obstacle() is None:
             self._desk.unwinding.leave(Rewind(None, "anomaly"))
         self._pause_at_end("anomaly")
 
+    def _responds_to(self, verdict: Verdict) -> bool:
+        """Let a response have its way; say whether the step is in order then."""
+        seen, unseen = ("loss", "gradient") if verdict.in_loss else ("gradient", "loss")
+        self._desk.responses.calm(f"non-finite {unseen}")
+        found = self._desk.responses.to("anomaly", f"non-finite {seen}")
+        return self._answer(found, f"non-finite {seen}")
+
     def _look_out(self, losses: list[torch.Tensor]) -> None:
         """Stop where a breakpoint's condition is met."""
         scale = 1.0 if self.updated_by else true_scale(self.capsule.scalers)
         hits = self._desk.scout.noticed(losses, self.capsule.trainable, scale)
+        hits = [hit for hit in hits if not self._responds_to_hit(hit)]
         if hits and self._obstacle() is None:
             self._desk.unwinding.leave(self._to_breakpoints(hits))
         for hit in [*hits[:1], self._desk.finding()]:
             if hit is not None:
                 self._pause_at_end("breakpoint", hit=hit)
+        due, self._due = self._due, None
+        if due is not None and not self._answer(due, due.trigger):
+            self._pause_at_end("response")
+
+    def _responds_to_hit(self, hit: Hit) -> bool:
+        found = self._desk.responses.to("breakpoint", point=hit.breakpoint)
+        return self._answer(found, hit.condition)
 
     def _to_breakpoints(self, hits: list[Hit]) -> Rewind:
         """Return what leads to the places where breakpoints stop."""
@@ -198,6 +242,9 @@ class StepCall(Stopping):
         replaying.end(self._mark)
         self._mark = replaying.begin()
         command = rewind.command
+        if rewind.reason == AGAIN:
+            self._retrace.forget()
+            return
         if command is not None and command.with_change:
             self._variation.take()
             self._verdict, self._heard.judged = None, False

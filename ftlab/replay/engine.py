@@ -7,25 +7,25 @@ of steps, the hook that sees optimizers step, and how a stop reaches the caller.
 
 import functools
 import warnings
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
-from ftlab.records import replaying
-from ftlab.records.errors import FtlabWarning, NotReplayableError
+from ftlab.records.errors import FtlabWarning, TrainingStoppedError
 from ftlab.records.handle import Handle
-from ftlab.replay.breakpoints.breakpoints import Breakpoints
+from ftlab.replay.answering import Skipped
 from ftlab.replay.breakpoints.scout import Scout
 from ftlab.replay.call import StepCall
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.capsules.generators import own_generators
 from ftlab.replay.capsules.inputs import KeptInputs
-from ftlab.replay.capsules.rng import RngState
-from ftlab.replay.control import Abort, Command
+from ftlab.replay.control import Command
 from ftlab.replay.optimizers import warn_of_closure
 from ftlab.replay.past import Past, PastStep
 from ftlab.replay.past_call import Journey, Left, PastCall
+from ftlab.replay.responses.response import Response
 from ftlab.replay.snapshots.snapshot import Moment
 from ftlab.replay.stopping import Desk
 from ftlab.replay.stops.report import PauseReport
@@ -35,12 +35,9 @@ from ftlab.replay.unwinding import Unwinding
 from ftlab.replay.update import UpdateCall
 from ftlab.replay.update_guard import UpdateGuard
 from ftlab.replay.update_replay import Written
+from ftlab.replay.waiting import Waiting
+from ftlab.replay.wishes import Wishes
 from ftlab.replay.worker import Worker
-
-MEMORY_BUDGET = 256 * 2**20
-"""Bytes for copies of weights and optimizer state, unless the user says otherwise."""
-
-Policy = Callable[[PauseReport], "str | Command | None"]
 
 
 class Engine:
@@ -56,26 +53,19 @@ class Engine:
         The trainer whose counters and metrics the step moves, if any.
     step_number
         Returns the number of optimizer steps so far, where somebody counts them.
-    policy
-        Decides at a stop instead of the caller: gets the report, returns a command;
-        ``None`` resumes.
+    wishes
+        What the user wants; may be shared with other engines.
     optimizers
         Those that are known; others are found when they first step.
     decode
         Turns token ids into text, where a tokenizer is known.
-    budget
-        Bytes that copies of weights and optimizer state may take.
 
     Attributes
     ----------
-    decode
-        As it was passed.
-    breakpoints
-        What else it stops at.
+    wishes, decode
+        As they were passed.
     past
         The calls of the step that it can go back to.
-    on_stop
-        Called with each stop before anybody decides; must not raise.
     step, micro_batch
         Attempted optimizer steps so far, and calls of the step since the last of them.
     """
@@ -87,15 +77,16 @@ class Engine:
         *,
         owner: Any = None,
         step_number: Callable[[], int] | None = None,
-        policy: Policy | None = None,
+        wishes: Wishes | None = None,
         optimizers: Iterable[torch.optim.Optimizer] = (),
         decode: Decode | None = None,
-        budget: int = MEMORY_BUDGET,
     ) -> None:
         self.step = 0
         self.micro_batch = 0
-        self.policy = policy
-        self.on_stop: Callable[[Stop], None] = lambda _: None
+        self.wishes = Wishes() if wishes is None else wishes
+        self.decode = decode
+        self.past = Past(self.wishes.budget)
+        self._waiting = Waiting(worker, self.wishes, decode)
         self._model = model
         self._worker = worker
         self._owner = owner
@@ -106,18 +97,15 @@ class Engine:
         self._unwinding = Unwinding()
         self._warned = False
         self._generators: list[Any] | None = None
-        self._budget = budget
-        self.past = Past(budget)
+        self._scalers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._updates = UpdateGuard(
             lambda: worker.current,
             self._announce,
             self._explore,
             self.past.updated,
             optimizers=optimizers,
-            budget=budget,
+            budget=self.wishes.budget,
         )
-        self.decode = decode
-        self.breakpoints = Breakpoints()
 
     def attach(self) -> Handle:
         """Watch for optimizer steps until the handle is removed."""
@@ -126,7 +114,8 @@ class Engine:
         self._unwinding, self._warned = Unwinding(), False
         self._generators = None
         self.past.forget()
-        self.breakpoints.forget()
+        self.wishes.breakpoints.forget()
+        self.wishes.responses.forget()
         return self._updates.attach()
 
     def guard(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,29 +153,50 @@ class Engine:
         for optimizer in self._updates.optimizers:
             capsule.add_optimizer(optimizer)
         self.past.begin(function, capsule, self.step, self.micro_batch)
-        points = self.breakpoints.counting(self.step)
+        breakpoints, responses = self.wishes.breakpoints, self.wishes.responses
+        points = breakpoints.counting(self.step)
         desk = Desk(
-            self._pause,
+            self._waiting.pause,
             interrupted,
             self._unwinding,
             Scout(points, capsule.model, self.micro_batch),
-            functools.partial(self.breakpoints.found, points),
-            Journey(self.past, self._look_at),
+            functools.partial(breakpoints.found, points),
+            responses,
+            complete=lambda stop: stop.completed(self.decode),
+            outer=self._owner is not None,
+            journey=Journey(self.past, self._look_at),
         )
         call = StepCall(function, capsule, blank, desk)
         self._call = call
+        due = responses.before(self.step, self._scalers)
         try:
-            result = call.run(stop_at_start=self._stops_at_start())
+            result = call.run(stop_at_start=self._stops_at_start(), first=due)
+        except Skipped as skipped:
+            result = self._leave_out(skipped)
         finally:
             self._call = None
+        self._scalers.update(capsule.scalers)
         if self._stops_at_start() or call.leave_by:
             self._leave_by = call.leave_by
         self._copy_gradients = capsule.gradients.rewritten
         self.micro_batch += 1
-        if (call.updated_by or call.attempted) and self._step_number is None:
+        if (call.at_update or call.attempted) and self._step_number is None:
             self.step, self.micro_batch = self.step + 1, 0
         self._worker.raise_if_aborted()
         return result
+
+    def _leave_out(self, skipped: Skipped) -> Any:
+        """Finish what a response wants of a step that left no trace."""
+        response, why = skipped.response, skipped.why
+        words = f"{why}: batch skipped"
+        if response.by == "roll back":
+            taken = self.past.roll_back(response.steps)
+            words = f"{why}: rolled back by {taken} of {response.steps} optimizer steps"
+        self.wishes.responses.told(self.step, response, words)
+        if self._owner is None:
+            return None
+        # What a trainer takes for a batch whose loss is not to be counted.
+        return torch.tensor(float("nan"), device=self._owner.args.device)
 
     def _look_at(self, call: PastStep) -> Left:
         """Let the caller look at an earlier call of the step."""
@@ -196,7 +206,7 @@ class Engine:
         )
         scout = Scout((), call.capsule.model, call.micro_batch)
         desk = Desk(
-            self._pause, lambda: False, self._unwinding, scout, finding=lambda: None
+            self._waiting.pause, lambda: False, self._unwinding, scout, lambda: None
         )
         present = self._call
         self._call = earlier = PastCall(call.function, call.capsule, blank, desk)
@@ -245,50 +255,38 @@ class Engine:
         # Outside of a call the trainer steps, after the last micro-batch.
         micro_batch = self.micro_batch - (self._call is None)
         blank = PauseReport("paused", "anomaly", self.count(), max(micro_batch, 0))
+        response = self.wishes.responses.to("anomaly")
+        if response is not None and self._answer_update(update, response):
+            return
         pause = self._unwinding.holding(self._pause_in_update)
         update.explore(bad, self._model(), blank, pause)
 
+    def _answer_update(self, update: UpdateCall, response: Response) -> bool:
+        """Do what a response wants of an update that went wrong, if it can."""
+        why = "non-finite weights or optimizer state"
+        if update.capsule is not None and response.by in ("skip batch", "roll back"):
+            update.capsule.restore_values()
+            extra = response.steps - 1 if response.by == "roll back" else 0
+            taken = 1 + (self.past.roll_back(extra) if extra else 0)
+            self.wishes.responses.told(self.step, response, f"{why}: {taken} undone")
+            return True
+        stops = response.by == "stop"
+        words = "stopped" if stops else f"paused, {response.by!r} does not apply here"
+        self.wishes.responses.told(self.step, response, f"{why}: {words}")
+        if stops:
+            if update.capsule is not None:
+                update.capsule.restore_values()
+            msg = f"Step {self.step}: {why}. {response!r} stops the training."
+            self._unwinding.leave(TrainingStoppedError(msg))
+        return False
+
     def _pause_in_update(self, stop: Stop) -> Command:
-        command = self._pause(stop)
+        command = self._waiting.pause(stop)
         if command.verb == "step" and command.whole:
             if self._call is not None:
                 self._call.leave_by = command.unit
             self._leave_by = command.unit
         return command
-
-    def _pause(self, stop: Stop) -> Command:
-        """Wait for a command; whatever was drawn at random meanwhile is undone."""
-        rng = RngState.take()
-        try:
-            with replaying.marked():
-                stop = stop.completed(self.decode)
-                self.on_stop(stop)
-                command = self._decide(stop)
-        finally:
-            stop.release()
-            rng.restore()
-        if command.verb == "abort":
-            raise Abort
-        return command
-
-    def _decide(self, stop: Stop) -> Command:
-        if self.policy is None:
-            return self._worker.pause(stop)
-        self._worker.stop = stop
-        self._worker.forget_interrupt()
-        try:
-            command = Command.parse(self.policy(stop.report) or "resume")
-        finally:
-            self._worker.stop = None
-        if command.verb == "back" and not stop.report.replayable:
-            raise NotReplayableError(no_way_back(stop.report))
-        return command
-
-
-def no_way_back(report: PauseReport) -> str:
-    """Say why ``back`` does not work at a stop."""
-    why = report.notes[-1] if report.notes else "The weights have changed already."
-    return f"back: this stop cannot be rewound. {why} Use resume() or abort()."
 
 
 def warn_unpaused() -> None:

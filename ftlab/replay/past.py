@@ -91,6 +91,22 @@ class Past:
         elif self._calls:
             self._calls[-1].updates.append(update)
 
+    def roll_back(self, steps: int) -> int:
+        """Put weights and optimizer state back; the calls up to now are forgotten.
+
+        Returns
+        -------
+        int
+            How many optimizer steps were taken back.
+        """
+        now = self._calls[-1].step if self._calls else 0
+        undone = [call for call in self._calls if call.step >= now - steps]
+        for call in reversed(undone):
+            for update in reversed(call.updates):
+                update.restore_values()
+        self.forget()
+        return now - undone[0].step if undone else 0
+
     @property
     def reach(self) -> int:
         """How many optimizer steps back it leads from the present."""

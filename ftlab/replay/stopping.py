@@ -1,7 +1,7 @@
 """How one call of the step stops, and what the commands at a stop make of it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
@@ -11,6 +11,7 @@ from ftlab.replay.breakpoints.sought import Hit
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.capsules.iterators import used_up
 from ftlab.replay.control import Command, Rewind
+from ftlab.replay.responses.responses import Responses
 from ftlab.replay.retrace import Retrace
 from ftlab.replay.route import destination
 from ftlab.replay.stops.report import PauseReport
@@ -36,6 +37,10 @@ class Journey(Protocol):
         """Go there; returns the command that led back, and what went wrong."""
 
 
+def _as_it_is(stop: Stop) -> Stop:
+    return stop
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """Who is asked during a call.
@@ -52,6 +57,12 @@ class Desk:
         Looks out for breakpoints.
     finding
         Returns the breakpoint whose finding has appeared, if any.
+    responses
+        What the run does by itself.
+    complete
+        Adds what the waiting thread knows to a stop.
+    outer
+        Whether a trainer steps the optimizer, outside of the call.
     journey
         Leads to earlier calls, if there is anything to look at.
     """
@@ -61,6 +72,9 @@ class Desk:
     unwinding: Unwinding
     scout: Scout
     finding: Callable[[], Hit | None]
+    responses: Responses = field(default_factory=Responses)
+    complete: Callable[[Stop], Stop] = _as_it_is
+    outer: bool = False
     journey: Journey | None = None
 
 
@@ -99,11 +113,13 @@ class Stopping:
         self._function = function
         self._blank = blank
         self._desk = desk
-        self._pause = desk.unwinding.holding(desk.pause)
         self._retrace = Retrace(capsule, desk.unwinding.insist, desk.interrupted)
         self._variation = Variation()
         self._verdict: Verdict | None = None
         self._notes: tuple[str, ...] = ()
+
+    def _pause(self, stop: Stop) -> Command:
+        return self._desk.unwinding.holding(self._desk.pause)(stop)
 
     @property
     def _losses(self) -> Sequence[torch.Tensor]:

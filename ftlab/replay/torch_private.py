@@ -74,6 +74,13 @@ LOG_SOFTMAX: Any = torch.ops.aten._log_softmax
 """The operation that every log-softmax is computed with."""
 
 
+def switch_autocast(context: Any, on: bool) -> bool:
+    """Set whether an autocast context will switch on; return what it was."""
+    before: bool = context._enabled
+    context._enabled = on
+    return before
+
+
 def schema(func: Any) -> Any:
     """Return the schema of an operator overload."""
     return func._schema

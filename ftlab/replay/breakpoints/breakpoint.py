@@ -81,11 +81,7 @@ class Breakpoint:
 
     def counts_in(self, step: int) -> bool:
         """Say whether it counts in a step."""
-        if not self.enabled or self.step is None:
-            return self.enabled
-        if isinstance(self.step, Container):
-            return step in self.step
-        return bool(self.step(step)) if callable(self.step) else step == self.step
+        return self.enabled and (self.step is None or is_step(self.step, step))
 
     def is_at(self, site: Site) -> bool:
         """Say whether an operation is in the place."""
@@ -126,6 +122,20 @@ class Breakpoint:
         more += [] if self.enabled else ["off"]
         more += [f"{self.hits} hit" + "s" * (self.hits != 1)] if self.hits else []
         return f"Breakpoint({', '.join([self.label, *more])})"
+
+
+def is_step(steps: Steps, step: int) -> bool:
+    """Say whether a step is meant.
+
+    Examples
+    --------
+    >>> from ftlab.replay.breakpoints.breakpoint import is_step
+    >>> is_step(3, 3), is_step(range(2), 3), is_step(lambda step: step > 2, 3)
+    (True, False, True)
+    """
+    if isinstance(steps, Container):
+        return step in steps
+    return bool(steps(step)) if callable(steps) else step == steps
 
 
 def is_op(name: str, pattern: str) -> bool:

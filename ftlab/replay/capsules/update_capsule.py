@@ -89,6 +89,13 @@ class UpdateCapsule:
 
     def restore(self) -> None:
         """Put weights, state and options back as they were."""
+        self.restore_values()
+        for group, options in self._groups:
+            _put_back(group, options)
+        self._rng.restore()
+
+    def restore_values(self) -> None:
+        """Put weights and state back; options and random numbers stay."""
         with torch.no_grad():
             for parameter, weight in self._weights:
                 parameter.detach().copy_(weight)
@@ -97,9 +104,6 @@ class UpdateCapsule:
             del state[added]
         for key, entry in self._state.items():
             _put_back(state[key], entry)
-        for group, options in self._groups:
-            _put_back(group, options)
-        self._rng.restore()
 
 
 def held(optimizer: torch.optim.Optimizer) -> Iterator[torch.nn.Parameter]:

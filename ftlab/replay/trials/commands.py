@@ -7,7 +7,7 @@ import torch
 
 from ftlab.records.errors import BadValueError, NotPausedError, NotReplayableError
 from ftlab.replay.control import Command
-from ftlab.replay.engine import no_way_back
+from ftlab.replay.waiting import no_way_back
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
 from ftlab.replay.trials import changes

@@ -20,7 +20,7 @@ class Breaking:
     @property
     def breakpoints(self) -> Breakpoints:
         """All breakpoints, in the order in which they were set."""
-        return self._engine.breakpoints
+        return self._engine.wishes.breakpoints
 
     def break_at(
         self,
@@ -90,8 +90,8 @@ class Breaking:
         asked: Predicate | None = predicate(when)
         code = find_rule(finding).code if finding else ""
         point = Breakpoint(module, op, parameter, step, phase, asked, code)
-        self._engine.breakpoints.findings = self._findings
-        return self._engine.breakpoints.add(point)
+        self.breakpoints.findings = self._findings
+        return self.breakpoints.add(point)
 
     def _findings(self) -> list[Found]:
         run = run_of(self._engine.moment().model)

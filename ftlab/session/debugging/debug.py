@@ -4,6 +4,7 @@ The engine takes any step function; what is special to trainers is in
 `ftlab.session.integrations.trainer_step`. What comes back is a `Debugger`.
 """
 
+import functools
 import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_only
 
+from ftlab.probes.tokenizer_digest import tokenizer_digest
 from ftlab.records.errors import AttachError, BadValueError, NotReplayableError
-from ftlab.replay.engine import MEMORY_BUDGET, Engine, Policy, warn_unpaused
+from ftlab.replay.engine import Engine, warn_unpaused
 from ftlab.replay.stops.spans import Decode
+from ftlab.replay.wishes import MEMORY_BUDGET, Policy, Wishes
 from ftlab.replay.worker import Worker
 from ftlab.rules.words import an
 from ftlab.session.debugging.debugger import Debugger
@@ -93,6 +96,7 @@ def debug(
     ftlab.records.errors.AttachError: debug(step, batches) needs model=, the \
 torch.nn.Module that the step trains; it was None.
     """
+    wishes = Wishes(on_pause, memory_budget)
     if is_trainer(target):
         if batches is not None or model is not None or optimizer is not None:
             msg = (
@@ -101,17 +105,18 @@ torch.nn.Module that the step trains; it was None.
             )
             raise BadValueError(msg)
         tokenizer = tokenizer or processing_class
-        return _debug_trainer(target, tokenizer, on_pause, memory_budget)
+        return _debug_trainer(target, tokenizer, wishes)
     trained = _check_step(target, batches, model)
+    known = tokenizer or processing_class
+    wishes.responses.digest = functools.partial(tokenizer_digest, known)
     optimizers = check_optimizers(optimizer)
     worker = Worker(host)
     engine = Engine(
         lambda: trained,
         worker,
-        policy=on_pause,
+        wishes=wishes,
         optimizers=optimizers,
-        decode=decoder(tokenizer or processing_class),
-        budget=memory_budget,
+        decode=decoder(known),
     )
     guarded = engine.guard(target)
 
@@ -124,20 +129,18 @@ torch.nn.Module that the step trains; it was None.
     return debugger
 
 
-def _debug_trainer(
-    trainer: Any, tokenizer: Any, policy: Policy | None, budget: int
-) -> Debugger:
+def _debug_trainer(trainer: Any, tokenizer: Any, wishes: Wishes) -> Debugger:
     refuse_trainer(trainer)
     tokenizer = tokenizer or getattr(trainer, "processing_class", None)
+    wishes.responses.digest = functools.partial(tokenizer_digest, tokenizer)
     worker = Worker(host)
     engine = Engine(
         lambda: trainer.model,
         worker,
         owner=trainer,
         step_number=lambda: trainer.state.global_step,
-        policy=policy,
+        wishes=wishes,
         decode=decoder(tokenizer),
-        budget=budget,
     )
     link = TrainerStep(trainer, engine.guard, lambda: _debugged(worker), warn_unpaused)
     return Debugger(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from ftlab.records.errors import NotReplayableError
-from ftlab.replay.engine import Engine, Policy
+from ftlab.replay.engine import Engine
+from ftlab.replay.wishes import Policy, Wishes
 from ftlab.replay.worker import Worker
 from ftlab.session.debugging.code_steps import CodeSteps
 from ftlab.session.debugging.debugger import Debugger
@@ -42,7 +43,7 @@ class DebuggedCode:
     def __init__(
         self, worker: Worker, policy: Policy | None = None, *, name: str = "this code"
     ) -> None:
-        self._engines = LateEngines(worker, policy)
+        self._engines = LateEngines(worker, Wishes(policy))
         self._steps = CodeSteps(self._engines)
         self._run: Callable[[], None] = _nothing
         self._functions: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ftlab.records.errors import NotPausedError
+from ftlab.records.event import Event
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.replay.control import Command
 from ftlab.replay.engine import Engine
@@ -21,6 +22,7 @@ from ftlab.replay.worker import State, Worker
 from ftlab.session.debugging.breaking import Breaking
 from ftlab.session.debugging.looking import Looking
 from ftlab.session.debugging.moving import Moving
+from ftlab.session.debugging.responding import Responding, keep_events
 from ftlab.session.debugging.snapshot_taking import take_snapshot
 from ftlab.session.debugging.traces import TraceKeeper
 from ftlab.session.debugging.what_if import WhatIf
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from ftlab.views.pause_panel import PausePanel
 
 
-class Debugger(Breaking, Looking, Moving, WhatIf):
+class Debugger(Breaking, Responding, Looking, Moving, WhatIf):
     """A run that can be stopped; made by `ftlab.debug`.
 
     Every command blocks until the next stop, or the end of the run, and returns a
@@ -72,7 +74,12 @@ class Debugger(Breaking, Looking, Moving, WhatIf):
         self._install = install
         self._handles = HandleStack()
         self._panel: PausePanel | None = None
-        engine.on_stop = TraceKeeper(lambda: engine.moment().model)
+        self._events: list[Event] = []
+        engine.wishes.on_stop = TraceKeeper(lambda: engine.moment().model)
+        engine.wishes.responses.told = keep_events(self._events, lambda: self._model)
+        engine.wishes.responses.snapshot = lambda stop: take_snapshot(
+            stop, engine, self.state, None, "trainable"
+        )
         if install is not None:
             self._handles.add(install())
 

@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from ftlab.records.handle import CallbackHandle, Handle, HandleStack, rebind
-from ftlab.replay.engine import MEMORY_BUDGET, Engine, Policy
+from ftlab.replay.engine import Engine
+from ftlab.replay.past import Past
+from ftlab.replay.stops.spans import Decode
+from ftlab.replay.wishes import Wishes
 from ftlab.replay.worker import Worker
 from ftlab.session.import_hook import when_imported
 
@@ -24,26 +27,21 @@ class LateEngines:
     ----------
     worker
         The training thread.
-    policy
-        Decides at a stop instead of the caller.
-    budget
-        Bytes that copies of weights and optimizer state may take.
+    wishes
+        What the user wants of all of them.
 
     Attributes
     ----------
-    worker
-        The training thread.
+    worker, wishes
+        As they were passed.
     seen
         Whether anything was debugged.
     """
 
-    def __init__(
-        self, worker: Worker, policy: Policy | None = None, budget: int = MEMORY_BUDGET
-    ) -> None:
+    def __init__(self, worker: Worker, wishes: Wishes) -> None:
         self.worker = worker
+        self.wishes = wishes
         self.seen = False
-        self._policy = policy
-        self._budget = budget
         self._current: Engine | None = None
         self._attached: Handle | None = None
         self._handles = HandleStack()
@@ -65,10 +63,19 @@ class LateEngines:
         return None if self._current is None else self._current.moment()
 
     def make(self, model: Callable[[], Any], **options: Any) -> Engine:
-        """Return a new engine with the run's worker, policy and budget."""
-        return Engine(
-            model, self.worker, policy=self._policy, budget=self._budget, **options
-        )
+        """Return a new engine with the run's worker and wishes."""
+        return Engine(model, self.worker, wishes=self.wishes, **options)
+
+    @property
+    def past(self) -> Past:
+        """The calls that what trains now can go back to."""
+        current = self._current
+        return Past(self.wishes.budget) if current is None else current.past
+
+    @property
+    def decode(self) -> Decode | None:
+        """What turns token ids into text, where a tokenizer is known."""
+        return None if self._current is None else self._current.decode
 
     def use(self, engine: Engine) -> Engine:
         """Attach ``engine`` in the place of the one before."""

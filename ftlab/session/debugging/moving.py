@@ -4,10 +4,11 @@ from abc import abstractmethod
 
 from ftlab.records.errors import NotReplayableError
 from ftlab.replay.control import Command
-from ftlab.replay.engine import Engine, no_way_back
+from ftlab.replay.engine import Engine
 from ftlab.replay.route import check_pattern
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
+from ftlab.replay.waiting import no_way_back
 
 
 class Moving:

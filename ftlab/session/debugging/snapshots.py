@@ -10,10 +10,11 @@ from typing import Any
 import torch
 
 from ftlab.records.errors import AttachError, BadValueError
-from ftlab.replay.engine import MEMORY_BUDGET, Engine
+from ftlab.replay.engine import Engine
 from ftlab.replay.snapshots.load import Restorer, Stored, reading
 from ftlab.replay.snapshots.report import unpack_report
 from ftlab.replay.stops.report import PauseReport
+from ftlab.replay.wishes import MEMORY_BUDGET, Wishes
 from ftlab.replay.worker import Worker
 from ftlab.rules.words import an
 from ftlab.session.debugging.debugger import Debugger
@@ -197,7 +198,7 @@ class Snapshot:
             step_number=lambda: self.report.step,
             optimizers=optimizers,
             decode=self._decode if self.tokens else None,
-            budget=budget,
+            wishes=Wishes(budget=budget),
         )
         guarded = engine.guard(function)
 

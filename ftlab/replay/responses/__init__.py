@@ -1,0 +1,1 @@
+"""What a run does by itself when something goes wrong, because its user chose it."""

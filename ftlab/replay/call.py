@@ -24,7 +24,7 @@ from ftlab.replay.hearing import Hearing
 from ftlab.replay.observer import CallObserver
 from ftlab.replay.optimizers import drop_leftovers, inside_backward, starve
 from ftlab.replay.responses.precision import full_precision
-from ftlab.replay.responses.response import Response
+from ftlab.replay.responses.response import NON_FINITE, Response
 from ftlab.replay.stopping import Desk
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.verdict import Verdict, judge, scalar_results
@@ -193,6 +193,7 @@ class StepCall(Answering):
         self._heard.losses = losses
         self._look_out(losses)
         if all_finite([*losses, *self.capsule.gradients.current()]):
+            self._desk.responses.calm(*NON_FINITE)
             return
         verdict = judge(losses, self.capsule.trainable, self.capsule.scalers)
         if verdict is None or self._responds_to(verdict):

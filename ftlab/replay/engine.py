@@ -256,16 +256,18 @@ class Engine:
         micro_batch = self.micro_batch - (self._call is None)
         blank = PauseReport("paused", "anomaly", self.count(), max(micro_batch, 0))
         response = self.wishes.responses.to("anomaly")
-        if response is not None and self._answer_update(update, response):
+        if response is not None and self._answer_update(update, bad, response):
             return
         pause = self._unwinding.holding(self._pause_in_update)
         update.explore(bad, self._model(), blank, pause)
 
-    def _answer_update(self, update: UpdateCall, response: Response) -> bool:
+    def _answer_update(
+        self, update: UpdateCall, bad: list[Written], response: Response
+    ) -> bool:
         """Do what a response wants of an update that went wrong, if it can."""
         why = "non-finite weights or optimizer state"
         if update.capsule is not None and response.by in ("skip batch", "roll back"):
-            update.capsule.restore_values()
+            update.undo(bad)
             extra = response.steps - 1 if response.by == "roll back" else 0
             taken = 1 + (self.past.roll_back(extra) if extra else 0)
             self.wishes.responses.told(self.step, response, f"{why}: {taken} undone")
@@ -274,8 +276,7 @@ class Engine:
         words = "stopped" if stops else f"paused, {response.by!r} does not apply here"
         self.wishes.responses.told(self.step, response, f"{why}: {words}")
         if stops:
-            if update.capsule is not None:
-                update.capsule.restore_values()
+            update.undo(bad)
             msg = f"Step {self.step}: {why}. {response!r} stops the training."
             self._unwinding.leave(TrainingStoppedError(msg))
         return False

@@ -86,6 +86,12 @@ class UpdateCall:
             )
         return self._capsule.obstacle()
 
+    def undo(self, bad: Sequence[Written]) -> None:
+        """Put weights and state back; what was ``bad`` is looked at again."""
+        if self._capsule is not None:
+            self._capsule.restore_values()
+            self._known -= {each.key for each in bad}
+
     def explore(
         self,
         bad: Sequence[Written],

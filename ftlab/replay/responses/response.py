@@ -7,10 +7,9 @@ from ftlab.records.errors import BadValueError
 from ftlab.records.near import near
 from ftlab.replay.breakpoints.breakpoint import Breakpoint, Steps
 
+NON_FINITE = ("anomaly", "non-finite loss", "non-finite gradient")
 TRIGGERS = (
-    "anomaly",
-    "non-finite loss",
-    "non-finite gradient",
+    *NON_FINITE,
     "breakpoint",
     "failed unscale",
     "tokenizer change",

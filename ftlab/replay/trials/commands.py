@@ -7,12 +7,12 @@ import torch
 
 from ftlab.records.errors import BadValueError, NotPausedError, NotReplayableError
 from ftlab.replay.control import Command
-from ftlab.replay.waiting import no_way_back
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
 from ftlab.replay.trials import changes
 from ftlab.replay.trials.changes import Change, Plan
 from ftlab.replay.trials.rates import rate_of
+from ftlab.replay.waiting import no_way_back
 
 IN_UPDATE = ("optimizer", "state")
 """Kinds of a report whose stop is in the optimizer's step."""

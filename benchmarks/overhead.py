@@ -143,14 +143,22 @@ def bare(_twin: Twin) -> Iterator[Clock]:
 
 @contextlib.contextmanager
 def watch(
-    twin: Twin, *, activations: bool = False, point: str | None = None
+    twin: Twin,
+    *,
+    activations: bool = False,
+    point: str | None = None,
+    highest_losses: int = 0,
 ) -> Iterator[Clock]:
     """`ftlab.watch` with its writer and rules, without a dashboard."""
     import ftlab
 
     folder = Path(tempfile.mkdtemp()) / "run"
     watched = ftlab.watch(
-        twin.model, twin.optimizer, run_dir=folder, activations=activations
+        twin.model,
+        twin.optimizer,
+        run_dir=folder,
+        activations=activations,
+        highest_losses=highest_losses,
     )
     if point is not None:
         watched.probe(point, lambda tensor: tensor.float().pow(2).mean())
@@ -287,6 +295,12 @@ ARMS: dict[str, tuple[Callable[[str, int], dict[str, float]], bool]] = {
     "watch+probe": (
         lambda kind, count: interleave(
             kind, lambda twin: watch(twin, point="layers.*.self_attn.post"), count
+        ),
+        True,
+    ),
+    "watch+highest_losses": (
+        lambda kind, count: interleave(
+            kind, lambda twin: watch(twin, highest_losses=20), count
         ),
         True,
     ),

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from ftlab.probes.schedule import Schedule, every_step
 from ftlab.probes.subject import Subject
+from ftlab.records.event import Event
 from ftlab.records.handle import Handle
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, Column
 
-Result = Block | NameRecord | dict[str, float]
-"""What a finished reading gives: rows of a table, a name, or values of the step."""
+Result = Block | NameRecord | Event | dict[str, float]
+"""What a finished reading gives: rows of a table, a name, an event, or values of the
+step."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ftlab.probes.open_step import OpenStep
 from ftlab.probes.probe import Result
+from ftlab.records.event import Event
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, LedgerEntry, StepRecord
 
@@ -16,8 +17,8 @@ _FIELDS = frozenset(field.name for field in fields(StepRecord)) - {"values"}
 
 def records_of(
     step: OpenStep, results: Iterable[Result], trainer_step: int | None
-) -> Iterator[NameRecord | Block | LedgerEntry | StepRecord]:
-    """Yield names, blocks, ledger entries and at last the step's row.
+) -> Iterator[NameRecord | Event | Block | LedgerEntry | StepRecord]:
+    """Yield names, events, blocks, ledger entries and at last the step's row.
 
     Values that come several times, once for each micro-batch, are added up.
     """
@@ -26,7 +27,7 @@ def records_of(
     for result in results:
         if isinstance(result, Block):
             blocks.append(result)
-        elif isinstance(result, NameRecord):
+        elif isinstance(result, NameRecord | Event):
             yield result
         else:
             for name, value in result.items():

@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 EventKind = Literal[
-    "finding", "not-checked", "pause", "resume", "abort", "warning", "note", "end"
+    "finding",
+    "not-checked",
+    "pause",
+    "resume",
+    "abort",
+    "warning",
+    "note",
+    "sample",
+    "end",
 ]
 
 

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 from ftlab.runlog.run import Run
 from ftlab.session.replays import replay_of
 from ftlab.views.dashboard import Dashboard
+from ftlab.views.divergence import DivergenceView
 from ftlab.views.findings import FindingsView
 from ftlab.views.gradients import GradientView
 from ftlab.views.lora import LoraView
 from ftlab.views.loss import LossView
 from ftlab.views.memory import MemoryView
+from ftlab.views.samples import HighestLossesView
 
 if TYPE_CHECKING:
     from ftlab.views.replay import Replay
@@ -60,6 +62,18 @@ class RunViews:
         """Memory and throughput over the steps."""
         self._bring_up_to_date()
         return self.dashboard.memory
+
+    @property
+    def divergence(self) -> DivergenceView:
+        """From which step on evaluation loss rises while training loss falls."""
+        self._bring_up_to_date()
+        return DivergenceView(self.run)
+
+    @property
+    def highest_losses(self) -> HighestLossesView:
+        """The samples with the highest losses, where the watch was asked for them."""
+        self._bring_up_to_date()
+        return HighestLossesView(self.run)
 
     @property
     def findings(self) -> FindingsView:

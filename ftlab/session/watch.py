@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ftlab.probes.probe import Probe
+from ftlab.probes.sample_losses import SampleLosses
 from ftlab.probes.schedule import every
 from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
@@ -198,6 +199,7 @@ def watch(
     run_dir: str | Path | None = None,
     interval: int = 16,
     activations: bool = False,
+    highest_losses: int = 0,
     probes: Sequence[Probe] = (),
 ) -> Watch:
     """Watch a fine-tune: gradients, adapters, losses, order of operations, findings.
@@ -226,6 +228,8 @@ def watch(
         Steps between two measurements of weights, adapters and updates.
     activations
         Measure activations of modules too, every ``interval`` steps.
+    highest_losses
+        Keep this many samples with the highest losses; see `Watch.highest_losses`.
     probes
         Probes of your own, in addition.
 
@@ -272,7 +276,11 @@ watch. Pass the model that your optimizer trains.
     plan = Plan(
         run_dir=None if run_dir is None else Path(run_dir),
         interval=interval,
-        probes=(*standard_probes(interval=interval, activations=activations), *probes),
+        probes=(
+            *standard_probes(interval=interval, activations=activations),
+            *([SampleLosses(highest_losses)] if highest_losses else ()),
+            *probes,
+        ),
     )
     if is_trainer(target):
         return Watch.of_trainer(target, plan)

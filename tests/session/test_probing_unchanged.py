@@ -67,7 +67,11 @@ def probe_everything(watch, model):
 @contextlib.contextmanager
 def probing(loop, folder, **settings):
     with ftlab.watch(
-        loop.model, loop.optimizer, scaler=loop.scaler, run_dir=folder / "run"
+        loop.model,
+        loop.optimizer,
+        scaler=loop.scaler,
+        run_dir=folder / "run",
+        highest_losses=3,
     ) as watch:
         handles = probe_everything(watch, loop.model)
         yield watch
@@ -99,7 +103,7 @@ def test_a_trainer_with_greedy_probes_is_bit_equal(name, tmp_path):
         built = trainer(**TRAINERS[name])
         seed()
         with (
-            ftlab.watch(built, run_dir=tmp_path / "run")
+            ftlab.watch(built, run_dir=tmp_path / "run", highest_losses=3)
             if watched
             else (contextlib.nullcontext()) as watch
         ):
@@ -119,7 +123,7 @@ def test_an_sft_trainer_with_greedy_probes_is_bit_equal(tmp_path):
         built = sft_trainer()
         seed()
         with (
-            ftlab.watch(built, run_dir=tmp_path / "run")
+            ftlab.watch(built, run_dir=tmp_path / "run", highest_losses=3)
             if watched
             else (contextlib.nullcontext()) as watch
         ):

@@ -5,12 +5,14 @@ the median of three in a row is compared. Evaluation *rises* when each of the la
 is above the lowest such median by more than `MARGIN` of it and by more than `NOISES`
 times the noise, which is taken from the second differences of the evaluations (a trend
 leaves none). Training *falls* when the mean loss of the steps since is below that of as
-many steps before, by more than `ERRORS` standard errors. Looked at after every third of 60
-evaluations, this spoke in none of 4,000 simulated healthy runs (losses that decay and
-level off, with noise of 0.1 to 10 %, alone or carried on from one evaluation to the
-next), and after none of the evaluations of 48 real ones (24 that learned all there is,
-24 on a plateau of noisy labels). Twelve small models that learned random tokens by
-heart turned at their first evaluation; it spoke after the sixth or seventh of each.
+many steps before, by more than `ERRORS` standard errors.
+
+Looked at after every third of 60 evaluations, this spoke in none of 4,000 simulated
+healthy runs (losses that decay and level off, with noise of 0.1 to 10 %, alone or
+carried on from one evaluation to the next), and after none of the evaluations of 48
+real ones (24 that learned all there is, 24 on a plateau of noisy labels). Twelve small
+models that learned random tokens by heart turned at their first evaluation; it spoke
+after the sixth or seventh of each.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import torch
 import ftlab
 from ftlab.records.errors import FtlabWarning
 from tests.models import batches
+from tests.replay.one_by_one import interrupted
 from tests.session.probing import ATTENTION, norm, together, watched_model
 from tests.session.scenarios import LOOPS, feed, seed
 
@@ -237,3 +238,20 @@ def test_gradients_under_a_scaler_are_in_true_scale(tmp_path):
     expected = watch.run.steps["grad_norm"]
     found = handle.values["gradients"].to_numpy()
     assert found == pytest.approx(expected, rel=1e-4, nan_ok=True)
+
+
+def test_a_step_that_a_debugger_repeats_is_seen_once(tmp_path):
+    seed()
+    loop = LOOPS["checkpointing"]()
+    with (
+        ftlab.watch(loop.model, loop.optimizer, run_dir=tmp_path / "run") as watch,
+        interrupted(loop, feed(), at=2) as dbg,
+    ):
+        handles = [watch.probe(f"mlp.{end}", norm) for end in ("pre", "post", "grad")]
+        dbg.run()
+        dbg.blame()
+        assert dbg.resume().state == "finished"
+    assert [handle.error for handle in handles] == ["", "", ""]
+    calls = watch.run.matrix("calls", table="user").values
+    assert calls.shape == (6, 6)
+    assert (calls == 1).all()

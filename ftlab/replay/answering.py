@@ -81,7 +81,7 @@ class Answering(Stopping):
         return True
 
     def _clip(self, response: Response, why: str) -> bool:
-        scale = 1.0 if self.updated_by else true_scale(self.capsule.scalers)
+        scale = 1.0 if self.at_update else true_scale(self.capsule.scalers)
         limit = response.max_norm or 0.0
         norm = float(torch.nn.utils.get_total_norm(self.capsule.gradients.current()))
         if not math.isfinite(norm):  # it has no direction to keep

@@ -40,11 +40,6 @@ class StepCall(Answering):
     ----------
     function, capsule, blank, desk
         See `Stopping`.
-
-    Attributes
-    ----------
-    at_update
-        Whether an optimizer was about to step within the call.
     """
 
     def __init__(
@@ -55,7 +50,6 @@ class StepCall(Answering):
         desk: Desk,
     ) -> None:
         super().__init__(function, capsule, blank, desk)
-        self.at_update = False
         self._mark: object = None
         self._stop_at_end = False
         self._with_closure = False
@@ -212,9 +206,7 @@ class StepCall(Answering):
 
     def _look_out(self, losses: list[torch.Tensor]) -> None:
         """Stop where a breakpoint's condition is met."""
-        scale = 1.0 if self.updated_by else true_scale(self.capsule.scalers)
-        hits = self._desk.scout.noticed(losses, self.capsule.trainable, scale)
-        hits = [hit for hit in hits if not self._responds_to_hit(hit)]
+        hits = self._noticed(losses) if self._desk.scout.points else []
         if hits and self._obstacle() is None:
             self._desk.unwinding.leave(self._to_breakpoints(hits))
         for hit in [*hits[:1], self._desk.finding()]:
@@ -223,6 +215,12 @@ class StepCall(Answering):
         due, self._due = self._due, None
         if due is not None and not self._answer(due, due.trigger):
             self._pause_at_end("response")
+
+    def _noticed(self, losses: list[torch.Tensor]) -> list[Hit]:
+        """Return the breakpoints that are met and not answered by a response."""
+        scale = true_scale(self.capsule.scalers)  # measured behind backward
+        hits = self._desk.scout.noticed(losses, self.capsule.trainable, scale)
+        return [hit for hit in hits if not self._responds_to_hit(hit)]
 
     def _responds_to_hit(self, hit: Hit) -> bool:
         found = self._desk.responses.to("breakpoint", point=hit.breakpoint)

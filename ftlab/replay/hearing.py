@@ -86,7 +86,7 @@ class Hearing:
                 return
             if surveyor is not None:
                 surveyor.after_backward()
-            else:
+            elif self._scout.points:
                 self._scout.after_backward(self._capsule.trainable)
 
     def before_scaling(self, scaler: Any, losses: Sequence[torch.Tensor]) -> None:

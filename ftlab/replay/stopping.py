@@ -96,6 +96,8 @@ class Stopping:
     ----------
     updated_by
         The optimizer that has stepped within the call, ``""`` if none has.
+    at_update
+        Whether an optimizer was about to step within the call.
     leave_by
         What the caller stepped over the end by, ``""`` if they did not.
     """
@@ -108,6 +110,7 @@ class Stopping:
         desk: Desk,
     ) -> None:
         self.updated_by = ""
+        self.at_update = False
         self.leave_by = ""
         self.capsule = capsule
         self._function = function

@@ -133,6 +133,25 @@ def test_a_gradient_that_leaves_its_history_is_found_before_it_is_clipped():
     assert "robust deviations from the median" in stop.condition
 
 
+def test_a_history_is_kept_in_true_scale_under_a_scaler():
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0, growth_interval=1)
+    torch.manual_seed(0)
+
+    def step(batch):
+        optimizer.zero_grad()
+        scaler.scale(model(batch).pow(2).mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    feed = [torch.randn(16, 4) for _ in range(40)]
+    with ftlab.debug(step, feed, model=model, optimizer=optimizer) as dbg:
+        dbg.break_at(when="deviates")
+        assert stops(dbg) == []
+    assert scaler.get_scale() > 1e9
+
+
 def test_a_module_that_leaves_its_history_is_found():
     dbg, _ = spiking(1e6, at=20)
     with dbg:

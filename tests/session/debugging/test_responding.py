@@ -160,6 +160,24 @@ def test_a_breakpoint_can_be_answered_by_clipping():
     assert words(dbg)[0].endswith("norm 2.24e+03 clipped to 2.5")
 
 
+def test_clipping_knows_of_the_scale():
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+    before = model.weight.detach().clone()
+
+    def step(batch):
+        scaler.scale(model(batch).sum() * 100).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    with ftlab.debug(step, [torch.ones(1, 4)], model=model, optimizer=optimizer) as dbg:
+        point = dbg.break_at(parameter="weight", when=lambda _: True)
+        dbg.respond(point, "clip", max_norm=5**0.5)
+        assert dbg.run().state == "finished"
+    torch.testing.assert_close(before - model.weight.detach(), torch.ones(1, 4))
+
+
 def test_an_infinite_gradient_cannot_be_clipped_and_pauses():
     with debugging(Setup()) as dbg:
         dbg.respond("anomaly", "clip", max_norm=1.0)

@@ -190,7 +190,8 @@ def test_an_error_of_the_cell_passes_with_its_own_traceback(ready):
     cell = "for b in data:\n    net(b).sum().backward()\n    raise KeyError('mine')"
     outcome = ready.run("%%ftlab debug\n" + cell)
     assert outcome.error == "KeyError: 'mine'"
-    assert "raise KeyError('mine')" in outcome.traceback
+    assert "----> 2 for b in data:" in outcome.traceback
+    assert "----> 4     raise KeyError('mine')" in outcome.traceback
     assert "ftlab/" not in outcome.traceback
 
 

@@ -162,11 +162,15 @@ def _make_step(loop: Loop) -> None:
         "    break",
     ]
     made = ast.parse("\n".join(lines)).body
+    head = ast.copy_location(ast.Pass(), node)
+    head.end_lineno, head.end_col_offset = node.lineno, node.col_offset
     for part in made:
         for each in ast.walk(part):
             if isinstance(each, ast.stmt | ast.expr):
-                ast.copy_location(each, body[0])
+                ast.copy_location(each, head)
     step = next(part for part in made if isinstance(part, ast.FunctionDef))
+    if not loop.functions:
+        step.lineno = 1  # where tracebacks look for the code of a <module>
     turn = next(part for part in step.body if isinstance(part, ast.For))
     turn.body = [cast("ast.stmt", _Body().visit(part)) for part in body]
     node.body = made

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.lab import notebook, opened
-from tests.browser.test_pause import PANEL, SETUP, runs, scrolls, waits_for
+from tests.browser.test_pause import SETUP, runs, scrolls, waits_for
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +25,6 @@ CELLS = [
     "dbg.abort()",
 ]
 STOP_BUTTON = ".jp-NotebookPanel-toolbar [data-jp-item-name='interrupt']"
-LAST = "[...document.querySelectorAll('.ftlab-panel')].at(-1)"
 
 
 def test_cells_and_clicks_command_the_same_run(tmp_path):

@@ -83,7 +83,7 @@ class Journey:
         Parameters
         ----------
         present
-            The start of the step that waits; it is restored before and afterwards.
+            The start of the step that waits; whoever goes on restores it.
         command
             Leads to the first of them.
 
@@ -105,7 +105,6 @@ class Journey:
             past.here = now
             put(weights)
             present.accept_weights()
-            present.restore()
 
     def _travel(self, weights: Weights, left: Left, now: int) -> tuple[Command, str]:
         past = self._past

@@ -133,6 +133,26 @@ def test_looking_back_changes_nothing(build):
     assert same(looked.model.state_dict(), plain.model.state_dict())
 
 
+def test_gradients_that_wait_for_their_update_are_there_again():
+    model = torch.nn.Linear(2, 1)
+
+    def step(batch):
+        loss = model(batch["x"]).sum()
+        if batch["backward"]:
+            loss.backward()
+        return loss * batch["factor"]
+
+    feed = [{"x": torch.ones(1, 2), "backward": True, "factor": 1.0}] * 2
+    feed.append({"x": torch.ones(1, 2), "backward": False, "factor": float("nan")})
+    with ftlab.debug(step, feed, model=model) as dbg:
+        assert dbg.run().micro_batch == 2
+        dbg.back(to="micro-batch", count=2)
+        dbg.step(count=100)
+        assert dbg.where.micro_batch in (1, 2)
+        to_the_end(dbg)
+    assert torch.equal(model.weight.grad, torch.full((1, 2), 2.0))
+
+
 def test_in_4_bit_too():
     looked = four_bit()
     feed = list(batches(4))

@@ -22,7 +22,7 @@ from ftlab.replay.worker import State, Worker
 from ftlab.session.debugging.breaking import Breaking
 from ftlab.session.debugging.looking import Looking
 from ftlab.session.debugging.moving import Moving
-from ftlab.session.debugging.responding import Responding, keep_events
+from ftlab.session.debugging.responding import Responding, connect
 from ftlab.session.debugging.snapshot_taking import take_snapshot
 from ftlab.session.debugging.traces import TraceKeeper
 from ftlab.session.debugging.what_if import WhatIf
@@ -76,10 +76,7 @@ class Debugger(Breaking, Responding, Looking, Moving, WhatIf):
         self._panel: PausePanel | None = None
         self._events: list[Event] = []
         engine.wishes.on_stop = TraceKeeper(lambda: engine.moment().model)
-        engine.wishes.responses.told = keep_events(self._events, lambda: self._model)
-        engine.wishes.responses.snapshot = lambda stop: take_snapshot(
-            stop, engine, self.state, None, "trainable"
-        )
+        connect(engine, self._events, lambda: self._model)
         if install is not None:
             self._handles.add(install())
 
@@ -283,6 +280,7 @@ class Debugger(Breaking, Responding, Looking, Moving, WhatIf):
             return self._train(**kwargs)
         finally:
             self._handles.remove()
+            self._engine.past.forget()
             Debugger._active = None
 
 

@@ -10,6 +10,7 @@ from ftlab.replay.breakpoints.breakpoint import Breakpoint, Steps
 from ftlab.replay.engine import Engine
 from ftlab.replay.responses.response import Response
 from ftlab.replay.responses.responses import Responses
+from ftlab.session.debugging.snapshot_taking import take_snapshot
 from ftlab.session.observation import observation_of
 
 
@@ -111,7 +112,18 @@ class Responding:
         return self.responses.add(response)
 
 
-def keep_events(
+def connect(
+    engine: Engine, events: list[Event], model: Callable[[], torch.nn.Module | None]
+) -> None:
+    """Let an engine's responses be told in ``events``, and take snapshots."""
+    responses = engine.wishes.responses
+    responses.told = _keeper(events, model)
+    responses.snapshot = lambda stop: take_snapshot(
+        stop, engine, "running", None, "trainable"
+    )
+
+
+def _keeper(
     events: list[Event], model: Callable[[], torch.nn.Module | None]
 ) -> Callable[[int, Response, str], None]:
     """Return what notes a response, in ``events`` and in the log of a watched run."""

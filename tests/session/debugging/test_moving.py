@@ -1,5 +1,7 @@
 """Going back over optimizer steps: looking at earlier ones, and returning."""
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -201,6 +203,21 @@ def test_a_small_budget_keeps_fewer_steps():
     with debugging(Setup(), memory_budget=3 * size) as dbg:
         dbg.run()
         assert dbg.reach == 1
+
+
+def test_nothing_of_a_run_that_is_over_is_kept():
+    setup = Setup(lambda x: x)
+    kept = []
+
+    def step(batch):
+        kept.append(weakref.ref(batch["input_ids"]))
+        setup.step(batch)
+
+    feed = ({k: v.clone() for k, v in batch.items()} for batch in setup.feed)
+    dbg = ftlab.debug(step, feed, model=setup.model, optimizer=setup.optimizer)
+    assert dbg.run().state == "finished"
+    gc.collect()
+    assert [reference() for reference in kept] == [None] * 4
 
 
 def test_an_earlier_step_cannot_be_taken_anew():

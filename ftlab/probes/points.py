@@ -49,7 +49,7 @@ class Spot(NamedTuple):
         The `torch.nn.TransformerEncoderLayer` that it is in. In eval mode, with a hook
         anywhere in it, such a layer computes in another way.
     compiled
-        It is compiled, or in something that is: a hook would break the graph.
+        It is compiled, or in something that is: a hook would not be called there.
     """
 
     path: str

@@ -165,10 +165,14 @@ class Layer(torch.nn.Module):
         return self.inner(inputs).relu()
 
 
-def test_a_layer_that_is_compiled_is_left_whole(tmp_path):
+def test_a_layer_that_is_compiled_gets_no_hooks(tmp_path):
     model = torch.nn.Sequential(Layer(), Layer())
     torch._dynamo.reset()
-    model[0].compile(backend="aot_eager", fullgraph=True)  # a hook would be refused
+    model[0].compile(backend="aot_eager", fullgraph=True)
+    hooks = []
+    model[1].inner.register_forward_hook(
+        lambda *_: hooks.append([len(each.inner._forward_hooks) for each in model])
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
         handle = watch.probe("inner.post", norm)
@@ -176,3 +180,4 @@ def test_a_layer_that_is_compiled_is_left_whole(tmp_path):
             model(torch.ones(2, 4)).sum().backward()
         optimizer.step()
     assert list(handle.values) == ["1.inner.post"]
+    assert hooks == [[0, 2]]

@@ -136,8 +136,9 @@ class PointHooks:
         self._told = True
         msg = (
             f"Probes on modules of {type(root).__name__} see nothing where it is "
-            "compiled: what runs there is a graph, without hooks. 'batch', 'gradients', 'update.*' and the gradients of parameters "
-            "are seen as always; for the others, train without torch.compile."
+            "compiled: what runs there is a graph, without hooks. 'batch', "
+            "'gradients', 'update.*' and the gradients of parameters are seen as "
+            "always; for the others, train without torch.compile."
         )
         warnings.warn(msg, FtlabWarning, stacklevel=2)
 

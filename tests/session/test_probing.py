@@ -7,6 +7,7 @@ import torch
 
 import ftlab
 from ftlab.records.errors import AttachError, BadValueError, UnknownNameError
+from tests.models import batches
 from tests.session.probing import ATTENTION, norm, watched_model
 from tests.session.scenarios import trainer
 
@@ -29,9 +30,10 @@ def test_lower_priorities_run_first_and_can_be_changed(watched):
     assert order == ["a", "b", "late", "late", "a", "b"]
 
 
-def test_a_probe_is_turned_off_on_and_away(watched):
+@pytest.mark.parametrize("point", ["layers.0.mlp.post", "batch"])
+def test_a_probe_is_turned_off_on_and_away(watched, point):
     watch, _, step = watched
-    handle = watch.probe("layers.0.mlp.post", norm)
+    handle = watch.probe(point, lambda found: len(found))
     step()
     handle.enabled = False
     step()
@@ -115,6 +117,7 @@ def test_nothing_of_a_probe_stays_on_the_model(watched):
     watch.probe(ATTENTION, norm)
     watch.probe("mlp.grad", norm)
     step()
+    model(**next(batches(1)))  # no backward follows
     watch.detach()
     hooked = [
         path

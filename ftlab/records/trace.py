@@ -45,7 +45,7 @@ class TracedOp:
         The range of its values, infinities included; ``None`` where it has no order,
         no values or a NaN.
     nans, infs
-        Counts of non-finite values.
+        Counts of non-finite values; -1 where there are some that were not counted.
 
     Examples
     --------
@@ -194,9 +194,12 @@ def tensor_words(of: TracedOp | TracedLink) -> str:
     if not of.dtype:
         return ""
     parts = [f"{of.dtype}[{', '.join(map(str, of.shape))}]"]
-    infinite = of.low == of.high and of.infs > 0
+    infinite = of.low == of.high and of.infs != 0
     if of.low is not None and of.high is not None and not infinite:
         parts.append(f"{of.low + 0.0:.3g} to {of.high + 0.0:.3g}")
-    parts += [f"{of.nans:,} NaN"] if of.nans else []
-    parts += [f"{of.infs:,} Inf"] if of.infs else []
-    return ", ".join(parts)
+    counts = ((of.nans, "NaN"), (of.infs, "Inf"))
+    return ", ".join([*parts, *(_some(many, word) for many, word in counts if many)])
+
+
+def _some(many: int, word: str) -> str:
+    return word if many < 0 else f"{many:,} {word}"

@@ -118,8 +118,8 @@ TRACE = _table(
     ("shape", "1", "Of its most unusual result."),
     ("low", "1", "Smallest value; null where there is none, or a NaN."),
     ("high", "1", "Largest value; null where there is none, or a NaN."),
-    ("nans", "1", "Count of NaN."),
-    ("infs", "1", "Count of infinities."),
+    ("nans", "1", "Count of NaN; -1: some, not counted."),
+    ("infs", "1", "Count of infinities; -1: some, not counted."),
 )
 """Columns of a trace's ``ops.arrow``; see `ftlab.runlog.traces`."""
 ROLLED: Mapping[str, str] = {

@@ -90,8 +90,9 @@ def colour(facts: Ranged) -> str:
 
 def range_words(facts: Ranged) -> str:
     """Write the range of a tensor, the non-finite values first."""
-    parts = [f"{facts.nans:,} NaN"] if facts.nans else []
-    parts += [f"{facts.infs:,} Inf"] if facts.infs else []
+    counts = ((facts.nans, "NaN"), (facts.infs, "Inf"))
+    # Below 0 there are some that were not counted.
+    parts = [w if many < 0 else f"{many:,} {w}" for many, w in counts if many]
     if facts.low is not None and facts.high is not None:
         low, high = number(facts.low), number(facts.high)
         zero = "0 everywhere" if facts.low == facts.high == 0 else low

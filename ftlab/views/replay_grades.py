@@ -93,7 +93,7 @@ class Grades:
         bad: list[bool] = []
         for op in self._trace.ops:
             follows = any(bad[parent] for parent in op.parents if parent >= 0)
-            unasked = op.nans > 0 or op.high == math.inf
+            unasked = op.nans != 0 or op.high == math.inf
             caused = op.index == culprit or follows or unasked
             comes_after = culprit < 0 or op.index >= culprit
             bad.append(op.non_finite and comes_after and caused)

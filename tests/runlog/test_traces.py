@@ -34,10 +34,11 @@ def test_what_was_written_is_read(tmp_path, trace):
 
 def test_folders_are_named_by_step_and_number(tmp_path):
     names = [write_trace(tmp_path, small_trace()).name for _ in range(3)]
-    write_trace(tmp_path, replace(small_trace(), step=9))
+    for step in (1000, 9, 1000000):
+        write_trace(tmp_path, replace(small_trace(), step=step))
     assert names == ["step-000173", "step-000173-2", "step-000173-3"]
     found = trace_folders(tmp_path)
-    assert list(found) == [9, 173]
+    assert list(found) == [9, 173, 1000, 1000000]
     assert [path.name for path in found[173]] == names
     assert trace_folders(tmp_path / "nowhere") == {}
 
@@ -101,6 +102,8 @@ def test_a_newer_schema_is_refused_by_number(written):
 
 def test_fields_of_a_later_ftlab_are_left_out(written):
     assert read_trace(changed(written, colour="blue")).step == 173
+    link = {"index": -1, "words": "in w", "weight": 3}
+    assert read_trace(changed(written, chain=[link])).chain[0].words == "in w"
 
 
 def test_texts_of_others_are_made_printable(tmp_path):

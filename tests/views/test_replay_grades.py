@@ -40,6 +40,15 @@ def test_what_follows_the_culprit_is_bad_and_an_infinity_beside_it_is_not():
     assert grades.of[13:].tolist() == [0, BAD]
 
 
+def test_what_is_non_finite_before_the_culprit_goes_nowhere():
+    trace = small_trace()
+    harmless = op(2, "model.layers.0.mlp", None, low=None, nans=3)
+    ops = (*trace.ops[:2], harmless, *trace.ops[3:])
+    grades = Grades(replace(trace, ops=ops))
+    assert grades.of[2] == 0
+    assert np.isnan(grades.magnitude[2])
+
+
 def test_without_a_culprit_everything_non_finite_is_bad():
     found = names(replace(small_trace(), culprit=-1))
     assert found[5] == "non-finite"

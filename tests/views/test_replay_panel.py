@@ -43,7 +43,7 @@ def test_a_click_and_a_key_move_the_replay(live):
 def test_a_message_that_means_nothing_is_left_alone(live):
     replay, widget = live
     for content in ("back op", {"at": 99}, {"at": "9"}, {"command": ["abort"]}, {}):
-        widget._handle_custom_msg(content, [])
+        widget._hear(widget, content, [])
     assert replay.op.index == 5
 
 

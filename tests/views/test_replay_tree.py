@@ -29,6 +29,10 @@ def test_the_path_to_the_culprit_is_open_and_the_rest_folded():
     ]
 
 
+def test_the_path_to_the_culprit_is_open_before_it_has_run():
+    assert "    mlp" in labels(small_trace(), 0)
+
+
 def test_the_path_to_where_the_replay_stands_is_open_too():
     assert (
         "    mlp"
@@ -81,6 +85,22 @@ def test_an_update_is_shown_by_parameter():
         "  model.layers.2.q.weight",
         "  model.layers.3.q.weight",
         "  (several parameters at once)",
+    ]
+
+
+def test_parameters_of_a_module_stand_together():
+    names = ["head.q.weight", "head.q.bias", "body.weight"]
+    ops = [
+        op(i, None, 1.0, phase="optimizer", parameter=name, parents=())
+        for i, name in enumerate(names)
+    ]
+    found = labels(replace(update_trace(), ops=tuple(ops), culprit=0), 2)
+    assert found == [
+        "the optimizer's step",
+        "  head.q",
+        "    weight",
+        "    bias",
+        "  body.weight",
     ]
 
 

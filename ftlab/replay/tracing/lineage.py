@@ -27,6 +27,9 @@ from ftlab.replay.tracing.trouble import (
 LONGEST = 12
 """Operations that a chain shows at most."""
 
+COUNTED = 64
+"""Results of which the non-finite values are counted; more would cost too much."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ancestor:
@@ -95,6 +98,7 @@ class Lineage:
     _ops: dict[int, Made] = field(default_factory=dict)
     _sources: list[_Source] = field(default_factory=list)
     _writer: dict[int, int] = field(default_factory=dict)
+    _bad: int = 0
 
     def register(
         self, source: str, name: str, tensor: Any, *, written: bool = False
@@ -127,10 +131,13 @@ class Lineage:
             self._ops[index] = Made(tuple(parents), None, func)
             return
         made = tensor_leaves(outputs)
-        ranges = [found for each in made if (found := Range.of(each)) is not None]
-        widest = max(ranges, key=lambda found: found.oddity, default=None)
+        count = self._bad < COUNTED
+        found = [Range.of(each, count=count) for each in made]
+        ranges = [each for each in found if each is not None]
+        widest = max(ranges, key=lambda each: each.oddity, default=None)
         trouble = None
         if widest is not None and not math.isfinite(widest.magnitude):
+            self._bad += 1
             operand = troublemaker(func, call, outputs)
             trouble = None if operand is None else self._writer_of(operand)
         self._ops[index] = Made(tuple(parents), widest, func, trouble)

@@ -23,7 +23,7 @@ class Range:
     shape, dtype
         Of the tensor.
     nans, infs
-        Counts of non-finite values.
+        Counts of non-finite values; -1 where there are some that were not counted.
     """
 
     low: float
@@ -34,12 +34,17 @@ class Range:
     infs: int = 0
 
     @classmethod
-    def of(cls, tensor: torch.Tensor) -> "Range | None":
-        """Measure ``tensor``; ``None`` where it has no values."""
+    def of(cls, tensor: torch.Tensor, *, count: bool = True) -> "Range | None":
+        """Measure ``tensor``; ``None`` where it has no values.
+
+        To ``count`` what is not finite costs several times as much as the rest.
+        """
         found = extent(tensor)
         if found is None:
             return None
-        counts = (0, 0) if all(map(math.isfinite, found)) else non_finite_counts(tensor)
+        counts = (-math.isnan(found[0]), -any(map(math.isinf, found)))
+        if count and any(counts):
+            counts = non_finite_counts(tensor)
         return cls(*found, tuple(tensor.shape), tensor.dtype, *counts)
 
     def facts(self) -> TensorFacts:

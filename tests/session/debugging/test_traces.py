@@ -109,9 +109,9 @@ def test_looking_and_trying_at_a_stop_write_no_second_trace(tmp_path):
         debugged(setup) as dbg,
     ):
         dbg.run()
+        assert dbg.patch(torch.nan_to_num).reason == "anomaly"
         dbg.back()
         dbg.step()
-        dbg.patch(torch.nan_to_num)
         folders = trace_folders(tmp_path / "run" / "rank-00000")
     assert [len(each) for each in folders.values()] == [1]
 

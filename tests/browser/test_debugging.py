@@ -92,3 +92,39 @@ def test_the_stop_button_pauses_at_the_end_of_the_micro_batch(tmp_path):
         assert page.text(2).strip().endswith("40")
         waits_for(page, "is finished, after 40 optimizer steps")
         assert page.errors == []
+
+
+@pytest.mark.slow
+def test_a_shutdown_while_paused_ends_the_run_as_an_abort_does(tmp_path):
+    body = LOOP.partition("\n")[2].replace("\n", "\n    ")
+    cell = f"%%ftlab debug\ntry:\n    {body}\nfinally:\n    open('ended', 'w').close()"
+    folder = tmp_path / "jupyter"
+    with opened(notebook(SETUP.strip(), cell), folder, name="shutdown") as page:
+        runs(page, 0, 1)
+        waits_for(page, "Paused at step 2")
+        assert not (folder / "root" / "ended").exists()
+        page.page.evaluate(
+            "async () => { const panel = window.jupyterapp.shell.currentWidget;"
+            " await panel.sessionContext.shutdown(); }"
+        )
+        page.page.wait_for_timeout(2000)
+        assert (folder / "root" / "ended").exists()
+        assert page.errors == []
+
+
+@pytest.mark.slow
+def test_a_restart_while_paused_leaves_a_panel_that_does_nothing(tmp_path):
+    content = notebook(SETUP.strip(), LOOP, "'dbg' in globals()")
+    with opened(content, tmp_path / "jupyter", name="restart") as page:
+        runs(page, 0, 1)
+        waits_for(page, "Paused at step 2")
+        page.page.evaluate(
+            "async () => { const panel = window.jupyterapp.shell.currentWidget;"
+            " await panel.sessionContext.restartKernel(); }"
+        )
+        runs(page, 2)
+        assert page.text(2).strip().endswith("False")
+        runs(page, 0, 1)
+        waits_for(page, "Paused at step 2")
+        page.page.click(".ftlab-panel button.ftlab-abort")
+        waits_for(page, "was aborted")

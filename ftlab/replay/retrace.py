@@ -143,6 +143,8 @@ class Retrace:
         )
         try:
             with capsule.model_calls:
-                return self.surveyor.run(execute)
+                survey = self.surveyor.run(execute)
+                survey.moved = capsule.moved
+                return survey
         finally:
             self.surveyor = None

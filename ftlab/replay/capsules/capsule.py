@@ -107,6 +107,7 @@ class Capsule:
         self._autocast = active_autocast()
         self.model_calls = ModelCalls(model)
         self._side = SideState(owner)
+        self._moved: tuple[str, ...] = ()
         self._rng = RngState.take()
         self._generators = KeptGenerators(generators)
 
@@ -176,6 +177,11 @@ class Capsule:
         """Take the weights for those of the start: they were put back by others."""
         self._versions = [(p, version(p)) for p, _ in self._versions]
 
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """Objects of the trainer that the step has changed, for good."""
+        return self._moved
+
     def obstacle(self) -> str | None:
         """Say what stands in the way of running the step again, if anything."""
         changed = [p for p, before in self._versions if version(p) != before]
@@ -208,6 +214,7 @@ class Capsule:
             module.training = training
         for kept_object in (*self._scalers, *self._options):
             kept_object.restore()
+        self._moved = self._moved or self._side.moved
         self._side.restore()
         torch.set_grad_enabled(self._grad_enabled)
         # The unwound forward may have cached casts that the first run did not have.

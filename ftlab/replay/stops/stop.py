@@ -145,7 +145,8 @@ def with_findings(
     if survey is not None:
         parameters = survey.parameters
         if not same_values(losses, survey.losses):
-            notes = (*notes, "The replay's loss differs from the first run's.")
+            note = f"The replay's loss differs from the first run's.{_moved(survey)}"
+            notes = (*notes, note)
     return replace(report, loss=verdict.loss, parameters=parameters, notes=notes)
 
 
@@ -209,5 +210,13 @@ def nothing_made_it(survey: Survey | None) -> str:
     return (
         "No operation of the replay made it: the step does not repeat. Does it count "
         "its own calls, or read what it has changed? Then keep the count outside, and "
-        "let the step depend on its batch alone."
+        f"let the step depend on its batch alone.{_moved(survey)}"
     )
+
+
+def _moved(survey: Survey | None) -> str:
+    """Name what a replay found changed, and so may differ by."""
+    if survey is None or not survey.moved:
+        return ""
+    names = ", ".join(survey.moved)
+    return f" The step has changed what cannot be put back: the trainer's {names}."

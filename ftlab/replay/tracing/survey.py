@@ -46,6 +46,8 @@ class Survey:
         Parameters whose gradient was non-finite when backward was over.
     lineage
         Who read from whom.
+    moved
+        What the step had changed before and nobody could put back.
     """
 
     sites: Sequence[Site]
@@ -53,6 +55,7 @@ class Survey:
     origin: Origin | None = None
     losses: Sequence[torch.Tensor] = ()
     parameters: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
 
     def outcome(self) -> str:
         """Say in words whether the step is in order."""

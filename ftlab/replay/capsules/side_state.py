@@ -66,7 +66,9 @@ class SideState:
         self._contents: list[Callable[[], None]] = []
         self._objects: list[tuple[str, Any, Any]] = []
         for name, value in self._values.items():
-            if isinstance(value, _PLAIN) or name == "args":  # no step changes these
+            if (
+                isinstance(value, _PLAIN) or name == "args"
+            ):  # no step moves its arguments
                 continue
             if isinstance(value, _CONTAINERS):
                 self._contents += _kept(value, DEPTH)

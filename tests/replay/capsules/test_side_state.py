@@ -62,7 +62,9 @@ def test_a_dataclass_is_put_back():
 
 
 def test_the_inside_of_other_objects_is_looked_at():
-    owner = SimpleNamespace(args=Queue(), queue=Queue(), other=Queue(), model=torch.nn.Linear(1, 1))
+    owner = SimpleNamespace(
+        args=Queue(), queue=Queue(), other=Queue(), model=torch.nn.Linear(1, 1)
+    )
     kept = SideState(owner)
     assert kept.moved == ()
     owner.model.extra = 1

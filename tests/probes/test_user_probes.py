@@ -5,10 +5,10 @@ import torch
 
 import ftlab
 from ftlab.records.errors import FtlabWarning
-from tests.models import batches
-from tests.replay.one_by_one import interrupted
+from tests.models import batches, tiny_lora
+from tests.replay.blaming.preference import paused
 from tests.session.probing import ATTENTION, norm, together, watched_model
-from tests.session.scenarios import LOOPS, feed, seed
+from tests.session.scenarios import trainer
 
 
 @pytest.fixture
@@ -226,26 +226,39 @@ def test_a_module_that_the_function_runs_is_not_seen(watched):
     assert watch.run.matrix("calls", table="user").values.tolist() == [[1.0]]
 
 
-def test_gradients_under_a_scaler_are_in_true_scale(tmp_path):
-    seed()
-    loop = LOOPS["grad_scaler_fused"]()
+@pytest.mark.parametrize("fused", [True, False])
+def test_gradients_under_a_scaler_are_in_true_scale(tmp_path, fused):
+    model = tiny_lora().train()
+    trained = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=1e-3, fused=fused)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
     with ftlab.watch(
-        loop.model, loop.optimizer, scaler=loop.scaler, run_dir=tmp_path / "run"
+        model, optimizer, scaler=scaler, run_dir=tmp_path / "run"
     ) as watch:
-        handle = watch.probe("gradients", together)
-        for batch in feed(4):
-            loop.step(batch)
-    expected = watch.run.steps["grad_norm"]
-    found = handle.values["gradients"].to_numpy()
-    assert found == pytest.approx(expected, rel=1e-4, nan_ok=True)
+        total = watch.probe("gradients", together)
+        single = watch.probe("layers.0.*q_proj*lora_B*weight.grad", norm)
+        for batch in batches(3):
+            scaler.scale(model(**batch).loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+    run = watch.run
+    assert total.values["gradients"].to_numpy() == pytest.approx(
+        run.steps["grad_norm"], rel=1e-4
+    )
+    names = {f"{record.name}.grad": row for row, record in run.names().items()}
+    matrix = run.matrix("grad_l2")
+    column = matrix.ids.tolist().index(names[single.values.columns[0]])
+    assert single.values.iloc[:, 0].to_numpy() == pytest.approx(
+        matrix.values[:, column], rel=1e-4
+    )
 
 
 def test_a_step_that_a_debugger_repeats_is_seen_once(tmp_path):
-    seed()
-    loop = LOOPS["checkpointing"]()
+    built = trainer(max_steps=3)
     with (
-        ftlab.watch(loop.model, loop.optimizer, run_dir=tmp_path / "run") as watch,
-        interrupted(loop, feed(), at=2) as dbg,
+        ftlab.watch(built, run_dir=tmp_path / "run") as watch,
+        paused(built, at=1) as dbg,
     ):
         handles = [watch.probe(f"mlp.{end}", norm) for end in ("pre", "post", "grad")]
         dbg.run()
@@ -253,5 +266,5 @@ def test_a_step_that_a_debugger_repeats_is_seen_once(tmp_path):
         assert dbg.resume().state == "finished"
     assert [handle.error for handle in handles] == ["", "", ""]
     calls = watch.run.matrix("calls", table="user").values
-    assert calls.shape == (6, 6)
+    assert calls.shape == (3, 6)
     assert (calls == 1).all()

@@ -7,6 +7,7 @@ import torch
 
 import ftlab
 from ftlab.replay.stops.trace import trace_of
+from ftlab.replay.tracing.lineage import COUNTED
 from tests.replay.breakage import NanBackward, Setup, overflow
 
 
@@ -81,14 +82,15 @@ def test_backward_operations_know_their_forward_one():
     assert culprit.node == report.site.node
 
 
-def test_counts_of_nan_and_infinity_are_apart():
+def test_counts_of_nan_and_infinity_are_apart_and_end_where_they_would_cost_much():
     _, trace, _ = stopped(Setup())
-    after = [op for op in trace.ops[trace.culprit :] if op.non_finite]
-    assert after[0].infs > 0 == after[0].nans
-    assert after[0].low == after[0].high == -math.inf
-    last = after[-1]
-    assert last.nans > 0
-    assert last.low is None
+    bad = [op for op in trace.ops if op.non_finite]
+    assert bad[0].infs > 0 == bad[0].nans
+    assert bad[0].low == bad[0].high == -math.inf
+    size = math.prod(bad[COUNTED - 1].shape)
+    assert 0 < bad[COUNTED - 1].nans + bad[COUNTED - 1].infs <= size
+    assert {(op.nans, op.low) for op in bad[COUNTED:] if op.nans} == {(-1, None)}
+    assert repr(bad[-1]).endswith(", NaN")
 
 
 def test_views_and_what_computes_nothing_are_told_apart():
@@ -136,17 +138,22 @@ def test_an_update_knows_whose_weights_it_writes(foreach):
     assert culprit.parameter == ("" if foreach else "1.weight")
     assert "1.weight" in trace.headline
     if not foreach:
-        named = [op.parameter for op in trace.ops if op.parameter]
+        # All but the counts of steps, which the first step makes of nothing.
+        named = [op.parameter for op in trace.ops if op.shape]
         assert list(dict.fromkeys(named)) == [n for n, _ in model.named_parameters()]
 
 
 def test_a_stop_without_a_survey_has_no_trace():
     setup = Setup()
-    dbg = ftlab.debug(setup.step, setup.feed[:1], model=setup.model)
+
+    def step(batch):
+        dbg.interrupt()
+        return setup.step(batch)
+
+    dbg = ftlab.debug(step, setup.feed[:1], model=setup.model)
     assert dbg.trace is None
     with dbg:
-        dbg.interrupt()
-        dbg.run()
+        assert dbg.run().reason == "interrupt"
         assert dbg.trace is None
 
 
@@ -158,4 +165,5 @@ def test_where_the_run_has_been_taken_the_trace_stands_too():
         replay = dbg.trace
         assert replay.op.index == dbg.where.site.index == replay.culprit.index - 2
         assert replay.culprit.op == "aten.log.default"
+        assert "log()" in repr(replay.source)
         assert "it begins with aten.log.default" in replay.trace.headline.lower()

@@ -116,6 +116,22 @@ def test_looking_and_trying_at_a_stop_write_no_second_trace(tmp_path):
     assert [len(each) for each in folders.values()] == [1]
 
 
+def test_a_stop_that_is_no_anomaly_leaves_no_trace(tmp_path):
+    setup = Setup(bad=-1)
+
+    def step(batch):
+        if setup.calls == 0:
+            dbg.interrupt()
+        return setup.loss(batch).backward()
+
+    dbg = ftlab.debug(step, setup.feed[:1], model=setup.model)
+    with ftlab.watch(setup.model, setup.optimizer, run_dir=tmp_path / "run"), dbg:
+        dbg.run()
+        assert dbg.back().reason == "back"
+        assert dbg.trace is not None
+    assert trace_folders(tmp_path / "run" / "rank-00000") == {}
+
+
 def test_each_anomaly_has_a_trace(tmp_path):
     setup = Setup()
     with (

@@ -47,7 +47,8 @@ def debug(
     Parameters
     ----------
     target
-        A transformers Trainer (TRL's too), or a function that is called with each batch
+        A transformers Trainer (TRL's too: `ftlab.session.integrations.trainer_step` has
+        a table of those that were tested), or a function that is called with each batch
         and does one step: forward and backward, with or without ``optimizer.step()``.
         When the step goes wrong it is called again with the same batch, so what else it
         does (appending to a list) happens again too.

@@ -130,9 +130,14 @@ def complete(loop: Loop, found: Iterable[Any]) -> Loop:
             loop.schedulers.append(each)
         elif isinstance(each, torch.amp.GradScaler):
             loop.scaler = each
-    tokenizers = [each for each in found if _is_tokenizer(each)]
-    loop.tokenizer = tokenizers[0] if len(tokenizers) == 1 else None
+    loop.tokenizer = one_tokenizer(found)
     return loop
+
+
+def one_tokenizer(found: Iterable[Any]) -> Any:
+    """Return the tokenizer among ``found``, unless there is none, or several."""
+    tokenizers = {id(each): each for each in found if _is_tokenizer(each)}
+    return next(iter(tokenizers.values())) if len(tokenizers) == 1 else None
 
 
 def unwrapped(

@@ -89,6 +89,27 @@ def test_a_loop_pauses_and_ends_as_without_the_debugger(ready):
     assert left.streams == "[]\n"
 
 
+def test_the_notebooks_tokenizer_shows_the_words_of_the_batch(ready):
+    ready.run(
+        "from tokenizers import Tokenizer, models\n"
+        "from transformers import PreTrainedTokenizerFast\n"
+        "known = {'the': 0, 'cat': 1, 'sat': 2}\n"
+        "words = PreTrainedTokenizerFast(\n"
+        "    tokenizer_object=Tokenizer(models.WordLevel(known, 'the')))\n"
+        "table = torch.nn.Embedding(3, 4)\n"
+        "table.weight.data[2] = -1e9\n"
+        "fit = torch.optim.SGD(table.parameters(), lr=0.1)\n"
+    )
+    outcome = ready.run(
+        "%%ftlab debug\n"
+        "for batch in [{'input_ids': torch.tensor([[0, 1, 2], [1, 0, 0]])}]:\n"
+        "    table(batch['input_ids']).exp().log().sum().backward()\n    fit.step()"
+    )
+    assert outcome.status == "ok", outcome.traceback
+    assert "sample 0, token 2 'sat'" in outcome.displays[0]["text/plain"]
+    ready.run("dbg.close(); del words, table, fit")
+
+
 def test_a_healthy_loop_runs_through_and_is_unchanged(ready):
     ready.run("data[4][0] = 0.5")
     ready.run(LOOP)

@@ -133,9 +133,11 @@ def _still_there(model: Any, variables: Variables) -> bool:
 def _find(variables: Variables, caller: types.FrameType) -> search.Loop:
     """Find what the loop trains: by its own names, or else by those around it."""
     named = variables.found()
-    loop = search.find_loop(search.objects(named))
-    loop = loop or search.find_loop(search.frame_objects(caller))
+    loop, around = search.find_loop(search.objects(named)), search.frame_objects(caller)
+    loop = loop or search.find_loop(around)
     if loop is not None:
+        if loop.tokenizer is None:  # batches are often made elsewhere
+            loop.tokenizer = search.one_tokenizer(around)
         return loop
     modules = [v for v in named.values() if isinstance(v, torch.nn.Module)]
     model = max(modules, key=lambda m: sum(1 for _ in m.parameters()), default=None)

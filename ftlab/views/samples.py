@@ -144,7 +144,8 @@ class HighestLossesView(View[tuple[HighSample, ...]]):
         if not summary:
             return (
                 f"{self.title}: none kept; ftlab.watch(..., highest_losses=20) keeps "
-                "those of cross entropy over tokens and of TRL's SFT"
+                "those of cross entropy over tokens and of TRL's SFT, unless the loss "
+                "is compiled"
             )
         lines = [f"{self.title} of single samples: {len(summary)} kept"]
         lines += [f"  {each!r}" for each in summary[:SHOWN]]

@@ -52,6 +52,7 @@ def test_keeps_the_highest_of_all_samples(tmp_path):
         assert row.loss == pytest.approx(loss, rel=1e-5)
     assert table["text"][0].startswith("t")
     assert len(table) <= 6
+    assert len([e for e in watch.run.events if e.kind == "sample"]) < len(every)
 
 
 def test_a_planted_sample_is_named_with_its_beginning(tmp_path):

@@ -13,6 +13,7 @@ from ftlab.views.replay_grades import GRADES, Grades
 from ftlab.views.replay_scene import Scene, scene_at
 from ftlab.views.replay_text import replay_text
 from ftlab.views.replay_tree import Tree
+from ftlab.views.replay_walk import check_move, walked
 from ftlab.views.view import View
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
-
-UNITS = ("op", "module")
 
 
 class Replay(View[Scene]):
@@ -77,12 +76,18 @@ replay.culprit.index is 1.
     # -- walking
 
     def step(self, to: str = "op", count: int = 1) -> Replay:
-        """Go on to the next operation, or ``to="module"``, the next module."""
-        return self._move(to, count, 1)
+        """Go on to the next operation.
+
+        ``to="module"`` leads to the next module, a pattern of paths such as
+        ``"layers.*.mlp"`` to the next that it means.
+        """
+        check_move("step", to, count)
+        return self.at(walked(self._trace.ops, self._at, to, count))
 
     def back(self, to: str = "op", count: int = 1) -> Replay:
-        """Go back by an operation, or to where the module before began."""
-        return self._move(to, count, -1)
+        """Go back by an operation, or to where the module before began; see `step`."""
+        check_move("back", to, count)
+        return self.at(walked(self._trace.ops, self._at, to, -count))
 
     def at(self, index: int) -> Replay:
         """Go to an operation.
@@ -202,29 +207,3 @@ replay.culprit.index is 1.
             return self._trace.culprit
         bad = [op.index for op in self._trace.ops if op.non_finite]
         return min(bad, default=len(self._trace.ops) - 1)
-
-    def _move(self, to: str, count: int, sign: int) -> Replay:
-        if to not in UNITS or count < 1:
-            name = "step" if sign > 0 else "back"
-            msg = (
-                f"{name}(to={to!r}, count={count!r}): pass to='op' or to='module', and "
-                "a count from 1; at(index) goes to any operation."
-            )
-            raise BadValueError(msg)
-        at, last = self._at, len(self._trace.ops) - 1
-        for _ in range(count):
-            at = at + sign if to == "op" else self._next_module(at, sign)
-        return self.at(min(max(at, 0), last))
-
-    def _next_module(self, at: int, sign: int) -> int:
-        """Return where the next stay in a module begins, or the one before."""
-        ops = self._trace.ops
-
-        def begins(index: int) -> bool:
-            places = [(ops[i].place, ops[i].phase) for i in (index, index - 1)]
-            return index == 0 or places[0] != places[1]
-
-        if sign > 0:
-            return next((i for i in range(at + 1, len(ops)) if begins(i)), len(ops))
-        here = next((i for i in range(min(at, len(ops) - 1), 0, -1) if begins(i)), 0)
-        return next((i for i in range(here - 1, 0, -1) if begins(i)), 0)

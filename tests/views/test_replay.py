@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from ftlab.records.errors import BadValueError
+from ftlab.records.errors import BadValueError, UnknownNameError
 from ftlab.records.settings import options
 from ftlab.views.replay import Replay
 from ftlab.views.view import png
@@ -85,10 +85,22 @@ def test_an_operation_that_is_not_there_is_refused(replay, index):
     assert at(replay) == 5
 
 
-@pytest.mark.parametrize("move", [{"to": "layer"}, {"count": 0}])
+@pytest.mark.parametrize("move", [{"to": " "}, {"count": 0}])
 def test_a_move_that_is_not_there_is_refused(replay, move):
-    with pytest.raises(BadValueError, match="pass to='op' or to='module'"):
+    with pytest.raises(BadValueError, match=r"back\(.*pass to='op', to='module'"):
+        replay.back(**move)
+    with pytest.raises(BadValueError, match=r"step\("):
         replay.step(**move)
+
+
+def test_it_walks_to_modules_of_a_pattern(replay):
+    assert at(replay.at(0).step(to="layers.*.mlp")) == 2
+    assert at(replay.step(to="layers.*.mlp")) == 4
+    assert at(replay.step(to="layers.0.attn")) == 11
+    assert at(replay.back(to="layers.*.mlp")) == 10
+    assert at(replay.step(to="1.mlp", count=9)) == 12
+    with pytest.raises(UnknownNameError, match=r"such a module; near ones .*0\.mlp"):
+        replay.step(to="layers.0.mlpp")
 
 
 def test_the_chain_of_the_culprit_is_the_debuggers_and_others_follow_the_worst(replay):

@@ -8,7 +8,6 @@ repetition leaves behind is the capsule's to take back.
 """
 
 import contextlib
-import inspect
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -50,6 +49,10 @@ TWICE = (
     "A sample's gradient that came in more than one backward is left out: the norm of "
     "the sum cannot be told."
 )
+
+
+_BACKWARD = ("tensors", "grad_tensors", "retain_graph", "create_graph")
+"""The first parameters of ``torch.autograd.backward``; others may have wrapped it."""
 
 
 class Blaming:
@@ -105,13 +108,12 @@ class Blaming:
         self._positions = Positions((capsule.inputs.args, capsule.inputs.kwargs))
         self.tracer = LossCatcher(insist)
         plain = torch.autograd.backward
-        signature = inspect.signature(plain)
 
         def backward(*args: Any, **kwargs: Any) -> None:
             here = threading.get_ident() == self._thread and graph_task() == -1
             if here:
-                bound = signature.bind(*args, **kwargs).arguments
-                self._take_apart(plain, bound)
+                named = dict(zip(_BACKWARD, args, strict=False)) | kwargs
+                self._take_apart(plain, named)
             else:
                 plain(*args, **kwargs)
 

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ftlab.records.errors import BadValueError, NotPausedError, NotReplayableError
+from ftlab.replay.blaming.blame import Blaming
 from ftlab.replay.control import Command
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
@@ -101,6 +102,32 @@ class Trials:
             raise NotReplayableError(msg)
         words = f"lr {lr:g}" if isinstance(lr, float | int) else f"lr {lr.strip()}"
         return self._try(lambda _: Change(words, rate=rate))
+
+    def blame(self) -> Command:
+        """Take the step apart: what each sample adds to its loss and gradient.
+
+        Raises
+        ------
+        NotPausedError
+            Without a stop.
+        NotReplayableError
+            When the step cannot run again.
+        """
+        report = self._report
+        if self._stop is None or report is None:
+            msg = "blame: there is no stop; run() the training to one."
+            raise NotPausedError(msg)
+        if report.kind in IN_UPDATE or report.phase == "optimizer":
+            msg = (
+                "blame: this stop is in the optimizer's step, where forward and "
+                "backward are over. Use abort(), and stop earlier in the next run."
+            )
+            raise NotReplayableError(msg)
+        if not report.replayable:
+            why = report.notes[-1] if report.notes else "The weights have changed."
+            msg = f"blame: this step cannot run again. {why}"
+            raise NotReplayableError(msg)
+        return Command("visit", visitor=Blaming(report, self._stop.decode))
 
     def resume(self, *, with_patch: bool) -> Command:
         """Let training go on, with the step as it is or as it was tried last.

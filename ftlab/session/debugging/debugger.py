@@ -180,7 +180,7 @@ class Debugger(Breaking, Responding, Looking, Moving, WhatIf):
         """
         from ftlab.session.debugging.blame import blame
 
-        return blame(self.where, self._engine.decode, self._send)
+        return blame(self.commands, self._send, self.state)
 
     def send(self, command: str | Command) -> None:
         """Send ``"resume"``, ``"abort"``, ``"step module"``... and return at once.

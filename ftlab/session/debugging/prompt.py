@@ -3,16 +3,20 @@
 import cmd
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from ftlab.records.errors import BadValueError, FtlabError
 from ftlab.replay.control import Command
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.waiting import no_way_back
+from ftlab.session.debugging.blame import finish
 from ftlab.session.debugging.expressions import Expressions
 
 if TYPE_CHECKING:
     from ftlab.session.debugging.debugger import Debugger
+
+T = TypeVar("T")
 
 ON_ANOMALY = ("abort", "resume")
 """What can be done at a stop without asking."""
@@ -36,10 +40,15 @@ class Prompt(cmd.Cmd):
         self._debugger = debugger
         self._expressions = Expressions(debugger)
         self._command = Command("abort")
+        self._visit: Command | None = None
 
     def ask(self, report: PauseReport) -> Command:
         """Show a stop, and return the command that ends it."""
-        self._say(report)
+        visit, self._visit = self._visit, None
+        if visit is None:
+            self._say(report)
+        else:
+            self._try(lambda: self._say(finish(visit)))
         self.cmdloop()
         return self._command
 
@@ -132,6 +141,36 @@ class Prompt(cmd.Cmd):
         """Do the same as abort: nobody is there any more."""
         return self.do_abort(line)
 
+    def do_blame(self, _: str) -> bool:
+        """Show the loss of each sample and token, and each sample's gradient norm."""
+
+        def make() -> Command:
+            self._visit = self._debugger.commands.blame()
+            return self._visit
+
+        return self._give(make)
+
+    def do_snapshot(self, line: str) -> None:
+        """Write all that makes this step again elsewhere: snapshot [FOLDER]."""
+        self._try(lambda: self._say(self._debugger.snapshot(line.strip() or None)))
+
+    def do_break(self, line: str) -> None:
+        """Stop at a module too, or where one looks wrong: break mlp [when NAME].
+
+        NAME is that of a condition: near overflow, all zero, subnormal, deviates,
+        saturated. `break when deviates` looks at the loss and the gradients.
+        """
+        module, _, when = f" {line} ".partition(" when ")
+        self._try(
+            lambda: self._say(
+                self._debugger.break_at(module.strip(), when=when.strip() or None)
+            )
+        )
+
+    def do_breakpoints(self, _: str) -> None:
+        """List the breakpoints."""
+        self._say(self._debugger.breakpoints)
+
     def do_where(self, _: str) -> None:
         """Show the stop again."""
         self._say(self._debugger.where)
@@ -167,12 +206,7 @@ class Prompt(cmd.Cmd):
         What it may name: the variables of your code where it waits (see locals), else
         tensor, inputs, batch and parameters of the stop, else that code's globals.
         """
-        try:
-            self._say(repr(self._expressions.value(line)))
-        except FtlabError as error:
-            self._say(error)
-        except Exception as error:  # noqa: BLE001  an expression may raise anything
-            self._say(f"{type(error).__name__}: {error}")
+        self._try(lambda: self._say(repr(self._expressions.value(line))))
 
     def _commands(self) -> list[str]:
         names = (n[3:] for n in self.get_names() if n.startswith("do_"))
@@ -180,15 +214,17 @@ class Prompt(cmd.Cmd):
 
     def _give(self, make: Callable[[], Command]) -> bool:
         """Answer with a command, or say why there is none."""
+        return self._try(lambda: self._end(make())) or False
+
+    def _try(self, act: Callable[[], T]) -> T | None:
+        """Do something, or say why it cannot be done."""
         try:
-            command = make()
+            return act()
         except FtlabError as error:
             self._say(error)
         except Exception as error:  # noqa: BLE001  an expression may raise anything
             self._say(f"{type(error).__name__}: {error}")
-        else:
-            return self._end(command)
-        return False
+        return None
 
     def _move(self, verb: str, line: str) -> bool:
         *words, last = line.split() or [""]
@@ -208,7 +244,7 @@ class Prompt(cmd.Cmd):
         return True
 
     def _say(self, shown: object) -> None:
-        text = str(shown) if isinstance(shown, str | Exception) else repr(shown)
+        text = str(shown) if isinstance(shown, str | Path | Exception) else repr(shown)
         self.stdout.write(text + "\n")
 
 

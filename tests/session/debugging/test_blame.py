@@ -117,6 +117,16 @@ def test_a_run_that_is_not_paused_is_refused() -> None:
         dbg.blame()
 
 
+def test_a_watched_run_can_be_blamed_too(tmp_path) -> None:
+    loop = autocast()
+    with (
+        ftlab.watch(loop.model, loop.optimizer, run_dir=tmp_path / "run"),
+        interrupted(loop, feed()) as dbg,
+    ):
+        dbg.run()
+        assert "sample" in repr(dbg.blame())
+
+
 class Hidden(torch.autograd.Function):
     """A loss whose inside nothing shows."""
 

@@ -162,7 +162,7 @@ def test_a_policy_sees_them_too():
         met.append(dict(dbg.locals)["factor"])
 
     dbg = log_of_zero([])
-    dbg._engine.policy = look
+    dbg._engine.wishes.policy = look
     with dbg:
         dbg.run()
     assert met == [0.0]

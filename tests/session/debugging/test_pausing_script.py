@@ -136,6 +136,29 @@ def test_a_terminal_opens_a_prompt(folder):
     assert "\n2 nan" in shown
 
 
+def test_a_terminal_sets_breakpoints_and_writes_snapshots(folder):
+    lines = [
+        "back micro-batch 9",
+        "break 1 when near ovrflow",
+        "break when near overflow",
+        "break 1",
+        "breakpoints",
+        "blame",
+        "snapshot kept",
+        "resume",
+        "resume",
+    ]
+    shown, code = typed(folder, lines)
+    assert code == 5, shown
+    assert "Looking at step 0" in shown
+    assert "near ones are 'near overflow'" in shown
+    assert "0 Breakpoint(beyond 50% of the dtype's range)" in shown
+    assert "1 Breakpoint(1)" in shown
+    assert "no loss over tokens" in shown
+    assert "\nkept\n" in shown
+    assert (folder / "kept" / "snapshot.json").is_file()
+
+
 def test_a_terminal_tries_changes_and_evaluates(folder):
     lines = [
         "p (x < 0).any(), round(total, 1) < 1",

@@ -98,6 +98,7 @@ def test_it_walks_to_modules_of_a_pattern(replay):
     assert at(replay.step(to="layers.*.mlp")) == 4
     assert at(replay.step(to="layers.0.attn")) == 11
     assert at(replay.back(to="layers.*.mlp")) == 10
+    assert at(replay.at(4).step(to="1.mlp")) == 7
     assert at(replay.step(to="1.mlp", count=9)) == 12
     with pytest.raises(UnknownNameError, match=r"such a module; near ones .*0\.mlp"):
         replay.step(to="layers.0.mlpp")

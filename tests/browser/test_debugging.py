@@ -107,7 +107,10 @@ def test_a_shutdown_while_paused_ends_the_run_as_an_abort_does(tmp_path):
             "async () => { const panel = window.jupyterapp.shell.currentWidget;"
             " await panel.sessionContext.shutdown(); }"
         )
-        page.page.wait_for_timeout(2000)
+        for _ in range(200):
+            if (folder / "root" / "ended").exists():
+                break
+            page.page.wait_for_timeout(50)
         assert (folder / "root" / "ended").exists()
         assert page.errors == []
 

@@ -12,6 +12,7 @@ from ftlab.replay.control import Command, Rewind
 from ftlab.replay.responses.response import Response
 from ftlab.replay.stopping import Stopping
 from ftlab.replay.stops.stop import Stop
+from ftlab.replay.tracing.finite import all_finite
 
 AGAIN = "again"
 """Why a step is rewound that runs once more from its start, untraced."""
@@ -37,7 +38,7 @@ class Skipped(BaseException):
 class Answering(Stopping):
     """The part of a `StepCall` that responds."""
 
-    _snapshot_for: Response | None = None
+    _snapshot_for: tuple[Response, str] | None = None
 
     def _begin_with(self, response: Response | None) -> Response | None:
         """Do what can be done before the step; return what is left for its end."""
@@ -59,7 +60,7 @@ class Answering(Stopping):
             case "pause":
                 self._tell(response, f"{why}: paused")
             case "snapshot":
-                self._snapshot_for = response
+                self._snapshot_for = response, why
             case "clip":
                 return self._clip(response, why)
             case "float32":
@@ -74,11 +75,17 @@ class Answering(Stopping):
         return False
 
     def _skip(self, response: Response, why: str) -> bool:
+        obstacle = self._obstacle()
+        if obstacle is not None:
+            self._tell(response, f"{why}: paused, it cannot be taken back: {obstacle}")
+            return False
         if not (self.capsule.scalers and self._desk.outer):
             self._desk.unwinding.leave(Skipped(response, why))
-        # The trainer's scaler asks for gradients, and skips these by itself.
-        self._tell(response, f"{why}: left to the gradient scaler")
-        return True
+        # The trainer's scaler asks for gradients, and skips bad ones by itself.
+        left = not all_finite(self.capsule.gradients.current())
+        words = "left to" if left else "paused, no gradients would be left for"
+        self._tell(response, f"{why}: {words} the gradient scaler")
+        return left
 
     def _clip(self, response: Response, why: str) -> bool:
         scale = 1.0 if self.at_update else true_scale(self.capsule.scalers)
@@ -94,19 +101,20 @@ class Answering(Stopping):
 
     def _switch_to_float32(self, response: Response, why: str) -> None:
         last = self._blank.step + response.steps
-        self._desk.responses.float32_until = last
+        self._desk.responses.float32 = range(self._blank.step, last)
         dtypes = {p.dtype for p in self.capsule.model.parameters()}
         half = sorted(str(d) for d in dtypes if d in (torch.float16, torch.bfloat16))
         but = f"; weights in {', '.join(half)} stay so" if half else ""
         self._tell(response, f"{why}: no autocast up to step {last - 1}{but}")
 
     def _in_float32(self) -> bool:
-        return self._blank.step < self._desk.responses.float32_until
+        return self._blank.step in self._desk.responses.float32
 
     def _pause(self, stop: Stop) -> Command:
-        response, self._snapshot_for = self._snapshot_for, None
-        if response is None:
+        asked, self._snapshot_for = self._snapshot_for, None
+        if asked is None:
             return super()._pause(stop)
+        response, why = asked
         try:
             folder = self._desk.responses.snapshot(self._desk.complete(stop))
         except Exception as error:  # noqa: BLE001  training was to go on
@@ -114,14 +122,16 @@ class Answering(Stopping):
             warnings.warn(f"A response failed: {words}", FtlabWarning, stacklevel=2)
         else:
             words = f"snapshot in {folder}"
-        self._tell(response, f"{stop.report.headline()} {words}")
+        self._tell(response, f"{why}: {words}")
         return Command("resume")
 
     def _stopped(self, response: Response, why: str) -> Any:
         self._tell(response, f"{why}: stopped")
+        obstacle = self._obstacle()
+        weights = f"{obstacle}." if obstacle else "The weights are those before it."
         return TrainingStoppedError(
             f"Step {self._blank.step}, micro-batch {self._blank.micro_batch}: {why}. "
-            f"{response!r} stops the training; the weights are those before this step."
+            f"{response!r} stops the training. {weights}"
         )
 
     def _tell(self, response: Any, words: str) -> None:

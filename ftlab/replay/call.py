@@ -87,9 +87,12 @@ class StepCall(Answering):
                     return self._attempt()
                 except Rewind as rewind:  # its frames hold the graph of the attempt
                     self._prepare(rewind.with_traceback(None))
-        except (Abort, Skipped, TrainingStoppedError):
+        except (Abort, Skipped, TrainingStoppedError) as over:
             if self.capsule.obstacle() is None:
                 self.capsule.restore()
+            if self.at_update and isinstance(over, Skipped):
+                # What other micro-batches have added would leak into the next update.
+                self.capsule.gradients.drop()
             raise
         finally:
             replaying.end(self._mark)
@@ -138,8 +141,6 @@ class StepCall(Answering):
                 stack.enter_context(run_eagerly())
                 stack.enter_context(self._retrace.runner)
             else:
-                if self._in_float32():
-                    stack.enter_context(full_precision())
                 stack.enter_context(self._desk.scout.looking(self._heard.silent))
             result = self._call_step()
             if not self.updated_by or self._with_closure:
@@ -153,7 +154,8 @@ class StepCall(Answering):
             self.capsule.inputs,
             self._heard.silent,
         )
-        return self._desk.unwinding.call(step)
+        with full_precision() if self._in_float32() else contextlib.nullcontext():
+            return self._desk.unwinding.call(step)
 
     @property
     def _losses(self) -> list[torch.Tensor]:

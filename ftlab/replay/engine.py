@@ -206,7 +206,12 @@ class Engine:
         )
         scout = Scout((), call.capsule.model, call.micro_batch)
         desk = Desk(
-            self._waiting.pause, lambda: False, self._unwinding, scout, lambda: None
+            self._waiting.pause,
+            lambda: False,
+            self._unwinding,
+            scout,
+            lambda: None,
+            self.wishes.responses,
         )
         present = self._call
         self._call = earlier = PastCall(call.function, call.capsule, blank, desk)

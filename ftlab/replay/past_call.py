@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ftlab.records import replaying
 from ftlab.replay.call import StepCall
 from ftlab.replay.capsules.capsule import Capsule
+from ftlab.replay.capsules.iterators import used_up
 from ftlab.replay.control import Command, Rewind, SurveyOver
 from ftlab.replay.past import Past, PastStep, Weights, put
 
@@ -109,18 +110,27 @@ class Journey:
     def _travel(self, weights: Weights, left: Left, now: int) -> tuple[Command, str]:
         past = self._past
         while left.command.verb != "resume":
-            index = max(past.target(left.command, at_start=left.at_start), 0)
+            index = past.target(left.command, at_start=left.at_start)
+            if index < 0:
+                return Command("resume"), "Nothing that is kept leads further back."
             if index >= now:
                 break
             past.here = index
             past.put_back(index, weights)
             earlier = past.calls[index]
             earlier.capsule.accept_weights()
-            obstacle = earlier.capsule.obstacle()
+            inputs = earlier.capsule.inputs
+            obstacle = earlier.capsule.obstacle() or used_up(earlier.function, inputs)
             if obstacle is not None:
                 return Command("resume"), (
                     f"Step {earlier.step}, micro-batch {earlier.micro_batch} cannot be "
                     f"executed again: {obstacle}."
                 )
-            left = self._look_at(earlier)
+            try:
+                left = self._look_at(earlier)
+            except Exception as error:  # noqa: BLE001  the present is sound
+                return Command("resume"), (
+                    f"Step {earlier.step}, micro-batch {earlier.micro_batch} failed "
+                    f"when it was executed again: {type(error).__name__}: {error}"
+                )
         return left.command, ""

@@ -120,6 +120,8 @@ class Capsule:
         """Keep learning rates and other options, before the step changes them."""
         if all(kept.subject is not optimizer for kept in self._options):
             self._options.append(KeptOptions(optimizer))
+            for group in optimizer.param_groups:
+                self.gradients.include(group["params"])
 
     def add_scheduler(self, scheduler: Any) -> None:
         """Keep the state of a scheduler, before the step first moves it."""

@@ -32,6 +32,13 @@ class KeptGradients:
             (p, _kept(p.grad, copied=copied)) for p in parameters
         ]
         self._seen_backward = False
+        self._copied = copied
+
+    def include(self, parameters: Iterable[torch.nn.Parameter]) -> None:
+        """Keep the gradients of more parameters, before backward first runs."""
+        known = {id(parameter) for parameter, _ in self._kept}
+        more = [p for p in parameters if id(p) not in known and p.requires_grad]
+        self._kept += [(p, _kept(p.grad, copied=self._copied)) for p in more]
 
     def before_backward(self) -> None:
         """Copy the gradients that backward is about to add to."""
@@ -47,6 +54,11 @@ class KeptGradients:
             if kept is not None and parameter.grad is kept.tensor:
                 self.rewritten |= kept.changed
                 kept.copy_now()
+
+    def drop(self) -> None:
+        """Leave no gradient."""
+        for parameter, _ in self._kept:
+            parameter.grad = None
 
     def copy_all(self) -> None:
         """Copy what is still as it was, because somebody else will write into it."""

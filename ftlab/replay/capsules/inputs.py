@@ -30,7 +30,9 @@ class KeptInputs:
         self.kwargs = kwargs
         self._contents = [(c, c.copy()) for c in _containers((args, kwargs))]
         self._tensors = [
-            KeptTensor.of(f"the batch's {place}" if place else "the batch", tensor)
+            KeptTensor.of(
+                f"the batch's {place}" if place else "the batch", tensor, sampled=True
+            )
             for place, tensor in named_tensors((args, kwargs))
             if not isinstance(tensor, torch.nn.Parameter)
         ]

@@ -26,20 +26,33 @@ class KeptTensor:
         The live tensor.
     copied
         Keep a copy, or only the version.
+    sampled
+        Look at a few values where there is no copy: NumPy writes without a version.
     """
 
-    __slots__ = ("_copy", "_version", "name", "tensor")
+    __slots__ = ("_copy", "_sample", "_version", "name", "tensor")
 
-    def __init__(self, name: str, tensor: torch.Tensor, *, copied: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        tensor: torch.Tensor,
+        *,
+        copied: bool,
+        sampled: bool = False,
+    ) -> None:
         self.name = name
         self.tensor = tensor
         self._version = version(tensor)
         self._copy = tensor.detach().clone() if copied else None
+        self._sample = sample(tensor) if sampled and not copied else None
 
     @classmethod
-    def of(cls, name: str, tensor: torch.Tensor) -> "KeptTensor":
+    def of(
+        cls, name: str, tensor: torch.Tensor, *, sampled: bool = False
+    ) -> "KeptTensor":
         """Keep ``tensor``, with a copy if it is small."""
-        return cls(name, tensor, copied=tensor.numel() <= COPIED_ELEMENTS)
+        small = tensor.numel() <= COPIED_ELEMENTS
+        return cls(name, tensor, copied=small, sampled=sampled)
 
     @property
     def changed(self) -> bool:
@@ -53,7 +66,9 @@ class KeptTensor:
 
     def obstacle(self) -> str | None:
         """Say why the tensor cannot be restored, if so."""
-        if self._copy is None and self.changed:
+        taken = self._sample
+        rewritten = taken is not None and differ(sample(self.tensor), taken)
+        if self._copy is None and (self.changed or rewritten):
             return f"{self.name} was changed in place and is too large to be copied"
         return None
 

@@ -20,22 +20,22 @@ class Responses:
         Returns the digest of the run's tokenizer, ``""`` without one.
     snapshot
         Writes a snapshot of a stop and returns its folder.
-    float32_until
-        Steps before this one run without autocast.
+    float32
+        The steps that run without autocast.
     """
 
     def __init__(self) -> None:
         self.told: Callable[[int, Response, str], None] = lambda *_: None
         self.digest: Callable[[], str] = str
         self.snapshot: Callable[[Any], Any] = lambda _: ""
-        self.float32_until = -1
+        self.float32 = range(0)
         self._kept: list[Response] = []
         self._scales: weakref.WeakKeyDictionary[Any, float]
         self.forget()
 
     def forget(self) -> None:
         """Begin a new run."""
-        self.float32_until = -1
+        self.float32 = range(0)
         self._scales = weakref.WeakKeyDictionary()
         self._began = time.monotonic()
         self._last_step = -1

@@ -8,6 +8,7 @@ from ftlab.replay.engine import Engine
 from ftlab.replay.route import check_pattern
 from ftlab.replay.stops.report import PauseReport
 from ftlab.replay.stops.stop import Stop
+from ftlab.replay.trials.commands import IN_UPDATE
 from ftlab.replay.waiting import no_way_back
 
 
@@ -69,6 +70,12 @@ class Moving:
         stop = self._stop
         if stop is not None and not stop.report.replayable:
             raise NotReplayableError(no_way_back(stop.report))
+        if stop is not None and command.whole and stop.report.kind in IN_UPDATE:
+            msg = (
+                f"back(to={command.unit!r}): this stop is in the optimizer's step, "
+                "which is gone through by op. Use resume() or abort()."
+            )
+            raise NotReplayableError(msg)
         if stop is not None:
             at_start = stop.op is not None and stop.op.site.index == 0
             self._engine.past.check(command, at_start=at_start)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ftlab.records.errors import FtlabWarning, TrainingStoppedError
+from ftlab.replay.breakpoints.sought import Hit
 from ftlab.replay.capsules.scaler import true_scale
 from ftlab.replay.control import Command, Rewind
 from ftlab.replay.responses.response import Response
@@ -38,6 +39,7 @@ class Skipped(BaseException):
 class Answering(Stopping):
     """The part of a `StepCall` that responds."""
 
+    _at_boundary = False
     _snapshot_for: tuple[Response, str] | None = None
 
     def _begin_with(self, response: Response | None) -> Response | None:
@@ -51,6 +53,11 @@ class Answering(Stopping):
             return response
         self._switch_to_float32(response, why)
         return None
+
+    def _responds_to(self, hit: Hit) -> bool:
+        """Let a response to a breakpoint have its way; say whether all is done then."""
+        found = self._desk.responses.to("breakpoint", point=hit.breakpoint)
+        return self._answer(found, hit.condition)
 
     def _answer(self, response: Response | None, why: str) -> bool:
         """Do what a response wants; return whether the step is in order then."""
@@ -88,6 +95,9 @@ class Answering(Stopping):
         return left
 
     def _clip(self, response: Response, why: str) -> bool:
+        if not self._at_boundary:
+            self._tell(response, f"{why}: paused, there are no gradients to clip yet")
+            return False
         scale = 1.0 if self.at_update else true_scale(self.capsule.scalers)
         limit = response.max_norm or 0.0
         norm = float(torch.nn.utils.get_total_norm(self.capsule.gradients.current()))

@@ -82,6 +82,7 @@ class StepCall(Answering):
                 self._prepare(Rewind(0, "step"))
             elif self._desk.scout.at_once and self._obstacle() is None:
                 self._prepare(self._to_breakpoints([]))
+            replaying.end(self._mark)  # what comes now nobody has heard yet
             while True:
                 try:
                     return self._attempt()
@@ -133,6 +134,7 @@ class StepCall(Answering):
         self.updated_by = type(optimizer).__name__
 
     def _attempt(self) -> Any:
+        self._at_boundary = False
         if self._verdict is None:
             self._heard.losses = []
         with contextlib.ExitStack() as stack:
@@ -175,6 +177,7 @@ class StepCall(Answering):
             self._desk.unwinding.leave(SurveyOver())
         if runner is not None:
             runner.silent = True
+        self._at_boundary = True
         if self._verdict is None:
             # What a closure tried on the way to its result does not count.
             tried = [] if self._with_closure else self._heard.losses
@@ -192,14 +195,14 @@ class StepCall(Answering):
             self._desk.responses.calm(*NON_FINITE)
             return
         verdict = judge(losses, self.capsule.trainable, self.capsule.scalers)
-        if verdict is None or self._responds_to(verdict):
+        if verdict is None or self._responds_to_verdict(verdict):
             return
         self._verdict, self._heard.judged = verdict, True
         if self._obstacle() is None:
             self._desk.unwinding.leave(Rewind(None, "anomaly"))
         self._pause_at_end("anomaly")
 
-    def _responds_to(self, verdict: Verdict) -> bool:
+    def _responds_to_verdict(self, verdict: Verdict) -> bool:
         """Let a response have its way; say whether the step is in order then."""
         seen, unseen = ("loss", "gradient") if verdict.in_loss else ("gradient", "loss")
         self._desk.responses.calm(f"non-finite {unseen}")
@@ -211,9 +214,11 @@ class StepCall(Answering):
         hits = self._noticed(losses) if self._desk.scout.points else []
         if hits and self._obstacle() is None:
             self._desk.unwinding.leave(self._to_breakpoints(hits))
-        for hit in [*hits[:1], self._desk.finding()]:
-            if hit is not None:
-                self._pause_at_end("breakpoint", hit=hit)
+        found = self._desk.finding()
+        if found is not None and not self._responds_to(found):
+            hits.append(found)
+        for hit in hits[:1]:
+            self._pause_at_end("breakpoint", hit=hit)
         due, self._due = self._due, None
         if due is not None and not self._answer(due, due.trigger):
             self._pause_at_end("response")
@@ -222,11 +227,9 @@ class StepCall(Answering):
         """Return the breakpoints that are met and not answered by a response."""
         scale = true_scale(self.capsule.scalers)  # measured behind backward
         hits = self._desk.scout.noticed(losses, self.capsule.trainable, scale)
-        return [hit for hit in hits if not self._responds_to_hit(hit)]
-
-    def _responds_to_hit(self, hit: Hit) -> bool:
-        found = self._desk.responses.to("breakpoint", point=hit.breakpoint)
-        return self._answer(found, hit.condition)
+        self._desk.responses.calm_points({hit.breakpoint for hit in hits})
+        # Where operations are meant, the response comes where the run stops.
+        return [h for h in hits if h.breakpoint.in_ops or not self._responds_to(h)]
 
     def _to_breakpoints(self, hits: list[Hit]) -> Rewind:
         """Return what leads to the places where breakpoints stop."""

@@ -6,14 +6,13 @@ of steps, the hook that sees optimizers step, and how a stop reaches the caller.
 """
 
 import functools
-import warnings
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
-from ftlab.records.errors import FtlabWarning, TrainingStoppedError
+from ftlab.records.errors import TrainingStoppedError
 from ftlab.records.handle import Handle
 from ftlab.replay.answering import Skipped
 from ftlab.replay.breakpoints.scout import Scout
@@ -114,8 +113,6 @@ class Engine:
         self._unwinding, self._warned = Unwinding(), False
         self._generators = None
         self.past.forget()
-        self.wishes.breakpoints.forget()
-        self.wishes.responses.forget()
         return self._updates.attach()
 
     def guard(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -147,6 +144,7 @@ class Engine:
             copy_gradients=self._copy_gradients,
             sample_weights=not self._updates.seen,
             generators=self._generators_of(function),
+            function=function,
         )
         blank = PauseReport("paused", step=self.step, micro_batch=self.micro_batch)
         interrupted = functools.partial(getattr, self._worker, "pause_requested")
@@ -293,12 +291,3 @@ class Engine:
                 self._call.leave_by = command.unit
             self._leave_by = command.unit
         return command
-
-
-def warn_unpaused() -> None:
-    """Say that training runs past the debugger."""
-    msg = (
-        "trainer.train() was called directly, so this run is not debugged and never "
-        "pauses. Call run() on what ftlab.debug() returned instead, or close() it."
-    )
-    warnings.warn(msg, FtlabWarning, stacklevel=4)

@@ -80,9 +80,12 @@ class Retrace:
         if self.survey is None:
             self.survey = self._look(execute, sought=rewind.sought)
             self._capsule.restore()
+        target = self.survey.target(rewind)
+        if target is None:  # no breakpoint is met in this step after all
+            return
         self.runner = StepRunner(
             self.survey.sites,
-            self.survey.target(rewind),
+            target,
             rewind.reason,
             pause,
             self._interrupted,

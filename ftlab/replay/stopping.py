@@ -174,6 +174,8 @@ class Stopping:
         survey, sought = self._retrace.survey, self._retrace.sought
         stops_here = sought is not None and stop.reason == "breakpoint"
         hit = sought.answer(stop.site.index) if sought and stops_here else None
+        if hit is not None and hit.breakpoint.in_ops and self._responds_to(hit):
+            return self._next_breakpoint(stop.site.index)
         report = at_op(self._report(), stop, survey, hit)
         batch, sites = self.capsule.inputs.batch(), survey.sites if survey else ()
         command = self._pause(Stop(report, batch, stop, sites, survey=survey))
@@ -187,6 +189,10 @@ class Stopping:
             self.leave_by = command.unit
             return None
         return target
+
+    def _responds_to(self, hit: Hit) -> bool:
+        """Say whether a response has answered a breakpoint."""
+        return False
 
     def _next_breakpoint(self, after: int) -> int | None:
         """Aim the run that goes on at the next place to stop, if there is one."""

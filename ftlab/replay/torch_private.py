@@ -81,6 +81,12 @@ def switch_autocast(context: Any, on: bool) -> bool:
     return before
 
 
+def compiled_call(module: torch.nn.Module) -> bool:
+    """Say whether calling a module runs compiled code."""
+    inner = getattr(module, "_orig_mod", None) is not None
+    return inner or getattr(module, "_compiled_call_impl", None) is not None
+
+
 def schema(func: Any) -> Any:
     """Return the schema of an operator overload."""
     return func._schema

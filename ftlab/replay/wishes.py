@@ -43,3 +43,8 @@ class Wishes:
     breakpoints: Breakpoints = field(default_factory=Breakpoints)
     responses: Responses = field(default_factory=Responses)
     on_stop: Callable[[Stop], None] = _nothing
+
+    def forget(self) -> None:
+        """Begin a new run: what was seen in an earlier one counts no more."""
+        self.breakpoints.forget()
+        self.responses.forget()

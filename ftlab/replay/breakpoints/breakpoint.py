@@ -1,13 +1,14 @@
 """One breakpoint: in which steps, at which places, and under which condition."""
 
+import warnings
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ftlab.records.errors import BadValueError
+from ftlab.records.errors import BadValueError, FtlabWarning
 from ftlab.records.path_pattern import is_module
-from ftlab.replay.breakpoints.predicates import Predicate
+from ftlab.replay.breakpoints.predicate import Predicate, present
 from ftlab.replay.tracing.site import Site
 
 Steps = int | Container[int] | Callable[[int], bool]
@@ -55,16 +56,40 @@ class Breakpoint:
     _remove: Callable[["Breakpoint"], None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        for name in ("module", "op", "parameter", "phase", "finding"):
+            if not isinstance(getattr(self, name), str):
+                msg = f"break_at({name}={getattr(self, name)!r}): pass a string."
+                raise BadValueError(msg)
+        check_steps("break_at(step", self.step)
+        self._check_together()
+        if self.parameter and self.when is None:
+            self.when = present()
+
+    def _check_together(self) -> None:
+        """Refuse conditions that do not go together."""
         if self.phase not in ("", "forward", "backward"):
             msg = (
                 f"break_at(phase={self.phase!r}): pass 'forward' or 'backward', or "
                 "leave it out for both."
             )
             raise BadValueError(msg)
-        if self.parameter and (self.module or self.op):
+        if self.parameter and (self.module or self.op or self.phase):
             msg = (
                 f"break_at(parameter={self.parameter!r}) looks at gradients, and "
-                "module= and op= at what operations make; use one breakpoint for each."
+                "module=, op= and phase= at what operations make; use one breakpoint "
+                "for each."
+            )
+            raise BadValueError(msg)
+        if self.op and not set(".*") & set(self.op):
+            msg = (
+                f"break_at(op={self.op!r}): operations have names such as "
+                f"'aten.{self.op}'; '*{self.op}*' means all that contain it."
+            )
+            raise BadValueError(msg)
+        if (self.op or self.phase) and self.when is not None and self.when.own_places:
+            msg = (
+                f"when={self.when.label!r} goes by the history of a place, which an "
+                "operation does not have; use module= or parameter=, or neither."
             )
             raise BadValueError(msg)
         if self.finding and (self.in_ops or self.parameter or self.when is not None):
@@ -77,11 +102,16 @@ class Breakpoint:
     @property
     def in_ops(self) -> bool:
         """Whether it looks at what operations make."""
-        return bool(self.module or self.op or self.phase)
+        anywhere = self.when is None and not (self.parameter or self.finding)
+        return bool(self.module or self.op or self.phase) or anywhere
 
     def counts_in(self, step: int) -> bool:
         """Say whether it counts in a step."""
-        return self.enabled and (self.step is None or is_step(self.step, step))
+        try:
+            return self.enabled and (self.step is None or is_step(self.step, step))
+        except Exception as error:  # noqa: BLE001  the user's own function may fail
+            self.fail(error)
+            return False
 
     def is_at(self, site: Site) -> bool:
         """Say whether an operation is in the place."""
@@ -102,8 +132,18 @@ class Breakpoint:
         """Say whether it looks at the gradient of a parameter."""
         return not self.parameter or is_module(parameter, self.parameter)
 
+    def fail(self, error: Exception) -> None:
+        """Switch it off, and say why: a function of the user's has failed."""
+        self.enabled = False
+        msg = (
+            f"{self!r} failed with {type(error).__name__}: {error} It is off; training "
+            "goes on."
+        )
+        warnings.warn(msg, FtlabWarning, stacklevel=2)
+
     def remove(self) -> None:
         """Take it out of its debugger; may be called again."""
+        self.enabled = False
         if self._remove is not None:
             self._remove(self)
 
@@ -136,6 +176,24 @@ def is_step(steps: Steps, step: int) -> bool:
     if isinstance(steps, Container):
         return step in steps
     return bool(steps(step)) if callable(steps) else step == steps
+
+
+def check_steps(call: str, steps: object) -> None:
+    """Refuse what cannot name steps.
+
+    Raises
+    ------
+    BadValueError
+        For a string or a fraction, for example.
+    """
+    whole = isinstance(steps, int) and not isinstance(steps, bool)
+    several = isinstance(steps, Container) and not isinstance(steps, str)
+    if not (steps is None or whole or several or callable(steps)):
+        msg = (
+            f"{call}={steps!r}): pass a step's number, a range or set of them, or a "
+            "function of the number."
+        )
+        raise BadValueError(msg)
 
 
 def is_op(name: str, pattern: str) -> bool:

@@ -37,6 +37,9 @@ class Breakpoints:
     def forget(self) -> None:
         """Begin a new run: findings of an earlier one are no longer known."""
         self._told.clear()
+        for point in self:
+            if point.when is not None:
+                point.when.forget()
 
     def counting(self, step: int) -> list[Breakpoint]:
         """List those that are on and meant for a step."""

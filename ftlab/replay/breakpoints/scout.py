@@ -5,24 +5,27 @@ is read back at once. Only a step in which something was noticed is executed aga
 """
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import HandleStack
 from ftlab.records.path_pattern import is_module
 from ftlab.replay.breakpoints.breakpoint import Breakpoint
-from ftlab.replay.breakpoints.predicates import Predicate
+from ftlab.replay.breakpoints.predicate import Predicate
 from ftlab.replay.breakpoints.sought import LOSS, Hit
 from ftlab.replay.stops.verdict import Named
-from ftlab.replay.torch_private import TorchDispatchMode, graph_task
+from ftlab.replay.torch_private import TorchDispatchMode, compiled_call, graph_task
 from ftlab.replay.tracing.finite import float_leaves, measurable
 from ftlab.replay.tracing.modules import clean_name
 from ftlab.replay.tracing.traits import is_bookkeeping, results, traits
+
+HIDDEN = (
+    "modules of compiled code cannot be looked at without compiling it anew. Leave "
+    "torch.compile out, or look at the loss and the gradients."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ class Scout:
             yield
             return
         inside = [point for point in self.points if point.in_ops]
+        if any(not point.op for point in inside) and _is_compiled(self._model):
+            inside = [point for point in inside if not self._is_hidden(point)]
         by_op = [point for point in inside if point.op or point.phase]
 
         def unheard() -> bool:
@@ -103,6 +108,12 @@ class Scout:
             if by_op:
                 stack.enter_context(_OpScout(by_op, self._look_at, unheard))
             yield
+
+    def _is_hidden(self, point: Breakpoint) -> bool:
+        """Whether code is compiled that a hook would change."""
+        if point.when is not None and not point.op:
+            point.fail(ValueError(HIDDEN))
+        return not point.enabled
 
     def _hook(
         self, point: Breakpoint, handles: HandleStack, unheard: Callable[[], bool]
@@ -178,16 +189,15 @@ class Scout:
             with torch.no_grad():
                 value = asked.measure(plain)
         except Exception as error:  # noqa: BLE001  the user's own function may fail
-            point.enabled = False
-            msg = (
-                f"{point!r} failed with {type(error).__name__}: {error} It is off; "
-                "training goes on."
-            )
-            warnings.warn(msg, FtlabWarning, stacklevel=2)
+            point.fail(error)
         else:
             self._measured.append(_Measured(point, asked, place, value, gradient))
         finally:
             self._busy = False
+
+
+def _is_compiled(model: torch.nn.Module) -> bool:
+    return any(compiled_call(module) for module in model.modules())
 
 
 class _OpScout(TorchDispatchMode):

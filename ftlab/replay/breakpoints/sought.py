@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ftlab.replay.breakpoints.breakpoint import Breakpoint
+from ftlab.replay.breakpoints.predicate import Predicate
 from ftlab.replay.tracing.finite import float_leaves, measurable
 from ftlab.replay.tracing.lineage import Lineage
 from ftlab.replay.tracing.site import Site
@@ -67,16 +68,16 @@ class Sought:
             return
         for number, hit in enumerate(self.hits):
             asked = hit.breakpoint.when
-            if asked is None or asked.own_places:
+            point = hit.breakpoint
+            if asked is None or not point.enabled or point.in_ops > point.is_at(site):
                 continue
-            for tensor in float_leaves(made):
-                plain = measurable(tensor)
-                if plain is None:
-                    continue
-                value = float(asked.measure(plain))
-                if asked.holds(value):
-                    met = self._met.setdefault(number, {})
-                    met.setdefault(site.index, asked.says(value))
+            try:
+                words = _asked(asked, made)
+            except Exception as error:  # noqa: BLE001  the user's own function may fail
+                point.fail(error)
+                continue
+            if words:
+                self._met.setdefault(number, {}).setdefault(site.index, words)
 
     def settle(
         self,
@@ -97,7 +98,7 @@ class Sought:
             if hit.breakpoint.in_ops:
                 where = _in_ops(hit, sites, lineage, met)
             else:
-                where = _upstream(lineage, met, ends.get(hit.place, -1))
+                where = _upstream(sites, lineage, met, ends.get(hit.place, -1))
             for index in where:
                 said = Hit(hit.breakpoint, hit.place, met.get(index, hit.says))
                 found.setdefault(index, said)
@@ -105,7 +106,7 @@ class Sought:
 
     def next(self, after: int = -1) -> int | None:
         """Return the next operation to stop at, ``None`` if there is none."""
-        later = (index for index, _ in self.stops if index > after)
+        later = (i for i, hit in self.stops if i > after and hit.breakpoint.enabled)
         return next((index for index in later if index not in self._answered), None)
 
     def answer(self, index: int) -> Hit | None:
@@ -122,13 +123,24 @@ class Sought:
         return next((hit for hit in self.hits if hit.place), None)
 
 
+def _asked(asked: Predicate, made: Any) -> str:
+    """Return what a predicate says of the first tensor that it holds for."""
+    for tensor in float_leaves(made):
+        plain = measurable(tensor)
+        if plain is not None:
+            value = float(asked.measure(plain))
+            if asked.holds(value):
+                return asked.says(value)
+    return ""
+
+
 def _in_ops(
     hit: Hit, sites: Sequence[Site], lineage: Lineage, met: Mapping[int, str]
 ) -> Iterator[int]:
     point = hit.breakpoint
     if point.when is None:
         yield from _arrivals(point, sites)
-    elif point.when.own_places:
+    elif point.when.own_places and not any(point.is_at(sites[i]) for i in met):
         inside = [s.index for s in sites if _is_forward_of(s, hit.place)]
         yield from inside[-1:]
     else:
@@ -148,10 +160,14 @@ def _arrivals(point: Breakpoint, sites: Sequence[Site]) -> Iterator[int]:
         before = here
 
 
-def _upstream(lineage: Lineage, met: Mapping[int, str], index: int) -> Iterator[int]:
+def _upstream(
+    sites: Sequence[Site], lineage: Lineage, met: Mapping[int, str], index: int
+) -> Iterator[int]:
     """Go back from what was noticed as long as what was read meets the condition."""
     while index >= 0:
-        earlier = [p for p in lineage.parents(index) if p in met and p < index]
+        phase = sites[index].phase  # a gradient's condition says nothing of forward
+        read = [p for p in lineage.parents(index) if sites[p].phase == phase]
+        earlier = [p for p in read if p in met and p < index]
         if not earlier:
             yield index
             return

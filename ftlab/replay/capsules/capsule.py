@@ -19,6 +19,7 @@ from ftlab.replay.capsules.inputs import KeptInputs
 from ftlab.replay.capsules.kept import KeptTensor, differ, sample
 from ftlab.replay.capsules.model_calls import ModelCalls
 from ftlab.replay.capsules.options import KeptOptions, KeptScheduler
+from ftlab.replay.capsules.own_variables import OwnVariables
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.capsules.scaler import KeptScaler
 from ftlab.replay.capsules.side_state import SideState
@@ -76,6 +77,8 @@ class Capsule:
         behind the back of their versions, with ``.data``.
     generators
         The step's own random generators.
+    function
+        The step, for the variables that it assigns.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Capsule:
         copy_gradients: bool = True,
         sample_weights: bool = False,
         generators: Iterable[Any] = (),
+        function: Any = None,
     ) -> None:
         self.inputs = inputs
         self.model = model
@@ -110,6 +114,7 @@ class Capsule:
         self._moved: tuple[str, ...] = ()
         self._rng = RngState.take()
         self._generators = KeptGenerators(generators)
+        self._variables = OwnVariables(function)
 
     def add_scaler(self, scaler: Any) -> None:
         """Keep the state of a GradScaler, before the step first uses it."""
@@ -223,6 +228,7 @@ class Capsule:
         torch.clear_autocast_cache()
         self._rng.restore()
         self._generators.restore()
+        self._variables.restore()
 
 
 def _held(

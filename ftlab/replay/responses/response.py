@@ -1,11 +1,12 @@
 """One automatic response: to what, after how many times, by doing what."""
 
+import math
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 from ftlab.records.errors import BadValueError
 from ftlab.records.near import near
-from ftlab.replay.breakpoints.breakpoint import Breakpoint, Steps
+from ftlab.replay.breakpoints.breakpoint import Breakpoint, Steps, check_steps
 
 NON_FINITE = ("anomaly", "non-finite loss", "non-finite gradient")
 TRIGGERS = (
@@ -69,13 +70,24 @@ class Response:
     _remove: Callable[["Response"], None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.to, str):
+        if not isinstance(self.to, Breakpoint):
             self.to = _known("to", self.to, TRIGGERS)
         self.by = _known("by", self.by, ACTIONS)
         for name in ("times", "steps"):
-            if getattr(self, name) < 1:
-                msg = f"respond({name}={getattr(self, name)!r}): pass a number from 1."
+            given = getattr(self, name)
+            if not isinstance(given, int) or given < 1:
+                msg = f"respond({name}={given!r}): pass a whole number from 1."
                 raise BadValueError(msg)
+        for name in ("max_norm", "seconds"):
+            given = getattr(self, name)
+            number = isinstance(given, int | float)
+            if given is not None and not (number and 0 < given < math.inf):
+                msg = f"respond({name}={given!r}): pass a number above 0."
+                raise BadValueError(msg)
+        check_steps("respond(at", self.at)
+        if self.times > 1 and self.to in ("step", "time"):
+            msg = f"respond({self.to!r}, times={self.times}): that is never in a row."
+            raise BadValueError(msg)
         self._need("clip", self.by, "max_norm", "1.0")
         self._need("step", self.to, "at", "range(0, 10_000, 500)")
         self._need("time", self.to, "seconds", "3600")

@@ -2,7 +2,7 @@
 
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 from ftlab.replay.breakpoints.breakpoint import Breakpoint, is_step
@@ -38,6 +38,7 @@ class Responses:
         self.float32 = range(0)
         self._scales = weakref.WeakKeyDictionary()
         self._began = time.monotonic()
+        self._given_at: dict[Response, float] = {}
         self._last_step = -1
         self._first_digest = ""
         for response in self:
@@ -53,15 +54,23 @@ class Responses:
         """Return the first response that is due now that something has happened."""
         meant = [each for each in self if each.means(triggers, point)]
         due = [each for each in meant if each.counts()]
-        for response in due[:1]:
-            response.calm()
-            response.given += 1
-        return due[0] if due else None
+        # What waits for the third time in a row is meant then, whatever stands first.
+        chosen = max(due, key=lambda response: response.times, default=None)
+        if chosen is not None:
+            chosen.calm()
+            chosen.given += 1
+        return chosen
 
     def calm(self, *triggers: str) -> None:
         """Note that something has not happened this time."""
         for response in self:
-            if response.means(triggers, None):
+            if response.trigger in triggers:
+                response.calm()
+
+    def calm_points(self, met: Container[Breakpoint]) -> None:
+        """Note that no breakpoints but these were met this time."""
+        for response in self:
+            if isinstance(response.to, Breakpoint) and response.to not in met:
                 response.calm()
 
     def before(self, step: int, scalers: Iterable[Any]) -> Response | None:
@@ -116,7 +125,8 @@ class Responses:
         for response in self:
             if not response.means(("time",), None) or response.seconds is None:
                 continue
-            if now - self._began >= response.seconds * (response.given + 1):
+            if now - self._given_at.get(response, self._began) >= response.seconds:
+                self._given_at[response] = now
                 response.given += 1
                 return response
         return None

@@ -189,7 +189,8 @@ class PauseReport:
             return f"Looking at {place}, {behind}; the run waits at the present."
         if self.reason != "anomaly":
             where = "" if self.site else ", at the end of the micro-batch"
-            why = f": {self.condition}" if self.condition else ""
+            at = f", {self.phase} of {module_words(self.site)}" if self.site else ""
+            why = f": {self.condition}{at}" if self.condition else ""
             return f"Paused at {place}{where} ({self.reason}){why}."
         word = "NaN" if self.what == "nan" else "Inf"
         if self.kind in _IN_UPDATE:

@@ -3,11 +3,16 @@
 import warnings
 from typing import Any
 
-from ftlab.records.errors import FtlabWarning
+import torch
+
+from ftlab.records.errors import FtlabWarning, UnknownNameError
+from ftlab.records.near import near
+from ftlab.records.path_pattern import is_module
 from ftlab.replay.breakpoints.breakpoint import Breakpoint, Steps
 from ftlab.replay.breakpoints.breakpoints import Breakpoints, Found
 from ftlab.replay.breakpoints.predicates import Predicate, predicate
 from ftlab.replay.engine import Engine
+from ftlab.replay.tracing.modules import clean_name
 from ftlab.rules.registry import find_rule
 from ftlab.session.observation import run_of
 
@@ -66,7 +71,7 @@ class Breaking:
         BadValueError
             When the conditions cannot go together.
         UnknownNameError
-            When there is no such rule.
+            When there is no such rule, module or parameter.
 
         Notes
         -----
@@ -90,8 +95,26 @@ class Breaking:
         asked: Predicate | None = predicate(when)
         code = find_rule(finding).code if finding else ""
         point = Breakpoint(module, op, parameter, step, phase, asked, code)
+        self._check_names(point)
         self.breakpoints.findings = self._findings
         return self.breakpoints.add(point)
+
+    def _check_names(self, point: Breakpoint) -> None:
+        """Refuse patterns that no module or parameter of a known model matches."""
+        model = getattr(self._engine.moment(), "model", None)
+        if not isinstance(model, torch.nn.Module):
+            return  # made when training begins
+        for option, names, pattern in (
+            ("module", model.named_modules(), point.module),
+            ("parameter", model.named_parameters(), point.parameter),
+        ):
+            known = [clean_name(name) for name, _ in names]
+            if pattern and not any(is_module(name, pattern) for name in known):
+                msg = (
+                    f"break_at({option}={pattern!r}): the model has no such {option}; "
+                    f"{near(pattern, known)}."
+                )
+                raise UnknownNameError(msg)
 
     def _findings(self) -> list[Found]:
         run = run_of(self._engine.moment().model)

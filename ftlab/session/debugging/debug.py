@@ -14,14 +14,18 @@ from torch.utils._pytree import tree_map_only
 
 from ftlab.probes.tokenizer_digest import tokenizer_digest
 from ftlab.records.errors import AttachError, BadValueError, NotReplayableError
-from ftlab.replay.engine import Engine, warn_unpaused
+from ftlab.replay.engine import Engine
 from ftlab.replay.stops.spans import Decode
 from ftlab.replay.wishes import MEMORY_BUDGET, Policy, Wishes
 from ftlab.replay.worker import Worker
 from ftlab.rules.words import an
 from ftlab.session.debugging.debugger import Debugger
 from ftlab.session.host import host
-from ftlab.session.integrations.trainer_step import TrainerStep, refuse_trainer
+from ftlab.session.integrations.trainer_step import (
+    TrainerStep,
+    refuse_trainer,
+    warn_unpaused,
+)
 from ftlab.session.integrations.transformers import is_trainer
 
 _LAZY = (

@@ -276,6 +276,7 @@ class Debugger(Breaking, Responding, Looking, Moving, WhatIf):
         try:
             if self._install is not None and len(self._handles) == 0:
                 self._handles.add(self._install())
+            self._engine.wishes.forget()
             self._handles.add(self._engine.attach())
             return self._train(**kwargs)
         finally:

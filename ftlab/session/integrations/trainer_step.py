@@ -29,10 +29,11 @@ trainers are judged when a step is executed again: if its loss differs, the repo
 so and names what the step has changed in the trainer and nobody could put back.
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ftlab.records.errors import NotReplayableError
+from ftlab.records.errors import FtlabWarning, NotReplayableError
 from ftlab.records.handle import Handle, rebind
 
 _INSIDE_BACKWARD = ("lomo", "adalomo")
@@ -141,3 +142,12 @@ class TrainerStep:
             return plain(*args, **kwargs)
 
         return rebind(self._trainer, "training_step", training_step)
+
+
+def warn_unpaused() -> None:
+    """Say that training runs past the debugger."""
+    msg = (
+        "trainer.train() was called directly, so this run is not debugged and never "
+        "pauses. Call run() on what ftlab.debug() returned instead, or close() it."
+    )
+    warnings.warn(msg, FtlabWarning, stacklevel=4)

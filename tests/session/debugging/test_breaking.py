@@ -75,7 +75,7 @@ def test_stopping_changes_nothing():
         dbg.break_at("layers.1.mlp", step=1)
         dbg.break_at(when="near overflow")
         dbg.break_at("layers.*.mlp", when=lambda _: torch.rand(()) > 2)
-        dbg.break_at(op="aten.mm", when="deviates", step=range(3))
+        dbg.break_at("layers.0", when="deviates", step=range(3))
         assert stops(dbg)
     assert same(stopped.weights(), trained(plain))
 
@@ -279,3 +279,187 @@ def test_conditions_that_make_no_sense_are_refused(wrong, said):
 def test_an_unknown_rule_is_refused():
     with debugging(healthy()) as dbg, pytest.raises(UnknownNameError):
         dbg.break_at(finding="GRD999")
+
+
+# -- what users get wrong, and what goes wrong under them
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"module": "layers.*.mlpp"}, "no such module"),
+        ({"parameter": "lora_C"}, "no such parameter"),
+    ],
+)
+def test_names_that_nothing_matches_are_refused(wrong, said):
+    with debugging(healthy()) as dbg, pytest.raises(UnknownNameError, match=said):
+        dbg.break_at(**wrong)
+
+
+def test_a_step_alone_stops_at_its_first_operation():
+    with debugging(healthy()) as dbg:
+        dbg.break_at(step=3)
+        (stop,) = stops(dbg)
+    assert (stop.step, stop.site.index) == (3, 0)
+
+
+def test_a_parameter_alone_stops_where_its_gradient_is_made():
+    with debugging(healthy()) as dbg:
+        dbg.break_at(parameter="layers.0.*.lora_B.default.weight", step=1)
+        (stop,) = stops(dbg)
+    assert (stop.step, stop.phase) == (1, "backward")
+    assert stop.condition.endswith("its gradient is there")
+
+
+def test_a_function_that_fails_elsewhere_in_the_step_does_not_end_the_run():
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+
+    def step(batch):
+        model(batch).sum().backward()
+
+    with ftlab.debug(step, [torch.ones(1, 2)] * 2, model=model) as dbg:
+        dbg.break_at("0", when=lambda x: x[:, 0].abs().max() > 0)
+        dbg.break_at(step=lambda _: 1 / 0)
+        with pytest.warns(FtlabWarning, match="ZeroDivisionError.*It is off"):
+            found = stops(dbg)
+    assert {each.module for each in found} == {"0"}
+
+
+def test_removed_at_a_stop_it_does_not_stop_again():
+    with debugging(healthy()) as dbg:
+        point = dbg.break_at("layers.*.mlp", step=1)
+        dbg.run()
+        point.remove()
+        assert dbg.resume().state == "finished"
+
+
+def test_a_counter_of_the_steps_own_counts_once():
+    def counted(stop: bool) -> Any:
+        torch.manual_seed(0)
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        seen = 0
+
+        def step(batch):
+            nonlocal seen
+            seen += 1
+            model(batch).sum().backward()
+            if seen % 3 == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+
+        feed = [torch.ones(1, 2) * i for i in range(9)]
+        with ftlab.debug(step, feed, model=model, optimizer=optimizer) as dbg:
+            if stop:
+                dbg.break_at("*")
+            assert bool(stops(dbg)) == stop
+        assert seen == 9
+        return model
+
+    assert torch.equal(counted(stop=True).weight, counted(stop=False).weight)
+
+
+def test_gradients_of_a_parameter_outside_the_model_count_once():
+    def trained_with(stop: bool) -> torch.Tensor:
+        torch.manual_seed(0)
+        model = torch.nn.Linear(2, 1)
+        temperature = torch.nn.Parameter(torch.ones(()))
+        optimizer = torch.optim.SGD([*model.parameters(), temperature], lr=0.1)
+
+        def step(batch):
+            (model(batch["x"]).sum() / temperature).backward()
+            if batch["last"]:
+                optimizer.step()
+                optimizer.zero_grad()
+
+        feed = [{"x": torch.ones(1, 2), "last": i % 2 == 1} for i in range(4)]
+        with ftlab.debug(step, feed, model=model, optimizer=optimizer) as dbg:
+            if stop:
+                dbg.break_at(step=1)
+            stops(dbg)
+        return temperature.detach()
+
+    assert torch.equal(trained_with(stop=True), trained_with(stop=False))
+
+
+def test_a_second_run_has_a_history_of_its_own():
+    dbg, model = spiking(1.0, at=99)
+    start = {name: p.detach().clone() for name, p in model.named_parameters()}
+    with dbg:
+        dbg.break_at(when="deviates")
+        assert stops(dbg) == []
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.copy_(start[name] * 1e4)
+        assert stops(dbg) == []
+
+
+def test_a_level_that_has_shifted_for_good_is_no_news_for_ever():
+    dbg, model = spiking(1.0, at=99, count=60)
+    step = []
+
+    def raised(module, args, output):
+        step.append(1)
+        return output * (1e6 if len(step) > 25 else 1.0)
+
+    model[1].register_forward_hook(raised)
+    with dbg:
+        dbg.break_at("1", when="deviates")
+        assert 1 <= len(stops(dbg)) <= 4
+
+
+def test_modules_of_a_compiled_model_are_left_alone_and_that_is_said():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    model.compile(backend="aot_eager")
+
+    def step(batch):
+        model(batch).sum().backward()
+
+    with ftlab.debug(step, [torch.ones(1, 2)], model=model) as dbg:
+        point = dbg.break_at("0", when=lambda _: True)
+        with pytest.warns(FtlabWarning, match="compiled code cannot be looked at"):
+            assert dbg.run().state == "finished"
+    assert not point.enabled
+
+
+def test_a_watch_hears_the_loss_of_a_step_that_was_stopped_in(tmp_path):
+    setup = healthy()
+    with (
+        ftlab.watch(setup.model, setup.optimizer, run_dir=tmp_path / "run") as watch,
+        debugging(setup) as dbg,
+    ):
+        dbg.break_at(step=1)
+        assert len(stops(dbg)) == 1
+    assert torch.tensor(watch.run.steps["loss"]).isfinite().all()
+
+
+def test_a_finding_stops_the_run_once(tmp_path):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+
+    def step(batch):
+        optimizer.zero_grad()
+        loss = model(batch).sum()
+        loss.backward()
+        optimizer.step()
+        watch.sync()
+        return loss
+
+    feed = [torch.full((1, 2), float("nan"))] + [torch.ones(1, 2)] * 4
+    with (
+        ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch,
+        ftlab.debug(step, feed, model=model, optimizer=optimizer, on_pause=None) as dbg,
+    ):
+        dbg.break_at(finding="NUM001")
+        found = stops(dbg)
+    reasons = [each.condition[:6] for each in found if each.reason == "breakpoint"]
+    assert reasons == ["NUM001"]
+
+
+def test_a_finding_without_a_watch_is_switched_off():
+    with debugging(healthy()) as dbg:
+        point = dbg.break_at(finding="GRD002")
+        with pytest.warns(FtlabWarning, match="nothing watches the model"):
+            assert dbg.run().state == "finished"
+    assert not point.enabled

@@ -163,7 +163,7 @@ def test_in_4_bit_too():
     ) as dbg:
         dbg.break_at(step=2, when=lambda _: True)
         assert dbg.run().step == 2
-        dbg.back(to="optimizer step", count=2)
+        dbg.back(to="optimizer step", count=3)
         assert (dbg.where.step, dbg.where.op != "") == (0, True)
         to_the_end(dbg)
     assert dbg.state == "finished"
@@ -240,3 +240,72 @@ def test_abort_in_the_past_leaves_the_present():
         dbg.back(to="optimizer step", count=3)
         dbg.abort()
     assert same(looked.weights(), now)
+
+
+def test_a_step_that_fails_in_the_past_does_not_end_the_run():
+    setup = Setup()
+    step = setup.step
+
+    def failing(batch):
+        if batch is setup.feed[0] and setup.calls > 2:
+            raise KeyError("gone")
+        return step(batch)
+
+    with debugging(setup, failing) as dbg:
+        dbg.run()
+        dbg.back(to="optimizer step", count=3)
+        assert dbg.state == "paused"
+        assert "failed when it was executed again: KeyError" in repr(dbg.where)
+
+
+def test_a_policy_that_only_goes_back_comes_to_an_end():
+    asked = []
+
+    def back(report):
+        asked.append(report)
+        return "back optimizer step" if len(asked) < 12 else "abort"
+
+    with debugging(Setup(), on_pause=back) as dbg:
+        dbg.run()
+    said = [note for report in asked for note in report.notes]
+    assert "Nothing that is kept leads further back." in said
+
+
+def test_a_buffer_that_numpy_refills_is_noticed():
+    buffer = torch.zeros(1, 2**17)
+    model = torch.nn.Linear(2**17, 1, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
+
+    def step(batch):
+        optimizer.zero_grad()
+        model(batch).mean().log().backward()
+        optimizer.step()
+
+    def feed():
+        for value in (1.0, 2.0, -1.0):
+            buffer.numpy()[:] = value
+            yield buffer
+
+    with torch.no_grad():
+        model.weight.fill_(1.0)
+    with ftlab.debug(step, feed(), model=model, optimizer=optimizer) as dbg:
+        assert dbg.run().step == 2
+        dbg.back(to="optimizer step", count=2)
+        assert "was changed in place" in repr(dbg.where)
+
+
+def test_from_within_an_update_nothing_leads_to_earlier_steps():
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=float("inf"))
+
+    def step(batch):
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        optimizer.step()
+
+    feed = [torch.ones(1, 2)]
+    with ftlab.debug(step, feed, model=model, optimizer=optimizer) as dbg:
+        assert dbg.run().kind == "optimizer"
+        with pytest.raises(NotReplayableError, match="in the optimizer's step"):
+            dbg.back(to="optimizer step")
+        dbg.abort()

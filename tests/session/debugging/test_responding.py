@@ -322,3 +322,138 @@ def test_a_response_can_be_switched_off_and_taken_out():
         response.remove()
         response.remove()
         assert len(dbg.responses) == 0
+
+
+# -- what goes wrong under them
+
+
+def test_float32_lasts_through_a_step_that_is_stopped_in():
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
+    dtypes = []
+
+    def step(batch):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            out = model(batch)
+        dtypes.append(out.dtype)
+        out.pow(2).float().mean().backward()
+        optimizer.step()
+
+    feed = [torch.full((1, 4), 1e4)] * 3
+    with ftlab.debug(step, feed, model=model, optimizer=optimizer) as dbg:
+        dbg.respond("non-finite loss", "float32", steps=10)
+        dbg.break_at(step=1)
+        assert dbg.run().reason == "breakpoint"
+        assert dbg.resume().state == "finished"
+    assert set(dtypes[1:]) == {torch.float32}
+    assert len(dbg.events) == 1
+
+
+def two_optimizers(second: float) -> tuple[Any, Any]:
+    first, other = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+    both = torch.nn.ModuleList([first, other])
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (first, other)]
+
+    def step(batch):
+        for model, optimizer, factor in zip(
+            both, optimizers, (1.0, second), strict=True
+        ):
+            optimizer.zero_grad()
+            (model(batch) * factor).sum().backward()
+            optimizer.step()
+
+    feed = [torch.ones(1, 2)]
+    return ftlab.debug(step, feed, model=both, optimizer=optimizers), both
+
+
+def test_what_cannot_be_taken_back_pauses_and_says_why():
+    dbg, _ = two_optimizers(float("nan"))
+    with dbg:
+        dbg.respond("anomaly", "skip batch")
+        assert dbg.run().reason == "anomaly"
+    assert "cannot be taken back: SGD.step() has already changed" in words(dbg)[0]
+
+
+def test_a_stop_says_which_weights_are_left():
+    dbg, _ = two_optimizers(float("nan"))
+    with dbg:
+        dbg.respond("anomaly", "stop")
+        with pytest.raises(TrainingStoppedError, match="already changed the weights"):
+            dbg.run()
+
+
+def test_a_skipped_update_leaves_no_gradients_for_the_next():
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    norms = []
+
+    def step(batch):
+        (model(batch["x"]).sum() * batch["factor"]).backward()
+        if batch["last"]:
+            norms.append(float(model.weight.grad.norm()))
+            optimizer.step()
+            optimizer.zero_grad()
+
+    x = torch.ones(1, 2)
+    feed = [{"x": x, "last": i % 2 == 1, "factor": 1.0} for i in range(4)]
+    feed[1]["factor"] = float("inf")
+    with ftlab.debug(step, feed, model=model, optimizer=optimizer) as dbg:
+        dbg.respond("anomaly", "skip batch")
+        assert dbg.run().state == "finished"
+    assert norms[-1] == pytest.approx(2 * 2**0.5)
+
+
+def test_time_counts_from_the_last_response(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    setup = Setup(lambda x: x)
+    step = setup.step
+
+    def slow(batch):
+        clock[0] += 10.0
+        return step(batch)
+
+    with debugging(setup, slow) as dbg:
+        response = dbg.respond("time", "pause", seconds=15)
+        assert dbg.run().reason == "response"
+        clock[0] += 1000.0  # a night
+        assert dbg.resume().state == "paused"
+        assert dbg.resume().state == "finished"
+        assert response.given == 2
+        assert dbg.run().reason == "response"
+
+
+def test_hits_with_a_calm_step_between_are_not_in_a_row():
+    dbg, _ = huge_gradient()
+    with dbg:
+        point = dbg.break_at(parameter="weight", when=lambda g: g.norm() < 100)
+        dbg.respond(point, "stop", times=2)
+        dbg.respond(point, "clip", max_norm=1.0)
+        assert dbg.run().state == "finished"
+    assert len(words(dbg)) == 2
+
+
+def test_a_place_is_answered_at_each_of_its_stops(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with debugging(Setup(lambda x: x)) as dbg:
+        dbg.respond("breakpoint", "snapshot")
+        dbg.break_at("mlp.act_fn", step=1, phase="forward")
+        assert dbg.run().state == "finished"
+    assert len(words(dbg)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"to": "time", "by": "pause", "seconds": -1}, "a number above 0"),
+        ({"to": "anomaly", "by": "clip", "max_norm": "1"}, "a number above 0"),
+        ({"to": "anomaly", "by": "roll back", "steps": 1.5}, "a whole number"),
+        ({"to": "step", "by": "pause", "at": "3"}, "a step's number, a range"),
+        ({"to": 5, "by": "pause"}, "no such word"),
+    ],
+)
+def test_values_that_mean_nothing_are_refused(options, said):
+    with debugging(Setup()) as dbg, pytest.raises(BadValueError, match=said):
+        dbg.respond(**options)

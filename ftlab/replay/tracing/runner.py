@@ -11,9 +11,12 @@ from ftlab.replay.tracing.site import Site
 from ftlab.replay.tracing.traits import is_bookkeeping, results, traits
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OpStop:
-    """A stop right after an operation, with its live values.
+    """A stop right after an operation, with its live values while the step waits.
+
+    torch asks how many hold a tensor: one that a stop still held when the step goes on
+    would be detached, copied or added to by other operations than without the stop.
 
     Attributes
     ----------
@@ -34,6 +37,10 @@ class OpStop:
     kwargs: dict[str, Any]
     outputs: Any
     matches: bool
+
+    def release(self) -> None:
+        """Let go of the live values: the step goes on."""
+        self.args, self.kwargs, self.outputs = (), {}, None
 
 
 class StepRunner(TorchDispatchMode):
@@ -112,7 +119,10 @@ class StepRunner(TorchDispatchMode):
             site.op == str(func),
         )
         self.reason = "step"
-        self.target = self._pause(stop)
+        try:
+            self.target = self._pause(stop)
+        finally:
+            stop.release()
         return outputs
 
 

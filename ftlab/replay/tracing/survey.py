@@ -21,7 +21,7 @@ from ftlab.replay.tracing.origin import Origin, Origins, Source
 from ftlab.replay.tracing.runner import unseen
 from ftlab.replay.tracing.site import Site
 from ftlab.replay.tracing.tracer import OpTracer
-from ftlab.replay.trials.changes import CallCounter
+from ftlab.replay.trials.changing import CallCounter
 
 EXECUTED_AGAIN = (
     "ftlab.debug was executing this step again when it failed; the first execution "

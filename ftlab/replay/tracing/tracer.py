@@ -15,7 +15,7 @@ from ftlab.replay.tracing.modules import ModuleStack
 from ftlab.replay.tracing.origin import Origins
 from ftlab.replay.tracing.site import Phase, Site, source_lines, within_checkpoint
 from ftlab.replay.tracing.traits import is_bookkeeping, results, traits
-from ftlab.replay.trials.changes import CallCounter
+from ftlab.replay.trials.changing import CallCounter
 
 
 class OpTracer(TorchDispatchMode):

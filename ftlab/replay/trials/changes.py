@@ -14,21 +14,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map, tree_map_only
 
 from ftlab.records.errors import BadValueError
 from ftlab.records.near import near
 from ftlab.replay.capsules.inputs import named_tensors
 from ftlab.replay.stops.spans import token_ids
-from ftlab.replay.torch_private import TorchDispatchMode
 from ftlab.replay.tracing.site import Site
-from ftlab.replay.tracing.traits import is_bookkeeping
+from ftlab.replay.trials.changing import (
+    Apply,
+    ChangedCalls,
+    ChangedOps,
+    ReplacedOps,
+    before_updates,
+)
 from ftlab.replay.trials.in_place import on_call, on_op, writes
 from ftlab.replay.trials.rates import Rate
-
-Apply = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
-"""Computes something in place of ``func(*args, **kwargs)``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,9 @@ class Change:
     ops, calls
         What is computed instead, by index of the operation, or of the torch function's
         call.
+    names
+        What is computed instead of the operations of a name that come outside of those
+        calls, and in backward outside of their derivatives.
     skip
         Samples that are left out of the batch.
     scale
@@ -53,6 +57,7 @@ class Change:
     label: str
     ops: Mapping[int, Apply] = field(default_factory=dict)
     calls: Mapping[int, Apply] = field(default_factory=dict)
+    names: Mapping[str, Apply] = field(default_factory=dict)
     skip: tuple[int, ...] = ()
     scale: float | None = None
     rate: Rate | None = None
@@ -70,77 +75,17 @@ class Change:
     @contextlib.contextmanager
     def active(self, silent: Callable[[], bool]) -> Iterator[None]:
         """Change operations within a ``with`` block; ``silent`` ones do not count."""
+        calls = ChangedCalls(self.calls, silent)
         with contextlib.ExitStack() as stack:
             if self.calls:
-                stack.enter_context(_ChangedCalls(self.calls, silent))
+                stack.enter_context(calls)
             if self.ops:
-                stack.enter_context(_ChangedOps(self.ops, silent))
+                stack.enter_context(ChangedOps(self.ops, silent))
+            if self.names:
+                replaced = ReplacedOps(self.names, calls, silent)
+                stack.enter_context(before_updates(replaced))
+                stack.enter_context(replaced)
             yield
-
-
-class CallCounter(TorchFunctionMode):
-    """Numbers the calls of torch functions that a step makes.
-
-    Attributes
-    ----------
-    current
-        The number of the call under way; -1 outside of all.
-    """
-
-    def __init__(self, silent: Callable[[], bool]) -> None:
-        super().__init__()
-        self.current = -1
-        self._last = -1
-        self._silent = silent
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        """Give the call its number and make it."""
-        if self._silent():
-            return func(*args, **(kwargs or {}))
-        self._last += 1
-        self.current = self._last
-        try:
-            return self.call(func, args, kwargs or {})
-        finally:
-            self.current = -1
-
-    def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Make the call that has the number `current`."""
-        return func(*args, **kwargs)
-
-
-class _ChangedCalls(CallCounter):
-    def __init__(
-        self, changes: Mapping[int, Apply], silent: Callable[[], bool]
-    ) -> None:
-        super().__init__(silent)
-        self._changes = changes
-
-    def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        change = self._changes.get(self.current)
-        return func(*args, **kwargs) if change is None else change(func, args, kwargs)
-
-
-class _ChangedOps(TorchDispatchMode):
-    def __init__(
-        self, changes: Mapping[int, Apply], silent: Callable[[], bool]
-    ) -> None:
-        super().__init__()
-        self._changes = changes
-        self._silent = silent
-        self._index = -1
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if self._silent() or is_bookkeeping(func):
-            return func(*args, **kwargs)
-        self._index += 1
-        change = self._changes.get(self._index)
-        return func(*args, **kwargs) if change is None else change(func, args, kwargs)
 
 
 Plan = Callable[[Sequence[Site]], Change]
@@ -172,18 +117,24 @@ def in_float32(index: int) -> Plan:
 
 
 def replace_op(op: str, function: Callable[..., Any]) -> Plan:
-    """Compute ``function`` in place of every operation that is named ``op``."""
+    """Compute ``function`` in place of every operation that is named ``op``.
+
+    Around a forward operation ``function`` is differentiated too, and what that runs in
+    backward is not replaced once more. It may be other operations than before, so
+    what else is to be replaced goes by name, not by index.
+    """
 
     def apply(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return function(*args, **kwargs)
 
     def build(sites: Sequence[Site]) -> Change:
-        meant = [site for site in sites if _is_op(site, op)]
-        alone = {call for call in {s.call for s in meant} if _is_alone(sites, call)}
+        named = [site for site in sites if _is_op(site, op)]
+        alone = {call for call in {s.call for s in named} if _is_alone(sites, call)}
+        meant = [site for site in named if not _differentiates(site, alone)]
         return Change(
-            f"{len(meant)} x {op} replaced",
-            ops={s.index: on_op(apply) for s in meant if s.call not in alone},
+            f"{len(meant)} x {_with_overloads(op, meant)} replaced",
             calls={s.call: _on_call(s, apply) for s in meant if s.call in alone},
+            names={s.op: on_op(apply) for s in meant if s.call not in alone},
         )
 
     return build
@@ -278,6 +229,18 @@ def _patched(leaf: Any, function: Callable[[torch.Tensor], Any], args: Any) -> A
 
 def _is_op(site: Site, op: str) -> bool:
     return site.op == op or site.op.startswith(f"{op}.")
+
+
+def _differentiates(site: Site, calls: set[int]) -> bool:
+    """Whether an operation is the derivative of what one of some calls computes."""
+    made = site.forward if site.phase == "backward" else None
+    return made is not None and made.call in calls
+
+
+def _with_overloads(op: str, sites: Sequence[Site]) -> str:
+    """Name the overloads that a name stands for if there are several."""
+    found = dict.fromkeys(site.op.removeprefix(f"{op}.") for site in sites)
+    return f"{op} ({', '.join(found)})" if len(found) > 1 else op
 
 
 def _is_alone(sites: Sequence[Site], call: int) -> bool:

@@ -61,6 +61,13 @@ class WhatIf:
     def replace(self, op: str, function: Callable[..., Any]) -> PauseReport:
         """Try the step with ``function`` in place of all operations named ``op``.
 
+        A name without an overload, ``"aten.div"``, means all of them, and backward
+        calls some with a number: ``"aten.div.Tensor"`` leaves ``aten.div.Scalar`` as it
+        is. Operations of backward are replaced as well, except those that differentiate
+        a replaced one: ``function`` itself is differentiated there. That cannot be done
+        where one function of torch makes several operations, as ``F.cross_entropy``:
+        the derivative is still that of the operation then.
+
         What it returns for an operation in place is written where that would write.
 
         Examples

@@ -214,3 +214,81 @@ def test_a_patch_behind_a_backward_meets_its_operation_in_the_real_run():
         assert "gone" in dbg.replace("aten.log", lambda x: (x + 1).log()).trial
         assert dbg.resume(with_patch=True).state == "finished"
     assert bool(model.weight.isfinite().all())
+
+
+DIVISORS = torch.tensor([[1.0], [0.0], [2.0]])
+
+
+def divides_by_zero(optimizer: Any = None) -> Any:
+    """Return a debugger of a step that divides, and its model."""
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 1)
+    adam = torch.optim.Adam(model.parameters(), foreach=False) if optimizer else None
+
+    def step(batch):
+        (model(batch).exp() / DIVISORS).mean().backward()
+        if adam is not None:
+            adam.step()
+
+    return ftlab.debug(step, [torch.ones(3, 2)], model=model, optimizer=adam), model
+
+
+def test_what_replaces_an_operation_may_compute_others_too():
+    dbg, model = divides_by_zero()
+    seen = []
+
+    def division(x, n):
+        seen.append(n)
+        return x / n.clamp(min=1.0)
+
+    with dbg:
+        dbg.run()
+        tried = dbg.replace("aten.div.Tensor", division)
+        assert "1 x aten.div.Tensor replaced: gone" in tried.trial
+        assert dbg.resume(with_patch=True).state == "finished"
+    assert all(n is DIVISORS for n in seen)
+    found = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    (model(torch.ones(3, 2)).exp() / DIVISORS.clamp(min=1.0)).mean().backward()
+    for gradient, parameter in zip(found, model.parameters(), strict=True):
+        torch.testing.assert_close(gradient, parameter.grad)
+
+
+def test_a_name_without_an_overload_means_all_of_them():
+    dbg, _ = divides_by_zero()
+    seen = []
+
+    def division(x, n):
+        seen.append(type(n))
+        return x / (n.clamp(min=1.0) if isinstance(n, torch.Tensor) else n)
+
+    with dbg:
+        dbg.run()
+        tried = dbg.replace("aten.div", division)
+        assert "2 x aten.div (Tensor, Scalar) replaced: gone" in tried.trial
+        assert seen == [torch.Tensor, int]
+
+
+def test_a_replacement_ends_where_the_optimizer_begins():
+    dbg, model = divides_by_zero(optimizer=True)
+    seen = []
+
+    def division(x, n):
+        seen.append(n)
+        return x * 0  # so that fewer divisions come than the step had
+
+    with dbg:
+        dbg.run()
+        dbg.replace("aten.div", division)
+        seen.clear()
+        assert dbg.resume(with_patch=True).state == "finished"
+    assert len(seen) == 2, "one in forward, and that of mean in backward"
+    assert all(bool(p.isfinite().all()) for p in model.parameters())
+
+
+def test_what_backward_starts_with_is_replaced_and_not_backward_itself():
+    dbg, _ = root_of_zero()
+    with dbg:
+        dbg.run()
+        tried = dbg.replace("aten.ones_like", lambda x, **_: torch.ones_like(x) * 2)
+        assert "1 x aten.ones_like replaced: still non-finite" in tried.trial

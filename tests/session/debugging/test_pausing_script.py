@@ -139,6 +139,7 @@ def test_a_terminal_opens_a_prompt(folder):
 def test_a_terminal_sets_breakpoints_and_writes_snapshots(folder):
     lines = [
         "back micro-batch 9",
+        "back micro-batch 3",
         "break 1 when near ovrflow",
         "break when near overflow",
         "break 1",
@@ -150,6 +151,7 @@ def test_a_terminal_sets_breakpoints_and_writes_snapshots(folder):
     ]
     shown, code = typed(folder, lines)
     assert code == 5, shown
+    assert "Nothing that is kept leads further back." in shown
     assert "Looking at step 0" in shown
     assert "near ones are 'near overflow'" in shown
     assert "0 Breakpoint(beyond 50% of the dtype's range)" in shown

@@ -66,7 +66,9 @@ class WhatIf:
         is. Operations of backward are replaced as well, except those that differentiate
         a replaced one: ``function`` itself is differentiated there. That cannot be done
         where one function of torch makes several operations, as ``F.cross_entropy``:
-        the derivative is still that of the operation then.
+        the derivative is still that of the operation then. What a checkpoint with
+        ``use_reentrant=False`` computes again does not meet ``function``: such a trial
+        may fail or stay non-finite where a change of the code would mend the step.
 
         What it returns for an operation in place is written where that would write.
 

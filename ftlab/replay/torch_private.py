@@ -87,6 +87,11 @@ def compiled_call(module: torch.nn.Module) -> bool:
     return inner or getattr(module, "_compiled_call_impl", None) is not None
 
 
+def hooked(module: torch.nn.Module) -> bool:
+    """Say whether a module has forward hooks of its own."""
+    return bool(module._forward_hooks)
+
+
 def schema(func: Any) -> Any:
     """Return the schema of an operator overload."""
     return func._schema

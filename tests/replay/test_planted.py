@@ -20,11 +20,6 @@ from tests.session.scenarios import one_thread
 FOUND_NOW = list_cases()
 SEEDS = range(100, 112)
 
-MISSED = {
-    "hook-behind-a-module": "a module's own forward hooks run after it is left",
-}
-"""What the debugger does not find exactly yet, and why."""
-
 old = int(transformers.__version__.partition(".")[0]) < 5
 
 
@@ -34,7 +29,7 @@ def _single_thread():
         yield
 
 
-def by_id(cases: Any, missed: bool = True) -> list[Any]:
+def by_id(cases: Any) -> list[Any]:
     """Make parameters of cases; those of libraries quote transformers 5."""
     made = []
     for case in cases:
@@ -42,8 +37,6 @@ def by_id(cases: Any, missed: bool = True) -> list[Any]:
         marks = [
             pytest.mark.skipif(old and quotes, reason="it quotes transformers 5"),
         ]
-        if missed and case.id in MISSED:
-            marks.append(pytest.mark.xfail(strict=True, reason=MISSED[case.id]))
         made.append(pytest.param(case, id=case.id, marks=marks))
     return made
 
@@ -65,7 +58,7 @@ def test_finds_the_op_the_module_and_the_line(case: Case):
     assert differences(run(case.build()), case.expected) == []
 
 
-@pytest.mark.parametrize("case", by_id(list_cases(), missed=False))
+@pytest.mark.parametrize("case", by_id(list_cases()))
 def test_a_healthy_twin_never_stops(case: Case):
     assert run(case.build(healthy=True)).state == "finished"
 

@@ -147,3 +147,30 @@ def test_every_log_softmax_is_one_operation():
         logits.log_softmax(-1)
         torch.nn.functional.cross_entropy(logits, torch.zeros(2, dtype=torch.long))
     assert seen.count(torch_private.LOG_SOFTMAX) == 2
+
+
+def test_a_module_knows_its_forward_hooks():
+    layer = torch.nn.Linear(1, 1)
+    assert not torch_private.hooked(layer)
+    handle = layer.register_forward_hook(lambda *_: None)
+    assert torch_private.hooked(layer)
+    handle.remove()
+    assert not torch_private.hooked(layer)
+
+
+def test_a_compiled_module_is_told_from_a_plain_one():
+    layer = torch.nn.Linear(1, 1)
+    assert not torch_private.compiled_call(layer)
+    assert torch_private.compiled_call(torch.compile(layer, backend="eager"))
+    layer.compile(backend="eager")
+    assert torch_private.compiled_call(layer)
+
+
+def test_an_autocast_context_can_be_switched():
+    context = torch.autocast("cpu", dtype=torch.bfloat16)
+    assert torch_private.switch_autocast(context, on=False)
+    with context:
+        assert not torch.is_autocast_enabled("cpu")
+    assert not torch_private.switch_autocast(context, on=True)
+    with context:
+        assert torch.is_autocast_enabled("cpu")

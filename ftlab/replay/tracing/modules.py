@@ -11,6 +11,7 @@ from torch.nn.modules.module import (
 
 from ftlab.records.handle import HandleStack
 from ftlab.records.printable import printable
+from ftlab.replay.torch_private import hooked
 
 _WRAPPERS = ("module.", "_orig_mod.", "_fsdp_wrapped_module.")
 
@@ -24,6 +25,8 @@ class ModuleStack:
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._names = {m: clean_name(n) for n, m in model.named_modules()}
+        # torch calls a module's own hooks behind the global ones.
+        self._with_hooks = {module for module in self._names if hooked(module)}
         self._local = threading.local()
         self._handles = HandleStack()
 
@@ -38,6 +41,9 @@ class ModuleStack:
         # always_call pops the module too when its forward raises.
         leave = register_module_forward_hook(self._leave_module, always_call=True)
         self._handles.add(leave)
+        for module in self._with_hooks:
+            own = module.register_forward_hook(self._pop, always_call=True)
+            self._handles.add(own)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -53,6 +59,10 @@ class ModuleStack:
         self._stack().append((self._names.get(module, kind), kind))
 
     def _leave_module(self, module: torch.nn.Module, args: Any, output: Any) -> None:
+        if module not in self._with_hooks:
+            self._pop(module, args, output)
+
+    def _pop(self, module: torch.nn.Module, args: Any, output: Any) -> None:
         if self._stack():
             self._stack().pop()
 

@@ -92,6 +92,15 @@ def hooked(module: torch.nn.Module) -> bool:
     return bool(module._forward_hooks)
 
 
+def forget_keywords(handle: Any) -> None:
+    """Finish what removing a global forward hook with keywords leaves behind.
+
+    torch 2.13 keeps its number among those that want keywords, and takes that for a
+    hook: compiled modules warn of it from then on.
+    """
+    torch.nn.modules.module._global_forward_hooks_with_kwargs.pop(handle.id, None)
+
+
 def schema(func: Any) -> Any:
     """Return the schema of an operator overload."""
     return func._schema

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch.nn.modules.module import register_module_forward_hook
 
-from ftlab.records.handle import Handle
+from ftlab.records.handle import CallbackHandle, Handle
 from ftlab.replay.blaming.token_losses import LossCatcher
+from ftlab.replay.torch_private import forget_keywords
 
 
 def catch_fused(catcher: LossCatcher) -> Handle:
@@ -31,7 +32,13 @@ def catch_fused(catcher: LossCatcher) -> Handle:
             seen.append(mask)
             catcher.pick(logs, targets, mask[:, -targets.shape[1] :])
 
-    return register_module_forward_hook(look, with_kwargs=True)
+    hook = register_module_forward_hook(look, with_kwargs=True)
+
+    def remove() -> None:
+        hook.remove()
+        forget_keywords(hook)
+
+    return CallbackHandle(remove)
 
 
 def hidden_in(tensors: Iterable[Any]) -> tuple[str, ...]:

@@ -127,6 +127,13 @@ def test_a_watched_run_can_be_blamed_too(tmp_path) -> None:
         assert "sample" in repr(dbg.blame())
 
 
+def test_blaming_leaves_no_global_hook_behind() -> None:
+    with interrupted(autocast(), feed()) as dbg:
+        dbg.run()
+        dbg.blame()
+    assert not torch.nn.modules.module._has_any_global_hook()
+
+
 class Hidden(torch.autograd.Function):
     """A loss whose inside nothing shows."""
 

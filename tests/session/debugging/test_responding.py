@@ -61,7 +61,8 @@ def test_a_response_is_in_the_log_of_a_watched_run(tmp_path):
     assert "response: non-finite loss: batch skipped" in kept
 
 
-def test_the_third_loss_in_a_row_stops_with_an_exception():
+@pytest.mark.parametrize("first", ["stop", "skip batch"])
+def test_the_third_loss_in_a_row_stops_with_an_exception(first):
     setup = Setup()
     bad = setup.feed[2]
     setup.feed = [setup.feed[0], bad, bad, setup.feed[1], bad, bad, bad, setup.feed[3]]
@@ -74,8 +75,11 @@ def test_the_third_loss_in_a_row_stops_with_an_exception():
         losses.append(step(batch))
 
     with debugging(setup, counted) as dbg:
+        if first == "skip batch":
+            dbg.respond("anomaly", "skip batch")
         dbg.respond("non-finite loss", "stop", times=3)
-        dbg.respond("anomaly", "skip batch")
+        if first == "stop":
+            dbg.respond("anomaly", "skip batch")
         with pytest.raises(TrainingStoppedError, match="non-finite loss"):
             dbg.run()
         before = setup.weights()
@@ -409,6 +413,7 @@ def test_time_counts_from_the_last_response(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     setup = Setup(lambda x: x)
+    setup.feed = [*setup.feed, setup.feed[0]]
     step = setup.step
 
     def slow(batch):

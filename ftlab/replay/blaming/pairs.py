@@ -16,8 +16,8 @@ ROLES = ("chosen", "rejected")
 
 ONE_OF_TWO = ("first", "second")
 
-_PREFERENCE = "'completion_mask'"
-"""What the batches of those trainers hold, and labels they do not."""
+_PREFERENCE = ("'completion_mask'", "'rejected_input_ids'")
+"""What only the batches of those trainers hold, from TRL 1 on and before it."""
 
 SEVERAL = (
     "A pair's loss is the sum of several, each with the weight that it has in backward."

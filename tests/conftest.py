@@ -38,6 +38,13 @@ def nothing_left_behind():
         pytest.fail("left behind: " + "; ".join(found), pytrace=False)
 
 
+@pytest.fixture(autouse=True)
+def precision_of_one_test():
+    """Take back what transformers 4 tells every later trainer by the environment."""
+    yield
+    os.environ.pop("ACCELERATE_MIXED_PRECISION", None)
+
+
 def pytest_configure():
     """Hear Ctrl-C also where the tests were started in the background.
 

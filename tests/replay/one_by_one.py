@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import transformers
 
 import ftlab
 from ftlab.session.debugging.debugger import Debugger
@@ -72,6 +73,16 @@ def alone(
         norms.append(sum(float(p.grad.float().norm()) ** 2 for p in trained) ** 0.5)
         losses.append([np.nan, *row.tolist()])
     return np.array(losses), np.array(norms)
+
+
+def normaliser(batch: dict[str, torch.Tensor]) -> float:
+    """Say what share of a mean over predicted tokens a Trainer takes as its loss.
+
+    Before version 5, transformers divides by the labels of the first tokens too.
+    """
+    labels = batch["labels"] != -100
+    old = int(transformers.__version__.partition(".")[0]) < 5
+    return float(labels[:, 1:].sum() / labels.sum()) if old else 1.0
 
 
 def interrupted(

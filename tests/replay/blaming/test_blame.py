@@ -8,7 +8,7 @@ import torch
 
 import ftlab
 from ftlab.replay.blaming.blame import NO_BACKWARD, TWICE
-from tests.replay.one_by_one import AT, alone, interrupted, plain, uneven
+from tests.replay.one_by_one import AT, alone, interrupted, normaliser, plain, uneven
 from tests.session.scenarios import Loop, dropout, feed, one_thread, seed, trainer
 
 
@@ -72,7 +72,8 @@ def test_it_agrees_within_an_accumulating_trainer() -> None:
         np.testing.assert_allclose(found.losses, losses, rtol=1e-4, atol=1e-4)
         _, norms = alone(built.model, batch)
         # Two equal micro-batches share one normaliser.
-        np.testing.assert_allclose(found.gradients, norms / 2, rtol=1e-4)
+        share = normaliser(batch) / 2
+        np.testing.assert_allclose(found.gradients, norms * share, rtol=1e-4)
 
 
 def test_the_planted_sample_and_tokens_come_first() -> None:

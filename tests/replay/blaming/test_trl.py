@@ -1,5 +1,6 @@
 """The losses of TRL's trainers, taken apart, agree with plain logits."""
 
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -7,13 +8,16 @@ import pytest
 import torch
 
 from ftlab.replay.blaming.blame import WEIGHED
-from ftlab.replay.blaming.pairs import SEVERAL
+from ftlab.replay.blaming.pairs import ROLES, SEVERAL
+from ftlab.replay.blaming.positions import UNPLACED
 from tests.models import tiny_lora
 from tests.replay.blaming.preference import dpo_trainer, paused
-from tests.replay.one_by_one import alone
+from tests.replay.one_by_one import alone, normaliser
 from tests.session.scenarios import one_thread, seed, sft_trainer, state_of
 
 BETA = 0.1
+
+old = version("trl").startswith("0.")
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +48,8 @@ def test_sft_agrees_with_each_sample_alone() -> None:
         losses, norms = alone(unpatched(built), batch)
         np.testing.assert_allclose(found.losses, losses, rtol=1e-4, atol=1e-4)
         # Two equal micro-batches share one normaliser.
-        np.testing.assert_allclose(found.gradients, norms / 2, rtol=1e-4)
+        share = normaliser(batch) / 2
+        np.testing.assert_allclose(found.gradients, norms * share, rtol=1e-4)
         assert found.summary.notes == ()
         assert "sample 0" in repr(found)
         assert found.summary.samples[0].text.startswith("t")
@@ -68,6 +73,7 @@ def test_sft_counts_no_token_without_a_label() -> None:
         np.testing.assert_allclose(found.losses, losses, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.skipif(old, reason="TRL 0 weighs in operations that show no weights")
 def test_a_loss_that_weighs_tokens_is_named() -> None:
     built = without_dropout(sft_trainer())
     built.args.loss_type = "dft"
@@ -85,6 +91,23 @@ def log_probabilities(model: Any, batch: dict[str, Any]) -> torch.Tensor:
     logs = model(**inputs).logits[:, :-1].float().log_softmax(-1)
     picked = logs.gather(-1, batch["input_ids"][:, 1:, None]).squeeze(-1)
     return picked * batch["completion_mask"][:, 1:]
+
+
+def joined(batch: dict[str, Any]) -> dict[str, Any]:
+    """Put prompts and answers together as TRL 1 has them; TRL 0 keeps them apart."""
+    if "input_ids" in batch:
+        return batch
+    width = max(batch[f"{role}_input_ids"].shape[1] for role in ROLES)
+    made: dict[str, Any] = {}
+    for name in ("input_ids", "attention_mask"):
+        prompt, halves = batch[f"prompt_{name}"], [batch[f"{r}_{name}"] for r in ROLES]
+        padded = [
+            torch.nn.functional.pad(half, (0, width - half.shape[1])) for half in halves
+        ]
+        made[name] = torch.cat([torch.cat([prompt, half], 1) for half in padded])
+    mask = made["attention_mask"].clone()
+    mask[:, : batch["prompt_input_ids"].shape[1]] = 0
+    return made | {"completion_mask": mask}
 
 
 def pair_losses(model: Any, batch: dict[str, Any]) -> tuple[Any, torch.Tensor]:
@@ -111,7 +134,7 @@ def test_dpo_agrees_with_each_pair_alone(precomputed: bool) -> None:
         dbg.run()
         found, batch = dbg.blame(), dict(dbg.batch)
         model = unpatched(built)
-        own, losses = pair_losses(model, batch)
+        own, losses = pair_losses(model, joined(batch))
         table = found.table().sort_values("sample")
         assert table["role"].tolist() == ["chosen"] * 3 + ["rejected"] * 3
         assert table["pair"].tolist() == [0, 1, 2, 0, 1, 2]
@@ -120,6 +143,9 @@ def test_dpo_agrees_with_each_pair_alone(precomputed: bool) -> None:
         np.testing.assert_allclose(shown[3:], losses.detach(), rtol=1e-4)
         norms = norms_of(model, losses)
         np.testing.assert_allclose(table["pair_gradient"][:3], norms, rtol=1e-3)
+        if old:  # whose batch has no row that prompt and answer stand in
+            assert found.summary.notes == (UNPLACED,)
+            return
         tokens = np.nan_to_num(found.losses)[:, 1:]
         np.testing.assert_allclose(tokens, -own.detach(), atol=1e-4)
         assert found.summary.notes == ()
@@ -151,7 +177,8 @@ def test_dpo_with_two_losses_says_so() -> None:
     with paused(built) as dbg:
         dbg.run()
         found = dbg.blame()
-        assert SEVERAL in found.summary.notes
+        # TRL 0 adds the losses up before it takes one mean.
+        assert (SEVERAL in found.summary.notes) == (not old)
         pairs = found.table().groupby("pair")["pair_loss"].first()
         losses.append(float(pairs.mean()))
         dbg.resume()

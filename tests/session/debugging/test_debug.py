@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import ftlab
@@ -758,6 +759,10 @@ def test_other_hooks_hear_only_of_optimizer_steps_that_come_through():
     assert len(heard) == 4
 
 
+@pytest.mark.skipif(
+    int(transformers.__version__.partition(".")[0]) < 5,
+    reason="the case quotes transformers 5",
+)
 def test_the_samples_and_tokens_of_bad_values_are_named_with_their_text():
     live = load("broken-token-under-sft").build(0)
     with ftlab.debug(live.trainer) as dbg:

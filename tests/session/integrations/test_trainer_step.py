@@ -117,6 +117,9 @@ def replayed(built: Any, at: int) -> Any:
     return built
 
 
+@pytest.mark.skipif(
+    version("trl").startswith("0."), reason="the table lists the trainers of TRL 1"
+)
 def test_every_trainer_of_trl_is_tested_or_named():
     module = importlib.import_module("ftlab.session.integrations.trainer_step")
     named = module.__doc__.replace("-", "")

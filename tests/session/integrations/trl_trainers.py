@@ -68,7 +68,11 @@ def tokenizer(*, by_bytes: bool = False) -> Any:
         words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         words.decoder = decoders.ByteLevel()
     made = PreTrainedTokenizerFast(
-        tokenizer_object=words, bos_token="t1", eos_token="t2", pad_token="t0"
+        tokenizer_object=words,
+        bos_token="t1",
+        eos_token="t2",
+        pad_token="t0",
+        model_input_names=["input_ids", "attention_mask"],
     )
     made.chat_template = "{% for m in messages %}{{ m['content'] }} {% endfor %}"
     return made

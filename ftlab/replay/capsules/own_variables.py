@@ -7,7 +7,7 @@ function assigns its bytecode says; plain values are remembered and put back.
 import dis
 import functools
 import inspect
-from types import CellType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 _PLAIN = (int, float, complex, bool, str, bytes, type(None))
@@ -27,7 +27,7 @@ class OwnVariables:
         self._globals: list[tuple[dict[str, Any], str, Any]] = []
         plain = _plain_function(function)
         if plain is not None:
-            self._read(plain, _assigned(plain))
+            self._read(plain, _assigned(plain.__code__))
 
     def _read(
         self, function: FunctionType, assigned: frozenset[tuple[str, str]]
@@ -61,10 +61,13 @@ def _plain_function(function: Any) -> FunctionType | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _assigned(function: FunctionType) -> frozenset[tuple[str, str]]:
-    """Return what a function assigns outside, by the instruction that does."""
+def _assigned(code: CodeType) -> frozenset[tuple[str, str]]:
+    """Return what a function assigns outside, by the instruction that does.
+
+    The code is the key of the cache: a function would keep its model alive.
+    """
     wanted = ("STORE_DEREF", "STORE_GLOBAL")
-    found = dis.get_instructions(function)
+    found = dis.get_instructions(code)
     return frozenset((i.opname, i.argval) for i in found if i.opname in wanted)
 
 

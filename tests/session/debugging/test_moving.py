@@ -220,6 +220,25 @@ def test_nothing_of_a_run_that_is_over_is_kept():
     assert [reference() for reference in kept] == [None] * 4
 
 
+def test_a_model_goes_with_its_debugger():
+    def over() -> Any:
+        setup = Setup(lambda x: x)
+        counted = 0
+
+        def step(batch):
+            nonlocal counted
+            counted += 1
+            setup.step(batch)
+
+        dbg = debugging(setup, step)
+        assert dbg.run().state == "finished"
+        return weakref.ref(setup.model)
+
+    model = over()
+    gc.collect()
+    assert model() is None
+
+
 def test_an_earlier_step_cannot_be_taken_anew():
     with debugging(Setup()) as dbg:
         dbg.run()

@@ -68,7 +68,7 @@ class _ReadOnly(TorchDispatchMode):
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        schema = func._schema  # noqa: SLF001
+        schema = func._schema  # noqa: SLF001  as torch's own dispatch modes do
         if schema.is_mutable:
             for index, argument in enumerate(schema.arguments):
                 if argument.alias_info is not None and argument.alias_info.is_write:
@@ -108,13 +108,13 @@ def _no_cast_cache() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _random_numbers_kept() -> Iterator[None]:
-    python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002  the global one
     cpu, devices = torch.get_rng_state(), _device_states()
     try:
         yield
     finally:
         random.setstate(python)
-        np.random.set_state(legacy)  # noqa: NPY002
+        np.random.set_state(legacy)  # noqa: NPY002  the global one
         torch.set_rng_state(cpu)
         for generator, state in devices:
             generator.set_state(state)

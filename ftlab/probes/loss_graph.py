@@ -54,6 +54,7 @@ def means_from_graph(losses: Iterable[Any], samples: int) -> SampleMeans | None:
     node = _cross_entropy([getattr(each, "grad_fn", None) for each in losses])
     if node is None or not (_plain(node, "self") and _plain(node, "target")):
         return None
+    # What a node has saved torch documents, by names that begin with an underscore.
     logs, targets = node._saved_self.detach(), node._saved_target  # noqa: SLF001
     if logs.dim() not in (2, 4) or targets.numel() % samples:
         return None

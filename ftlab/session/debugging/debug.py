@@ -4,7 +4,6 @@ The engine takes any step function; what is special to trainers is in
 `ftlab.session.integrations.trainer_step`. What comes back is a `Debugger`.
 """
 
-import functools
 import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_only
 
-from ftlab.probes.tokenizer_digest import tokenizer_digest
+from ftlab.probes.tokenizer_digest import TokenizerWatch
 from ftlab.records.errors import AttachError, BadValueError, NotReplayableError
 from ftlab.replay.engine import Engine
 from ftlab.replay.stops.spans import Decode
@@ -113,7 +112,7 @@ torch.nn.Module that the step trains; it was None.
         return _debug_trainer(target, tokenizer, wishes)
     trained = _check_step(target, batches, model)
     known = tokenizer or processing_class
-    wishes.responses.digest = functools.partial(tokenizer_digest, known)
+    wishes.responses.digest = TokenizerWatch(known)
     optimizers = check_optimizers(optimizer)
     worker = Worker(host)
     engine = Engine(
@@ -137,7 +136,7 @@ torch.nn.Module that the step trains; it was None.
 def _debug_trainer(trainer: Any, tokenizer: Any, wishes: Wishes) -> Debugger:
     refuse_trainer(trainer)
     tokenizer = tokenizer or getattr(trainer, "processing_class", None)
-    wishes.responses.digest = functools.partial(tokenizer_digest, tokenizer)
+    wishes.responses.digest = TokenizerWatch(tokenizer)
     worker = Worker(host)
     engine = Engine(
         lambda: trainer.model,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ftlab.probes.tokenizer_digest import tokenizer_digest
+from ftlab.probes.tokenizer_digest import TokenizerWatch
 from ftlab.records.handle import CallbackHandle, Handle, HandleStack, rebind
 from ftlab.replay.engine import Engine
 from ftlab.replay.past import Past
@@ -126,7 +126,7 @@ class LateEngines:
         link = step.install()
         self._training = True
         known = getattr(trainer, "processing_class", None)
-        self.wishes.responses.digest = functools.partial(tokenizer_digest, known)
+        self.wishes.responses.digest = TokenizerWatch(known)
         self.use(engine)
         try:
             yield

@@ -4,9 +4,12 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
+
+from ftlab.faults.variation import PLAIN, Family, Variation, varied
 
 StepFunction = Callable[[Any], float]
 """The user's loop body: batch -> loss."""
@@ -14,31 +17,49 @@ StepFunction = Callable[[Any], float]
 
 @dataclass(slots=True)
 class Case:
-    """A run as its user has it: live objects and a loop body.
+    """A run as its user has it: live objects and a loop body, or a trainer.
 
     Attributes
     ----------
     step
-        One iteration of the user's loop, its bug included.
+        One iteration of the user's loop, its bug included; ``None`` where nothing is
+        trained, or a trainer trains.
     optimizer, scheduler, scaler
         What the user would hand to ftlab.
     batches
         Are gone through again and again.
+    trainer
+        A Trainer in place of a loop; it decides itself how many steps it makes.
+    adapter
+        The folder that the model's adapter was loaded from.
+    afterwards
+        What the user does when training is over: save, merge, evaluate.
+    places
+        The exact places of this build, where those of the fault depend on the model.
     """
 
     model: torch.nn.Module
-    optimizer: Any
-    batches: Sequence[Any]
-    step: StepFunction
+    optimizer: Any = None
+    batches: Sequence[Any] = ()
+    step: StepFunction | None = None
     scheduler: Any = None
     scaler: Any = None
+    trainer: Any = None
+    adapter: Path | None = None
+    afterwards: Callable[[], object] | None = None
+    places: tuple[str, ...] = ()
     losses: list[float] = field(default_factory=list)
 
     def run(self, steps: int) -> list[float]:
         """Run the loop for some iterations; returns all losses so far."""
-        for _ in range(steps):
-            batch = self.batches[len(self.losses) % len(self.batches)]
-            self.losses.append(self.step(batch))
+        if self.trainer is not None:
+            self.losses.append(float(self.trainer.train().training_loss))
+        if self.step is not None:
+            for _ in range(steps):
+                batch = self.batches[len(self.losses) % len(self.batches)]
+                self.losses.append(self.step(batch))
+        if self.afterwards is not None:
+            self.afterwards()
         return self.losses
 
 
@@ -55,14 +76,21 @@ class Fault:
     code
         The rule that must find it.
     places
-        Patterns (`fnmatch`) of which one must match a place of the finding, such as
-        ``"param *.lora_B.*"``.
+        Patterns (`fnmatch`) of which one must match the whole of a finding's place,
+        such as ``"param *.lora_B.*"``.
     builder
         Makes the case; ``True`` builds the healthy twin.
     steps
         Iterations after which it must be found.
+    evident
+        The first step whose records hold the evidence; -1 where it is there before the
+        first one.
     also
         Codes of other rules that are right to say something too.
+    silent
+        Whether nothing is raised: the run goes on as if all were well.
+    families
+        Models that the fault can be built on; see `ftlab.faults.variation`.
 
     Examples
     --------
@@ -79,7 +107,10 @@ class Fault:
     places: tuple[str, ...]
     builder: Callable[[bool], Case]
     steps: int = 20
+    evident: int = 0
     also: tuple[str, ...] = ()
+    silent: bool = True
+    families: tuple[Family, ...] = ("llama",)
 
     @property
     def area(self) -> str:
@@ -91,9 +122,10 @@ class Fault:
         """What happens, why, and the fix, in words."""
         return inspect.getdoc(sys.modules[self.builder.__module__]) or ""
 
-    def build(self, fixed: bool) -> Case:
+    def build(self, fixed: bool, variation: Variation = PLAIN) -> Case:
         """Build the faulty run, or its healthy twin."""
-        return self.builder(fixed)
+        with varied(variation):
+            return self.builder(fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +142,9 @@ class Healthy:
     title: str
     looks_like: tuple[str, ...]
     builder: Callable[[], Case]
-    steps: int = 20
+    steps: int = 200
 
-    def build(self) -> Case:
+    def build(self, variation: Variation = PLAIN) -> Case:
         """Build the run."""
-        return self.builder()
-
-
-def plain_step(
-    model: torch.nn.Module, optimizer: Any, scheduler: Any = None
-) -> StepFunction:
-    """Return the correct loop body for a model that computes its own loss."""
-
-    def step(batch: Any) -> float:
-        optimizer.zero_grad()
-        loss = model(**batch).loss
-        loss.backward()
-        optimizer.step()
-        if scheduler is not None:
-            scheduler.step()
-        return float(loss.detach())
-
-    return step
+        with varied(variation):
+            return self.builder()

@@ -8,57 +8,146 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.variation import current
+
 VOCABULARY = 128
 
 Batch = dict[str, torch.Tensor]
+
+
+def base(seed: int = 0) -> Any:
+    """Build a causal language model of the family that the variation asks for."""
+    builders = {"llama": llama, "gpt2": gpt2, "neox": neox, "own": own}
+    return builders[current().family](seed)
+
+
+def attention(model: torch.nn.Module) -> list[str]:
+    """Name the attention's projections in a model of `base`: a LoRA's targets."""
+    return _targets(model, _ATTENTION)
+
+
+def feed_forward(model: torch.nn.Module) -> list[str]:
+    """Name the projections of the feed-forward part in a model of `base`."""
+    return _targets(model, _FEED_FORWARD)
+
+
+_ATTENTION = {"q_proj", "v_proj", "c_attn", "query_key_value", "look", "tell"}
+_FEED_FORWARD = {
+    "gate_proj",
+    "up_proj",
+    "down_proj",
+    "c_fc",
+    "dense_h_to_4h",
+    "dense_4h_to_h",
+    "squeeze",
+    "grow",
+}
+
+
+def _targets(model: torch.nn.Module, known: set[str]) -> list[str]:
+    names = (name.rpartition(".")[2] for name, _ in model.named_modules())
+    return sorted(known.intersection(names))
 
 
 def llama(seed: int = 0, **settings: Any) -> Any:
     """Build a small Llama with random weights; ``settings`` override its config."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    torch.manual_seed(seed)
+    _seed(seed)
     return LlamaForCausalLM(LlamaConfig(**(_config() | settings)))
+
+
+def gpt2(seed: int = 0, **settings: Any) -> Any:
+    """Build a small GPT-2, whose linear layers are transposed and partly fused."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    _seed(seed)
+    sizes = {
+        "vocab_size": VOCABULARY,
+        "n_embd": current().width,
+        "n_layer": current().depth,
+        "n_head": 4,
+        "n_positions": 64,
+        "use_cache": False,
+        "resid_pdrop": 0.0,
+        "embd_pdrop": 0.0,
+        "attn_pdrop": 0.0,
+    }
+    return GPT2LMHeadModel(GPT2Config(**(sizes | _SPECIAL | settings)))
+
+
+def neox(seed: int = 0, **settings: Any) -> Any:
+    """Build a small GPT-NeoX (Pythia)."""
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+    _seed(seed)
+    config = _config()
+    del config["num_key_value_heads"]
+    return GPTNeoXForCausalLM(GPTNeoXConfig(**(config | settings)))
+
+
+def own(seed: int = 0) -> Any:
+    """Build a model whose modules are called like nothing in transformers."""
+    from ftlab.faults.own_model import OwnModel
+
+    _seed(seed)
+    return OwnModel(VOCABULARY, current().width, current().depth)
 
 
 def mixtral(seed: int = 0, **settings: Any) -> Any:
     """Build a small mixture of experts, one expert per token."""
     from transformers import MixtralConfig, MixtralForCausalLM
 
-    torch.manual_seed(seed)
+    _seed(seed)
     experts = {"num_local_experts": 8, "num_experts_per_tok": 1}
     return MixtralForCausalLM(MixtralConfig(**(_config() | experts | settings)))
+
+
+_SPECIAL = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
 
 
 def _config() -> dict[str, Any]:
     return {
         "vocab_size": VOCABULARY,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 2,
+        "hidden_size": current().width,
+        "intermediate_size": 2 * current().width,
+        "num_hidden_layers": current().depth,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
         "max_position_embeddings": 64,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-        "pad_token_id": 0,
         "use_cache": False,
-    }
+    } | _SPECIAL
 
 
-def lora(base: Any = None, seed: int = 1, **settings: Any) -> Any:
-    """Put LoRA on ``base`` (a small Llama); ``settings`` override its LoraConfig."""
-    from peft import LoraConfig, get_peft_model
+def _seed(seed: int) -> None:
+    torch.manual_seed(seed + 1000 * current().seed)
 
-    base = llama() if base is None else base
+
+def lora(model: Any = None, seed: int = 1, **settings: Any) -> Any:
+    """Put LoRA on ``model`` (one of `base`); ``settings`` override its LoraConfig.
+
+    Without targets it goes on the attention's projections, or on every linear layer
+    of a model that has none of those names.
+    """
+    from peft import get_peft_model
+
+    model = base() if model is None else model
+    _seed(seed)
+    config = lora_config(model, **settings)
+    return get_peft_model(model, config, adapter_name=current().adapter)
+
+
+def lora_config(model: Any, **settings: Any) -> Any:
+    """Make the LoraConfig that `lora` uses."""
+    from peft import LoraConfig
+
     config = {
-        "r": 8,
-        "lora_alpha": 16,
-        "target_modules": ["q_proj", "v_proj"],
-        "task_type": "CAUSAL_LM",
+        "r": current().rank,
+        "lora_alpha": 2 * current().rank,
+        "target_modules": attention(model) or "all-linear",
+        "task_type": "CAUSAL_LM" if hasattr(model, "generate") else None,
     }
-    torch.manual_seed(seed)
-    return get_peft_model(base, LoraConfig(**(config | settings)))
+    return LoraConfig(**(config | settings))
 
 
 def trainable(model: torch.nn.Module) -> list[torch.nn.Parameter]:
@@ -76,7 +165,7 @@ def batches(
     count: int = 8, size: int = 4, length: int = 16, seed: int = 0
 ) -> list[Batch]:
     """Return batches of the learnable rule ``x[t+1] = (3 x[t] + 7) mod V``."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed + 1000 * current().seed)
     made = []
     for _ in range(count):
         columns = [torch.randint(3, VOCABULARY, (size, 1), generator=generator)]

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from ftlab.faults.fault import Case, plain_step
+from ftlab.faults.fault import Case
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, llama, trainable
 from ftlab.session.score import judge
 

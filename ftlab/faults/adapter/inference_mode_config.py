@@ -7,7 +7,8 @@ Fix: ``config.inference_mode = False``.
 Source: huggingface/transformers#24463, huggingface/peft#282.
 """
 
-from ftlab.faults.fault import Case, Fault, plain_step
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
 

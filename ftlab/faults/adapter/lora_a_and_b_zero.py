@@ -9,7 +9,8 @@ Source: NovaSky-AI/SkyRL#852.
 
 import torch
 
-from ftlab.faults.fault import Case, Fault, plain_step
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
 

@@ -7,7 +7,8 @@ Fix: leave ``requires_grad`` alone after get_peft_model, or match ``lora_``.
 Source: the end state of huggingface/peft#793.
 """
 
-from ftlab.faults.fault import Case, Fault, plain_step
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
 

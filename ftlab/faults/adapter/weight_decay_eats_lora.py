@@ -7,7 +7,8 @@ Fix: ``weight_decay=0.01``, or 0 for adapters.
 Source: a slip of the exponent.
 """
 
-from ftlab.faults.fault import Case, Fault, plain_step
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.fault import Case, Fault, plain_step
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, llama, lora
 
 

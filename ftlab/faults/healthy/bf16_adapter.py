@@ -6,7 +6,8 @@ update can be stored.
 
 import torch
 
-from ftlab.faults.fault import Case, Healthy, plain_step
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, llama, lora
 
 

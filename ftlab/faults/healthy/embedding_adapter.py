@@ -4,7 +4,8 @@ On an embedding PEFT starts with A at 0 and B random, the other way round. Rows 
 tokens that do not occur have gradients of exactly 0.
 """
 
-from ftlab.faults.fault import Case, Healthy, plain_step
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
 

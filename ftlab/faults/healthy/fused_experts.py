@@ -1,6 +1,7 @@
 """Full fine-tuning of a mixture of experts as transformers builds it."""
 
-from ftlab.faults.fault import Case, Healthy, plain_step
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, mixtral
 
 

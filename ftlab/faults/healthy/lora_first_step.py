@@ -4,7 +4,8 @@ B is 0 at the start, so the gradient of A is exactly 0 at the first step; the ba
 no gradient at all, at any step. Both are as they should be.
 """
 
-from ftlab.faults.fault import Case, Healthy, plain_step
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
 

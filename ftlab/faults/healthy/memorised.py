@@ -4,7 +4,8 @@ The loss goes to nearly 0, and the gradients with it: they vanish because there 
 nothing left to learn.
 """
 
-from ftlab.faults.fault import Case, Healthy, plain_step
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, llama
 
 

@@ -1,6 +1,7 @@
 """Left padding, and a sample whose labels are all ignored."""
 
-from ftlab.faults.fault import Case, Healthy, plain_step
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
 

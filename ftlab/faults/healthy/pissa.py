@@ -3,7 +3,8 @@
 B is not 0 at the start, and the base weight is changed to make up for it.
 """
 
-from ftlab.faults.fault import Case, Healthy, plain_step
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
 

@@ -4,7 +4,8 @@ The output of the frozen embedding requires a gradient, on purpose; the embeddin
 weight has none.
 """
 
-from ftlab.faults.fault import Case, Healthy, plain_step
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
 

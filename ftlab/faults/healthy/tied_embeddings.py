@@ -4,7 +4,8 @@ The head's weight *is* the embedding's: one parameter with two names, once in th
 optimizer.
 """
 
-from ftlab.faults.fault import Case, Healthy, plain_step
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, llama
 
 

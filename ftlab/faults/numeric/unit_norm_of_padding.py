@@ -9,7 +9,8 @@ Source: the class of pytorch/pytorch#68425 (0 / 0 at masked positions).
 
 import torch
 
-from ftlab.faults.fault import Case, Fault, plain_step
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import Batch, adamw, batches, llama, lora
 
 PADDING = 0

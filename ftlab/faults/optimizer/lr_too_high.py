@@ -7,7 +7,8 @@ Fix: 1e-4 to 1e-3 for LoRA.
 Source: seen in most first attempts.
 """
 
-from ftlab.faults.fault import Case, Fault, plain_step
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
 

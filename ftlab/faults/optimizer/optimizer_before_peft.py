@@ -9,7 +9,8 @@ Source: the end state of TrainCheck PT-FORUM-84911 and huggingface/peft#1303.
 
 import torch
 
-from ftlab.faults.fault import Case, Fault, plain_step
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, llama, lora
 
 

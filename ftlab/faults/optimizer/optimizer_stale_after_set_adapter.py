@@ -7,7 +7,8 @@ Fix: build the optimizer anew after set_adapter, or add a group.
 Source: huggingface/peft#1303.
 """
 
-from ftlab.faults.fault import Case, Fault, plain_step
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
 

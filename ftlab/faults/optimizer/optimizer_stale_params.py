@@ -7,7 +7,8 @@ Fix: resize first, build the optimizer afterwards.
 Source: the class of huggingface/accelerate#3256 and #2665.
 """
 
-from ftlab.faults.fault import Case, Fault, plain_step
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, llama
 
 

@@ -1,0 +1,50 @@
+"""The loop bodies that the gallery's cases are trained with when the loop is right."""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.fault import StepFunction
+from ftlab.faults.variation import current
+
+
+def plain_step(
+    model: torch.nn.Module, optimizer: Any, scheduler: Any = None
+) -> StepFunction:
+    """Return a correct loop body for a model that computes its own loss.
+
+    It is written in the style that the variation asks for.
+    """
+
+    def update() -> None:
+        optimizer.step()
+        if scheduler is not None:
+            scheduler.step()
+
+    def plain(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        update()
+        return float(loss.detach())
+
+    def zero_after(batch: Any) -> float:
+        loss = model(**batch).loss
+        loss.backward()
+        update()
+        optimizer.zero_grad(set_to_none=False)
+        return float(loss.detach())
+
+    def accumulate(batch: Any) -> float:
+        halves = [{k: v[part::2] for k, v in batch.items()} for part in (0, 1)]
+        losses = []
+        for half in halves:
+            loss = model(**half).loss / len(halves)
+            loss.backward()
+            losses.append(float(loss.detach()))
+        update()
+        optimizer.zero_grad()
+        return sum(losses)
+
+    styles = {"plain": plain, "zero-after": zero_after, "accumulate": accumulate}
+    return styles[current().loop]

@@ -12,8 +12,15 @@ def every_step(step: int) -> bool:
     return step >= 0
 
 
+DENSE = 4
+"""Steps at the beginning of a run that are all measured: most faults show in them."""
+
+
 def every(interval: int) -> Schedule:
-    """Measure at steps 0, ``interval``, 2 x ``interval``, ...
+    """Measure at steps 0, ``interval``, 2 x ``interval``, ..., and more often at first.
+
+    What is wrong from the start shows within a few steps, and should not wait for the
+    first interval to be over: the first steps are measured all, then steps 8, 16, ...
 
     Parameters
     ----------
@@ -23,10 +30,14 @@ def every(interval: int) -> Schedule:
     Examples
     --------
     >>> from ftlab.probes.schedule import every
-    >>> [step for step in range(7) if every(3)(step)]
-    [0, 3, 6]
+    >>> [step for step in range(50) if every(16)(step)]
+    [0, 1, 2, 3, 4, 8, 16, 32, 48]
     """
     if interval < 1:
         msg = f"every({interval!r}): the interval must be at least 1 step."
         raise BadValueError(msg)
-    return lambda step: step % interval == 0
+    return lambda step: (
+        step % interval == 0
+        or 0 <= step < DENSE
+        or (step < interval and step.bit_count() == 1)
+    )

@@ -225,7 +225,8 @@ def watch(
         Folder of the run log; must not exist. Default ``runs/<date>-<time>-<n>``. A
         second ``train()`` of the same trainer adds ``-2``, and so on.
     interval
-        Steps between two measurements of weights, adapters and updates.
+        Steps between two measurements of weights, adapters and updates; the first steps
+        are measured more often, for most faults show in them.
     activations
         Measure activations of modules too, every ``interval`` steps.
     highest_losses

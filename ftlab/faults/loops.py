@@ -1,5 +1,6 @@
 """The loop bodies that the gallery's cases are trained with when the loop is right."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -48,3 +49,34 @@ def plain_step(
 
     styles = {"plain": plain, "zero-after": zero_after, "accumulate": accumulate}
     return styles[current().loop]
+
+
+def loss_step(
+    loss_of: Callable[[Any], torch.Tensor],
+    optimizer: Any,
+    scheduler: Any = None,
+    clip: float | None = None,
+) -> StepFunction:
+    """Return a correct loop body for a loss of one's own.
+
+    Parameters
+    ----------
+    loss_of
+        Gives the loss of a batch.
+    clip
+        The norm that gradients are clipped to, if they are.
+    """
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = loss_of(batch)
+        loss.backward()
+        if clip is not None:
+            groups = (group["params"] for group in optimizer.param_groups)
+            torch.nn.utils.clip_grad_norm_([p for g in groups for p in g], clip)
+        optimizer.step()
+        if scheduler is not None:
+            scheduler.step()
+        return float(loss.detach())
+
+    return step

@@ -53,16 +53,16 @@ def llama(seed: int = 0, **settings: Any) -> Any:
     """Build a small Llama with random weights; ``settings`` override its config."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    _seed(seed)
-    return LlamaForCausalLM(LlamaConfig(**(_config() | settings)))
+    set_seed(seed)
+    return LlamaForCausalLM(LlamaConfig(**(sizes() | settings)))
 
 
 def gpt2(seed: int = 0, **settings: Any) -> Any:
     """Build a small GPT-2, whose linear layers are transposed and partly fused."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    _seed(seed)
-    sizes = {
+    set_seed(seed)
+    shape = {
         "vocab_size": VOCABULARY,
         "n_embd": current().width,
         "n_layer": current().depth,
@@ -73,15 +73,15 @@ def gpt2(seed: int = 0, **settings: Any) -> Any:
         "embd_pdrop": 0.0,
         "attn_pdrop": 0.0,
     }
-    return GPT2LMHeadModel(GPT2Config(**(sizes | _SPECIAL | settings)))
+    return GPT2LMHeadModel(GPT2Config(**(shape | _SPECIAL | settings)))
 
 
 def neox(seed: int = 0, **settings: Any) -> Any:
     """Build a small GPT-NeoX (Pythia)."""
     from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
-    _seed(seed)
-    config = _config()
+    set_seed(seed)
+    config = sizes()
     del config["num_key_value_heads"]
     return GPTNeoXForCausalLM(GPTNeoXConfig(**(config | settings)))
 
@@ -90,7 +90,7 @@ def own(seed: int = 0) -> Any:
     """Build a model whose modules are called like nothing in transformers."""
     from ftlab.faults.own_model import OwnModel
 
-    _seed(seed)
+    set_seed(seed)
     return OwnModel(VOCABULARY, current().width, current().depth)
 
 
@@ -98,15 +98,16 @@ def mixtral(seed: int = 0, **settings: Any) -> Any:
     """Build a small mixture of experts, one expert per token."""
     from transformers import MixtralConfig, MixtralForCausalLM
 
-    _seed(seed)
+    set_seed(seed)
     experts = {"num_local_experts": 8, "num_experts_per_tok": 1}
-    return MixtralForCausalLM(MixtralConfig(**(_config() | experts | settings)))
+    return MixtralForCausalLM(MixtralConfig(**(sizes() | experts | settings)))
 
 
 _SPECIAL = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
 
 
-def _config() -> dict[str, Any]:
+def sizes() -> dict[str, Any]:
+    """Return the sizes of a model, as most configurations of transformers name them."""
     return {
         "vocab_size": VOCABULARY,
         "hidden_size": current().width,
@@ -119,7 +120,8 @@ def _config() -> dict[str, Any]:
     } | _SPECIAL
 
 
-def _seed(seed: int) -> None:
+def set_seed(seed: int) -> None:
+    """Seed torch for this variation."""
     torch.manual_seed(seed + 1000 * current().seed)
 
 
@@ -132,7 +134,7 @@ def lora(model: Any = None, seed: int = 1, **settings: Any) -> Any:
     from peft import get_peft_model
 
     model = base() if model is None else model
-    _seed(seed)
+    set_seed(seed)
     config = lora_config(model, **settings)
     return get_peft_model(model, config, adapter_name=current().adapter)
 

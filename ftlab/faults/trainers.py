@@ -1,0 +1,92 @@
+"""Cases that a Trainer trains: of transformers, or of TRL."""
+
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ftlab.faults.fault import Case
+from ftlab.faults.tiny import VOCABULARY, batches, rows_of
+from ftlab.faults.variation import current
+
+STEPS = 200
+
+
+def trained(model: Any, *, kind: Any = None, rows: Any = None, **settings: Any) -> Case:
+    """Make the case of a Trainer that is about to train ``model``.
+
+    Parameters
+    ----------
+    kind
+        The Trainer's class, transformers' own by default.
+    rows
+        The dataset; rows of `ftlab.faults.tiny.batches` by default.
+    settings
+        TrainingArguments that differ from quiet ones on the CPU, and, as
+        ``trainer={...}``, further arguments of the Trainer.
+    """
+    from transformers import Trainer, TrainingArguments
+
+    further = settings.pop("trainer", {})
+    options = TrainingArguments(**(quiet() | settings))
+    rows = rows_of(batches(16)) if rows is None else rows
+    made = (kind or Trainer)(model, options, train_dataset=rows, **further)
+    return case_of(made)
+
+
+def case_of(trainer: Any) -> Case:
+    """Make the case of a Trainer; its folder goes when the Trainer goes."""
+    weakref.finalize(trainer, shutil.rmtree, trainer.args.output_dir, True)
+    return Case(trainer.model, trainer=trainer)
+
+
+def quiet() -> dict[str, Any]:
+    """Return arguments for a short training on the CPU that prints nothing."""
+    return {
+        "output_dir": tempfile.mkdtemp(prefix="ftlab-"),
+        "max_steps": STEPS,
+        "learning_rate": 1e-3,
+        "per_device_train_batch_size": 4,
+        "use_cpu": True,
+        "bf16": False,
+        "report_to": [],
+        "save_strategy": "no",
+        "disable_tqdm": True,
+        "logging_strategy": "no",
+        "seed": 42 + current().seed,
+    }
+
+
+def words() -> Any:
+    """Build a tokenizer whose words are ``w3`` to ``w127``, one token each."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["<pad>", "<s>", "</s>"]
+    table = special + [f"w{number}" for number in range(len(special), VOCABULARY)]
+    model = models.WordLevel({word: i for i, word in enumerate(table)}, "<pad>")
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    names = dict(zip(("pad_token", "bos_token", "eos_token"), special, strict=True))
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
+
+
+def texts(count: int = 64, length: int = 10) -> list[str]:
+    """Return rows of `ftlab.faults.tiny.batches` as text for the tokenizer `words`."""
+    rows = (batch["input_ids"][0].tolist() for batch in batches(count, 1, length))
+    return [" ".join(f"w{number}" for number in row) for row in rows]
+
+
+def seeded() -> torch.Generator:
+    """Return a generator of this variation's seed."""
+    return torch.Generator().manual_seed(current().seed)
+
+
+def folder(owner: Any) -> Path:
+    """Make a folder that goes when ``owner`` goes."""
+    path = tempfile.mkdtemp(prefix="ftlab-")
+    weakref.finalize(owner, shutil.rmtree, path, True)
+    return Path(path)

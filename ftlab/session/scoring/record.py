@@ -1,0 +1,196 @@
+"""Run a case of the gallery under the recorder, and judge it step by step.
+
+Everything happens in memory and in the calling thread, so that the same case gives the
+same report each time. The rules speak after each of the first steps and then less
+often, as they do while training runs; what they say in the middle of a run stays said.
+"""
+
+import gc
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from ftlab.faults.fault import Case
+from ftlab.probes.facts import facts_signature, read_facts
+from ftlab.probes.recorder import Recorder
+from ftlab.probes.standard import standard_probes
+from ftlab.probes.subject import Subject
+from ftlab.records.step import StepRecord
+from ftlab.rules.engine import Engine
+from ftlab.rules.report import Report
+from ftlab.rules.rule import Rule
+from ftlab.runlog.run import Run
+from ftlab.session.integrations.transformers import TrainerLink
+
+EACH_STEP = 40
+"""Steps after each of which the rules are asked; beyond, every `LATER` steps."""
+
+LATER = 20
+
+
+@dataclass(slots=True)
+class Watched:
+    """What watching a case gave.
+
+    Attributes
+    ----------
+    run
+        Everything recorded.
+    report
+        Everything found, whenever it was.
+    found_at
+        By code, the step after which the rule spoke for the first time; -1 is before
+        the first step.
+    error
+        What the case raised, if it raised.
+    seconds
+        How long running and judging took.
+    """
+
+    run: Run
+    report: Report = field(default_factory=Report)
+    found_at: dict[str, int] = field(default_factory=dict)
+    error: Exception | None = None
+    seconds: float = 0.0
+
+
+class _Sight:
+    """Takes records into a run, reads facts when they change, and asks the rules."""
+
+    def __init__(self, watched: Watched, engine: Engine | None) -> None:
+        self._watched = watched
+        self._engine = engine
+        self._subject: Subject | None = None
+        self._signature: Any = None
+
+    def begin(self, subject: Subject) -> None:
+        """Read the facts before the first step."""
+        self._subject, self._signature = subject, None
+        self._read_facts(max(self._watched.run.last_step + 1, 0))
+        self._ask()
+
+    def __call__(self, record: Any) -> None:
+        if not isinstance(record, StepRecord):
+            self._watched.run.append(record)
+            return
+        self._read_facts(record.step)
+        self._watched.run.append(record)
+        if record.step < EACH_STEP or record.step % LATER == 0:
+            self._ask()
+
+    def end(self) -> None:
+        """Hear the rules on all that was recorded."""
+        self._ask()
+        if self._engine is not None:
+            self._watched.report = self._engine.report()
+
+    def _read_facts(self, step: int) -> None:
+        if self._subject is None:
+            return
+        signature = facts_signature(self._subject)
+        if signature != self._signature:
+            self._signature = signature
+            self._watched.run.append(read_facts(self._subject, step))
+
+    def _ask(self) -> None:
+        if self._engine is None:
+            return
+        run = self._watched.run
+        for finding in self._engine.finish(run).findings:
+            self._watched.found_at.setdefault(finding.code, run.last_step)
+
+
+def watch_case(
+    case: Case,
+    steps: int,
+    *,
+    rules: Iterable[Rule] | None = None,
+    interval: int = 16,
+    judged: bool = True,
+) -> Watched:
+    """Run a case for some iterations, watched, and ask the rules as it goes on.
+
+    Parameters
+    ----------
+    case
+        The live objects and the loop body, or a trainer; see `ftlab.faults.fault`.
+    steps
+        Iterations of the loop; a trainer decides for itself.
+    rules
+        The rules to ask; all of them by default.
+    interval
+        Steps between two measurements of weights, adapters and updates.
+    judged
+        Whether the rules are asked at all.
+
+    Notes
+    -----
+    What the case raises ends it, as it would end the user's run; it is kept in
+    `Watched.error`.
+    """
+    watched = Watched(Run())
+    sight = _Sight(watched, Engine(rules) if judged else None)
+    begin = time.perf_counter()
+    play = _play_trainer if case.trainer is not None else _play_loop
+    try:
+        play(case, steps, sight, interval)
+    except Exception as error:  # noqa: BLE001  the fault's own; judged like the rest
+        watched.error = error
+    sight.end()
+    watched.seconds = time.perf_counter() - begin
+    return watched
+
+
+def _play_loop(case: Case, steps: int, sight: _Sight, interval: int) -> None:
+    subject = Subject(case.model, _several(case.optimizer), **_others(case))
+    sight.begin(subject)
+    probes = standard_probes(interval=interval, activations=False)
+    with Recorder(subject, probes, sight):
+        case.run(steps)
+
+
+def _others(case: Case) -> dict[str, Any]:
+    return {
+        "schedulers": _several(case.scheduler),
+        "scaler": case.scaler,
+        "training": {"scaler": case.scaler is not None},
+    }
+
+
+def _play_trainer(case: Case, steps: int, sight: _Sight, interval: int) -> None:
+    """Train with the trainer linked as `ftlab.watch` links it, its log in memory."""
+    recorders: list[Recorder] = []
+
+    def begin(subject: Subject, *, first_step: int = 0) -> Any:
+        sight.begin(subject)
+        probes = standard_probes(interval=interval, activations=False)
+        recorder = Recorder(subject, probes, sight, first_step=first_step)
+        recorders.append(recorder.attach())
+        return SimpleNamespace(recorder=recorder, background=_Inbox(sight))
+
+    def stop(ended: str) -> None:
+        for recorder in recorders:
+            recorder.detach()
+
+    link = TrainerLink(case.trainer, begin, stop)
+    try:
+        case.run(steps)
+    finally:
+        link.remove()
+        # Trainers hold themselves in circles; a gallery of them would fill the memory.
+        gc.collect()
+
+
+@dataclass(frozen=True, slots=True)
+class _Inbox:
+    """Takes what a trainer's callback hands over beside the recorder."""
+
+    put: Callable[[Any], None]
+
+
+def _several(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -7,11 +7,13 @@ that its user has deleted.
 
 import weakref
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from ftlab.records.errors import AttachError
+from ftlab.records.facts import Facts
 
 
 class Subject:
@@ -29,6 +31,12 @@ class Subject:
         Facts of the trainer, merged into `ftlab.records.facts.Facts.training`.
     on_death
         Called once when the model is garbage collected.
+    adapter_dir
+        The folder that the model's adapter was loaded from: what is in it is compared
+        with the model.
+    trained_as
+        Facts of the run that the adapter was trained in: its base weights and scaling
+        are compared with the model's.
     """
 
     def __init__(
@@ -41,6 +49,8 @@ class Subject:
         tokenizer: Any = None,
         training: dict[str, Any] | None = None,
         on_death: Callable[[], None] | None = None,
+        adapter_dir: Path | None = None,
+        trained_as: Facts | None = None,
     ) -> None:
         self._model = weakref.ref(model)
         if on_death is not None:
@@ -50,6 +60,8 @@ class Subject:
         self.scaler = scaler
         self.tokenizer = tokenizer
         self.training = dict(training or {})
+        self.adapter_dir = adapter_dir
+        self.trained_as = trained_as
 
     @property
     def model(self) -> torch.nn.Module:

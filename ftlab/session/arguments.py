@@ -9,47 +9,44 @@ from ftlab.records.errors import AttachError, BadValueError
 from ftlab.rules.words import an, listed
 
 
-def trainable(target: Any) -> torch.nn.Module:
-    """Return ``target`` if it is a model with something to train."""
+def watchable(target: Any, caller: str = "watch") -> torch.nn.Module:
+    """Return ``target`` if it is a model with parameters, trainable or not.
+
+    That none is trainable is how a run goes wrong: a rule says so, and why.
+    """
     if not isinstance(target, torch.nn.Module):
         msg = (
-            f"watch() was given {an(type(target).__name__)}; pass a transformers."
+            f"{caller}() was given {an(type(target).__name__)}; pass a transformers."
             "Trainer or the torch.nn.Module that your loop trains."
         )
         raise AttachError(msg)
-    _refuse_script(target)
-    _refuse_lazy(target)
-    count = sum(1 for _ in target.parameters())
-    name = type(target).__name__
-    if count == 0:
+    _refuse_script(target, caller)
+    _refuse_lazy(target, caller)
+    if next(target.parameters(), None) is None:
         msg = (
-            f"{name} has no parameters, so there is nothing to watch. "
-            "Pass the model that your optimizer trains."
-        )
-        raise AttachError(msg)
-    if not any(parameter.requires_grad for parameter in target.parameters()):
-        msg = (
-            f"None of the {count} parameters of {name} requires a gradient, so nothing "
-            "can be trained. For a saved adapter: PeftModel.from_pretrained(base, "
-            "path, is_trainable=True); for a new one: get_peft_model(base, config)."
+            f"{type(target).__name__} has no parameters, so there is nothing to "
+            f"{_DOES.get(caller, 'watch')}. Pass the model that your optimizer trains."
         )
         raise AttachError(msg)
     return target
 
 
-def _refuse_script(model: torch.nn.Module) -> None:
+_DOES = {"preflight": "check"}
+
+
+def _refuse_script(model: torch.nn.Module, caller: str) -> None:
     """Raise when torch lets no hook onto the model."""
     if type(model).__name__ == "RecursiveScriptModule":  # a traced module takes hooks
         name = model.original_name
         msg = (
-            f"watch() was given a TorchScript module ({name}), on which torch allows "
+            f"{caller}() was given a TorchScript module ({name}), on which torch allows "
             f"no hooks. Watch and train the {name} that the script was made from, and "
             "call torch.jit.script(model) after training."
         )
         raise AttachError(msg)
 
 
-def _refuse_lazy(model: torch.nn.Module) -> None:
+def _refuse_lazy(model: torch.nn.Module, caller: str) -> None:
     """Raise when parameters have no shape yet."""
     kind = torch.nn.UninitializedParameter
     lazy = [name for name, p in model.named_parameters() if isinstance(p, kind)]
@@ -57,7 +54,7 @@ def _refuse_lazy(model: torch.nn.Module) -> None:
         msg = (
             f"{type(model).__name__} has parameters without a shape: {listed(lazy)}. "
             "Lazy modules such as LazyLinear make theirs in the first forward. Call "
-            "model(batch) once, make the optimizer, then watch."
+            f"model(batch) once, make the optimizer, then {caller}."
         )
         raise AttachError(msg)
 

@@ -20,7 +20,7 @@ from ftlab.probes.user_probes import UserProbes
 from ftlab.records.finding import NotChecked
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
-from ftlab.session.arguments import several, trainable
+from ftlab.session.arguments import several, watchable
 from ftlab.session.host import host
 from ftlab.session.integrations.transformers import TrainerLink, is_trainer
 from ftlab.session.observation import (
@@ -242,8 +242,8 @@ def watch(
     Raises
     ------
     AttachError
-        The model has no trainable parameter, lazy ones without a shape, is TorchScript,
-        or is watched already.
+        The model has no parameters, lazy ones without a shape, is TorchScript, or is
+        watched already.
     RunFolderError
         ``run_dir`` exists or cannot be written.
 
@@ -251,8 +251,8 @@ def watch(
     -----
     Attaching in the middle of a gradient accumulation is allowed: the first step then
     holds the loss and tokens of the micro-batches that were seen, and its gradients are
-    complete. An optimizer that holds none of the model's parameters is a finding
-    (OPT001), because that is how such a run goes wrong.
+    complete. An optimizer that holds none of the model's parameters, and a model of
+    which nothing is trainable, are findings, because that is how such a run goes wrong.
 
     Examples
     --------
@@ -287,7 +287,7 @@ watch. Pass the model that your optimizer trains.
         return Watch.of_trainer(target, plan)
     return Watch.of_model(
         plan,
-        trainable(target),
+        watchable(target),
         several(optimizer, "step", "optimizer"),
         schedulers=several(scheduler or lr_scheduler, "step", "scheduler"),
         scaler=scaler,

@@ -128,10 +128,20 @@ def test_a_resumed_trainer_goes_on_counting(tmp_path: Path) -> None:
     assert watch.run.steps.step.tolist() == [2, 3]
 
 
-def test_a_model_without_trainable_parameters_is_refused() -> None:
+def test_a_model_of_which_nothing_is_trainable_is_watched(tmp_path: Path) -> None:
     model = tiny_llama().requires_grad_(requires_grad=False)
-    with pytest.raises(AttachError, match=r"None of the 21 parameters.*is_trainable"):
-        ftlab.watch(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
+        for batch in batches(3):
+            model(**batch)
+            optimizer.step()
+    assert watch.run.facts.model["trainable"] == 0
+    assert len(watch.run.steps) == 3
+
+
+def test_a_model_without_parameters_is_refused() -> None:
+    with pytest.raises(AttachError, match="ReLU has no parameters"):
+        ftlab.watch(torch.nn.ReLU())
 
 
 def test_what_is_no_model_is_refused() -> None:

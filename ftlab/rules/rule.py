@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from ftlab.records.checklist import Layer
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.runlog.run import Run
 
@@ -93,6 +94,9 @@ class Rule(abc.ABC):
     caused_by
         Codes of rules, the likeliest first, whose finding at one of the same places is
         the cause of this rule's finding: it is told above, and this one as following.
+    layer
+        Where it stands in a checklist; ``None`` for the layer of its area, see
+        `ftlab.rules.layers`.
     """
 
     code: ClassVar[str]
@@ -101,6 +105,7 @@ class Rule(abc.ABC):
     status: ClassVar[Status]
     requires: ClassVar[tuple[Need, ...]]
     caused_by: ClassVar[tuple[str, ...]] = ()
+    layer: ClassVar[Layer | None] = None
 
     @abc.abstractmethod
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -39,9 +39,9 @@ def _refuse_script(model: torch.nn.Module, caller: str) -> None:
     if type(model).__name__ == "RecursiveScriptModule":  # a traced module takes hooks
         name = model.original_name
         msg = (
-            f"{caller}() was given a TorchScript module ({name}), on which torch allows "
-            f"no hooks. Watch and train the {name} that the script was made from, and "
-            "call torch.jit.script(model) after training."
+            f"{caller}() was given a TorchScript module ({name}), on which torch "
+            f"allows no hooks. Watch and train the {name} that the script was made "
+            "from, and call torch.jit.script(model) after training."
         )
         raise AttachError(msg)
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.adapter_facts import adapter_facts, configurations
 from ftlab.probes.base_norm import is_quantized
 from ftlab.probes.naming import clean_name, named_parameters
-from ftlab.probes.plain import dtype_name, jsonable, readable
+from ftlab.probes.plain import dtype_name, readable
 from ftlab.probes.taps.forward import innermost
 
 MANY = 32
@@ -28,7 +29,8 @@ def model_facts(model: torch.nn.Module) -> dict[str, Any]:
         dtype=lambda: next(iter(_dtypes(inner)), ""),
         dtypes=lambda: _dtypes(inner),
         device=lambda: ", ".join(sorted({str(p.device) for p in inner.parameters()})),
-        peft=lambda: _peft(inner),
+        peft=lambda: configurations(inner),
+        adapters=lambda: adapter_facts(inner),
         active_adapters=lambda: _active_adapters(inner),
         quantized=lambda: [clean_name(n) for n, m in leaves(inner) if is_quantized(m)],
         input_requires_grad_hook=lambda: _has_input_hook(inner),
@@ -82,17 +84,6 @@ def _dtypes(model: torch.nn.Module) -> dict[str, int]:
         )
         counts[kind or dtype_name(parameter.dtype)] += _elements(parameter)
     return dict(counts.most_common())
-
-
-def _peft(model: torch.nn.Module) -> dict[str, Any]:
-    """Give each adapter's configuration."""
-    configs = getattr(model, "peft_config", None)
-    if not isinstance(configs, dict):
-        return {}
-    return {
-        str(adapter): jsonable(config if isinstance(config, dict) else config.to_dict())
-        for adapter, config in configs.items()
-    }
 
 
 def _active_adapters(model: torch.nn.Module) -> list[str]:

@@ -16,8 +16,14 @@ class Facts:
     versions
         Package name to version string.
     model
-        Class, dtype, device, PEFT configuration by adapter, 4-bit layers,
-        checkpointing, tied parameters.
+        Class, dtype, device, PEFT configuration by adapter (``peft``), 4-bit layers,
+        checkpointing, tied parameters; ``adapters``, how PEFT was put on: ``chain`` of
+        what carries configurations, outermost first; ``adapters`` by name (``layers``,
+        ``patterns``, ``asked`` with the modules that each entry of the configuration
+        matched, ``leftover``, ``unheeded`` exclusions, ``parts`` with what is trainable
+        and in which dtypes, ``dropout``, ``init``); ``blocks``, the linear-like weights
+        and how many carry an adapter; ``heads``, frozen task heads; ``outside``, what
+        is trainable besides.
     optimizers
         One mapping per optimizer: ``class``, ``fused``, ``groups`` (each with ``lr``,
         ``weight_decay``, ``ids`` of the parameters it holds that the model has),

@@ -1,0 +1,112 @@
+"""Facts of how PEFT was put on a model; see `ftlab.records.facts.Facts.model`.
+
+`adapter_tree` finds where it is, `adapter_targets` compares it with what was asked for,
+`adapter_parts` with what is trainable, `unadapted` with the rest of the model, and
+`task_heads` looks at heads; here they are put together, and kept small: a list of names
+is counted, and cut at a bound.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ftlab.probes.adapter_parts import adapter_parts, outside_facts, part_facts
+from ftlab.probes.adapter_targets import asked, leftovers, unheeded_exclusions
+from ftlab.probes.adapter_tree import (
+    Holder,
+    Layer,
+    adapted_layers,
+    holders,
+    pattern_of,
+    plain_modules,
+)
+from ftlab.probes.naming import NamedParameter
+from ftlab.probes.plain import jsonable, readable
+from ftlab.probes.task_heads import frozen_heads
+from ftlab.probes.unadapted import block_weights
+
+
+def adapter_facts(model: torch.nn.Module) -> dict[str, Any]:
+    """Describe how adapters were put on ``model``; empty without any.
+
+    Returns
+    -------
+    dict
+        ``chain`` (the places that carry configurations, outermost first), ``adapters``
+        (by name: type, layers by pattern, what was asked for, parts), ``blocks``
+        (linear-like weights and their share), ``heads`` (frozen task heads) and
+        ``outside`` (what is trainable besides adapters).
+    """
+    found = holders(model)
+    if not found:
+        return {}
+    layers = list(adapted_layers(model))
+    inner = found[-1]
+    parts = adapter_parts(model, found)
+    return readable(
+        chain=lambda: [
+            {"path": h.path, "class": h.kind, "adapters": sorted(h.configs)}
+            for h in found
+        ],
+        adapters=lambda: {
+            name: _adapter(name, found, layers, parts.get(name, {}))
+            for name in dict.fromkeys(name for h in found for name in h.configs)
+        },
+        blocks=lambda: block_weights(inner.root, inner.root_path),
+        heads=lambda: frozen_heads(inner.root, inner.root_path),
+        outside=lambda: outside_facts(model, parts),
+    )
+
+
+def configurations(model: torch.nn.Module) -> dict[str, Any]:
+    """Give each adapter's configuration, of the outermost place that has it."""
+    found: dict[str, Any] = {}
+    for holder in holders(model):
+        for name, config in holder.configs.items():
+            plain = config if isinstance(config, dict) else config.to_dict()
+            found.setdefault(name, jsonable(plain))
+    return found
+
+
+def _adapter(
+    name: str,
+    found: Sequence[Holder],
+    layers: Sequence[Layer],
+    parts: dict[str, list[NamedParameter]],
+) -> dict[str, Any]:
+    holder = next(h for h in found if name in h.configs)
+    config = holder.configs[name]
+    mine = [layer for layer in layers if name in layer.adapters]
+    inner = found[-1]
+    names = [key for key, _ in plain_modules(inner.root)]
+    patterns = Counter(pattern_of(_path(layer, inner.root_path)) for layer in mine)
+    return readable(
+        type=lambda: _type(config),
+        layers=lambda: len(mine),
+        patterns=lambda: dict(patterns),
+        asked=lambda: asked(config, names, mine, inner.root_path),
+        leftover=lambda: leftovers(config, name, mine, inner.root_path),
+        unheeded=lambda: unheeded_exclusions(config, mine, inner.root_path),
+        parts=lambda: {part: part_facts(entries) for part, entries in parts.items()},
+        dropout=lambda: max((_dropout(layer, name) for layer in mine), default=0.0),
+        init=lambda: jsonable(getattr(config, "init_lora_weights", None)),
+    )
+
+
+def _path(layer: Layer, prefix: str) -> str:
+    name = layer.name.removeprefix(f"{prefix}.") if prefix else layer.name
+    return f"{name}.{layer.parameter}" if layer.parameter else name
+
+
+def _type(config: Any) -> str:
+    kind = getattr(config, "peft_type", "")
+    return str(getattr(kind, "value", kind))
+
+
+def _dropout(layer: Layer, adapter: str) -> float:
+    drops = getattr(layer.module, "lora_dropout", None)
+    if not isinstance(drops, torch.nn.ModuleDict) or adapter not in drops:
+        return 0.0
+    return float(getattr(drops[adapter], "p", 0.0))

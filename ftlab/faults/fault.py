@@ -136,6 +136,8 @@ class Healthy:
     ----------
     looks_like
         Codes of the rules that it could mislead.
+    needs
+        Packages that ftlab itself can do without, as ``pip install`` names them.
     """
 
     id: str
@@ -143,6 +145,7 @@ class Healthy:
     looks_like: tuple[str, ...]
     builder: Callable[[], Case]
     steps: int = 200
+    needs: tuple[str, ...] = ()
 
     def build(self, variation: Variation = PLAIN) -> Case:
         """Build the run."""

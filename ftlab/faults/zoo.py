@@ -108,7 +108,7 @@ def classes(made: list[Batch]) -> list[Batch]:
 
 
 def pictures(count: int = 8, size: int = 4) -> list[Batch]:
-    """Return batches of noise in which a stripe at one of three heights is to be found."""
+    """Return batches of noise with a stripe, whose height is to be told."""
     generator = torch.Generator().manual_seed(1000 * current().seed)
     made = []
     for _ in range(count):

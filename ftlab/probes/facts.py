@@ -18,6 +18,7 @@ import torch
 from ftlab.probes.model_facts import model_facts
 from ftlab.probes.optimizer_facts import optimizer_facts, scheduler_facts
 from ftlab.probes.plain import jsonable, readable
+from ftlab.probes.start_facts import start_facts
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.optimizer import unwrapped
 from ftlab.records.facts import Facts
@@ -56,7 +57,7 @@ def read_facts(
     model = subject.model
     found = readable(
         versions=versions,
-        model=lambda: model_facts(model),
+        model=lambda: model_facts(model) | {"start": start_facts(subject)},
         optimizers=lambda: optimizer_facts(model, subject.optimizers, ids),
         schedulers=lambda: scheduler_facts(subject.schedulers, subject.optimizers),
         training=lambda: _training(subject),

@@ -11,6 +11,7 @@ from ftlab.probes.adapter_facts import adapter_facts, configurations
 from ftlab.probes.base_norm import is_quantized
 from ftlab.probes.naming import clean_name, named_parameters
 from ftlab.probes.plain import dtype_name, readable
+from ftlab.probes.saving_facts import saving_facts
 from ftlab.probes.taps.forward import innermost
 
 MANY = 32
@@ -39,6 +40,7 @@ def model_facts(model: torch.nn.Module) -> dict[str, Any]:
         ],
         compiled=lambda: _is_compiled(model),
         training_modes=lambda: _modes(inner),
+        saving=lambda: saving_facts(model),
     )
     return facts | readable_checkpointing(inner)
 

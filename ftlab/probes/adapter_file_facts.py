@@ -1,0 +1,177 @@
+"""Facts of an adapter's folder against the model that it was loaded into."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ftlab.probes.adapter_folder import AdapterFolder, adapter_folder
+from ftlab.probes.adapter_keys import why_unread
+from ftlab.probes.lora_pairs import lora_pairs
+from ftlab.probes.naming import clean_name, named_parameters
+from ftlab.probes.plain import jsonable
+from ftlab.probes.saved_keys import adapter_configs, adapter_keys
+from ftlab.probes.subject import Subject
+from ftlab.probes.taps.forward import innermost
+
+SAME = 1e-2
+"""Relative distance up to which a tensor is the file's: bfloat16 rounds by less."""
+
+COMPARED = (
+    "peft_type",
+    "r",
+    "lora_alpha",
+    "use_rslora",
+    "use_dora",
+    "target_modules",
+    "modules_to_save",
+    "task_type",
+    "bias",
+    "rank_pattern",
+    "alpha_pattern",
+)
+"""Settings that have to be as they were where the adapter was saved."""
+
+
+def adapter_file_facts(subject: Subject) -> dict[str, Any]:
+    """Compare the folder that an adapter was loaded from with the model.
+
+    Returns
+    -------
+    dict
+        ``folder``, ``problems`` and ``keys`` as in `AdapterFolder`; ``unread`` (keys of
+        the file that the model does not have), ``reason`` (why, see `why_unread`),
+        ``absent`` (parameters of the adapter that the file does not have),
+        ``different`` (parameters that are not as in the file), ``zero_b`` and ``b``
+        (how many B of the file are 0, of how many), ``live_zero_b`` (parameters that
+        are 0 and not so in the file), ``broken`` (keys whose values are not finite),
+        ``config`` (settings that differ: file's and model's), ``scaling`` (modules
+        whose factor differs: file's and model's).
+    """
+    if subject.adapter_dir is None:
+        return {}
+    folder = adapter_folder(subject.adapter_dir)
+    model = innermost(subject.model)
+    facts: dict[str, Any] = {
+        "folder": str(folder.path),
+        "problems": list(folder.problems),
+        "keys": len(folder.keys),
+    }
+    configs = adapter_configs(model)
+    live = {name: adapter_keys(model, name) for name in configs}
+    if not live:
+        return facts | {"adapter": ""}
+    known = set(folder.keys)
+    adapter = max(live, key=lambda name: len(known & set(live[name])))
+    facts |= {"adapter": adapter, "absent": []}
+    if folder.keys:
+        facts |= _keys_facts(folder, model, live[adapter])
+        facts |= _values_facts(folder, model, live[adapter])
+    if folder.config:
+        facts |= _config_facts(folder.config, model, adapter, configs[adapter])
+    return facts
+
+
+def _keys_facts(
+    folder: AdapterFolder, model: torch.nn.Module, live: Mapping[str, torch.Tensor]
+) -> dict[str, Any]:
+    # Saved embeddings are weights of the base, by their own name.
+    own = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    unread = [key for key in folder.keys if key not in live and key not in own]
+    names = _names(model)
+    absent = [names.get(id(live[k]), k) for k in live if k not in set(folder.keys)]
+    reason, count = why_unread(unread, live)
+    return {"unread": unread, "reason": reason, "alike": count, "absent": absent}
+
+
+def _values_facts(
+    folder: AdapterFolder, model: torch.nn.Module, live: Mapping[str, torch.Tensor]
+) -> dict[str, Any]:
+    names = _names(model)
+    found: dict[str, list[str]] = {"different": [], "live_zero_b": [], "broken": []}
+    b, zero_b = 0, 0
+    for key, tensor in folder.tensors():
+        values = tensor.double()
+        is_b = ".lora_B." in key or ".lora_embedding_B" in key
+        zero = not bool((values != 0).any())
+        b, zero_b = b + is_b, zero_b + (is_b and zero)
+        if not bool(torch.isfinite(values).all()):
+            found["broken"].append(key)
+        elif key in live:
+            name = names.get(id(live[key]), key)
+            mine = live[key].detach().double().cpu()
+            if is_b and not zero and not bool((mine != 0).any()):
+                found["live_zero_b"].append(name)
+            if not _is_same(values, mine):
+                found["different"].append(name)
+    return {**found, "b": b, "zero_b": zero_b}
+
+
+def _is_same(file: torch.Tensor, live: torch.Tensor) -> bool:
+    if file.shape != live.shape:
+        return False
+    return bool((file - live).norm() <= SAME * file.norm())
+
+
+def _names(model: torch.nn.Module) -> dict[int, str]:
+    return {id(entry.parameter): entry.name for entry in named_parameters(model)}
+
+
+def _config_facts(
+    saved: Mapping[str, Any], model: torch.nn.Module, adapter: str, config: Any
+) -> dict[str, Any]:
+    live = jsonable(config.to_dict())
+    differing = {
+        name: [jsonable(saved[name]), live.get(name)]
+        for name in COMPARED
+        if name in saved and _plain(saved[name]) != _plain(live.get(name))
+    }
+    base = {
+        "saved_base": saved.get("base_model_name_or_path") or "",
+        "live_base": _name_of_base(model),
+        "saved_class": (saved.get("auto_mapping") or {}).get("base_model_class", ""),
+        "live_class": _class_of_base(model),
+    }
+    return {"config": differing, "scaling": _scaling(saved, model, adapter), **base}
+
+
+def _plain(value: Any) -> Any:
+    """Take what means the same as the same: sets and lists, none and nothing."""
+    value = jsonable(value)
+    if isinstance(value, list):
+        value = sorted(value, key=str)
+    return value if value not in ([], {}, "", False) else None
+
+
+def _scaling(
+    saved: Mapping[str, Any], model: torch.nn.Module, adapter: str
+) -> dict[str, list[float]]:
+    """Return modules whose factor is another one than the file's settings give."""
+    alpha, root = saved.get("lora_alpha"), bool(saved.get("use_rslora"))
+    if alpha is None or saved.get("rank_pattern") or saved.get("alpha_pattern"):
+        return {}
+    found = {}
+    for pair in lora_pairs(model):
+        if pair.adapter == adapter:
+            rank = pair.parameters[0].shape[0]
+            due = alpha / (math.sqrt(rank) if root else rank)
+            if not math.isclose(due, pair.scaling, rel_tol=1e-3):
+                found[clean_name(pair.module)] = [due, pair.scaling]
+    return found
+
+
+def _base(model: Any) -> Any:
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def _name_of_base(model: Any) -> str:
+    base = _base(model)
+    name = getattr(base, "name_or_path", None)
+    return str(
+        name or getattr(getattr(base, "config", None), "_name_or_path", "") or ""
+    )
+
+
+def _class_of_base(model: Any) -> str:
+    return type(_base(model)).__name__

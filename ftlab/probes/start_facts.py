@@ -1,0 +1,123 @@
+"""How a run begins: what its adapters and its optimizers bring along.
+
+Read once for each subject, when it is first looked at: training changes all of it.
+"""
+
+import weakref
+from typing import Any
+
+import torch
+
+from ftlab.probes.adapter_file_facts import adapter_file_facts
+from ftlab.probes.base_sample import base_sample
+from ftlab.probes.delta_in_base import delta_in_base
+from ftlab.probes.lora_pairs import lora_pairs
+from ftlab.probes.plain import readable
+from ftlab.probes.saved_keys import adapter_configs
+from ftlab.probes.subject import Subject
+from ftlab.probes.taps.forward import innermost
+from ftlab.probes.taps.optimizer import unwrapped
+from ftlab.records.facts import Facts
+
+_read: "weakref.WeakKeyDictionary[Subject, dict[str, Any]]"
+_read = weakref.WeakKeyDictionary()
+
+
+def start_facts(subject: Subject) -> dict[str, Any]:
+    """Read how the run begins.
+
+    Returns
+    -------
+    dict
+        ``adapters``: by name, of how many pairs B is 0 (``zero_b`` of ``pairs``),
+        whether any of it is ``trainable``, its ``init``, its ``scaling`` by module and
+        ``saved_from``, the class that its file names. ``base_class``. ``base``: see
+        `base_sample`. ``delta_in_base``: see there. ``file``: see `adapter_file_facts`.
+        ``trained_as``: the same of the run that the adapter was trained in.
+        ``optimizer_states`` and ``last_epochs``: what optimizers and schedulers know of
+        earlier steps.
+    """
+    known = _read.get(subject)
+    if known is None:
+        known = _read[subject] = _start(subject)
+    return known
+
+
+def _start(subject: Subject) -> dict[str, Any]:
+    model = innermost(subject.model)
+    facts = readable(
+        optimizer_states=lambda: [
+            len(unwrapped(each).state) for each in subject.optimizers
+        ],
+        last_epochs=lambda: [
+            int(getattr(each, "last_epoch", 0)) for each in subject.schedulers
+        ],
+    )
+    if adapter_configs(model):
+        facts |= readable(
+            adapters=lambda: _adapters(model),
+            base_class=lambda: type(_base(model)).__name__,
+            base=lambda: base_sample(model),
+            delta_in_base=lambda: delta_in_base(model),
+        )
+    facts |= readable(
+        file=lambda: adapter_file_facts(subject),
+        trained_as=lambda: trained_facts(subject.trained_as),
+    )
+    return {name: value for name, value in facts.items() if value not in ({}, [])}
+
+
+def trained_facts(facts: Facts | None) -> dict[str, Any]:
+    """Keep of another run's facts what an adapter's later life is compared with."""
+    if facts is None:
+        return {}
+    start = facts.model.get("start", {})
+    kept = {name: start[name] for name in ("base", "adapters") if name in start}
+    return kept | {"peft": dict(facts.model.get("peft", {}))}
+
+
+def _base(model: Any) -> Any:
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def _adapters(model: torch.nn.Module) -> dict[str, Any]:
+    """Describe each LoRA adapter's state before the first step."""
+    found: dict[str, dict[str, Any]] = {}
+    norms: dict[str, list[torch.Tensor]] = {}
+    for pair in lora_pairs(model):
+        if pair.b is None:
+            continue
+        row = found.setdefault(
+            pair.adapter, {"pairs": 0, "trainable": False, "scaling": {}}
+        )
+        row["pairs"] += 1
+        row["trainable"] |= any(each.requires_grad for each in pair.parameters)
+        row["scaling"][pair.module] = pair.scaling
+        # An embedding's pair begins with A at 0 in place of B.
+        zero = pair.a if ".lora_embedding_" in _kind(pair.layer) else pair.b
+        norms.setdefault(pair.adapter, []).append(_largest(zero))
+    for adapter, values in norms.items():
+        sizes = torch.stack(values).cpu()
+        config = adapter_configs(model)[adapter]
+        found[adapter] |= {
+            "zero_b": int((sizes == 0).sum()),
+            "init": str(getattr(config, "init_lora_weights", True)),
+            "saved_from": _saved_from(config),
+        }
+    return found
+
+
+def _kind(layer: Any) -> str:
+    return ".lora_embedding_" if len(getattr(layer, "lora_embedding_A", ())) else ""
+
+
+def _largest(tensor: torch.Tensor | None) -> torch.Tensor:
+    if tensor is None:
+        return torch.zeros(())
+    return tensor.abs().amax().float()
+
+
+def _saved_from(config: Any) -> str:
+    """Return the class that PEFT noted when it saved, ``""`` for a fresh adapter."""
+    mapping = getattr(config, "auto_mapping", None) or {}
+    return str(mapping.get("base_model_class", ""))

@@ -17,6 +17,7 @@ _MODULES = {
     "open_run": "ftlab.session.open_run",
     "open_snapshot": "ftlab.session.debugging.snapshots",
     "options": "ftlab.records.settings",
+    "score_faults": "ftlab.session.score",
     "tokens": "ftlab.session.tokens",
     "watch": "ftlab.session.watch",
 }
@@ -34,6 +35,7 @@ __all__ = [
     "open_run",
     "open_snapshot",
     "options",
+    "score_faults",
     "tokens",
     "watch",
     "when",

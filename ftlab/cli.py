@@ -23,6 +23,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+faults_app = typer.Typer(help="The gallery of faults: list, run and score them.")
+app.add_typer(faults_app, name="faults", no_args_is_help=True)
+
 FOUND = 1
 """Exit code of ``ftlab check`` when there is a warning or an error."""
 
@@ -168,3 +171,60 @@ def demo() -> Any:
     from ftlab.session.demo import main as play
 
     return play
+
+
+@faults_app.command("list")
+def list_faults(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the faults as JSON.")
+    ] = False,
+) -> None:
+    """List the faults: id, the rule that finds it, and what the user sees."""
+    from ftlab.session.gallery import faults_json, faults_text
+
+    typer.echo(json.dumps(faults_json(), indent=2) if as_json else faults_text())
+
+
+@faults_app.command("run")
+def run_fault(
+    fault: Annotated[str, typer.Argument(help="Its id, such as lora-b-frozen.")],
+    fixed: Annotated[
+        bool, typer.Option("--fixed", help="Run the healthy twin instead.")
+    ] = False,
+    steps: Annotated[
+        int | None, typer.Option(help="Iterations of its loop.", min=1)
+    ] = None,
+) -> int:
+    """Train one fault, watched, and print what is found.
+
+    Exit 0 if all went as it should: its rule finds it, and nothing in its twin.
+    """
+    from ftlab.session.gallery import play
+
+    return 0 if play(fault, sys.stdout, fixed=fixed, steps=steps) else FOUND
+
+
+@faults_app.command("score")
+def score_gallery(
+    area: Annotated[
+        str, typer.Option(help="Only this area, such as adapter; without healthy runs.")
+    ] = "",
+    seeds: Annotated[
+        int, typer.Option(help="How often each is built, with other weights.", min=1)
+    ] = 1,
+    as_json: Annotated[
+        Path | None,
+        typer.Option("--json", help="Write the score into this file.", metavar="F"),
+    ] = None,
+) -> int:
+    """Run all faults and healthy runs; exit 0 if all is found, and nothing else.
+
+    Per fault: found, cause, place, optimizer steps until found, seconds; then recall,
+    precision, accuracy of places, and false alarms.
+    """
+    from ftlab.session.gallery import print_score
+
+    score = print_score(sys.stdout, area=area, seeds=seeds)
+    if as_json is not None:
+        as_json.write_text(json.dumps(score.to_json(), indent=2), encoding="utf-8")
+    return 0 if score.perfect else FOUND

@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.page import FaultPage
 from ftlab.faults.variation import PLAIN, Family, Variation, varied
+from ftlab.records.facts import Facts
 
 StepFunction = Callable[[Any], float]
 """The user's loop body: batch -> loss."""
@@ -32,6 +34,8 @@ class Case:
         A Trainer in place of a loop; it decides itself how many steps it makes.
     adapter
         The folder that the model's adapter was loaded from.
+    trained_as
+        Facts of the run that this adapter was trained in.
     afterwards
         What the user does when training is over: save, merge, evaluate.
     places
@@ -46,6 +50,7 @@ class Case:
     scaler: Any = None
     trainer: Any = None
     adapter: Path | None = None
+    trained_as: Facts | None = None
     afterwards: Callable[[], object] | None = None
     places: tuple[str, ...] = ()
     losses: list[float] = field(default_factory=list)
@@ -63,9 +68,9 @@ class Case:
         return self.losses
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Fault:
-    """A fault and its healthy twin.
+    """A fault and its healthy twin; shown, it is its page.
 
     Attributes
     ----------
@@ -91,14 +96,18 @@ class Fault:
         Whether nothing is raised: the run goes on as if all were well.
     families
         Models that the fault can be built on; see `ftlab.faults.variation`.
+    traincheck
+        The error of TrainCheck's list (OSDI'25) that it re-creates, if it does.
 
     Examples
     --------
-    >>> from ftlab.faults.registry import load
-    >>> fault = load("lora-b-frozen")
+    >>> import ftlab
+    >>> fault = ftlab.faults.load("lora-b-frozen")
     >>> case = fault.build(fixed=False)
     >>> len(case.run(2))
     2
+    >>> fault.fix
+    'leave ``requires_grad`` alone after get_peft_model, or match ``lora_``.'
     """
 
     id: str
@@ -111,6 +120,7 @@ class Fault:
     also: tuple[str, ...] = ()
     silent: bool = True
     families: tuple[Family, ...] = ("llama",)
+    traincheck: str = ""
 
     @property
     def area(self) -> str:
@@ -121,6 +131,45 @@ class Fault:
     def page(self) -> str:
         """What happens, why, and the fix, in words."""
         return inspect.getdoc(sys.modules[self.builder.__module__]) or ""
+
+    @property
+    def symptom(self) -> str:
+        """What the user sees."""
+        return self._parts.symptom
+
+    @property
+    def cause(self) -> str:
+        """What is wrong."""
+        return self._parts.cause
+
+    @property
+    def fix(self) -> str:
+        """What to do."""
+        return self._parts.fix
+
+    @property
+    def source(self) -> str:
+        """Where it was seen."""
+        return self._parts.source
+
+    @property
+    def file(self) -> Path:
+        """The file that builds it: worth reading."""
+        return Path(inspect.getfile(self.builder))
+
+    @property
+    def _parts(self) -> FaultPage:
+        return FaultPage.of(self.title, self.page)
+
+    def __repr__(self) -> str:
+        return self._parts.text(self._head)
+
+    def _repr_markdown_(self) -> str:
+        return self._parts.markdown(self._head)
+
+    @property
+    def _head(self) -> str:
+        return f"{self.id} ({self.area}, found by {self.code})"
 
     def build(self, fixed: bool, variation: Variation = PLAIN) -> Case:
         """Build the faulty run, or its healthy twin."""

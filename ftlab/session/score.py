@@ -4,9 +4,16 @@ This is how the rules are tested, and how a user tests rules of their own. `reco
 `judge` run one case; `score_faults` runs the gallery.
 """
 
-from ftlab.faults.fault import Case
+from collections.abc import Iterable, Sequence
+
+from ftlab.faults.fault import Case, Fault, Healthy
+from ftlab.faults.registry import AREAS, list_faults, list_healthy
+from ftlab.faults.variation import Variation
+from ftlab.records.errors import BadValueError, UnknownNameError
 from ftlab.rules.report import Report
+from ftlab.rules.rule import Rule
 from ftlab.runlog.run import Run
+from ftlab.session.scoring.board import Score, Tell, score
 from ftlab.session.scoring.record import watch_case
 
 
@@ -46,3 +53,62 @@ def judge(case: Case, steps: int, *, interval: int = 16) -> Report:
     if watched.error is not None:
         raise watched.error
     return watched.report
+
+
+def score_faults(
+    *,
+    area: str = "",
+    rules: Sequence[Rule] | None = None,
+    faults: Iterable[Fault] | None = None,
+    healthy: Iterable[Healthy] | None = None,
+    seeds: int = 1,
+    tell: Tell | None = None,
+) -> Score:
+    """Run the fault gallery and say what the rules find, where, and how soon.
+
+    Parameters
+    ----------
+    area
+        Only the faults of this area, such as ``"adapter"``, and no healthy runs but
+        their twins.
+    rules
+        The rules to test, your own among them; all of ftlab's by default.
+    faults, healthy
+        What to run: the gallery by default. A fault of your own names your rule's code
+        as ``code``.
+    seeds
+        How often each is built, with other weights and batches.
+    tell
+        Called with each grade as it comes.
+
+    Returns
+    -------
+    Score
+        ``recall``, ``precision``, ``location_accuracy``, ``false_alarms``; shown, it is
+        a table; ``.table()`` is a DataFrame.
+
+    Examples
+    --------
+    >>> import ftlab
+    >>> fault = ftlab.faults.load("lora-b-frozen")
+    >>> score = ftlab.score_faults(faults=[fault], healthy=[])
+    >>> score.recall, score.grades[0].place.endswith("lora_B.default.weight")
+    (1.0, True)
+    """
+    if seeds < 1:
+        msg = f"score_faults(seeds={seeds!r}): at least one seed must be run."
+        raise BadValueError(msg)
+    chosen = list_faults() if faults is None else tuple(faults)
+    if area:
+        chosen = tuple(each for each in chosen if each.area == _known(area))
+    if healthy is None:
+        healthy = () if area else list_healthy()
+    variations = [Variation(seed=seed) for seed in range(seeds)]
+    return score(chosen, healthy, rules=rules, variations=variations, tell=tell)
+
+
+def _known(area: str) -> str:
+    if area not in AREAS:
+        msg = f"There is no area {area!r} in the gallery; it has {', '.join(AREAS)}."
+        raise UnknownNameError(msg)
+    return area

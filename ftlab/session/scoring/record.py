@@ -5,9 +5,10 @@ same report each time. The rules speak after each of the first steps and then le
 often, as they do while training runs; what they say in the middle of a run stays said.
 """
 
+import contextlib
 import gc
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -133,22 +134,24 @@ def watch_case(
     watched = Watched(Run())
     sight = _Sight(watched, Engine(rules) if judged else None)
     begin = time.perf_counter()
-    play = _play_trainer if case.trainer is not None else _play_loop
-    try:
-        play(case, steps, sight, interval)
-    except Exception as error:  # noqa: BLE001  the fault's own; judged like the rest
-        watched.error = error
+    watching = _trainer_watched if case.trainer is not None else _loop_watched
+    with watching(case, sight, interval):
+        try:
+            case.run(steps)
+        except Exception as error:  # noqa: BLE001  the fault's own; judged like the rest
+            watched.error = error
     sight.end()
     watched.seconds = time.perf_counter() - begin
     return watched
 
 
-def _play_loop(case: Case, steps: int, sight: _Sight, interval: int) -> None:
+@contextlib.contextmanager
+def _loop_watched(case: Case, sight: _Sight, interval: int) -> Iterator[None]:
     subject = Subject(case.model, _several(case.optimizer), **_others(case))
     sight.begin(subject)
     probes = standard_probes(interval=interval, activations=False)
     with Recorder(subject, probes, sight):
-        case.run(steps)
+        yield
 
 
 def _others(case: Case) -> dict[str, Any]:
@@ -156,27 +159,31 @@ def _others(case: Case) -> dict[str, Any]:
         "schedulers": _several(case.scheduler),
         "scaler": case.scaler,
         "training": {"scaler": case.scaler is not None},
+        "adapter_dir": case.adapter,
+        "trained_as": case.trained_as,
     }
 
 
-def _play_trainer(case: Case, steps: int, sight: _Sight, interval: int) -> None:
-    """Train with the trainer linked as `ftlab.watch` links it, its log in memory."""
+@contextlib.contextmanager
+def _trainer_watched(case: Case, sight: _Sight, interval: int) -> Iterator[None]:
+    """Link the trainer as `ftlab.watch` links it, its log in memory."""
     recorders: list[Recorder] = []
 
     def begin(subject: Subject, *, first_step: int = 0) -> Any:
+        subject.adapter_dir = case.adapter
         sight.begin(subject)
         probes = standard_probes(interval=interval, activations=False)
         recorder = Recorder(subject, probes, sight, first_step=first_step)
         recorders.append(recorder.attach())
         return SimpleNamespace(recorder=recorder, background=_Inbox(sight))
 
-    def stop(ended: str) -> None:
+    def stop(_: str) -> None:
         for recorder in recorders:
             recorder.detach()
 
     link = TrainerLink(case.trainer, begin, stop)
     try:
-        case.run(steps)
+        yield
     finally:
         link.remove()
         # Trainers hold themselves in circles; a gallery of them would fill the memory.

@@ -1,0 +1,179 @@
+"""Compare what was found in one case with what the gallery expects."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ftlab.faults.fault import Case, Fault, Healthy
+from ftlab.faults.variation import PLAIN, Variation
+from ftlab.records.finding import Finding, Severity
+from ftlab.rules.rule import Rule
+from ftlab.session.scoring.record import Watched, watch_case
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """How well one fault was found.
+
+    Attributes
+    ----------
+    id, area, code
+        Of the fault; ``code`` is what must find it.
+    seed
+        Of the variation that it was built in.
+    found
+        Whether its rule, or one that may say something too, has spoken.
+    right_cause
+        Whether its rule stands at the top of the report.
+    right_place
+        Whether the first place of its rule's finding is, in its whole length, one that
+        the gallery accepts.
+    any_place
+        Whether any of the places of its finding is.
+    steps
+        Optimizer steps from the first evidence until the rule spoke; ``None`` when it
+        never did.
+    seconds
+        How long it took to run and judge the fault and its twin.
+    codes
+        All codes found, in the order of the report.
+    place
+        The first place that its rule named, or the first rule's.
+    wrong
+        Codes that say something else, as a warning or worse.
+    twin
+        Codes of alarms, warnings or worse, on the healthy twin.
+    """
+
+    id: str
+    area: str
+    code: str
+    seed: int
+    found: bool
+    right_cause: bool
+    right_place: bool
+    any_place: bool
+    steps: int | None
+    seconds: float
+    codes: tuple[str, ...]
+    place: str
+    wrong: tuple[str, ...]
+    twin: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the grade as values that JSON can hold."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """What was said of one healthy run: nothing, if all is well.
+
+    Attributes
+    ----------
+    id, seed
+        Of the run and of the variation that it was built in.
+    steps
+        Optimizer steps that were watched.
+    alarms
+        Codes of warnings or worse.
+    seconds
+        How long it took.
+    """
+
+    id: str
+    seed: int
+    steps: int
+    alarms: tuple[str, ...]
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry as values that JSON can hold."""
+        return dataclasses.asdict(self)
+
+
+def grade(
+    fault: Fault,
+    *,
+    rules: Sequence[Rule] | None = None,
+    variation: Variation = PLAIN,
+) -> Grade:
+    """Run a fault and its twin, and say how well the rules did.
+
+    Raises
+    ------
+    Exception
+        What a fault that is called silent, or a twin, has raised.
+    """
+    case, sick = _watch(fault, False, rules, variation)
+    _, well = _watch(fault, True, rules, variation)
+    findings = sick.report.findings
+    own = [each for each in findings if each.code == fault.code]
+    accepted = case.places or fault.places
+    allowed = {fault.code, *fault.also}
+    shown = (own or list(findings))[:1]
+    return Grade(
+        id=fault.id,
+        area=fault.area,
+        code=fault.code,
+        seed=variation.seed,
+        found=any(each.code in allowed for each in findings),
+        right_cause=bool(own) and findings[0].code == fault.code,
+        right_place=any(_is_at(each.places[:1], accepted) for each in own),
+        any_place=any(_is_at(each.places, accepted) for each in own),
+        steps=_steps_until_found(sick, fault),
+        seconds=sick.seconds + well.seconds,
+        codes=tuple(dict.fromkeys(each.code for each in findings)),
+        place=str(shown[0].place) if shown and shown[0].places else "",
+        wrong=tuple(code for code in alarms(findings) if code not in allowed),
+        twin=alarms(well.report.findings),
+    )
+
+
+def watch_healthy(
+    healthy: Healthy,
+    *,
+    rules: Sequence[Rule] | None = None,
+    variation: Variation = PLAIN,
+) -> Quiet:
+    """Run a healthy case and collect the alarms."""
+    watched = watch_case(healthy.build(variation), healthy.steps, rules=rules)
+    if watched.error is not None:
+        raise watched.error
+    return Quiet(
+        healthy.id,
+        variation.seed,
+        len(watched.run.steps),
+        alarms(watched.report.findings),
+        watched.seconds,
+    )
+
+
+def alarms(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the codes of what is a warning or worse, each once."""
+    loud = (each.code for each in findings if each.severity >= Severity.WARNING)
+    return tuple(dict.fromkeys(loud))
+
+
+def _watch(
+    fault: Fault,
+    fixed: bool,
+    rules: Sequence[Rule] | None,
+    variation: Variation,
+) -> tuple[Case, Watched]:
+    case = fault.build(fixed, variation)
+    watched = watch_case(case, fault.steps, rules=rules)
+    if watched.error is not None and (fixed or fault.silent):
+        raise watched.error
+    return case, watched
+
+
+def _is_at(places: Sequence[object], accepted: Sequence[str]) -> bool:
+    return any(fnmatchcase(str(place), each) for place in places for each in accepted)
+
+
+def _steps_until_found(watched: Watched, fault: Fault) -> int | None:
+    at = watched.found_at.get(fault.code)
+    return None if at is None else max(at - fault.evident, 0)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ftlab.probes.base_norm import base_norm, base_weight, is_quantized
+from ftlab.probes.base_norm import base_norm, base_weight, float32_norm, is_quantized
 from ftlab.probes.lora_pairs import LoraPair, lora_pairs
 from ftlab.probes.naming import layers_of, named_parameters
 from ftlab.probes.probe import Moment, Probe, Reading
@@ -122,7 +122,7 @@ class Adapters(Probe):
             parts.append(torch.stack(known))
         magnitudes = [p.magnitude for p in pairs if p.magnitude is not None]
         if layout.add("magnitude_l2", magnitudes):
-            parts.append(torch.stack([_norm(vector) for vector in magnitudes]))
+            parts.append(torch.stack([float32_norm(vector) for vector in magnitudes]))
         if spectrum:
             parts += [pack(a_grams).flatten(), pack(b_grams).flatten()]
         device = a_norms.device
@@ -170,10 +170,6 @@ class _Layout:
             table["effective_rank"] = effective_rank(a_grams, b_grams)
         values = {name: column.astype(np.float32) for name, column in table.items()}
         yield Block(Adapters.table, self.step, self.ids, values)
-
-
-def _norm(vector: torch.Tensor) -> torch.Tensor:
-    return torch.linalg.vector_norm(vector, dtype=torch.float32)
 
 
 def _meta(

@@ -38,8 +38,14 @@ def base_norm(layer: torch.nn.Module) -> torch.Tensor | None:
     if kind == "Int8Params":
         return _norm_8bit(layer, weight)
     if weight.dtype in _FLOATS and type(weight.data) is torch.Tensor:
-        return torch.linalg.vector_norm(weight.detach(), dtype=torch.float32)
+        return float32_norm(weight.detach())
     return None
+
+
+def float32_norm(tensor: torch.Tensor) -> torch.Tensor:
+    """Sum squares in float32, or in float64 where the tensor is; return float32."""
+    wider = None if tensor.dtype == torch.float64 else torch.float32
+    return torch.linalg.vector_norm(tensor, dtype=wider).float()
 
 
 def is_quantized(layer: torch.nn.Module) -> bool:

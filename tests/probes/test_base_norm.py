@@ -28,6 +28,14 @@ def test_plain_weights_are_summed_in_float32(dtype):
     assert not is_quantized(layer)
 
 
+def test_weights_in_float64_are_summed_as_such():
+    layer = torch.nn.Linear(8, 8).double()
+    layer.weight.data = torch.full((8, 8), 1e30, dtype=torch.float64)
+    norm = base_norm(layer)
+    assert norm.dtype == torch.float32
+    assert norm.item() == pytest.approx(8e30)
+
+
 @pytest.mark.parametrize("quant_type", ["nf4", "fp4"])
 @pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.parametrize("shape", [(24, 40), (64, 64), (130, 66)])

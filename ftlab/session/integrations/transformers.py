@@ -5,10 +5,11 @@ callback begins the observation once the optimizer exists, and hands over evalua
 and the trainer's own step count; it goes when ``train()`` returns or raises.
 """
 
+import functools
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ftlab.probes.subject import Subject
@@ -35,6 +36,15 @@ _ARGUMENTS = (
     "gradient_checkpointing",
     "torch_compile",
     "label_smoothing_factor",
+    "output_dir",
+    "save_strategy",
+    "save_steps",
+    "save_total_limit",
+    "save_only_model",
+    "logging_strategy",
+    "logging_steps",
+    "report_to",
+    "use_cpu",
 )
 
 
@@ -98,16 +108,30 @@ def trainer_subject(trainer: Any) -> Subject:
     )
 
 
+def argument_facts(args: Any) -> dict[str, Any]:
+    """Read the arguments that rules and checklists use, of an object or a mapping."""
+    read = args.get if isinstance(args, Mapping) else functools.partial(_get, args)
+    chosen = {name: read(name) for name in _ARGUMENTS}
+    return {name: _plain(value) for name, value in chosen.items() if value is not None}
+
+
+def _get(args: Any, name: str) -> Any:
+    return getattr(args, name, None)
+
+
+def _plain(value: Any) -> bool | int | float | str:
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(getattr(value, "value", value))
+
+
 def _training_facts(trainer: Any) -> dict[str, Any]:
     args = trainer.args
-    chosen = {name: getattr(args, name, None) for name in _ARGUMENTS}
     return {
         "trainer_class": type(trainer).__name__,
-        "args": {
-            name: value if isinstance(value, bool | int | float) else str(value)
-            for name, value in chosen.items()
-            if value is not None
-        },
+        "args": argument_facts(args),
         "gradient_accumulation_steps": args.gradient_accumulation_steps,
         "max_steps": trainer.state.max_steps,
         "logging_nan_inf_filter": args.logging_nan_inf_filter,

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.adapter_work import AdapterWork
 from ftlab.probes.backward import UNCLAIMED, Backward
 from ftlab.probes.clip import begin_clip, end_clip
 from ftlab.probes.open_step import OpenStep
@@ -28,7 +29,7 @@ from ftlab.probes.torch_private import is_within_backward, overflow_seen_by
 from ftlab.probes.unheard import UnheardUpdates
 
 
-class Loop:
+class Loop(AdapterWork):
     """Listens to the taps of one subject.
 
     Parameters
@@ -40,6 +41,7 @@ class Loop:
     """
 
     def __init__(self, steps: Steps, clock: Callable[[], float] = time.time) -> None:
+        super().__init__()
         self._subject = steps.subject
         self._steps = steps
         self._optimizers = steps.optimizers
@@ -58,6 +60,7 @@ class Loop:
 
     def close(self) -> None:
         """End the step, if an update was attempted in it."""
+        self.settle()
         self._steps.close()
 
     def end(self, first_step: int) -> None:
@@ -81,7 +84,7 @@ class Loop:
             self.close()
         step, training = self.step, module.training
         mode = "train" if training else "eval"
-        step.ledger.add("forward", "model", mode=mode, grad_enabled=graph)
+        self.note("forward", "model", mode=mode, grad_enabled=graph)
         # An evaluation that keeps graphs is no micro-batch: a forward in train mode
         # that follows it takes its place.
         if graph and (not step.forwarded or (training and not step.trained)):
@@ -122,7 +125,7 @@ class Loop:
         if step.forwarded or self._thread is None or not step.micro_batches:
             step.micro_batches += 1
         step.add_loss(loss)
-        step.ledger.add("backward", "loss", micro=step.micro_batches - 1)
+        self.note("backward", "loss", micro=step.micro_batches - 1)
         step.end_micro_batch()
         step.scaler = step.scaler or self._scaling.pending
         step.measured, step.versions = False, now
@@ -186,8 +189,7 @@ class Loop:
         step.attempted.add(id(optimizer))
         step.draft["time"] = self._clock()
         self._optimizers.read_rates(step)
-        rates = step.draft["lr"]
-        return step.ledger.add(op, f"optimizer {index}", lr=list(rates))
+        return self.note(op, f"optimizer {index}", lr=list(step.draft["lr"]))
 
     def _after_update(self) -> None:
         """Forget what was waiting for this update."""

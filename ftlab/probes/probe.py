@@ -136,6 +136,22 @@ class Probe:
         """
         return ()
 
+    def on_merge(
+        self, moment: Moment, layer: Any, path: str, when: str
+    ) -> Iterable[Reading]:
+        """See one adapter layer ``"before merge"``, ``"after unmerge"`` and so on."""
+        return ()
+
+    def on_adapters(
+        self, moment: Moment, operations: frozenset[str]
+    ) -> Iterable[Reading]:
+        """Look after adapters were worked on: before the loop's next operation.
+
+        ``operations`` are what the ledger calls them; see
+        `ftlab.probes.taps.peft.OPERATIONS`.
+        """
+        return ()
+
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Give host values for the step's row; must not touch the device."""
         return {}

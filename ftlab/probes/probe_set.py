@@ -13,7 +13,15 @@ from ftlab.probes.subject import Subject
 from ftlab.records.errors import BadValueError, FtlabWarning
 from ftlab.records.handle import HandleStack
 
-_MOMENTS = ("on_batch", "on_gradients", "before_update", "after_update", "on_close")
+_MOMENTS = (
+    "on_batch",
+    "on_gradients",
+    "before_update",
+    "after_update",
+    "on_merge",
+    "on_adapters",
+    "on_close",
+)
 
 
 class ProbeSet:

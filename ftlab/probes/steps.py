@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.adapter_layers import AdapterLayers
 from ftlab.probes.open_step import OpenStep
 from ftlab.probes.optimizers import Optimizers
 from ftlab.probes.probe import Moment
@@ -37,6 +38,8 @@ class Steps:
 
     Attributes
     ----------
+    adapters
+        The state of the model's adapter layers.
     eager
         Measure after each backward, because the user's own code changes gradients
         before anything that we could hear.
@@ -53,6 +56,7 @@ class Steps:
         self.subject = subject
         self.now = OpenStep(first_step)
         self.watched = WatchedParameters(subject, book)
+        self.adapters = AdapterLayers(subject, self.watched, book)
         self.optimizers = Optimizers(subject, self.watched)
         self.scaling = LossScaling(self.optimizers, self.watched)
         # Accelerate's wrapper leaves steps out: what is seen is the one within it.
@@ -102,6 +106,10 @@ class Steps:
             moment, self.now, lambda: self._moment(optimizer, changed)
         )
         self.now.readings |= readings
+
+    def tell(self, moment: str, *args: Any) -> None:
+        """Show the probes what was done to adapters."""
+        self.now.readings |= self._probes.call(moment, self.now, self._moment, *args)
 
     def see_batch(self, inputs: dict[str, Any]) -> None:
         """Show the probes the inputs of a forward; the last forward counts."""

@@ -37,6 +37,8 @@ class WatchedParameters:
     ----------
     tensors
         The trainable ones, as probes get them.
+    walks
+        How often the modules were walked through.
     """
 
     def __init__(self, subject: Subject, book: RowBook) -> None:
@@ -46,6 +48,7 @@ class WatchedParameters:
         self._flags: list[bool] = []
         self._groups: list[int] = []
         self._walked = -1
+        self.walks = 0
         self._announced: dict[int, NamedParameter] = {}
         self.stale = True
         self.tensors = _NOTHING
@@ -86,6 +89,7 @@ class WatchedParameters:
         same = [id(entry.parameter) for entry in entries] == [id(p) for p in self._all]
         unchanged = same and flags == self._flags and groups == self._groups
         self.stale, self._walked = False, step
+        self.walks += 1
         if unchanged:
             return
         self._all = [entry.parameter for entry in entries]

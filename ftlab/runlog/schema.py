@@ -51,6 +51,8 @@ STEP_VALUES = _table(
     ("cuda_allocated", "bytes", "CUDA memory in use by tensors."),
     ("cuda_reserved", "bytes", "CUDA memory held by the allocator."),
     ("cuda_peak", "bytes", "Largest cuda_allocated so far."),
+    ("graph_cuts", "1", "Modules at which tensors lost their graph."),
+    ("recomputed", "1", "Calls of modules within backward."),
 )
 """What the standard probes add to a step's row."""
 
@@ -77,9 +79,24 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("scaling", "1", "The adapter's factor: alpha / r, or alpha / sqrt(r)."),
         ("magnitude_l2", "1", "L2 norm of DoRA's magnitude vector."),
     ),
+    "frozen": _table(
+        ("delta_max", "1", "Largest change of a sampled element since first."),
+        ("delta_share", "1", "Share of sampled elements that have changed."),
+        ("mean_abs", "1", "Mean magnitude of the sample as it was."),
+        ("cycles", "1", "Times that its layer was unmerged since."),
+    ),
+    "merges": _table(
+        ("delta_l2", "1", "L2 norm of scaling x B A in the sampled rows."),
+        ("arrived_l2", "1", "L2 norm of the weight's change in the same rows."),
+        ("error_l2", "1", "L2 norm of the difference of both."),
+    ),
     "activations": _table(
         ("act_rms", "1", "Root mean square of the module's output."),
         ("act_max", "1", "Largest absolute output."),
+    ),
+    "cuts": _table(("cut", "1", "1 where tensors lost their graph at this module.")),
+    "recomputed": _table(
+        ("difference", "1", "Relative, of the norms of an output and of it once more."),
     ),
 }
 """The tables that the standard probes fill. Other tables may appear in a run."""

@@ -67,6 +67,15 @@ class Listener(Protocol):
     def on_scheduler_step(self, scheduler: Any, before: Any, after: Any) -> None:
         """Hear that a scheduler moved the learning rates of its optimizer."""
 
+    def before_layer_merge(self, layer: Any, op: str) -> None:
+        """Hear that an adapter layer is about to be merged or unmerged."""
+
+    def after_layer_merge(self, layer: Any, op: str) -> None:
+        """Hear that an adapter layer was merged or unmerged."""
+
+    def after_adapter_call(self, owner: Any, method: str, adapters: str) -> None:
+        """Hear that a method of PEFT has changed adapters; see `taps.peft`."""
+
 
 def shield(
     function: Callable[P, R], failed: Callable[[Exception], None]

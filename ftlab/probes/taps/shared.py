@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.taps import peft
 from ftlab.probes.taps.backward import tap_backward
 from ftlab.probes.taps.clip import tap_clip
 from ftlab.probes.taps.listener import Listener
@@ -39,6 +40,7 @@ class Everyone:
 _lock = threading.RLock()
 _everyone: Any = Everyone()
 _handles = HandleStack()
+_peft_handles = HandleStack()
 
 
 def listen(listener: Listener) -> Handle:
@@ -47,13 +49,25 @@ def listen(listener: Listener) -> Handle:
         if not _everyone.listeners:
             _tap()
         _everyone.listeners.append(listener)
+    listen_to_peft()
     return CallbackHandle(lambda: _leave(listener))
+
+
+def listen_to_peft() -> None:
+    """Tap PEFT if it has been imported since; listening does it where it was before.
+
+    Nobody's import is waited for: whoever meets an adapter calls this.
+    """
+    with _lock:
+        if _everyone.listeners and not len(_peft_handles) and peft.is_loaded():
+            _peft_handles.add(peft.tap_peft(_everyone))
 
 
 def _leave(listener: Listener) -> None:
     with _lock:
         _everyone.listeners.remove(listener)
         if not _everyone.listeners:
+            _peft_handles.remove()
             _handles.remove()
 
 

@@ -1,0 +1,76 @@
+"""Hears what is done to the watched model's adapters, and lets the probes look.
+
+Who calls whom: the tap (`ftlab.probes.taps.peft`) tells of operations on any model;
+those on the watched one go into the ledger. Probes that compare weights are called not
+at once but before the next operation of the loop: by then a merge that goes layer by
+layer is over.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.probes.steps import Steps
+from ftlab.probes.taps.forward import innermost
+from ftlab.probes.taps.peft import OPERATIONS
+
+TARGET = "adapters"
+
+
+class AdapterWork:
+    """What a loop hears of adapters; a part of `ftlab.probes.loop.Loop`."""
+
+    _steps: Steps
+
+    def __init__(self) -> None:
+        self._done: set[str] = set()
+
+    def before_layer_merge(self, layer: Any, op: str) -> None:
+        """Let probes see a layer's weight as it is before it changes."""
+        self._tell_of(layer, op, "before")
+
+    def after_layer_merge(self, layer: Any, op: str) -> None:
+        """Let probes see what has become of the layer's weight."""
+        self._tell_of(layer, op, "after")
+
+    def after_adapter_call(self, owner: Any, method: str, adapters: str) -> None:
+        """Write an operation on the watched model's adapters into the ledger."""
+        if not self._concerns(owner):
+            return
+        op = OPERATIONS.get(method, method)
+        detail = {"call": method} | ({"adapters": adapters} if adapters else {})
+        self._steps.now.ledger.add(op, TARGET, **detail)
+        self._done.add(op)
+        if op in ("unload", "add_adapter", "load_adapter", "delete_adapter"):
+            self._steps.adapters.forget()
+
+    def note(self, op: str, target: str, **detail: Any) -> dict[str, Any]:
+        """Write an operation into the ledger, with the state of the adapter layers."""
+        self.settle()
+        detail |= self._steps.adapters.state()
+        return self._steps.now.ledger.add(op, target, **detail)
+
+    def settle(self) -> None:
+        """Let probes look at the weights if adapters were worked on since."""
+        if self._done:
+            done, self._done = frozenset(self._done), set()
+            self._steps.tell("on_adapters", done)
+
+    def _tell_of(self, layer: Any, op: str, when: str) -> None:
+        adapters = self._steps.adapters
+        if not adapters.holds(layer):
+            return
+        self._steps.tell("on_merge", layer, adapters.path_of(layer), f"{when} {op}")
+        if when == "after":
+            self._done.add(op)
+
+    def _concerns(self, owner: Any) -> bool:
+        """Tell whether ``owner`` is, holds or belongs to the watched model."""
+        if self._steps.adapters.holds(owner):
+            return True
+        if not isinstance(owner, torch.nn.Module):
+            return False
+        mine = innermost(self._steps.subject.model)
+        return any(each is mine for each in owner.modules()) or any(
+            each is owner for each in mine.modules()
+        )

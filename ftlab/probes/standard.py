@@ -3,6 +3,7 @@
 from ftlab.probes.activations import Activations
 from ftlab.probes.adapters import Adapters
 from ftlab.probes.batch import Batches
+from ftlab.probes.frozen_weights import FrozenWeights
 from ftlab.probes.gradient_zeros import GradientZeros
 from ftlab.probes.gradients import Gradients
 from ftlab.probes.memory import Memory
@@ -39,6 +40,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Adapters(interval),
         Updates(interval),
         OptimizerMoments(interval),
+        FrozenWeights(interval),
         Batches(seconds_of=throughput.seconds_of),
         throughput,
         Memory(),

@@ -14,7 +14,10 @@ as read when the run began and again whenever either changed. There is no thresh
 It is an error when the model has, at the same time, trainable parameters in no group: a
 replaced parameter shows on both sides. Otherwise it is information: an optimizer may
 well hold a loss's temperature or a second model. Float32 copies of half-precision
-parameters, one of each shape, are master weights and are left alone.
+parameters, one of each shape, are master weights and are left alone, unless none of
+the parameters moves over a step that should have moved it (a model that was loaded
+anew). Measured on a small Llama in bf16 with copies in float32 (lr 1e-3): the norms of
+all 21 weights differ between two measurements, in the stale run those of none.
 Seen with transformers 5.23: `resize_token_embeddings` after the optimizer was built
 replaces `lm_head.weight` and leaves the old tensor in the optimizer.
 
@@ -38,6 +41,7 @@ from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.masters import HALF, without_copies
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
@@ -64,11 +68,23 @@ class OptimizerHoldsStaleParameters(Rule):
         missing = (
             list(facts.optimizers[0].get("missing", ())) if facts.optimizers else []
         )
-        shapes = _half_shapes(run, missing)
+        if self._unnamed(run, missing):
+            yield self.cannot_tell(
+                "the model's parameters are not known before the first step; the "
+                "optimizer may hold float32 copies of them",
+                "let it run for one step",
+            )
+            return
         for index, optimizer in enumerate(facts.optimizers):
-            foreign = without_masters(optimizer.get("foreign", ()), shapes)
+            foreign = without_copies(run, optimizer.get("foreign", ()))
             if foreign:
                 yield self._finding(run, index, foreign, missing)
+
+    def _unnamed(self, run: Run, missing: Sequence[str]) -> bool:
+        """Tell whether copies cannot be told from strangers yet."""
+        known = {record.name for record in run.names().values()}
+        half = str(run.facts.model.get("dtype", "")).endswith(HALF)
+        return half and not known.issuperset(missing)
 
     def _finding(
         self,
@@ -109,27 +125,6 @@ class OptimizerHoldsStaleParameters(Rule):
             },
             healthy="every parameter in the optimizer is one of the model's",
         )
-
-
-def without_masters(
-    foreign: Sequence[Mapping[str, Any]], half: Sequence[tuple[int, ...]]
-) -> list[Mapping[str, Any]]:
-    """Drop float32 entries that match a half-precision parameter in no group."""
-    left = list(half)
-    kept = []
-    for entry in foreign:
-        shape = tuple(entry.get("shape", ()))
-        if str(entry.get("dtype", "")).endswith("float32") and shape in left:
-            left.remove(shape)
-        else:
-            kept.append(entry)
-    return kept
-
-
-def _half_shapes(run: Run, missing: Sequence[str]) -> list[tuple[int, ...]]:
-    names = {record.name: record for record in run.names().values()}
-    records = [names[name] for name in missing if name in names]
-    return [r.shape for r in records if r.dtype.endswith(("bfloat16", "float16"))]
 
 
 def _shape(entry: Mapping[str, Any]) -> str:

@@ -11,9 +11,11 @@ still moves, and with LoRA, where nothing else is trained, it simply stays flat.
 The model's parameters with `requires_grad` against the parameter groups of all known
 optimizers, compared by identity, as read when the run began and again whenever either
 changed. There is no threshold on how many. It takes two steps, so that an optimizer
-that is not passed to ftlab has been seen. A parameter whose update was measured above 0
-is dropped from the list: something does train it (master weights, an optimizer inside
-backward).
+that is not passed to ftlab has been seen. A parameter that moves is dropped from the
+list, because something does train it (an optimizer inside backward, an update by hand):
+its update was measured above 0, or its norm differs between two measurements. So is one
+whose float32 copy the optimizer holds (master weights): in bf16 most of them stand
+still at most steps.
 
 ## What to try
 1. Build the optimizer after get_peft_model, after set_adapter and after unfreezing.
@@ -31,10 +33,9 @@ a second phase) is unknown until then; pass all: `watch(model, [first, second])`
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.masters import mastered, moving
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
@@ -74,7 +75,8 @@ class ParametersWithoutOptimizer(Rule):
                 f"let it run for {MIN_STEPS} steps, or pass every optimizer to watch",
             )
             return
-        missing = [name for name in listed_names if name not in _updated(run)]
+        trained = mastered(run) | moving(run)
+        missing = [name for name in listed_names if name not in trained]
         if missing:
             yield self._finding(run, missing)
 
@@ -100,13 +102,3 @@ class ParametersWithoutOptimizer(Rule):
             evidence={"missing": len(missing), "trainable": total, "threshold": 0},
             healthy="every trainable parameter is in one group of one optimizer",
         )
-
-
-def _updated(run: Run) -> set[str]:
-    """Return the names of tensors whose weights were seen to change."""
-    if "update_l2" not in run.columns():
-        return set()
-    matrix = run.matrix("update_l2").measured()
-    moved = np.nan_to_num(matrix.values).max(axis=0, initial=0.0) > 0
-    names = run.names()
-    return {names[row].name for row in matrix.ids[moved].tolist() if row in names}

@@ -68,6 +68,24 @@ def test_master_weights_are_left_alone():
     assert check(facts(one, builder=builder)) == ()
 
 
+def test_copies_of_parameters_that_are_not_known_yet_are_not_judged():
+    builder = RunBuilder().facts(
+        model={"dtype": "bfloat16"},
+        optimizers=({"foreign": [old((4, 4))], "missing": ["w"]},),
+    )
+    report = Engine([OptimizerHoldsStaleParameters()]).check(builder.run)
+    assert report.findings == ()
+    assert "before the first step" in report.not_checked[0].reason
+
+
+def test_copies_of_weights_that_stand_still_are_stale():
+    builder = RunBuilder()
+    builder.tensor("w", shape=(4, 4), dtype="bfloat16")
+    builder.facts(optimizers=({"foreign": [old((4, 4))], "missing": ["w"]},))
+    builder.step({"weight_l2": 1.0}).step({"weight_l2": 1.0})
+    assert check(builder)[0].severity is Severity.ERROR
+
+
 def test_more_copies_than_weights_are_no_master_weights():
     builder = RunBuilder()
     builder.tensor("w", shape=(4, 4), dtype="bfloat16")

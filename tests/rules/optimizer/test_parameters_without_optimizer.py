@@ -50,6 +50,22 @@ def test_a_parameter_that_moves_is_dropped():
     assert finding.place.name == "b"
 
 
+def test_a_parameter_whose_norm_changes_is_dropped():
+    builder = missing("a", "b", steps=0)
+    for norm in (1.0, 1.5):
+        builder.step({"weight_l2": (norm, 1.0, 1.0)})
+    (finding,) = report(builder).findings
+    assert [place.name for place in finding.places] == ["b", "optimizer 0"]
+
+
+def test_master_weights_in_the_optimizer_are_enough():
+    builder = RunBuilder()
+    builder.tensor("a", shape=(4,), dtype="float16")
+    copy = {"shape": [4], "dtype": "float32"}
+    builder.facts(optimizers=({"foreign": [copy], "missing": ["a"]},))
+    assert report(builder.step().step()).findings == ()
+
+
 def test_is_quiet_when_all_of_them_move():
     assert report(missing("a", updates=(0.1, 0.1, 0.1))).findings == ()
 

@@ -161,6 +161,7 @@ def _others(case: Case) -> dict[str, Any]:
         "training": {"scaler": case.scaler is not None},
         "adapter_dir": case.adapter,
         "trained_as": case.trained_as,
+        "trained_as": case.trained_as,
     }
 
 

@@ -139,6 +139,16 @@ def nothing_there(point: Point, model: torch.nn.Module) -> UnknownNameError:
     return UnknownNameError(msg)
 
 
+def hookable_modules(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
+    """List all modules on which a hook changes nothing, the model first, as ``""``."""
+    found: dict[str, torch.nn.Module] = {}
+    for spot in _walk(model, "", None, compiled=False):
+        module = spot.hookable()
+        if module is not None:
+            found[spot.path] = module
+    return list(found.items())
+
+
 def _end_of(path: str) -> str:
     """Write a path as a pattern: from its block on, any block."""
     blocks = re.search(r"[^.]+\.\d+(?=\.|$)", path)

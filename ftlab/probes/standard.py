@@ -6,6 +6,7 @@ from ftlab.probes.batch import Batches
 from ftlab.probes.frozen_weights import FrozenWeights
 from ftlab.probes.gradient_zeros import GradientZeros
 from ftlab.probes.gradients import Gradients
+from ftlab.probes.graph_flow import GraphFlow
 from ftlab.probes.memory import Memory
 from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.probe import Probe
@@ -44,6 +45,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Batches(seconds_of=throughput.seconds_of),
         throughput,
         Memory(),
+        GraphFlow(interval),
     ]
     if activations:
         probes.append(Activations(interval))

@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from ftlab.records.finding import Place
 from ftlab.records.name_words import short_name
 from ftlab.records.names import NameRecord
+from ftlab.rules.flow import PACKED, cause_of, cuts_of, extra_places, fix_of
 from ftlab.rules.tensors import text_of
 from ftlab.rules.words import listed
 from ftlab.runlog.run import Run
+
+CUTS = 64
+"""Modules that a finding names at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,25 @@ def _state_of(run: Run, adapter: str) -> str:
     return ""
 
 
+def _measured_cut(run: Run, missing: Missing) -> Reason | None:
+    """Tell where tensors were seen to lose their graph."""
+    cuts = cuts_of(run)
+    if not cuts or not missing.lost:
+        return None
+    first = cuts[0]
+    kind = {"checkpoint": "checkpoint-without-input-grad"}.get(first.kind, "graph-cut")
+    if first.module_class in PACKED:
+        kind = "packed-4bit"
+    reentrant = first.kind == "checkpoint"
+    bypass = _bypass(run) if reentrant else ""
+    return Reason(
+        kind,
+        cause_of(first) + bypass,
+        fix_of(first),
+        (*(cut.place for cut in cuts[:CUTS]), *extra_places(first)),
+    )
+
+
 def _checkpointed(run: Run) -> bool:
     model = run.facts.model
     reentrant = model.get("checkpoint_reentrant") is True
@@ -169,18 +192,21 @@ def _cut(run: Run, missing: Missing) -> Reason | None:
     )
 
 
-def _reentrant(run: Run, place: Place) -> Reason:
+def _bypass(run: Run) -> str:
     hook = run.facts.model.get("input_requires_grad_hook") is True
-    bypass = (
+    return (
         " The hook that makes the embedding's output require a gradient is there, but "
         "the input did not come through it (inputs_embeds, a soft prompt)."
         if hook
         else ""
     )
+
+
+def _reentrant(run: Run, place: Place) -> Reason:
     return Reason(
         "checkpoint-without-input-grad",
         "Gradient checkpointing is reentrant and the input of the checkpointed layers "
-        "needs no gradient, so their outputs have no graph." + bypass,
+        "needs no gradient, so their outputs have no graph." + _bypass(run),
         'Pass gradient_checkpointing_kwargs={"use_reentrant": False}, or call '
         "model.enable_input_require_grads(); with inputs_embeds, "
         "inputs_embeds.requires_grad_(True).",
@@ -250,6 +276,7 @@ _NONE: tuple[Test, ...] = (
     _zeroed_too_late,
     _no_backward,
     _no_grad_forward,
+    _measured_cut,
     _idle_adapter,
     _cut,
 )

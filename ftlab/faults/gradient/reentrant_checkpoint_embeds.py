@@ -40,7 +40,7 @@ FAULT = Fault(
     "reentrant-checkpoint-embeds",
     "only the head learns; every lora_B stays 0",
     code="GRD003",
-    places=("module *layers.1", "param *layers.*.lora_*"),
+    places=("module *layers.0", "param *layers.*.lora_*"),
     builder=build,
     steps=10,
     also=("ADP001",),

@@ -61,7 +61,7 @@ FAULT = Fault(
     "reentrant-checkpoint-frozen-stem",
     "the first blocks never train, and nothing says so",
     code="GRD003",
-    places=("module blocks.2",),
+    places=("module blocks.0",),
     builder=build,
     steps=8,
 )

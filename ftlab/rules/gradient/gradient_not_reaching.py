@@ -11,21 +11,28 @@ rest, the loss falls more slowly, and the adapter that is saved is half of one.
 ## Evidence
 `has_grad` (was `.grad` a tensor?) and `grad_l2` (is it exactly 0?) of every trainable
 tensor, at 3 steps at least and at *every* step of the window; at 16 steps at least when
-no reason is proven. There is no threshold on size. What counts as healthy:
+no reason is proven. Where a module was seen to cut the graph (its input or a part of it
+is in the graph and its output is not; a reentrant checkpoint none of whose inputs
+requires a gradient; a module called with gradients off in a forward that has them on),
+one step is enough, and tensors that had gradients until then are found too. There is no
+threshold on size. What counts as healthy:
 - a tensor of a LoRA pair whose gradient is exactly 0 while its partner is 0 (the
   gradient of lora_A is B^T times something);
 - an expert that got no token: a tensor that has a twin of the same shape in the same
   layer, told apart by a number only, which did receive a gradient.
 The reason is decided from the ledger (zero_grad before the step, no backward, forward
-without gradients), from facts (reentrant checkpointing without input gradients, k-bit
-preparation, inference mode) and from the pattern (the lowest layers only, one adapter
-only). Where these do not decide, the finding says so.
+without gradients), from the modules at which the graph was cut, from facts (reentrant
+checkpointing without input gradients, k-bit preparation, inference mode) and from the
+pattern (the lowest layers only, one adapter only). Where these do not decide, the
+finding says so.
 Measured: in healthy runs of LoRA, rsLoRA and DoRA (AdamW and SGD) all tensors, 28 of 28
 with all linear layers, have a gradient from step 0 on, and none is exactly 0 from
 step 1 on; at step 0 it is every lora_A.
 
 ## What to try
-1. Follow the reason that the finding gives.
+1. Follow the reason that the finding gives. By hand: `[n for n, p in
+   model.named_parameters() if p.requires_grad and p.grad is None]` after a backward,
+   and a forward hook that prints `output.requires_grad` of the blocks.
 2. Nothing at all trains: compare `model.print_trainable_parameters()` with what you
    expect; the order is quantise, prepare_model_for_kbit_training, get_peft_model,
    optimizer.
@@ -50,10 +57,12 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.flow import cuts_of
 from ftlab.rules.reach import Missing, Reason, reason_of
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.tensors import params, records_of, routed, text_of
 from ftlab.rules.words import at_steps, listed
+from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
 
 MIN_STEPS = 3
@@ -96,20 +105,23 @@ class GradientNotReaching(Rule):
         has = run.matrix("has_grad")
         names = records_of(run, has.ids)
         seen = has.known.sum(axis=0) >= MIN_STEPS
-        if not seen.any():
+        got = (has.values > 0) & has.known
+        since = min((cut.step for cut in cuts_of(run)), default=None)
+        cut_off = _lost_since(since, has, got)
+        if not (seen.any() or cut_off.any()):
             yield self.cannot_tell(
                 f"fewer than {MIN_STEPS} steps were recorded",
                 f"let it run for {MIN_STEPS} steps",
             )
             return
-        got = (has.values > 0) & has.known
-        never = seen & ~got.any(axis=0)
+        never = cut_off | (seen & ~got.any(axis=0))
         zero = seen & got.any(axis=0) & ~_moved(run, got)
         zero &= ~_excused(run, names, zero)
         both = never | zero
         idle = routed(names, both)
-        for mask in (never & ~idle, zero & ~idle):
-            finding = self._finding(run, has.steps, names, (mask, both))
+        steps = has.steps[has.steps >= (since or 0)] if cut_off.any() else has.steps
+        for none, mask in ((True, never & ~idle), (False, zero & ~idle)):
+            finding = self._finding(run, steps, names, (mask, both), none=none)
             if finding is not None:
                 yield finding
 
@@ -119,13 +131,14 @@ class GradientNotReaching(Rule):
         steps: NDArray[np.int64],
         names: Sequence[NameRecord],
         masks: tuple[Bools, Bools],
+        *,
+        none: bool,
     ) -> Finding | None:
         mask, both = masks
         if not mask.any():
             return None
         lost = [name for name, is_lost in zip(names, mask, strict=True) if is_lost]
         reached = [name for name, gone in zip(names, both, strict=True) if not gone]
-        none = not _has_any(run, mask)
         reason = reason_of(run, Missing(none, lost, reached))
         if reason.kind == "unknown" and len(steps) < UNPROVEN_STEPS:
             return None
@@ -177,8 +190,12 @@ def _moved(run: Run, got: Bools) -> Bools:
     return np.asarray((got & ~(matrix.values == 0)).any(axis=0))
 
 
-def _has_any(run: Run, mask: Bools) -> bool:
-    return bool((run.matrix("has_grad").values[:, mask] > 0).any())
+def _lost_since(since: int | None, has: Matrix, got: Bools) -> Bools:
+    """Mark the tensors that have had no gradient since the graph was seen to be cut."""
+    if since is None:
+        return np.zeros(got.shape[1], bool)
+    later = has.steps >= since
+    return np.asarray(has.known[later].any(axis=0) & ~got[later].any(axis=0))
 
 
 def _excused(run: Run, names: Sequence[NameRecord], zero: Bools) -> Bools:

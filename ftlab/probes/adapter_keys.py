@@ -49,6 +49,7 @@ class _Known:
     """The keys of a model, in the forms that others may be like."""
 
     def __init__(self, wanted: Collection[str]) -> None:
+        self._own = {_without_prefix(key) for key in wanted}
         self._bare = {_without_prefix(_without_wrappers(key)) for key in wanted}
         self._tails = {
             ".".join(parts[start:])
@@ -63,7 +64,8 @@ class _Known:
         unnamed = _LORA.sub(r"\1.\2", plain)
         bare = _without_prefix(unnamed)
         fits = bare in self._bare
-        if fits and plain != key:
+        if fits and (plain != key or bare not in self._own):
+            key = key if plain != key else next(iter(self._own - self._bare), "")
             return "compiled" if "_orig_mod" in key.split(".") else "parallel"
         if fits and unnamed != plain:
             return "adapter-name"

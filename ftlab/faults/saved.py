@@ -1,0 +1,36 @@
+"""Adapters that were trained and saved before a case begins."""
+
+from pathlib import Path
+from typing import Any
+
+from ftlab.faults.fault import Case
+from ftlab.faults.loops import plain_step
+from ftlab.faults.tiny import adamw, batches, lora
+from ftlab.faults.trainers import folder
+from ftlab.faults.variation import current
+
+
+def taught(model: Any = None, steps: int = 12, lr: float = 1e-2) -> Any:
+    """Train a model, a LoRA of `ftlab.faults.tiny` by default, for some steps."""
+    model = lora() if model is None else model
+    optimizer = adamw(model, lr=lr)
+    Case(model, optimizer, batches(), plain_step(model, optimizer)).run(steps)
+    return model
+
+
+def saved(model: Any, owner: Any = None) -> Path:
+    """Save a model's adapter and return its folder, which goes when ``owner`` goes.
+
+    PEFT puts an adapter that is not called "default" into a folder of its name.
+    """
+    path = folder(model if owner is None else owner)
+    model.save_pretrained(path)
+    name = current().adapter
+    return path if name == "default" else path / name
+
+
+def loaded(base: Any, path: Path, **settings: Any) -> Any:
+    """Put a saved adapter on a base, under the name of the variation."""
+    from peft import PeftModel
+
+    return PeftModel.from_pretrained(base, path, current().adapter, **settings)

@@ -1,0 +1,142 @@
+"""The rule ADP025, adapter-scaling-changed.
+
+## What it does
+Finds adapters whose delta is multiplied with another factor than it was trained with.
+
+## Why is this bad?
+The tensors are the right ones and the model computes W + c scaling B A: too weak or too
+strong by c. With `use_rslora` the factor is alpha / sqrt(r), without it alpha / r;
+where the flag is lost, an adapter of rank 16 acts with a quarter of its strength.
+
+## Evidence
+`scaling` of each LoRA layer, before the first step, against what the settings in
+`adapter_config.json` give, or against the factors recorded when the adapter was trained
+(`ftlab.preflight(model, adapter=folder, trained_in=run_folder)`). Reported from a
+relative difference of 0.1 % on; factors come from small integers and agree to 1e-7.
+By hand: `{m.scaling["default"] for m in model.modules() if hasattr(m, "scaling")}`
+against lora_alpha and r in `adapter_config.json`.
+
+## What to try
+1. `PeftModel.from_pretrained(base, folder)`: the configuration travels with the
+   adapter.
+2. Where a configuration is written by hand: the same r, lora_alpha, use_rslora,
+   rank_pattern and alpha_pattern.
+3. For a server that does not know rsLoRA: save alpha as alpha sqrt(r).
+
+## Known problems
+Scaling an adapter on purpose (`set_scale`, weighted adapters) before watching is
+reported too. With rank_pattern or alpha_pattern only the training run can be compared.
+
+## References
+- NVIDIA/TensorRT-LLM#1668, vllm-project/vllm#6909, predibase/lorax#299
+- huggingface/diffusers#6087 (alpha is lost), turboderp-org/exllamav2#619
+- rsLoRA: arXiv 2312.03732
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.base_samples import bare_name
+from ftlab.rules.rule import Rule
+from ftlab.rules.saving import adapter_file, has_adapters, needs_model, span, start
+from ftlab.rules.words import counted, number
+from ftlab.runlog.run import Run
+
+DIFFERENT = 1e-3
+"""Relative difference of two factors from which on they are not the same."""
+
+_FIELDS = ("use_rslora", "lora_alpha", "r", "rank_pattern", "alpha_pattern")
+
+Factors = dict[str, tuple[float, float]]
+"""By module: the factor that was trained with, and the one now."""
+
+
+class AdapterScalingChanged(Rule):
+    """Finds factors that an adapter was not trained with."""
+
+    code = "ADP025"
+    name = "adapter-scaling-changed"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_model,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters, and something to compare them with."""
+        known = bool(start(run).get("trained_as")) or bool(adapter_file(run))
+        return not run.facts.model or (has_adapters(run) and known)
+
+    def check(self, run: Run) -> Iterator[Finding]:
+        """Yield one finding for all modules."""
+        facts, file = start(run), adapter_file(run)
+        trained = facts.get("trained_as") or {}
+        factors, settings = _against_run(trained, run), _settings(trained, run)
+        if not factors:
+            rows = file.get("scaling") or {}
+            factors = {module: (row[0], row[1]) for module, row in rows.items()}
+            settings = dict(file.get("config") or {})
+        if factors:
+            yield self._finding(run, factors, settings)
+
+    def _finding(
+        self, run: Run, factors: Factors, settings: Mapping[str, Any]
+    ) -> Finding:
+        (due, now), modules = next(iter(factors.values())), list(factors)
+        changed = [name for name in _FIELDS if name in settings]
+        told = ", ".join(
+            f"{name} {settings[name][0]!r} became {settings[name][1]!r}"
+            for name in changed
+        )
+        return self.finding(
+            Severity.WARNING,
+            f"before step 0: {counted(len(modules), 'LoRA layer')} multiply with "
+            f"{number(now)} what was trained with {number(due)}"
+            f"{f' ({told})' if told else ''}: {in_words(modules)}",
+            cause="The adapter was put on with other settings than it was trained with"
+            f"{f': {told}' if told else ''}; its delta is "
+            f"{number(now / due if due else 0.0)} times as strong.",
+            fix="PeftModel.from_pretrained(base, folder) takes the settings from the "
+            "file; in a configuration of your own repeat r, lora_alpha and use_rslora.",
+            places=[
+                *(Place("config", name) for name in changed),
+                Place("config", "scaling"),
+                *(Place("module", name) for name in modules),
+            ],
+            steps=span(run),
+            evidence={
+                "trained": due,
+                "now": now,
+                "modules": len(modules),
+                "threshold": DIFFERENT,
+            },
+            healthy="scaling is the one that the adapter was trained with",
+        )
+
+
+def _against_run(trained: Mapping[str, Any], run: Run) -> Factors:
+    """Return modules whose factor differs from that of the training run."""
+    now = start(run).get("adapters") or {}
+    before = trained.get("adapters") or {}
+    found = {}
+    for name, row in now.items():
+        others: Mapping[str, Any] = before.get(name) or next(iter(before.values()), {})
+        known = {bare_name(m): each for m, each in others.get("scaling", {}).items()}
+        for module, factor in row["scaling"].items():
+            due = known.get(bare_name(module))
+            if due is not None and abs(factor - due) > DIFFERENT * abs(due):
+                found[module] = (float(due), float(factor))
+    return found
+
+
+def _settings(trained: Mapping[str, Any], run: Run) -> dict[str, list[Any]]:
+    """Return settings that differ from those of the training run."""
+    before: Mapping[str, Any] = next(iter((trained.get("peft") or {}).values()), {})
+    now: Mapping[str, Any] = next(
+        iter((run.facts.model.get("peft") or {}).values()), {}
+    )
+    return {
+        name: [before.get(name), now.get(name)]
+        for name in _FIELDS
+        if before.get(name) != now.get(name)
+    }

@@ -1,0 +1,90 @@
+"""The rule ADP021, wrapper-name-in-keys.
+
+## What it does
+Finds modules wrapped one by one, whose wrapper's name gets into the keys that are
+saved: `layers.0._orig_mod.self_attn...`.
+
+## Why is this bad?
+A file with such keys is full of numbers that nobody finds again: loading goes by name,
+skips what it does not know and starts from a fresh adapter, or from random layers.
+Resuming from a Trainer's checkpoint does so without a word.
+
+## Evidence
+The keys that saving would write (PEFT's own selection for adapters, parameter names for
+a transformers model), and how many hold the name of a wrapper that stands within the
+model: `_orig_mod` of torch.compile, `module` of DDP. The wrapper around the whole model
+is taken off by save_pretrained and does not count, nor does FSDP's. There is no
+threshold. Measured with torch 2.13, peft 0.21.2, transformers 5.23: all keys of wrapped
+layers carry the name, also with `get_peft_model(torch.compile(base))`.
+By hand: `[k for k in peft.get_peft_model_state_dict(model) if "_orig_mod" in k]`.
+
+## What to try
+1. `layer.compile()` in place of `layers[i] = torch.compile(layer)`: it compiles in
+   place and leaves every name as it is.
+2. `torch.compile(model)` around the whole PeftModel, after get_peft_model.
+3. For a file that exists: drop `_orig_mod.` from its keys and load it again.
+
+## Known problems
+Who strips the keys in code of their own is warned too. A model of one's own that is no
+transformers or PEFT model is left alone: its state dict is loaded as its author likes.
+
+## References
+- MakazhanAlpamys/Soup#335, #351, #380 (320 of 320 keys with `_orig_mod.`)
+- huggingface/peft#2957, pytorch/pytorch#101107
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.rule import Rule
+from ftlab.rules.saving import Described, needs_model, saving, span
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+
+class WrapperNameInKeys(Rule):
+    """Finds keys that will be saved under names that no load looks for."""
+
+    code = "ADP021"
+    name = "wrapper-name-in-keys"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_model,)
+
+    def check(self, run: Run) -> Iterator[Finding]:
+        """Yield one finding for all wrapped modules."""
+        facts = saving(run)
+        renamed = facts.get("renamed") or {}
+        adapters = bool(run.facts.model.get("peft"))
+        if renamed.get("renamed") and (adapters or facts.get("saver") != "Module"):
+            yield self._finding(run, facts, renamed, adapters)
+
+    def _finding(
+        self, run: Run, facts: Described, renamed: Described, adapters: bool
+    ) -> Finding:
+        modules = list(facts.get("wrapped", ()))
+        mark = modules[0].rpartition(".")[2]
+        what = "adapter keys" if adapters else "model.safetensors"
+        return self.finding(
+            Severity.WARNING,
+            f"from step {run.facts.step}: saving writes {renamed['renamed']} of "
+            f"{counted(renamed['keys'], 'key')} with {mark!r} in them, such as "
+            f"{renamed['example']}; wrapped: {in_words(modules)}",
+            cause="The modules were wrapped one by one (layers[i] = "
+            "torch.compile(...)), so the wrapper's name is a part of every name "
+            "within: loading finds nothing under these names and starts afresh.",
+            fix="Compile in place: layer.compile(), or wrap the whole model once. Drop "
+            f"'{mark}.' from the keys of files that were saved already.",
+            places=[
+                Place("file", what),
+                *(Place("module", name) for name in modules),
+            ],
+            steps=span(run, run.facts.step),
+            evidence={
+                "renamed": renamed["renamed"],
+                "keys": renamed["keys"],
+                "threshold": 0,
+            },
+            healthy="no key that is saved holds the name of a wrapper",
+        )

@@ -1,0 +1,51 @@
+"""What the facts tell of saving, loading and resuming, for the rules about them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ftlab.records.facts import Facts
+from ftlab.rules.rule import needs_facts
+from ftlab.runlog.run import Run
+
+Described = Mapping[str, Any]
+
+needs_model = needs_facts(
+    "model",
+    "facts of the model",
+    "watch the model: ftlab.watch(model, optimizer), or ftlab.preflight(model)",
+)
+
+
+def saving(run: Run) -> Described:
+    """Return what saving the model would write; see `probes.saving_facts`."""
+    return _mapping(run.facts.model.get("saving"))
+
+
+def start(run: Run) -> Described:
+    """Return how the run began; see `probes.start_facts`."""
+    return _mapping(first_facts(run).model.get("start"))
+
+
+def first_facts(run: Run) -> Facts:
+    """Return the facts that were read before the run."""
+    history = run.facts_history
+    return history[0] if history else Facts()
+
+
+def adapter_file(run: Run) -> Described:
+    """Return the adapter's folder against the model; empty where none is known."""
+    return _mapping(start(run).get("file"))
+
+
+def has_adapters(run: Run) -> bool:
+    """Tell whether the model has adapters, or nothing is known of it."""
+    return "peft" not in run.facts.model or bool(run.facts.model["peft"])
+
+
+def span(run: Run, first: int = 0) -> tuple[int, int]:
+    """Return the steps that a statement about the whole run holds for."""
+    return first, max(run.last_step, first)
+
+
+def _mapping(value: Any) -> Described:
+    return value if isinstance(value, Mapping) else {}

@@ -133,7 +133,7 @@ def _undecided(layer: Layer, entries: Sequence[NotChecked]) -> Iterator[CheckIte
     for entry in entries:
         by_need.setdefault((entry.reason, entry.record), []).append(entry)
     for (reason, record), same in by_need.items():
-        names = [f"{entry.code} {entry.name}" for entry in same]
+        names = [entry.name.replace("-", " ") for entry in same]
         yield CheckItem(
             layer=layer,
             name=listed(names, 2),

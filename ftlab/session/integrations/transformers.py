@@ -100,7 +100,7 @@ def trainer_subject(trainer: Any) -> Subject:
     schedulers = [] if trainer.lr_scheduler is None else [trainer.lr_scheduler]
     return Subject(
         trainer.model,
-        [trainer.optimizer],
+        [] if trainer.optimizer is None else [trainer.optimizer],
         schedulers=[getattr(each, "scheduler", each) for each in schedulers],
         scaler=getattr(trainer.accelerator, "scaler", None),
         tokenizer=getattr(trainer, "processing_class", None),

@@ -1,0 +1,117 @@
+"""Layer *model*: something is trainable, forward works, the first loss is plausible."""
+
+import math
+from typing import Any
+
+from ftlab.probes.naming import named_parameters
+from ftlab.records.finding import Severity
+from ftlab.session.preflight.data_checks import vocabulary
+from ftlab.session.preflight.dry_run import NoLossError
+from ftlab.session.preflight.saying import Check, Fault, Items
+from ftlab.session.preflight.seen import Seen
+
+GUESSING = 1.5
+"""A first loss above so many times ln(vocabulary) is worse than guessing.
+
+Guessing blindly gives 1.0. The gallery's random models start at 0.99 to 1.03, models
+whose output is scaled up by a unit-variance embedding at up to 1.3; a pretrained one
+starts far below 1. A label shifted twice gives about 1.5 to 3 on a pretrained model.
+"""
+
+_TRAINABLE = Check("model", "something is trainable")
+_FORWARD = Check("model", "forward works")
+_LOSS = Check("model", "first loss against guessing")
+
+
+def model_checks(seen: Seen) -> Items:
+    """Yield the items of the layer."""
+    yield _trainable(seen)
+    yield _forward(seen)
+    yield from _first_loss(seen)
+
+
+def _trainable(seen: Seen) -> Any:
+    entries = named_parameters(seen.model)
+    trained = [entry for entry in entries if entry.parameter.requires_grad]
+    facts = seen.facts.model
+    counts = {
+        "tensors": len(trained),
+        "of_tensors": len(entries),
+        "trainable_parameters": int(facts.get("trainable", 0)),
+        "parameters": int(facts.get("parameters", 0)),
+    }
+    total = max(counts["parameters"], 1)
+    if trained:
+        return _TRAINABLE.passed(
+            f"{len(trained)} of {len(entries)} tensors, "
+            f"{counts['trainable_parameters']:,} of {counts['parameters']:,} "
+            f"parameters ({100 * counts['trainable_parameters'] / total:.2g} %)"
+        )
+    return _TRAINABLE.failed(
+        Fault(
+            f"none of the {len(entries)} parameters requires a gradient, so nothing "
+            "can be trained",
+            cause="The adapter was loaded for inference, its configuration says "
+            "inference_mode, or everything was frozen after it was added.",
+            fix="A saved adapter: PeftModel.from_pretrained(base, path, "
+            "is_trainable=True); a new one: get_peft_model(base, config), after all "
+            "freezing.",
+            places=[("object", type(seen.model).__name__)],
+        ),
+        **counts,
+    )
+
+
+def _forward(seen: Seen) -> Any:
+    dry = seen.dry
+    if dry.why_not or not seen.batches:
+        why = dry.why_not or "there is no batch to try it on"
+        return _FORWARD.not_checked(why, "hand over a batch: batch= or batches=")
+    if dry.error is None or dry.phase != "forward":
+        return _FORWARD.passed("the model took the first batch")
+    error = dry.error
+    if isinstance(error, NoLossError):
+        return _FORWARD.not_checked(str(error), "pass step=, the body of your loop")
+    message = str(error).strip().splitlines() or ["no message"]
+    return _FORWARD.failed(
+        Fault(
+            f"forward raised {type(error).__name__}: {message[0]}",
+            cause="The model does not take this batch; training would end in its "
+            "first step.",
+            fix="Call the step once by hand for the whole traceback, and compare the "
+            "batch's names, shapes and device with what forward takes.",
+            places=[("call", "forward")],
+        ),
+        error=type(error).__name__,
+    )
+
+
+def _first_loss(seen: Seen) -> Items:
+    rows, batch = vocabulary(seen.model), seen.batch
+    ids, labels = batch.get("input_ids"), batch.get("labels")
+    if not (rows > 1 and seen.dry.losses) or ids is None or labels is None:
+        return
+    if labels.shape != ids.shape or seen.given.step is not None:
+        return  # not the loss of predicting tokens, or one of the user's own making
+    loss, blind = seen.dry.losses[0], math.log(rows)
+    if not math.isfinite(loss):
+        return  # the layer numerics tells
+    says = f"first loss {loss:.3g}; guessing blindly among {rows} tokens gives "
+    if loss <= GUESSING * blind:
+        yield _LOSS.passed(f"{says}{blind:.3g}")
+        return
+    yield _LOSS.failed(
+        Fault(
+            f"{says}{blind:.3g}: the model is worse than that",
+            cause="Labels and inputs do not belong together (shifted twice, another "
+            "tokenizer, resized embedding), weights were loaded wrongly, or the loss "
+            "is summed over tokens or micro-batches instead of averaged.",
+            fix="Look at one row: ftlab.tokens(batch=batch, tokenizer=tokenizer); pass "
+            "labels unshifted, for the model shifts them itself.",
+            places=[("data", "labels")],
+            severity=Severity.WARNING,
+        ),
+        loss=loss,
+        ln_vocabulary=blind,
+        threshold=GUESSING * blind,
+    )

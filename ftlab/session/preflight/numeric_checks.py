@@ -1,0 +1,96 @@
+"""Layer *numerics*: the dry steps are finite, and gradients reach what is trainable."""
+
+import math
+
+import numpy as np
+
+from ftlab.records.checklist import CheckItem
+from ftlab.records.name_words import in_words
+from ftlab.rules.words import counted, number
+from ftlab.runlog.run import Run
+from ftlab.session.preflight.saying import Check, Fault, Items
+from ftlab.session.preflight.seen import Seen
+
+_FINITE = Check("numerics", "dry steps are finite")
+_BACKWARD = Check("numerics", "backward and update work")
+_REACH = Check("numerics", "gradients reach what is trainable")
+
+UNREACHED = "GRD003"
+"""The rule that tells why a gradient did not arrive."""
+
+
+def numeric_checks(seen: Seen) -> Items:
+    """Yield the items of the layer."""
+    dry = seen.dry
+    if dry.error is not None and dry.phase != "forward":
+        yield _broken(seen)
+    if not dry.losses:
+        why = dry.why_not or "no dry step came through"
+        yield _FINITE.not_checked(why, "hand over a batch, and step= where needed")
+        return
+    yield _finite(dry.run, dry.losses)
+    yield from _reach(dry.run, seen.codes)
+
+
+def _broken(seen: Seen) -> CheckItem:
+    error, phase = seen.dry.error, seen.dry.phase
+    message = str(error).strip().splitlines() or ["no message"]
+    call = "backward" if phase == "backward" else "step"
+    return _BACKWARD.failed(
+        Fault(
+            f"{phase} raised {type(error).__name__}: {message[0]}",
+            cause="The first step of training would end here. Where nothing requires "
+            "a gradient, the loss hangs on no trainable parameter.",
+            fix="Call the step once by hand for the whole traceback; "
+            "loss.requires_grad must be true.",
+            places=[("call", call)],
+        ),
+        error=type(error).__name__,
+    )
+
+
+def _finite(run: Run, losses: list[float]) -> CheckItem:
+    norms = [float(each) for each in run.steps["grad_norm"]] if len(run.steps) else []
+    seen = {
+        "losses": ", ".join(map(number, losses)),
+        "gradient_norms": ", ".join(map(number, norms)),
+    }
+    says = f"loss {seen['losses']}; gradient norm {seen['gradient_norms'] or '-'}"
+    if all(map(math.isfinite, losses)) and all(map(math.isfinite, _kept(run, norms))):
+        return _FINITE.passed(says)
+    what = "loss" if not all(map(math.isfinite, losses)) else "gradient norm"
+    return _FINITE.failed(
+        Fault(
+            f"the {what} of a dry step is not finite: {says}",
+            cause="NaN or Inf in the first steps comes from the data, from weights "
+            "that were loaded broken, or from half precision without loss scaling.",
+            fix="ftlab.debug(trainer).run() stops at the operation that makes it; "
+            "try bf16 instead of fp16.",
+            places=[("step", "0")],
+        ),
+        **seen,
+    )
+
+
+def _kept(run: Run, norms: list[float]) -> list[float]:
+    """Leave out steps that a scaler skipped: it is there to meet an overflow."""
+    skipped = run.steps["skipped"]
+    return [norm for norm, skip in zip(norms, skipped, strict=True) if not skip]
+
+
+def _reach(run: Run, codes: frozenset[str]) -> Items:
+    has = run.matrix("has_grad").measured()
+    if not has.ids.size or UNREACHED in codes:
+        return  # the layer model says so, or the rule says it better
+    reached = np.nan_to_num(has.values).max(axis=0) > 0
+    names = [run.names()[row].name for row in has.ids.tolist()]
+    lost = [name for name, there in zip(names, reached, strict=True) if not there]
+    if not lost:
+        yield _REACH.passed(f"all {counted(len(names), 'trainable tensor')} got one")
+        return
+    yield _REACH.not_checked(
+        f"{len(lost)} of {counted(len(names), 'trainable tensor')} got none in "
+        f"{counted(len(run.steps), 'dry step')}: {in_words(lost)}; idle experts and "
+        "adapters used in turn look like that too",
+        "watch the first steps: ftlab.watch(...), then watch.checklist",
+    )

@@ -1,0 +1,36 @@
+"""What an item of a checklist says, as pairs of a word and a text."""
+
+from ftlab.records.checklist import CheckItem
+from ftlab.records.name_words import in_words
+from ftlab.views.style import number
+
+
+def said(item: CheckItem) -> list[tuple[str, str]]:
+    """Return what an item says as (word, text): what, why, do, where, measured."""
+    if item.status == "not checked":
+        return [(w, t) for w, t in (("what", item.says), ("record", item.fix)) if t]
+    lines = [("what", item.says), ("why", item.cause), ("do", item.fix)]
+    lines += [("where", where(item)), ("measured", measured(item))]
+    return [(word, text) for word, text in lines if text]
+
+
+def where(item: CheckItem) -> str:
+    """Return the places in words, briefly."""
+    kinds = dict.fromkeys(place.kind for place in item.places)
+    words = []
+    for kind in kinds:
+        names = [place.name for place in item.places if place.kind == kind]
+        text = in_words(names, shown=3)
+        words.append(text if text.startswith(f"{kind} ") else f"{kind} {text}")
+    return ", ".join(words)
+
+
+def measured(item: CheckItem) -> str:
+    """Return the evidence in words."""
+    return ", ".join(f"{name} {_value(value)}" for name, value in item.evidence.items())
+
+
+def _value(value: float | int | str) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return value if isinstance(value, str) else number(value)

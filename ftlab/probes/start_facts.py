@@ -50,7 +50,9 @@ def _start(subject: Subject) -> dict[str, Any]:
             len(unwrapped(each).state) for each in subject.optimizers
         ],
         last_epochs=lambda: [
-            int(getattr(each, "last_epoch", 0)) for each in subject.schedulers
+            int(each.last_epoch)
+            for each in subject.schedulers
+            if isinstance(getattr(each, "last_epoch", None), int)
         ],
     )
     if adapter_configs(model):

@@ -66,10 +66,10 @@ class _Sight:
         self._subject: Subject | None = None
         self._signature: Any = None
 
-    def begin(self, subject: Subject) -> None:
+    def begin(self, subject: Subject, first_step: int = 0) -> None:
         """Read the facts before the first step."""
         self._subject, self._signature = subject, None
-        self._read_facts(max(self._watched.run.last_step + 1, 0))
+        self._read_facts(max(self._watched.run.last_step + 1, first_step))
         self._ask()
 
     def __call__(self, record: Any) -> None:
@@ -161,7 +161,6 @@ def _others(case: Case) -> dict[str, Any]:
         "training": {"scaler": case.scaler is not None},
         "adapter_dir": case.adapter,
         "trained_as": case.trained_as,
-        "trained_as": case.trained_as,
     }
 
 
@@ -172,7 +171,7 @@ def _trainer_watched(case: Case, sight: _Sight, interval: int) -> Iterator[None]
 
     def begin(subject: Subject, *, first_step: int = 0) -> Any:
         subject.adapter_dir = case.adapter
-        sight.begin(subject)
+        sight.begin(subject, first_step)
         probes = standard_probes(interval=interval, activations=False)
         recorder = Recorder(subject, probes, sight, first_step=first_step)
         recorders.append(recorder.attach())

@@ -1,0 +1,112 @@
+"""The rule ADP029, adapter-on-tied-weight.
+
+## What it does
+Finds adapters on one of two modules that share a weight: the output head of a model
+whose embeddings are tied. Notes copies in modules_to_save of one of them.
+
+## Why is this bad?
+Unmerged the adapter is the head's alone. Merging adds its delta to the shared tensor,
+so the input embeddings change too, and the merged model produces garbage; saving the
+merged model and tying it again does the same. A copy in modules_to_save is trained away
+from the other one: head and embeddings are two from then on, until a merged model is
+saved and loaded with its configuration, which ties them again.
+
+## Evidence
+Parameters with more than one name, of which one is the base weight of an adapter's
+layer (a warning) or has a copy in modules_to_save (a note), and another one is not.
+There is no threshold. Measured on a tiny tied Llama with
+LoRA on q_proj and lm_head: merging changes the logits by 6.6, by 7e-7 where the head
+was untied before, and the input embeddings by 0.24.
+By hand: `model.get_input_embeddings().weight is head.base_layer.weight`.
+
+## What to try
+1. Leave the head out of target_modules.
+2. `ensure_weight_tying=True` (peft from 0.19 on), so that both sides get the same
+   change.
+3. Before merging, untie: give the head a clone of its weight and set
+   `config.tie_word_embeddings = False`.
+
+## Known problems
+An adapter that is never merged works; the warning is about what comes after.
+
+## References
+- huggingface/peft#2018, #2864, #2803, unslothai/unsloth#3711
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.name_words import in_words, short_name
+from ftlab.rules.rule import Rule
+from ftlab.rules.saving import has_adapters, needs_model, span
+from ftlab.runlog.run import Run
+
+_BASE = ".base_layer.weight"
+_COPIED = ".original_module.weight"
+
+
+class AdapterOnTiedWeight(Rule):
+    """Finds adapters whose base weight is another module's weight too."""
+
+    code = "ADP029"
+    name = "adapter-on-tied-weight"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_model,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return has_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding]:
+        """Yield one finding per shared tensor."""
+        for names in run.facts.model.get("tied") or ():
+            adapted = [name for name in names if name.endswith(_BASE)]
+            copied = [name for name in names if name.endswith(_COPIED)]
+            plain = [name for name in names if name not in (*adapted, *copied)]
+            if adapted and (plain or copied):
+                yield self._finding(run, adapted, [*plain, *copied])
+            elif copied and plain:
+                yield self._copy(run, copied, plain)
+
+    def _finding(
+        self, run: Run, adapted: Sequence[str], plain: Sequence[str]
+    ) -> Finding:
+        modules = [short_name(name.removesuffix(_BASE)) for name in adapted]
+        return self.finding(
+            Severity.WARNING,
+            f"from step {run.facts.step}: the adapter of {in_words(modules)} stands on "
+            f"a weight that is also {in_words(plain)}: merging it changes both",
+            cause="The model ties its output head to its input embeddings, and only "
+            "one of the two has the adapter.",
+            fix=f"Leave {', '.join(modules)} out of target_modules, set "
+            "ensure_weight_tying=True, or untie the weights before merging.",
+            places=[
+                *(Place("param", name) for name in plain),
+                *(Place("param", name) for name in adapted),
+                Place("config", "target_modules"),
+            ],
+            steps=span(run, run.facts.step),
+            evidence={"reason": "tied", "adapted": len(adapted), "others": len(plain)},
+            healthy="no weight under an adapter is another module's weight",
+        )
+
+    def _copy(self, run: Run, copied: Sequence[str], plain: Sequence[str]) -> Finding:
+        modules = [short_name(name.removesuffix(_COPIED)) for name in copied]
+        return self.finding(
+            Severity.INFO,
+            f"from step {run.facts.step}: modules_to_save trains a copy of "
+            f"{in_words(modules)}, whose weight was also {in_words(plain)}: they are "
+            "two tensors from here on",
+            cause="The model ties its output head to its input embeddings, and only "
+            "one of the two is copied and trained.",
+            fix="Set ensure_weight_tying=True to train both as one, or untie the model "
+            "(tie_word_embeddings=False) and keep both in modules_to_save.",
+            places=[
+                *(Place("param", name) for name in plain),
+                Place("config", "modules_to_save"),
+            ],
+            steps=span(run, run.facts.step),
+            evidence={"reason": "copy", "copied": len(copied), "others": len(plain)},
+            healthy="tied weights stay one tensor, or the model says that they are two",
+        )

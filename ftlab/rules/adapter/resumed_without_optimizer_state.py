@@ -1,0 +1,154 @@
+"""The rule ADP027, resumed-without-optimizer-state.
+
+## What it does
+Finds runs that go on with trained weights and an optimizer that has forgotten
+everything, or a schedule that begins again.
+
+## Why is this bad?
+Adam's moments and its step count are gone: its first steps move every weight by the
+whole learning rate, whatever the gradient's size, and the warm-up comes a second time.
+The loss jumps right after the resume and may settle elsewhere.
+
+## Evidence
+Before the first step: whether the optimizers hold any state, where the schedulers
+stand, whether B of a trainable adapter is not 0, and the number of the first step.
+- *resumed*: the first step is above 0 (a Trainer that resumes, a log that goes on), or
+  the facts of the run that the adapter was trained in were given, and no optimizer
+  holds a state. A warning.
+- *schedule*: the first step is above 0 and all schedulers stand at 0. A warning.
+- *trained-before*: nothing says that this is a resume, and the weights were trained
+  before. Noted only: it is what starting a second stage looks like too.
+SGD without momentum keeps no state and is left out, as are adapters whose
+initialisation is not 0 (PiSSA, OLoRA, LoftQ, ...).
+Measured on a tiny Llama, AdamW at 5e-3, resumed at step 20: after 4 steps the weights
+are 0.018 away from those of the run that was not interrupted, and 0 with the state.
+By hand: `len(optimizer.state)`, `scheduler.last_epoch`, `trainer.state.global_step`.
+
+## What to try
+1. `trainer.train(resume_from_checkpoint=folder)`, with optimizer.pt and scheduler.pt in
+   the folder: save_only_model leaves them out.
+2. In a loop of your own save and load `optimizer.state_dict()` and
+   `scheduler.state_dict()` with the adapter.
+3. If this is a new stage: warm up again, and it is fine.
+
+## Known problems
+A resume in a hand-written loop that counts from 0 cannot be told from a second stage.
+Optimizers that are first seen at their first step are not judged.
+
+## References
+- huggingface/peft#859, lm-sys/FastChat#1280, tloen/alpaca-lora#72
+- ace-step/ACE-Step-1.5#742, EvolvingLMMs-Lab/OneVision-Encoder#65
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.saving import first_facts, needs_model, span, start
+from ftlab.rules.words import an
+from ftlab.runlog.run import Run
+
+PLAIN = ("True", "gaussian")
+"""Ways to begin after which B is 0."""
+
+
+class ResumedWithoutOptimizerState(Rule):
+    """Finds optimizers that begin anew on weights that do not."""
+
+    code = "ADP027"
+    name = "resumed-without-optimizer-state"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_model,
+        needs_facts(
+            "optimizers",
+            "the optimizer's state before the first step",
+            "pass the optimizer: ftlab.watch(model, optimizer)",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for the optimizers, or one for the schedulers."""
+        facts, first = start(run), first_facts(run)
+        states = list(facts.get("optimizer_states", ()))
+        epochs = list(facts.get("last_epochs", ()))
+        if not states:
+            if first.step > 0:
+                yield self.cannot_tell(
+                    "no optimizer was known before the first step",
+                    "pass the optimizer: ftlab.watch(model, optimizer)",
+                )
+            return
+        taught = _trained_adapters(facts)
+        resumed = first.step > 0 or (bool(facts.get("trained_as")) and bool(taught))
+        if not any(states) and _keeps_state(first.optimizers) and (resumed or taught):
+            yield self._without_state(run, taught, epochs, resumed=resumed)
+        elif first.step > 0 and any(states) and epochs and not any(epochs):
+            yield self._schedule(run)
+
+    def _without_state(
+        self, run: Run, taught: list[str], epochs: list[int], *, resumed: bool
+    ) -> Finding:
+        first = first_facts(run)
+        kind = str(first.optimizers[0].get("class", "optimizer"))
+        where = f"training goes on at step {first.step}" if first.step else "at step 0"
+        with_what = f" with the trained adapter {', '.join(taught)}" if taught else ""
+        again = ", and the schedule at 0" if epochs and not any(epochs) else ""
+        return self.finding(
+            Severity.WARNING if resumed else Severity.INFO,
+            f"{where}{with_what}, and {an(kind)} without any state{again}",
+            cause="The weights were loaded and the optimizer's moments and step count "
+            "were not: its next steps have full size in every element."
+            if resumed
+            else "The adapter was trained before, and the optimizer is new. Right for "
+            "a second stage; if this is a resume, moments and schedule are lost.",
+            fix="Load the optimizer's and the scheduler's state with the weights: "
+            "trainer.train(resume_from_checkpoint=...), or load_state_dict of both.",
+            places=[
+                Place("optimizer", "state"),
+                *([Place("call", "lr_scheduler.last_epoch")] if again else ()),
+            ],
+            steps=span(run, first.step),
+            evidence={
+                "reason": "resumed" if resumed else "trained-before",
+                "states": 0,
+                "first_step": first.step,
+                "last_epoch": max(epochs, default=-1),
+            },
+            healthy="a resumed optimizer holds a state for every parameter",
+        )
+
+    def _schedule(self, run: Run) -> Finding:
+        first = first_facts(run).step
+        return self.finding(
+            Severity.WARNING,
+            f"training goes on at step {first}, and every schedule stands at 0: the "
+            "warm-up comes again",
+            cause="The optimizer's state was loaded and the scheduler's was not.",
+            fix="scheduler.load_state_dict(...) with the optimizer's; a Trainer does "
+            "it where scheduler.pt is in the checkpoint.",
+            places=[Place("call", "lr_scheduler.last_epoch")],
+            steps=span(run, first),
+            evidence={"reason": "schedule", "first_step": first, "last_epoch": 0},
+            healthy="a resumed scheduler stands at the step that the run goes on at",
+        )
+
+
+def _trained_adapters(facts: Mapping[str, Any]) -> list[str]:
+    """Name trainable adapters whose B is not 0 although it begins at 0."""
+    return [
+        repr(name)
+        for name, row in (facts.get("adapters") or {}).items()
+        if row["trainable"] and row["init"] in PLAIN and row["zero_b"] < row["pairs"]
+    ]
+
+
+def _keeps_state(optimizers: tuple[Mapping[str, Any], ...]) -> bool:
+    """Tell whether any optimizer has something to remember."""
+    return any(
+        each.get("class") != "SGD"
+        or any(group.get("momentum") for group in each.get("groups", ()))
+        for each in optimizers
+    )

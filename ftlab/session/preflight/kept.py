@@ -139,11 +139,12 @@ class _KeptParameters:
         self, model: torch.nn.Module, held: Iterable[torch.nn.Parameter]
     ) -> None:
         named = {id(p): (name, p) for name, p in model.named_parameters()}
-        own = {id(p) for p in held}
-        named |= {
-            id(p): ("a weight of the optimizer", p) for p in held if id(p) not in named
-        }
-        self.trained = [p for _, p in named.values() if p.requires_grad or id(p) in own]
+        for parameter in held:
+            named.setdefault(id(parameter), ("a weight of the optimizer", parameter))
+        # An optimizer leaves alone what has no gradient, and may hold all of a base.
+        self.trained = [
+            p for _, p in named.values() if p.requires_grad or p.grad is not None
+        ]
         trained = {id(p) for p in self.trained}
         frozen = sum(p.nbytes for _, p in named.values() if id(p) not in trained)
         copied = frozen <= FROZEN_BYTES

@@ -93,7 +93,7 @@ class AdapterLayers:
         if states != self._last:
             self._last = states
             self._number = self._number_of(states)
-        return {"adapters": self._number}
+        return {"adapter_state": self._number}
 
     def merged(self) -> frozenset[str]:
         """Return the paths of the layers that are merged now."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.saving_work import SavingWork
 from ftlab.probes.steps import Steps
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.peft import OPERATIONS
@@ -17,7 +18,7 @@ from ftlab.probes.taps.peft import OPERATIONS
 TARGET = "adapters"
 
 
-class AdapterWork:
+class AdapterWork(SavingWork):
     """What a loop hears of adapters; a part of `ftlab.probes.loop.Loop`."""
 
     _steps: Steps

@@ -53,9 +53,9 @@ class Group:
         self.weights = [weight for weight, _ in kept]
         self.samples = [sample for _, sample in kept]
 
-    def now(self) -> torch.Tensor:
-        """Sample all weights again, as rows."""
-        alive = (each.reference() for each in self.weights)
+    def now(self, rows: Sequence[int]) -> torch.Tensor:
+        """Sample some of the weights again, as rows."""
+        alive = (self.weights[row].reference() for row in rows)
         return torch.stack([sample_of(each) for each in alive if each is not None])
 
 
@@ -66,6 +66,7 @@ class FrozenSamples:
         self._groups: dict[Hashable, Group] = {}
         self._layers: list[AdapterLayer] = []
         self._state: list[Hashable] = []
+        self._turn = 0
 
     def weights(self) -> Iterator[Frozen]:
         """Yield all of them."""
@@ -107,6 +108,14 @@ class FrozenSamples:
         for name in list(entries)[:MOST]:
             if name not in known:
                 self._add(entries[name], paths)
+
+    def next(self, count: int) -> set[int]:
+        """Choose those whose turn it is, by ``id``."""
+        weights = list(self.weights())
+        start = self._turn % len(weights) if weights else 0
+        self._turn = start + count
+        chosen = (weights + weights)[start : start + min(count, len(weights))]
+        return {id(each) for each in chosen}
 
     def clear(self) -> None:
         """Forget all samples."""

@@ -14,6 +14,9 @@ from ftlab.probes.subject import Subject
 from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
 
+IN_TURN = 32
+"""Weights that are compared at a step at which nothing calls for more."""
+
 _PARTS = 3
 """Values per weight that come from the device."""
 
@@ -21,9 +24,10 @@ _PARTS = 3
 class FrozenWeights(Probe):
     """Compare frozen weights with what they were when they were first seen frozen.
 
-    They are compared after updates on the schedule, after any update before which one
-    of them was written to in a way that torch counts, and after adapters were merged or
-    unmerged. A weight that an adapter is merged into at that moment is left out.
+    Some of them are compared after every update, in turn; all of them on the schedule,
+    after any update before which one was written to in a way that torch counts, and
+    after adapters were merged or unmerged. A weight that an adapter is merged into at
+    that moment is left out.
 
     Parameters
     ----------
@@ -57,6 +61,9 @@ class FrozenWeights(Probe):
             self._samples.look(moment.subject.model)
         if self._samples.written() or self._is_time(moment.step):
             yield from self._compare(moment)
+        else:
+            turn = self._samples.next(IN_TURN)
+            yield from self._compare(moment, lambda each: id(each) in turn)
 
     def on_merge(
         self, moment: Moment, layer: Any, path: str, when: str
@@ -89,11 +96,12 @@ class FrozenWeights(Probe):
                 and (bool(each.tied) or each.layer not in merged)
                 for each in group.weights
             ]
-            if any(rows):
-                yield self._reading(moment, group, rows)
+            wanted_rows = [index for index, row in enumerate(rows) if row]
+            if wanted_rows:
+                yield self._reading(moment, group, wanted_rows)
 
-    def _reading(self, moment: Moment, group: Group, rows: list[bool]) -> Reading:
-        before, now = torch.stack(group.samples), group.now()
+    def _reading(self, moment: Moment, group: Group, rows: list[int]) -> Reading:
+        before, now = torch.stack([group.samples[i] for i in rows]), group.now(rows)
         delta = now - before
         parts = (
             delta.abs().amax(1),
@@ -101,14 +109,15 @@ class FrozenWeights(Probe):
             before.abs().mean(1),
         )
         held = _groups_of(moment.subject)
-        cycles = np.array([each.cycles for each in group.weights], np.float32)
-        named = [_named(each, held) for each in group.weights]
+        weights = [group.weights[i] for i in rows]
+        cycles = np.array([each.cycles for each in weights], np.float32)
+        named = [_named(each, held) for each in weights]
 
         def finish(values: NDArray[np.float32]) -> Iterator[Result]:
             table = np.vstack([values.reshape(_PARTS, -1), cycles])
-            changed = np.flatnonzero((table[1] > 0) & np.array(rows))
+            changed = np.flatnonzero(table[1] > 0)
             yield {
-                "frozen_compared": float(sum(rows)),
+                "frozen_compared": float(len(rows)),
                 "frozen_changed": float(len(changed)),
             }
             if len(changed):
@@ -155,4 +164,5 @@ def _named(each: Frozen, held: dict[int, int]) -> dict[str, Any]:
 def _row(moment: Moment, table: str, named: dict[str, Any]) -> int:
     fields = dict(named)
     name, meta = fields.pop("name"), fields.pop("meta")
+    fields["since_step"] = moment.step
     return int(moment.name(table, name, "param", meta, **fields))

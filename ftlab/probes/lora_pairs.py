@@ -56,8 +56,13 @@ def lora_pairs(model: torch.nn.Module) -> Iterator[LoraPair]:
 
     for path, module in model.named_modules():
         if isinstance(module, LoraLayer):
-            for prefix in ("lora_", "lora_embedding_"):
-                yield from _pairs_of(module, clean_name(path), prefix)
+            yield from pairs_of_layer(module, clean_name(path))
+
+
+def pairs_of_layer(layer: Any, path: str) -> Iterator[LoraPair]:
+    """Find the pairs of one layer; nothing in a layer that has none."""
+    for prefix in ("lora_", "lora_embedding_"):
+        yield from _pairs_of(layer, path, prefix)
 
 
 def _pairs_of(layer: Any, path: str, prefix: str) -> Iterator[LoraPair]:

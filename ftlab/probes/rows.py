@@ -42,11 +42,16 @@ class RowBook:
         meta: Mapping[str, str | int | float | bool] | None = None,
         **fields: Any,
     ) -> int:
-        """Return the id of a row; ``fields`` are further fields of `NameRecord`."""
+        """Return the id of a row; ``fields`` are further fields of `NameRecord`.
+
+        A row that is named when its values have arrived, a step late, gives the step
+        that they are of as ``since_step``.
+        """
+        since = fields.pop("since_step", self.step)
         row = self._ids.setdefault((table, name), len(self._ids))
         facts = {"meta": dict(meta or {}), "layer": layer_of(name)} | fields
         if self._known.get(row) != facts:
             self._known[row] = facts
-            record = NameRecord(row, table, name, kind, since_step=self.step, **facts)
+            record = NameRecord(row, table, name, kind, since_step=since, **facts)
             self._announce(record)
         return row

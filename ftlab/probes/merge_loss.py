@@ -1,0 +1,155 @@
+"""What arrives of an adapter when it is merged into the base weights."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ftlab.probes.lora_pairs import LoraPair, pairs_of_layer
+from ftlab.probes.probe import Moment, Probe, Reading, Result
+from ftlab.probes.schedule import every
+from ftlab.records.step import Block, Column
+
+ROWS = 16
+"""Outputs of a layer that are looked at."""
+
+_FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+
+
+class MergeLoss(Probe):
+    """Compare a merged weight with the base weight plus the product B A.
+
+    Rows of each layer's weight are read before and after its first merge, and again at
+    merges on the schedule. A 4-bit weight is expanded for it, as the merge itself does.
+
+    Parameters
+    ----------
+    interval
+        Steps between two measurements of one layer.
+    """
+
+    name: ClassVar[str] = "merge_loss"
+    table: ClassVar[str] = "merges"
+    columns: ClassVar[Sequence[Column]] = (
+        Column("delta_l2", "1", "L2 norm of scaling x B A in the rows."),
+        Column("arrived_l2", "1", "L2 norm of the weight's change in the rows."),
+        Column("error_l2", "1", "L2 norm of the difference of both."),
+    )
+
+    def __init__(self, interval: int = 16) -> None:
+        self._is_time = every(interval)
+        self._seen: set[str] = set()
+        self._before: dict[str, torch.Tensor] = {}
+        self._step = -1
+        self._readings: list[Reading] = []
+
+    def on_merge(
+        self, moment: Moment, layer: Any, path: str, when: str
+    ) -> Iterable[Reading]:
+        """Read the rows before a merge, and compare after it."""
+        if when == "before merge" and not layer.merged:
+            if path not in self._seen or self._is_time(moment.step):
+                rows = rows_of(layer)
+                if rows is not None:
+                    self._before[path] = rows
+        elif when == "after merge":
+            before = self._before.pop(path, None)
+            if before is not None and layer.merged:
+                self._seen.add(path)
+                self._measure(moment, layer, path, before)
+        return ()
+
+    def on_adapters(
+        self, moment: Moment, operations: frozenset[str]
+    ) -> Iterable[Reading]:
+        """Hand over what was compared in this step, whatever merge it came from."""
+        return tuple(self._readings) if moment.step == self._step else ()
+
+    def _measure(
+        self, moment: Moment, layer: Any, path: str, before: torch.Tensor
+    ) -> None:
+        after, delta = rows_of(layer), _delta(layer, path, layer.merged_adapters)
+        if after is None or delta is None or delta.shape != after.shape:
+            return
+        arrived = after - before
+        norms = [torch.linalg.vector_norm(x) for x in (delta, arrived, arrived - delta)]
+        if moment.step != self._step:
+            self._step, self._readings = moment.step, []
+        step, meta = moment.step, _meta(layer, path)
+
+        def finish(values: NDArray[np.float32]) -> Iterator[Result]:
+            row = moment.name(self.table, path, "module", meta, since_step=step)
+            names = [column.name for column in self.columns]
+            columns = dict(zip(names, values[:, None], strict=True))
+            yield Block(self.table, step, np.array([row], np.int32), columns)
+
+        self._readings.append(Reading(torch.stack(norms).float(), finish))
+
+
+def rows_of(layer: Any) -> torch.Tensor | None:
+    """Return some rows of the base weight in float32; ``None`` if unreadable."""
+    base = layer.get_base_layer()
+    weight = getattr(base, "weight", None)
+    if not isinstance(weight, torch.Tensor) or weight.is_meta or weight.dim() != 2:
+        return _expanded(weight)
+    if type(weight) in (torch.Tensor, torch.nn.Parameter) and weight.dtype in _FLOATS:
+        return _some(weight.detach(), turned=_is_turned(layer)).float().clone()
+    return _expanded(weight)
+
+
+def _expanded(weight: Any) -> torch.Tensor | None:
+    """Expand a 4-bit weight; the kind is told by its class name."""
+    state = getattr(weight, "quant_state", None)
+    if type(weight).__name__ != "Params4bit" or state is None:
+        return None
+    from bitsandbytes.functional import dequantize_4bit
+
+    whole = dequantize_4bit(weight.data, state)
+    return _some(whole, turned=False).float().clone()
+
+
+def _delta(layer: Any, path: str, adapters: Sequence[str]) -> torch.Tensor | None:
+    """Return the same rows of scaling x B A, over all adapters that are merged."""
+    total: torch.Tensor | None = None
+    for pair in pairs_of_layer(layer, path):
+        if pair.adapter not in adapters:
+            continue
+        if pair.magnitude is not None or pair.a is None or pair.b is None:
+            return None
+        part = _product(pair)
+        total = part if total is None else total + part
+    return total
+
+
+def _product(pair: LoraPair) -> torch.Tensor:
+    if pair.a is None or pair.b is None:  # told by its caller
+        return torch.zeros(0)
+    return _some(pair.b, turned=False).float() @ pair.a.float() * pair.scaling
+
+
+def _some(matrix: torch.Tensor, *, turned: bool) -> torch.Tensor:
+    """Take rows spread over a matrix whose outputs are rows, or columns if turned."""
+    matrix = matrix.T if turned else matrix
+    distance = max(1, matrix.shape[0] // ROWS)
+    return matrix[::distance][:ROWS]
+
+
+def _is_turned(layer: Any) -> bool:
+    """Tell whether outputs are columns: in GPT-2's Conv1D, and in embeddings."""
+    embeds = len(getattr(layer, "lora_embedding_A", ())) > 0
+    return embeds or bool(getattr(layer, "fan_in_fan_out", False))
+
+
+def _meta(layer: Any, path: str) -> dict[str, str | int | float | bool]:
+    weight = layer.get_base_layer().weight
+    state = getattr(weight, "quant_state", None)
+    return {
+        "role": "merge",
+        "module": path,
+        "adapters": ",".join(layer.merged_adapters),
+        "dtype": "4-bit" if state else str(weight.dtype).removeprefix("torch."),
+        "quantized": state is not None,
+        "packed": bool(getattr(state, "packing_format_for_cpu", False)),
+    }

@@ -1,0 +1,123 @@
+"""The rule ADP007, frozen-weights-changed.
+
+## What it does
+Finds weights that do not require a gradient and change all the same.
+
+## Why is this bad?
+With an adapter, the frozen base is what the adapter is an adapter *of*: what is saved
+is the adapter alone, and it will be put on the base as it was. Whatever was learnt in
+the base is lost, and with the adapter off the model is no longer the base model.
+
+## Evidence
+A sample of up to 256 elements of each frozen weight, compared with what it was when the
+weight was first seen frozen: 32 weights in turn at every step, all of them at steps 0
+to 4, 8, 16, 32, ..., after an update before which torch counted a write to one of them,
+and after merging and unmerging. Any change
+counts but for the rounding of merge cycles: 8 epsilons of the dtype each (see ADP006;
+measured: at most 2.8). A weight into which an adapter is merged at that time, and what
+merge_and_unload leaves, are not compared. A weight that is trained, and frozen again,
+is compared with what it was then.
+Weights that an optimizer still holds and that have a gradient left were changed by it.
+Without an adapter in the model, and in no optimizer, a change is only noted: a teacher
+that follows the trained weights does that.
+By hand: `before = {n: p.detach().clone() for n, p in model.named_parameters() if not
+p.requires_grad}`, some steps, and compare with `torch.equal`.
+
+## What to try
+1. Freezing in the middle of a run: `p.requires_grad_(False); p.grad = None`, or build
+   the optimizer anew. An optimizer updates whatever has a gradient.
+2. Look for `.data`, `copy_`, `load_state_dict` and re-initialisation in callbacks.
+3. Reload the base weights before going on.
+
+## Known problems
+Loading other base weights on purpose while watched is reported. Of a weight whose
+single rows change (an embedding), the sample may miss the rows.
+
+## References
+- huggingface/transformers#34468 (base weights changed by an initialisation)
+- huggingface/peft#2018 (a tied weight changed by a merge)
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.frozen import Change, changes_of
+from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.words import at_steps, counted, number
+from ftlab.runlog.run import Run
+
+
+class FrozenWeightsChanged(Rule):
+    """Finds frozen weights that change."""
+
+    code = "ADP007"
+    name = "frozen-weights-changed"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_step_values(
+            "frozen_compared",
+            "a comparison of the frozen weights",
+            "ftlab.watch(...) with its standard probes",
+        ),
+    )
+    caused_by = ("ADP005",)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per reason."""
+        found = [
+            each
+            for each in changes_of(run)
+            if not each.by_rounding and not (each.tied and each.layer)
+        ]
+        by_optimizer = [each for each in found if _is_stepped(each)]
+        others = [each for each in found if not _is_stepped(each)]
+        if by_optimizer:
+            yield self._finding(run, by_optimizer, stepped=True)
+        if others:
+            yield self._finding(run, others, stepped=False)
+
+    def _finding(self, run: Run, found: Sequence[Change], *, stepped: bool) -> Finding:
+        names = [each.name.name for each in found]
+        worst = max(found, key=lambda each: each.relative)
+        first = min(each.first for each in found)
+        last = max(each.last for each in found)
+        under = bool(run.names("adapter_states"))
+        place = Place("optimizer", "param_groups")
+        return self.finding(
+            Severity.WARNING if stepped or under else Severity.INFO,
+            f"{at_steps(first, last)}: {counted(len(found), 'frozen weight')} changed "
+            f"by up to {number(worst.relative)} of the mean magnitude: "
+            f"{in_words(names)}",
+            cause=_BY_OPTIMIZER if stepped else _BY_CODE,
+            fix="After requires_grad_(False) set p.grad = None, or build the optimizer "
+            "anew from what is trainable."
+            if stepped
+            else "Look for .data, copy_, load_state_dict and re-initialisation in the "
+            "loop and its callbacks; reload the base weights.",
+            places=[*(Place("param", name) for name in names), *([place] * stepped)],
+            steps=(first, last),
+            evidence={
+                "reason": "optimizer" if stepped else "written",
+                "weights": len(found),
+                "change": worst.relative,
+                "changed_share": worst.share,
+            },
+            healthy="a frozen weight keeps every bit",
+        )
+
+
+def _is_stepped(change: Change) -> bool:
+    meta = change.name.meta
+    return int(meta.get("group", -1)) >= 0 and meta.get("has_grad") is True
+
+
+_BY_OPTIMIZER = (
+    "They do not require a gradient any more, but an optimizer holds them and they "
+    "have one left: it is applied at every step."
+)
+_BY_CODE = (
+    "Something other than the optimizer wrote to them: no merge cycle of an adapter "
+    "explains the size of the change."
+)

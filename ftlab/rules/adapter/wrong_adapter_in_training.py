@@ -1,0 +1,157 @@
+"""The rule ADP008, wrong-adapter-in-training.
+
+## What it does
+Finds training forwards that run another adapter than the one that the optimizer holds,
+and adapters that are switched away before the backward of their own forward.
+
+## Why is this bad?
+`set_adapter` does two things: it chooses what the forward runs, and it makes that one
+trainable and freezes all others. When it is called in an evaluation and not undone, the
+loss is computed by one adapter while the optimizer holds another one: neither learns.
+When it is called between forward and backward, the first adapter is frozen by the time
+its gradient arrives, and the gradient is dropped.
+
+## Evidence
+Which adapters are active, read of the layers at each forward with a graph and after
+each backward, against the adapters whose tensors the optimizer holds; there is no
+threshold. The first form needs that the choice was made while watched: an optimizer
+that was built for another adapter from the start is OPT002. A pass counts when none of
+its forwards ran an adapter of the optimizer's.
+Measured: found at the step of the first such pass. A tensor that is frozen between
+forward and backward gets `.grad` None, without a message (torch 2.13).
+By hand: `model.active_adapters` in the training loop, and `[n for n, p in
+model.named_parameters() if p.requires_grad]`.
+
+## What to try
+1. Set the adapter back after an evaluation or a reference pass; TRL's `use_adapter` is
+   a context manager that does it.
+2. To train two adapters at once make both active: `model.base_model.set_adapter(["a",
+   "b"])`; or call backward for each one before the next set_adapter.
+3. One optimizer per adapter, or one that holds both, built while both are trainable.
+
+## Known problems
+Training in turn, with one optimizer per adapter, is reported when the second optimizer
+is neither passed nor has stepped yet: pass all, `watch(model, [first, second])`.
+
+## References
+- huggingface/transformers#32084 (two adapters in one forward)
+- huggingface/peft#1303, #2759, #2765 (active and trainable are coupled)
+- huggingface/trl#4723 (a context manager for the reference adapter)
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.adapter_states import Pass, calls_of, held_adapters, passes_of
+from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.tensors import params, text_of
+from ftlab.rules.words import at_steps
+from ftlab.runlog.run import Run
+
+SWITCHES = ("set_adapter", "load_adapter", "add_adapter", "delete_adapter")
+"""Operations after which another adapter may be active."""
+
+
+class WrongAdapterInTraining(Rule):
+    """Finds training with an adapter that the optimizer does not hold."""
+
+    code = "ADP008"
+    name = "wrong-adapter-in-training"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_facts(
+            "optimizers",
+            "the optimizer's parameter groups",
+            "pass the optimizer: ftlab.watch(model, optimizer)",
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether the model has adapter layers."""
+        return bool(run.names("adapter_states"))
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per form."""
+        held, passes = held_adapters(run), passes_of(run)
+        if not held:
+            return
+        calls = calls_of(run, *SWITCHES)
+        wrong = [each for each in passes if _ran(each) and not _ran(each) & held]
+        if wrong and (calls or any(_ran(each) & held for each in passes)):
+            yield self._wrong(run, wrong, held, calls)
+        dropped = [each for each in passes if _dropped(each) & held]
+        if dropped:
+            yield self._dropped(run, dropped, held, calls)
+
+    def _wrong(
+        self, run: Run, found: list[Pass], held: set[str], calls: list[str]
+    ) -> Finding:
+        first, last = found[0].step, found[-1].step
+        ran, mine = sorted(_ran(found[-1])), sorted(held)
+        return self.finding(
+            Severity.ERROR,
+            f"{at_steps(first, last)}: the training forward ran adapter "
+            f"{', '.join(ran)}; the optimizer holds {', '.join(mine)}",
+            cause="Another adapter was made active after the optimizer was built. It "
+            "is in no optimizer group, and the one that is was frozen by the switch.",
+            fix=f"Call model.set_adapter({mine[0]!r}) before training goes on, or "
+            f"build the optimizer for {', '.join(ran)}.",
+            places=[
+                *_tensors(run, ran),
+                *(Place("call", call) for call in calls or ["set_adapter"]),
+                Place("optimizer", "param_groups"),
+                *_tensors(run, mine),
+            ],
+            steps=(first, last),
+            evidence={
+                "reason": "not-in-optimizer",
+                "active": ", ".join(ran),
+                "held": ", ".join(mine),
+                "passes": len(found),
+            },
+            healthy="training forwards run an adapter that the optimizer holds",
+        )
+
+    def _dropped(
+        self, run: Run, found: list[Pass], held: set[str], calls: list[str]
+    ) -> Finding:
+        first, last = found[0].step, found[-1].step
+        lost = sorted(set().union(*(_dropped(each) for each in found)) & held)
+        return self.finding(
+            Severity.ERROR,
+            f"{at_steps(first, last)}: adapter {', '.join(lost)} ran in the forward "
+            "and was not active any more when backward came",
+            cause="set_adapter was called between forward and backward: it freezes the "
+            "adapters that it leaves, and a frozen tensor's gradient is dropped.",
+            fix="Call backward before the next set_adapter, or make all of them active "
+            "at once: model.base_model.set_adapter([...]).",
+            places=[
+                *_tensors(run, lost),
+                *(Place("call", call) for call in calls or ["set_adapter"]),
+            ],
+            steps=(first, last),
+            evidence={
+                "reason": "frozen-before-backward",
+                "lost": ", ".join(lost),
+                "passes": len(found),
+            },
+            healthy="what ran in the forward is trainable until its backward is over",
+        )
+
+
+def _ran(one: Pass) -> frozenset[str]:
+    """Return the adapters that took part in a forward of the pass."""
+    parts = (s.active for s in one.forwards if len(s.disabled) < s.layers)
+    return frozenset().union(*parts)
+
+
+def _dropped(one: Pass) -> frozenset[str]:
+    if one.backward is None:
+        return frozenset()
+    return _ran(one) - one.backward.active
+
+
+def _tensors(run: Run, adapters: list[str]) -> list[Place]:
+    names = run.names().values()
+    return params([name for name in names if text_of(name, "adapter") in adapters])

@@ -1,0 +1,146 @@
+"""What state the adapter layers were in when the model was run and updated."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ftlab.records.finding import Place
+from ftlab.records.names import NameRecord
+from ftlab.records.step import LedgerEntry
+from ftlab.rules.tensors import text_of
+from ftlab.runlog.run import Run
+
+KEY = "adapter_state"
+"""Under this key an entry of the ledger holds the number of the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One state of all adapter layers.
+
+    Attributes
+    ----------
+    layers
+        How many layers there were; 0 after they were unloaded.
+    disabled, merged
+        Paths of the layers that were disabled, and merged.
+    active, merged_adapters
+        Names of adapters.
+    """
+
+    layers: int
+    disabled: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+    active: frozenset[str] = frozenset()
+    merged_adapters: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Pass:
+    """The forwards with a graph that one backward follows.
+
+    Attributes
+    ----------
+    forwards
+        The state at each of them.
+    backward
+        The state after the backward.
+    """
+
+    step: int
+    forwards: list[State] = field(default_factory=list)
+    backward: State | None = None
+
+    def in_all(self, part: str) -> list[str]:
+        """Return the layers that were ``"disabled"`` or ``"merged"`` in all forwards.
+
+        A reference pass with the adapter switched off goes along with a pass that has
+        it on.
+        """
+        lists = [getattr(state, part) for state in self.forwards]
+        if not lists:
+            return []
+        common = set(lists[0]).intersection(*lists[1:])
+        return [path for path in lists[0] if path in common]
+
+
+def states_of(run: Run) -> dict[int, State]:
+    """Return the states that were met, by number."""
+    return {row: _state(name) for row, name in run.names("adapter_states").items()}
+
+
+def passes_of(run: Run) -> list[Pass]:
+    """Return the passes of the window, each with the states of its layers."""
+    states, found = states_of(run), []
+    if not states:
+        return []
+    current = Pass(-1)
+    for entry in run.ledger:
+        state = states.get(int(entry.detail.get(KEY, -1)))
+        if entry.op == "forward" and entry.detail.get("grad_enabled") and state:
+            current.forwards.append(state)
+        elif entry.op == "backward":
+            current.step, current.backward = entry.step, state
+            found.append(current)
+            current = Pass(-1)
+    return found
+
+
+def updates_of(run: Run) -> Iterator[tuple[LedgerEntry, State]]:
+    """Yield the optimizers' steps with the state that the layers were in."""
+    states = states_of(run)
+    for entry in run.ledger if states else ():
+        state = states.get(int(entry.detail.get(KEY, -1)))
+        if entry.op == "step" and state is not None:
+            yield entry, state
+
+
+def adapter_tensors(run: Run) -> list[NameRecord]:
+    """Return the tensors of adapters that an optimizer holds, or that are trainable."""
+    return [
+        name
+        for name in run.names().values()
+        if text_of(name, "adapter")
+        and (name.trainable or int(name.meta.get("group", -1)) >= 0)
+    ]
+
+
+def held_adapters(run: Run) -> set[str]:
+    """Return the adapters of which an optimizer holds tensors."""
+    return {
+        text_of(name, "adapter")
+        for name in adapter_tensors(run)
+        if int(name.meta.get("group", -1)) >= 0
+    }
+
+
+def calls_of(run: Run, *ops: str) -> list[str]:
+    """Return the names of the calls that were heard, the latest first."""
+    heard = [entry for entry in run.ledger if entry.op in ops]
+    names = (str(entry.detail.get("call", entry.op)) for entry in reversed(heard))
+    return list(dict.fromkeys(names))
+
+
+def tensors_in(run: Run, layers: Sequence[str]) -> list[Place]:
+    """Return the places of the adapter tensors in these layers."""
+    inside = set(layers)
+    return [
+        Place("param", name.name)
+        for name in adapter_tensors(run)
+        if text_of(name, "module") in inside
+    ]
+
+
+def _state(name: NameRecord) -> State:
+    meta = name.meta
+
+    def split(key: str) -> tuple[str, ...]:
+        text = str(meta.get(key, ""))
+        return tuple(text.split(",")) if text else ()
+
+    return State(
+        int(meta.get("layers", 0)),
+        split("disabled_layers"),
+        split("merged_layers"),
+        frozenset(split("active")),
+        frozenset(split("merged_adapters")),
+    )

@@ -8,6 +8,7 @@ from ftlab.probes.gradient_zeros import GradientZeros
 from ftlab.probes.gradients import Gradients
 from ftlab.probes.graph_flow import GraphFlow
 from ftlab.probes.memory import Memory
+from ftlab.probes.merge_loss import MergeLoss
 from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.probe import Probe
 from ftlab.probes.throughput import Throughput
@@ -42,6 +43,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Updates(interval),
         OptimizerMoments(interval),
         FrozenWeights(interval),
+        MergeLoss(interval),
         Batches(seconds_of=throughput.seconds_of),
         throughput,
         Memory(),

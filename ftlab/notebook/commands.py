@@ -126,6 +126,29 @@ def _watch(call: Call) -> Any:
     return made
 
 
+def _preflight(call: Call) -> Any:
+    from ftlab.session.autowatch import find_target
+    from ftlab.session.preflight.preflight import preflight
+
+    if call.arguments.expression:
+        # As in a call: names of arguments may stand in it.
+        return call.shell.ev(
+            f"__import__('ftlab').preflight({call.arguments.expression})"
+        )
+    target, keywords = find_target(call.shell.user_ns)
+    loaders = _loaders(call.shell.user_ns) if keywords else []
+    if len(loaders) == 1:
+        keywords["batches"] = loaders[0]
+    return preflight(target, **keywords)
+
+
+def _loaders(variables: Mapping[str, Any]) -> list[Any]:
+    from torch.utils.data import DataLoader
+
+    found = {id(v): v for v in variables.values() if isinstance(v, DataLoader)}
+    return list(found.values())
+
+
 def _explain(call: Call) -> Any:
     from ftlab.session.explain import explain
 
@@ -213,6 +236,13 @@ def _latest(call: Call) -> Any:
 
 COMMANDS = (
     Command("watch", "Watch a trainer or a model.", _watch, WATCH_OPTIONS, _WHAT),
+    Command(
+        "preflight",
+        "Check data, model, optimizer and what else a run needs, before it begins.",
+        _preflight,
+        expression="arguments as for ftlab.preflight; without them the one trainer, "
+        "or model, optimizer and DataLoader, there is",
+    ),
     Command(
         "explain",
         "Show the page of a rule.",

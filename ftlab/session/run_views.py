@@ -2,8 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+from ftlab.records.checklist import in_order
+from ftlab.rules.engine import Engine
+from ftlab.rules.report import Report
 from ftlab.runlog.run import Run
+from ftlab.session.preflight.of_run import run_checklist
 from ftlab.session.replays import replay_of
+from ftlab.views.checklist import Checklist
 from ftlab.views.dashboard import Dashboard
 from ftlab.views.divergence import DivergenceView
 from ftlab.views.findings import FindingsView
@@ -81,6 +86,20 @@ class RunViews:
         self._bring_up_to_date()
         return self.dashboard.findings
 
+    @property
+    def checklist(self) -> Checklist:
+        """Data, model, optimizer, device, numerics, logging, rollback, as they stand.
+
+        What `ftlab.preflight` tells before a run, told of the run itself; a new one
+        each time.
+        """
+        findings, run = self.findings, self.run
+        report = Report(tuple(findings), findings.not_checked)
+        if run.last_step < 0:  # nobody has asked the rules yet
+            report = Engine().check(run)
+        items = run_checklist(run, report)
+        return Checklist(in_order(items), title=f"Checklist, {_until(run)}")
+
     def replay(self, step: int | None = None, *, number: int = 1) -> "Replay":
         """Walk a recorded anomaly op by op, without the model.
 
@@ -105,3 +124,8 @@ class RunViews:
             When the trace is damaged.
         """
         return replay_of(self.run, step, number)
+
+
+def _until(run: Run) -> str:
+    last = run.last_step
+    return "no step yet" if last < 0 else f"steps 0 to {last}"

@@ -20,7 +20,17 @@ def offered(shell):
 
 def test_subcommands_are_offered(offered):
     assert offered("%ftlab ") == sorted(
-        ["watch", "explain", "findings", "rules", "open", "status", "detach", "help"]
+        [
+            "watch",
+            "preflight",
+            "explain",
+            "findings",
+            "rules",
+            "open",
+            "status",
+            "detach",
+            "help",
+        ]
     )
     assert offered("%ftlab de") == ["detach"]
 

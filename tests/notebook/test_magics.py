@@ -81,6 +81,38 @@ def test_findings_without_a_watch_say_how_to_get_one(ftlab_line):
         ftlab_line("findings")
 
 
+@pytest.fixture
+def loop_variables(shell):
+    import torch
+
+    model = torch.nn.Linear(2, 1)
+    shell.user_ns["model"] = model
+    shell.user_ns["optimizer"] = torch.optim.SGD(model.parameters(), lr=0.1)
+    return shell.user_ns
+
+
+def test_preflight_takes_the_arguments_of_a_call(ftlab_line, loop_variables):
+    import torch
+
+    loop_variables["rows"] = [torch.ones(4, 2)]
+    checklist = ftlab_line("preflight model, optimizer=optimizer, batches=rows")
+    assert checklist["data"][0].says == "the first batch holds float32[4, 2]"
+
+
+def test_preflight_finds_model_optimizer_and_loader(ftlab_line, loop_variables):
+    import torch
+
+    loop_variables["loader"] = torch.utils.data.DataLoader(torch.ones(4, 2))
+    checklist = ftlab_line("preflight")
+    assert checklist["data"][0].says == "the first batch holds float32[1, 2]"
+    assert "SGD holds 2 tensors" in repr([item.says for item in checklist])
+
+
+def test_preflight_without_anything_to_check_says_so(ftlab_line):
+    with pytest.raises(UsageError, match="No variable holds a Trainer"):
+        ftlab_line("preflight")
+
+
 def test_status_and_detach_without_a_watch(ftlab_line):
     assert repr(ftlab_line("status")) == "Nothing is watched."
     assert repr(ftlab_line("detach")) == "Detached 0 watches."

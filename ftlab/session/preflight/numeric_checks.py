@@ -1,11 +1,14 @@
 """Layer *numerics*: the dry steps are finite, and gradients reach what is trainable."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from ftlab.records.checklist import CheckItem
 from ftlab.records.name_words import in_words
+from ftlab.records.names import NameRecord
+from ftlab.rules.reach import Missing, reason_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 from ftlab.session.preflight.saying import Check, Fault, Items
@@ -15,8 +18,8 @@ _FINITE = Check("numerics", "dry steps are finite")
 _BACKWARD = Check("numerics", "backward and update work")
 _REACH = Check("numerics", "gradients reach what is trainable")
 
-UNREACHED = "GRD003"
-"""The rule that tells why a gradient did not arrive."""
+UNREACHED, NOT_FINITE = "GRD003", "NUM001"
+"""The rules that tell why a gradient did not arrive, and where a loss broke."""
 
 
 def numeric_checks(seen: Seen) -> Items:
@@ -28,7 +31,8 @@ def numeric_checks(seen: Seen) -> Items:
         why = dry.why_not or "no dry step came through"
         yield _FINITE.not_checked(why, "hand over a batch, and step= where needed")
         return
-    yield _finite(dry.run, dry.losses)
+    if NOT_FINITE not in seen.codes:
+        yield _finite(dry.run, dry.losses)
     yield from _reach(dry.run, seen.codes)
 
 
@@ -83,14 +87,34 @@ def _reach(run: Run, codes: frozenset[str]) -> Items:
     if not has.ids.size or UNREACHED in codes:
         return  # the layer model says so, or the rule says it better
     reached = np.nan_to_num(has.values).max(axis=0) > 0
-    names = [run.names()[row].name for row in has.ids.tolist()]
+    names = [run.names()[row] for row in has.ids.tolist()]
     lost = [name for name, there in zip(names, reached, strict=True) if not there]
+    all_ = counted(len(names), "trainable tensor")
     if not lost:
-        yield _REACH.passed(f"all {counted(len(names), 'trainable tensor')} got one")
-        return
-    yield _REACH.not_checked(
-        f"{len(lost)} of {counted(len(names), 'trainable tensor')} got none in "
-        f"{counted(len(run.steps), 'dry step')}: {in_words(lost)}; idle experts and "
-        "adapters used in turn look like that too",
-        "watch the first steps: ftlab.watch(...), then watch.checklist",
+        yield _REACH.passed(f"all {all_} got one")
+    elif len(lost) == len(names):
+        yield _none_reached(run, lost, all_)
+    else:
+        words = in_words([name.name for name in lost])
+        yield _REACH.not_checked(
+            f"{len(lost)} of {all_} got none in {counted(len(run.steps), 'dry step')}: "
+            f"{words}; idle experts and adapters used in turn look like that too",
+            "watch the first steps: ftlab.watch(...), then watch.checklist",
+        )
+
+
+def _none_reached(run: Run, lost: Sequence[NameRecord], all_: str) -> CheckItem:
+    reason = reason_of(run, Missing(none=True, lost=lost, reached=()))
+    return _REACH.failed(
+        Fault(
+            f"none of {all_} got a gradient: nothing will be learnt",
+            cause=reason.cause,
+            fix=reason.fix,
+            places=[
+                *((place.kind, place.name) for place in reason.places),
+                *(("param", name.name) for name in lost[:64]),
+            ],
+        ),
+        lost=len(lost),
+        reason=reason.kind,
     )

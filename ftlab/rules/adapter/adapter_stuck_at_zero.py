@@ -248,15 +248,21 @@ class _Judge:
         group = group_of(self.names[mine if mine in self.names else other])
         first = int(self.steps.step[0])
         count = self.steps.count(group, first, self.measured)
-        if not self._pushed_after(mine):
+        before, after = self._pushed(mine, group)
+        if after:  # it will have moved when it is measured next
+            count = before
+        else:
             count += self.steps.count(group, self.measured, 1 << 62)
         return Stuck(self._reason(mine, factor), count, self._name(mine, other, factor))
 
-    def _pushed_after(self, row: int) -> bool:
+    def _pushed(self, row: int, group: int) -> tuple[int, bool]:
+        """Count the updates it had a gradient for until it was measured, and since."""
         if row not in self.columns:
-            return False
+            return 0, False
+        pushed = self.pushed[:, self.columns[row]]
         later = self.grad_steps >= self.measured
-        return bool(self.pushed[later, self.columns[row]].any())
+        effective = np.isin(self.grad_steps, self.steps.steps_of(group))
+        return int((pushed & ~later & effective).sum()), bool(pushed[later].any())
 
     def _reason(self, row: int, factor: str) -> str:
         if row not in self.columns:

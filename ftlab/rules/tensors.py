@@ -15,7 +15,8 @@ from ftlab.runlog.run import Run
 
 Bools = NDArray[np.bool_]
 
-_NUMBERED = re.compile(r"(?<![^.])\d+(?![^.])")
+_NUMBERED = re.compile(r"(?<![^.])\d+(?![^. ])")
+"""A numbered module; in the name of a pair its adapter follows: ``3 [default]``."""
 
 
 def records_of(

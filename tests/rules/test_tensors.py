@@ -49,6 +49,15 @@ def test_experts_of_one_layer_are_twins():
     assert routed(names, lost).tolist() == [False, True, False, False]
 
 
+def test_pairs_on_numbered_experts_are_twins():
+    path = "model.layers.0.experts.{} [default]"
+    names = [
+        NameRecord(i, "adapters", path.format(i), "adapter", "layers.0")
+        for i in range(2)
+    ]
+    assert routed(names, np.array([False, True])).tolist() == [False, True]
+
+
 def test_digits_within_a_name_make_no_twins():
     names = [name("model.layers.0.fc1"), name("model.layers.0.fc2")]
     assert not routed(names, np.array([False, True])).any()

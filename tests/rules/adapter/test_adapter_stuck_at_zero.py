@@ -183,3 +183,21 @@ def test_each_reason_is_a_finding_of_its_own():
         "both-zero",
         "zero-gradient",
     }
+
+
+def test_a_gradient_that_comes_after_the_last_measurement_is_no_proof():
+    builder = pairs()
+    for step in range(20):
+        measured = {"a_l2": 3.0, "b_l2": 0.0} if step in (0, 8) else None
+        late = 1.0 if step >= 15 else 0.0
+        builder.step({"has_grad": late, "grad_l2": late}, measured)
+    assert report(builder).findings == ()
+
+
+def test_a_gradient_that_came_before_the_measurement_is_one():
+    builder = pairs()
+    for step in range(20):
+        measured = {"a_l2": 3.0, "b_l2": 0.0} if step in (0, 8) else None
+        builder.step({"has_grad": 1.0, "grad_l2": 1.0}, measured)
+    (finding,) = report(builder).findings
+    assert finding.evidence["reason"] == "not-updated"

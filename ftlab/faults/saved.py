@@ -1,7 +1,10 @@
 """Adapters that were trained and saved before a case begins."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from ftlab.faults.fault import Case
 from ftlab.faults.loops import plain_step
@@ -34,3 +37,26 @@ def loaded(base: Any, path: Path, **settings: Any) -> Any:
     from peft import PeftModel
 
     return PeftModel.from_pretrained(base, path, current().adapter, **settings)
+
+
+def head_of(model: Any) -> str:
+    """Name the output head of a model of `ftlab.faults.tiny.base`."""
+    return "verdict" if hasattr(model, "verdict") else "lm_head"
+
+
+def put_by_hand(model: Any, tensors: Mapping[str, torch.Tensor], head: str) -> None:
+    """Copy tensors of an adapter's file into a model by a loader of one's own.
+
+    Parameters
+    ----------
+    head
+        Where tensors of the head go: ``"modules_to_save.<adapter>"``, or
+        ``"original_module"``, which nobody calls while the adapter is on.
+    """
+    name = current().adapter
+    known = dict(model.named_parameters())
+    with torch.no_grad():
+        for key, tensor in tensors.items():
+            module, _, end = key.rpartition(".")
+            inside = name if ".lora_" in key else head
+            known[f"{module}.{inside}.{end}"].copy_(tensor)

@@ -40,7 +40,7 @@ def saving_facts(model: torch.nn.Module) -> dict[str, Any]:
     return readable(
         unsaved=lambda: _unsaved(inner)[0],
         undecided=lambda: _unsaved(inner)[1],
-        wrapped=lambda: _wrapped(inner),
+        wrapped=lambda: wrapper_names(inner),
         renamed=lambda: _renamed(inner),
         hidden=lambda: _hidden(inner),
         saver=lambda: _saver(inner),
@@ -69,7 +69,7 @@ def _embeddings(model: Any) -> set[int]:
     }
 
 
-def _wrapped(model: torch.nn.Module) -> list[str]:
+def wrapper_names(model: torch.nn.Module) -> list[str]:
     """Name the modules within ``model`` whose wrapper's name stays in their keys."""
     return [
         f"{path}.{_RENAMING[type(module).__name__]}"
@@ -80,7 +80,7 @@ def _wrapped(model: torch.nn.Module) -> list[str]:
 
 def _renamed(model: torch.nn.Module) -> dict[str, Any]:
     """Count the keys that would be written, and those with a wrapper's name in them."""
-    marks = [path.rpartition(".")[2] for path in _wrapped(model)]
+    marks = [path.rpartition(".")[2] for path in wrapper_names(model)]
     if not marks:
         return {}
     configs = adapter_configs(model)

@@ -105,7 +105,7 @@ class LedgerEntry:
         Position within the step, from 0.
     op
         One of ``forward``, ``backward``, ``zero_grad``, ``unscale``, ``clip``,
-        ``step``, ``skip``, ``scheduler_step``, ``scaler_update``.
+        ``step``, ``skip``, ``scheduler_step``, ``scaler_update``, ``save``.
     target
         What it was called on: ``"optimizer 0"``, ``"scheduler 0"``, ``"model"``.
     detail

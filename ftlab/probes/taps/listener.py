@@ -67,6 +67,9 @@ class Listener(Protocol):
     def on_scheduler_step(self, scheduler: Any, before: Any, after: Any) -> None:
         """Hear that a scheduler moved the learning rates of its optimizer."""
 
+    def after_save(self, owner: Any, folder: Any, selected: Any) -> None:
+        """Hear that a model was saved; see `taps.saving`."""
+
     def before_layer_merge(self, layer: Any, op: str) -> None:
         """Hear that an adapter layer is about to be merged or unmerged."""
 

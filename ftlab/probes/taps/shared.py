@@ -15,6 +15,7 @@ from ftlab.probes.taps.backward import tap_backward
 from ftlab.probes.taps.clip import tap_clip
 from ftlab.probes.taps.listener import Listener
 from ftlab.probes.taps.optimizer import tap_optimizer_step, tap_zero_grad
+from ftlab.probes.taps.saving import tap_saving
 from ftlab.probes.taps.scaler import tap_scaler
 from ftlab.probes.taps.scheduler import tap_scheduler
 from ftlab.probes.torch_private import leave_to_python
@@ -79,6 +80,7 @@ def _tap() -> None:
             tap_optimizer_step,
             tap_zero_grad,
             tap_scheduler,
+            tap_saving,
         ):
             _handles.add(tap(_everyone))
         _handles.add(tap_scaler(_everyone, torch.amp.GradScaler))

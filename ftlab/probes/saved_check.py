@@ -1,0 +1,107 @@
+"""What is on disk right after a save, against the model that was saved."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ftlab.probes.adapter_folder import WEIGHTS, AdapterFolder, adapter_folder
+from ftlab.probes.naming import named_trainables
+from ftlab.probes.saved_keys import adapter_configs, adapter_keys
+from ftlab.probes.saving_facts import wrapper_names
+from ftlab.probes.taps.forward import innermost
+
+SHOWN = 64
+"""At most so many names of one kind are kept; how many there are is told besides."""
+
+LARGE = 1 << 26
+"""Tensors with more elements are not read: an adapter's own are smaller."""
+
+
+def check_saved(
+    model: torch.nn.Module, folder: Path, selected: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Read back what was saved.
+
+    Parameters
+    ----------
+    selected
+        Adapters that were saved; all of them by default.
+
+    Returns
+    -------
+    dict
+        ``kind`` (``"adapter"`` or ``"model"``), ``keys``, ``renamed`` (how many hold a
+        wrapper's name); for adapters ``unsaved`` (trainable parameters of the model
+        that are in no file, and ``unsaved_count``), ``b``, ``zero_b`` and
+        ``live_zero_b`` (how many B there are, are 0 in the file, and are 0 in the
+        model), ``broken`` (keys whose values are not finite) and ``shapeless`` (keys
+        without elements).
+    """
+    model = innermost(model)
+    configs = list(selected or adapter_configs(model))
+    if not configs:
+        keys = _model_keys(folder)
+        return {"kind": "model", "keys": len(keys), "renamed": _renamed(model, keys)}
+    folders = {name: _folder_of(folder, name) for name in configs}
+    keys = [key for each in folders.values() for key in each.keys]
+    found = {"kind": "adapter", "keys": len(keys), "renamed": _renamed(model, keys)}
+    return found | _values(model, folders) | _unsaved(model, folders)
+
+
+def _folder_of(folder: Path, adapter: str) -> AdapterFolder:
+    """PEFT puts every adapter but "default" into a folder of its name."""
+    below = folder / adapter
+    return adapter_folder(below if (below / WEIGHTS).exists() else folder)
+
+
+def _model_keys(folder: Path) -> list[str]:
+    index, whole = folder / "model.safetensors.index.json", folder / "model.safetensors"
+    if index.is_file():
+        return list(json.loads(index.read_text("utf-8")).get("weight_map", ()))
+    if not whole.is_file():
+        return []
+    from safetensors import safe_open
+
+    with safe_open(whole, framework="pt") as file:
+        return list(file.keys())
+
+
+def _renamed(model: torch.nn.Module, keys: Iterable[str]) -> int:
+    marks = {name.rpartition(".")[2] for name in wrapper_names(model)}
+    return sum(bool(marks.intersection(key.split("."))) for key in keys)
+
+
+def _values(
+    model: torch.nn.Module, folders: dict[str, AdapterFolder]
+) -> dict[str, Any]:
+    b = zero_b = live_zero_b = 0
+    broken, shapeless = [], []
+    for adapter, folder in folders.items():
+        live = adapter_keys(model, adapter)
+        for key, tensor in folder.tensors():
+            if tensor.numel() == 0:
+                shapeless.append(key)
+            elif tensor.numel() <= LARGE and not bool(torch.isfinite(tensor).all()):
+                broken.append(key)
+            if ".lora_B." in key:
+                b += 1
+                zero_b += not bool((tensor != 0).any())
+                mine = live.get(key)
+                live_zero_b += mine is None or not bool((mine != 0).any())
+    counts = {"b": b, "zero_b": zero_b, "live_zero_b": live_zero_b}
+    return counts | {"broken": broken[:SHOWN], "shapeless": shapeless[:SHOWN]}
+
+
+def _unsaved(
+    model: torch.nn.Module, folders: dict[str, AdapterFolder]
+) -> dict[str, Any]:
+    written: set[int] = set()
+    for adapter, folder in folders.items():
+        known, named = adapter_keys(model, adapter), dict(model.named_parameters())
+        found = (known.get(key, named.get(key)) for key in folder.keys)
+        written |= {id(tensor) for tensor in found if tensor is not None}
+    left = [e.name for e in named_trainables(model) if id(e.parameter) not in written]
+    return {"unsaved": left[:SHOWN], "unsaved_count": len(left)}

@@ -1,0 +1,52 @@
+"""Sees models being saved: ``save_pretrained`` of PEFT and of transformers.
+
+A Trainer's checkpoints go through the same two methods. A state dict that is written by
+other means is not seen.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ftlab.probes.taps.listener import Listener
+from ftlab.probes.taps.nesting import Nesting
+from ftlab.probes.taps.rebinding import rebind_method
+from ftlab.records.handle import Handle, HandleStack
+
+_OWNERS = (
+    ("peft.peft_model", "PeftModel"),
+    ("transformers.modeling_utils", "PreTrainedModel"),
+)
+
+
+def tap_saving(listener: Listener) -> Handle:
+    """Tell after each model that was saved, and where.
+
+    Only what has been imported is tapped: a model that is watched has imported the
+    class that saves it.
+    """
+    nesting = Nesting()
+    handles = HandleStack()
+    for module, name in _OWNERS:
+        owner = getattr(sys.modules.get(module), name, None)
+        if isinstance(owner, type):
+            around = _around(listener, nesting)
+            handles.add(rebind_method(owner, "save_pretrained", around))
+    return handles
+
+
+def _around(listener: Listener, nesting: Nesting) -> Callable[..., Any]:
+    def around(
+        original: Callable[..., Any], model: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        if nesting.inside:
+            return original(model, *args, **kwargs)
+        with nesting.entered():
+            result = original(model, *args, **kwargs)
+        folder = args[0] if args else kwargs.get("save_directory")
+        if folder is not None and kwargs.get("is_main_process", True):
+            listener.after_save(model, Path(folder), kwargs.get("selected_adapters"))
+        return result
+
+    return around

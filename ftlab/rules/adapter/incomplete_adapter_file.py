@@ -1,0 +1,191 @@
+"""The rule ADP028, incomplete-adapter-file.
+
+## What it does
+Finds adapter files that do not hold what the model needs of them: files that were
+written while the run was watched, and the one that the adapter was loaded from.
+
+## Why is this bad?
+It shows when the model is loaded again, on another machine, weeks later: a head that is
+random, an adapter that adds nothing, NaN in every answer. Sharded training writes
+tensors without elements; a patched `state_dict` writes none at all.
+
+## Evidence
+Files as they are on disk, read back right after `save_pretrained` or a Trainer's
+checkpoint, and the folder passed as `adapter`. There is no threshold.
+- *empty*: no key at all, or tensors without elements.
+- *not-finite*: NaN or infinity among the values.
+- *zero*: every B of the file is 0, and in the model not (after a save), or the adapter
+  was loaded so (before the first step).
+- *absent*: tensors of the model's adapter that the file does not have, modules_to_save
+  among them, or trainable parameters that no file has and that ADP020 did not foresee.
+- *no-adapter*, *unreadable*: the folder holds a whole model or nothing, or a file that
+  is cut off.
+By hand: `f = safetensors.safe_open(path, "pt")`, then
+`{k: f.get_tensor(k).abs().max() for k in f.keys()}`.
+
+## What to try
+1. Save again with `model.save_pretrained(folder)`, without a state_dict of your own.
+2. ZeRO-3, FSDP: gather the parameters first (transformers 5 does; before,
+   `stage3_gather_16bit_weights_on_model_save`).
+3. *not-finite*: go back to the checkpoint before; NUM001 says where it began.
+4. *absent*: modules_to_save must be the same where it is saved and where it is loaded.
+
+## Known problems
+An adapter that is saved before it was trained has B = 0 in the model too, and is not
+reported when it is saved. A pickled `adapter_model.bin` is not opened: *not checked*.
+
+## References
+- huggingface/trl#4416, huggingface/peft#2892, #2450, #939 (empty files of ZeRO-3)
+- tloen/alpaca-lora#319, #446, huggingface/peft#286 (443 bytes)
+- huggingface/sentence-transformers#3980, unslothai/unsloth#3317 (heads)
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.rule import Rule
+from ftlab.rules.saving import adapter_file, has_adapters, needs_model, saving, span
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+_CAUSES = {
+    "empty": (
+        "What was written holds no values: the parameters were sharded and not "
+        "gathered, or a patched state_dict gave nothing.",
+        "Gather the parameters before saving (ZeRO-3, FSDP), and save with "
+        "model.save_pretrained(folder) alone.",
+    ),
+    "not-finite": (
+        "The adapter's weights were NaN or infinite when they were saved.",
+        "Go back to the last checkpoint whose values are finite; NUM001 tells the step "
+        "at which it began.",
+    ),
+    "zero": (
+        "Every B in the file is 0, so the file adds nothing to any base.",
+        "Save the model that was trained, with model.save_pretrained(folder), without "
+        "a state_dict that was taken before.",
+    ),
+    "absent": (
+        "The file was saved from a configuration with fewer parts, or by other means "
+        "than save_pretrained; what is missing keeps its random values.",
+        "Save with save_pretrained of the model that was trained; repeat its "
+        "target_modules and modules_to_save where it is loaded.",
+    ),
+    "no-adapter": (
+        "The folder is no adapter's: it holds a whole model, or no weights.",
+        "Pass the folder with adapter_model.safetensors and adapter_config.json in it.",
+    ),
+    "unreadable": (
+        "The file is cut off or damaged, as by a full disk or a copy that broke off.",
+        "Save or copy it again.",
+    ),
+}
+
+_FOLDER = {
+    "no weights": "no-adapter",
+    "full model": "no-adapter",
+    "unreadable weights": "unreadable",
+    "unreadable configuration": "unreadable",
+    "no configuration": "no-adapter",
+}
+
+
+class IncompleteAdapterFile(Rule):
+    """Finds files from which the adapter cannot come back."""
+
+    code = "ADP028"
+    name = "incomplete-adapter-file"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_model,)
+    caused_by = ("NUM001", "ADP020")
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return has_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield what is wrong with the file that was loaded, then with those saved."""
+        file = adapter_file(run)
+        yield from self._loaded(run, file)
+        if "pickled" in file.get("problems", ()):
+            yield self.cannot_tell(
+                "adapter_model.bin is a pickle, and pickles are not opened",
+                "save it with safe_serialization=True",
+            )
+        foreseen = set(saving(run).get("unsaved", ()))
+        for entry in run.ledger:
+            if entry.op == "save" and entry.detail.get("kind") == "adapter":
+                found = _of_save(entry.detail, foreseen)
+                if found is not None:
+                    reason, words, names = found
+                    where = f"saved to {entry.detail.get('folder')}"
+                    steps = (entry.step, entry.step)
+                    yield self._finding(reason, f"{where}: {words}", names, steps)
+
+    def _loaded(self, run: Run, file: Mapping[str, Any]) -> Iterator[Finding]:
+        steps = span(run)
+        for problem in file.get("problems", ()):
+            if problem in _FOLDER:
+                words = f"loaded from {file.get('folder')}: {problem}"
+                yield self._finding(_FOLDER[problem], words, (), steps)
+        broken = list(file.get("broken", ()))
+        if broken:
+            words = f"{counted(len(broken), 'tensor')} of the file hold NaN or infinity"
+            yield self._finding("not-finite", f"loaded: {words}", broken, steps)
+        if file.get("b") and file.get("zero_b") == file.get("b"):
+            words = f"loaded: all {file['b']} B of the file are 0"
+            yield self._finding("zero", words, (), steps)
+        absent = list(file.get("absent", ()))
+        if absent and not file.get("unread"):
+            words = f"loaded: the file lacks {in_words(absent)}"
+            yield self._finding("absent", words, absent, steps)
+
+    def _finding(
+        self, reason: str, words: str, names: Sequence[str], steps: tuple[int, int]
+    ) -> Finding:
+        cause, fix = _CAUSES[reason]
+        before = f"before step {steps[0]}, " if words.startswith("loaded") else ""
+        said = f"{before}{words}" if before else f"step {steps[0]}, {words}"
+        return self.finding(
+            Severity.WARNING if reason == "no-adapter" else Severity.ERROR,
+            said,
+            cause=cause,
+            fix=fix,
+            places=[
+                Place("file", "adapter keys"),
+                *(Place("param", name) for name in names if reason == "absent"),
+                *([Place("config", "modules_to_save")] if reason == "absent" else ()),
+            ],
+            steps=steps,
+            evidence={"reason": reason, "tensors": len(names)},
+            healthy="the file holds every tensor of the adapter, finite, and as it is "
+            "in the model",
+        )
+
+
+def _of_save(
+    detail: Mapping[str, Any], foreseen: set[str]
+) -> tuple[str, str, list[str]] | None:
+    """Return reason, words and names of what is wrong with one save."""
+    shapeless, broken = (
+        list(detail.get("shapeless", ())),
+        list(detail.get("broken", ())),
+    )
+    if detail.get("keys") == 0:
+        return "empty", "the file has no key", []
+    if shapeless:
+        words = f"{counted(len(shapeless), 'tensor')} have no elements"
+        return "empty", words, shapeless
+    if broken:
+        words = f"{counted(len(broken), 'tensor')} hold NaN or infinity"
+        return "not-finite", words, broken
+    b, zero = detail.get("b", 0), detail.get("zero_b", 0)
+    if b and zero == b and detail.get("live_zero_b", b) < b:
+        return "zero", f"all {b} B are 0, and in the model they are not", []
+    left = [name for name in detail.get("unsaved", ()) if name not in foreseen]
+    if left and not detail.get("renamed"):
+        return "absent", f"no file has {in_words(left)}", left
+    return None

@@ -54,13 +54,13 @@ def _broken(seen: Seen) -> CheckItem:
 
 
 def _finite(run: Run, losses: list[float]) -> CheckItem:
-    norms = [float(each) for each in run.steps["grad_norm"]] if len(run.steps) else []
+    norms = _norms(run)
     seen = {
         "losses": ", ".join(map(number, losses)),
         "gradient_norms": ", ".join(map(number, norms)),
     }
     says = f"loss {seen['losses']}; gradient norm {seen['gradient_norms'] or '-'}"
-    if all(map(math.isfinite, losses)) and all(map(math.isfinite, _kept(run, norms))):
+    if all(map(math.isfinite, losses)) and all(map(math.isfinite, norms)):
         return _FINITE.passed(says)
     what = "loss" if not all(map(math.isfinite, losses)) else "gradient norm"
     return _FINITE.failed(
@@ -76,10 +76,12 @@ def _finite(run: Run, losses: list[float]) -> CheckItem:
     )
 
 
-def _kept(run: Run, norms: list[float]) -> list[float]:
-    """Leave out steps that a scaler skipped: it is there to meet an overflow."""
-    skipped = run.steps["skipped"]
-    return [norm for norm, skip in zip(norms, skipped, strict=True) if not skip]
+def _norms(run: Run) -> list[float]:
+    """List gradient norms, those of steps that a scaler skipped left out."""
+    if "grad_norm" not in run.steps.columns:
+        return []
+    usable = run.steps.known("grad_norm") & ~(run.steps["skipped"] > 0)
+    return [float(each) for each in run.steps["grad_norm"][usable]]
 
 
 def _reach(run: Run, codes: frozenset[str]) -> Items:

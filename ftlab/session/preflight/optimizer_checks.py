@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ftlab.probes.taps.optimizer import unwrapped
-from ftlab.records.finding import Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.words import counted, listed, number
 from ftlab.session.preflight.saying import Check, Fault, Items
@@ -44,23 +43,14 @@ def _holds(seen: Seen, groups: Sequence[dict[str, Any]]) -> Items:
     if not missing and not foreign:
         yield _HOLDS.passed(f"{what}, all that is trainable")
         return
-    says = f"{what}; {len(missing)} trainable in none: {in_words(missing)}"
+    says = f"{len(missing)} trainable in none of them: {in_words(missing)}"
     if not missing:
-        says = f"{what}, {len(foreign)} of them not the model's"
-    yield _HOLDS.failed(
-        Fault(
-            says,
-            cause="The optimizer was built before these parameters existed or became "
-            "trainable.",
-            fix="Build it last: AdamW([p for p in model.parameters() if "
-            "p.requires_grad]).",
-            places=[
-                *(("param", name) for name in missing[:64]),
-                ("optimizer", "param_groups"),
-            ],
-        ),
-        missing=len(missing),
-        foreign=len(foreign),
+        says = f"{len(foreign)} of them not the model's"
+    yield _HOLDS.not_checked(
+        f"{what}; {says}. The dry steps do not prove that nothing else moves the "
+        "weights, as master weights do",
+        "hand over a batch and all optimizers; build the optimizer last, from the "
+        "parameters that are trainable then",
     )
 
 
@@ -86,7 +76,6 @@ def _rates(seen: Seen, groups: Sequence[dict[str, Any]]) -> Any:
             "warm-up steps than steps, a wrong number of total steps).",
             fix="Set lr above 0 and give the schedule the number of optimizer steps.",
             places=[("optimizer", "lr")],
-            severity=Severity.ERROR,
         ),
         peak=0.0,
     )

@@ -1,0 +1,140 @@
+"""The checklist's forms: one summary, shown four ways."""
+
+import re
+
+import pytest
+
+from ftlab.records.checklist import LAYERS, CheckItem
+from ftlab.records.errors import UnknownNameError
+from ftlab.records.finding import Place, Severity
+from ftlab.views.checklist import Checklist
+from ftlab.views.checklist_html import checklist_html
+
+EVIL = "<script>alert('x')</script> & $x$"
+
+FAILED = CheckItem(
+    "data",
+    "labels to learn from",
+    "failed",
+    "all 64 labels are -100",
+    {"labels": 6400, "share": 1 / 3, "kind": "int64"},
+    cause="The mask is inverted.",
+    fix="Turn it round.",
+    code="DAT001",
+    places=(Place("data", "labels"), Place("step", "3")),
+)
+OPEN = CheckItem("logging", "log folder", "not checked", "no args", fix="pass args=")
+GOOD = CheckItem("model", "forward works", "passed", "it took the batch")
+MILD = CheckItem(
+    "data", "padding", "failed", "mostly padding", severity=Severity.WARNING
+)
+
+
+def test_text_names_the_failed_layer_first_and_then_says_what_to_do():
+    assert repr(Checklist([FAILED, GOOD, OPEN], title="Preflight of Net")) == (
+        "Preflight of Net: 1 failed, 1 not checked, 1 passed\n"
+        "\n"
+        "x data       all 64 labels are -100\n"
+        "+ model      1 passed\n"
+        "? optimizer  nothing was checked\n"
+        "? device     nothing was checked\n"
+        "? numerics   nothing was checked\n"
+        "? logging    no args\n"
+        "? rollback   nothing was checked\n"
+        "\n"
+        "ERROR data: labels to learn from (DAT001)\n"
+        "  what      all 64 labels are -100\n"
+        "  why       The mask is inverted.\n"
+        "  do        Turn it round.\n"
+        "  where     data labels, step 3\n"
+        "  measured  labels 6,400, share 0.333, kind int64\n"
+        "\n"
+        "NOT CHECKED logging: log folder\n"
+        "  what      no args\n"
+        "  record    pass args="
+    )
+
+
+def test_it_says_that_nothing_failed_only_where_nothing_did():
+    assert repr(Checklist([GOOD])).startswith("Checklist: nothing failed, 1 passed\n")
+    assert Checklist([GOOD, OPEN]).ok
+    assert not Checklist([MILD]).ok
+
+
+def test_the_worst_of_a_layer_is_its_headline():
+    line = Checklist([MILD, FAILED]).summary.lines[0]
+    assert (line.label, line.headline) == (
+        "error",
+        "all 64 labels are -100 (and 1 more)",
+    )
+
+
+def test_what_passed_beside_what_was_not_checked_is_counted():
+    open_ = CheckItem("model", "loss", "not checked", "no batch")
+    line = Checklist([GOOD, open_]).summary.lines[1]
+    assert (line.status, line.headline) == ("passed", "1 passed, 1 not checked")
+
+
+def test_it_is_a_sequence_that_knows_its_layers():
+    checklist = Checklist([MILD, FAILED, GOOD, OPEN])
+    assert list(checklist) == [MILD, FAILED, GOOD, OPEN]
+    assert (len(checklist), checklist[2], checklist[1:3]) == (4, GOOD, (FAILED, GOOD))
+    assert checklist["data"] == (MILD, FAILED)
+    assert checklist.failed == (FAILED, MILD)
+    assert (checklist.passed, checklist.not_checked) == ((GOOD,), (OPEN,))
+
+
+def test_an_unknown_layer_is_answered_with_near_ones():
+    with pytest.raises(UnknownNameError, match=r"no layer 'optimiser'.*'optimizer'"):
+        Checklist([GOOD])["optimiser"]
+
+
+def test_table_has_a_row_per_item():
+    table = Checklist([FAILED, GOOD]).table()
+    assert list(table["status"]) == ["failed", "passed"]
+    assert list(table["severity"]) == ["error", ""]
+    assert table.loc[0, "place"] == "data labels"
+    assert table.loc[0, "evidence"] == "labels 6,400, share 0.333, kind int64"
+    assert list(Checklist([]).table().columns) == list(table.columns)
+
+
+def test_figure_shows_every_layer_and_what_to_do():
+    figure = Checklist([FAILED, GOOD, OPEN]).figure()
+    drawn = [text.get_text() for text in figure.axes[0].texts]
+    assert [layer for layer in LAYERS if layer in drawn] == list(LAYERS)
+    assert "do: Turn it round." in drawn
+    figure.canvas.draw()
+
+
+def test_failed_layers_are_unfolded_and_the_others_folded():
+    page = checklist_html(Checklist([FAILED, GOOD, OPEN]).summary)
+    assert re.findall(r'<details class="([\w-]+)"( open)?>', page)[:2] == [
+        ("ftlab-c-error", " open"),
+        ("ftlab-c-passed", ""),
+    ]
+    assert page.count("<details") == len(LAYERS)
+    assert '<dd class="ftlab-c-do">Turn it round.</dd>' in page
+
+
+def test_every_word_is_escaped():
+    evil = CheckItem(
+        "data",
+        EVIL,
+        "failed",
+        EVIL,
+        {EVIL: EVIL},
+        EVIL,
+        EVIL,
+        EVIL,
+        (Place("data", EVIL),),
+    )
+    plain = CheckItem("model", EVIL, "passed", EVIL)
+    checklist = Checklist([evil, plain], title=EVIL)
+    assert "<script>" not in checklist_html(checklist.summary)
+    checklist.figure().canvas.draw()
+
+
+def test_widget_is_the_page():
+    checklist = Checklist([FAILED])
+    assert checklist.widget().value == checklist_html(checklist.summary)
+    assert "ftlab-checklist" in checklist.widget()._dom_classes

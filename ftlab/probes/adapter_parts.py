@@ -15,6 +15,9 @@ from ftlab.probes.naming import (
 )
 from ftlab.probes.plain import dtype_name
 
+SOME = 8
+"""Names that are kept of every part."""
+
 FEW = 64
 """At most so many names are kept of a part that is frozen as a whole."""
 
@@ -37,7 +40,7 @@ def adapter_parts(model: torch.nn.Module, found: list[Holder]) -> Parts:
 
 
 def part_facts(entries: list[NamedParameter]) -> dict[str, Any]:
-    """Count what is trainable, in which dtype; name what is frozen while others learn.
+    """Count what is trainable, in which dtype; name the first and what is frozen.
 
     ``frozen_zero`` are those of the frozen that are exactly 0.
     """
@@ -47,6 +50,7 @@ def part_facts(entries: list[NamedParameter]) -> dict[str, Any]:
         "elements": sum(entry.parameter.numel() for entry in entries),
         "trainable": len(entries) - len(frozen),
         "dtypes": _dtypes(entries),
+        "first": bounded([entry.name for entry in entries], SOME),
     }
     if frozen:
         # A whole adapter that is frozen is often meant to be: some names will do.

@@ -45,8 +45,12 @@ def _heads(root: Any) -> Iterator[tuple[str, Any]]:
 
     body = _body(root)
     vocabulary = _vocabulary(root)
+    kept: list[str] = []
     for name, module in plain_modules(root):
         if isinstance(module, BaseTunerLayer | AuxiliaryTrainingWrapper):
+            kept.append(f"{name}.")
+            continue
+        if name.startswith(tuple(kept)):
             continue
         if any(part.isdigit() for part in name.split(".")) or not is_linear(module):
             continue

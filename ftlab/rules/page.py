@@ -15,9 +15,13 @@ SECTIONS = (
     "Evidence",
     "What to try",
     "Known problems",
+    "Known myths",
     "References",
 )
-"""The sections of every page, in this order and spelling."""
+"""The sections of pages, in this order and spelling."""
+
+OPTIONAL = frozenset({"Known myths"})
+"""Sections that a page may lack: folklore that did not hold when it was measured."""
 
 _WIDTH = 79
 

@@ -8,13 +8,15 @@ Source: huggingface/transformers#24463, huggingface/peft#282.
 """
 
 from ftlab.faults.fault import Case, Fault
+from ftlab.faults.heads import head
 from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, batches, lora
+from ftlab.faults.tiny import adamw, base, batches, lora
 
 
 def build(fixed: bool) -> Case:
     """Build a model with LoRA and a trained head."""
-    model = lora(modules_to_save=["lm_head"], inference_mode=not fixed)
+    model = base()
+    model = lora(model, modules_to_save=[head(model)], inference_mode=not fixed)
     # PEFT freezes the saved copy of the head as well; the user wanted the head.
     for name, parameter in model.named_parameters():
         if "modules_to_save" in name:
@@ -26,8 +28,10 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "inference-mode-config",
     "an adapter made from a saved configuration does not learn",
-    code="GRD003",
-    places=("config peft_config*",),
+    code="ADP010",
+    places=("config inference_mode", "param *.lora_*"),
     builder=build,
     steps=8,
+    evident=-1,
+    families=("llama", "neox", "own"),
 )

@@ -32,4 +32,6 @@ FAULT = Fault(
     places=("param *.lora_B.*", "param *.lora_A.*"),
     builder=build,
     steps=10,
+    evident=0,
+    families=("llama", "gpt2", "neox", "own"),
 )

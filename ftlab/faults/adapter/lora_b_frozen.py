@@ -29,4 +29,6 @@ FAULT = Fault(
     places=("param *.lora_B.*",),
     builder=build,
     steps=10,
+    evident=0,
+    families=("llama", "gpt2", "neox", "own"),
 )

@@ -118,6 +118,7 @@ class AdapterNotLoaded(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_model,)
+    caused_by = ("ADP014",)
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""
@@ -157,7 +158,10 @@ class AdapterNotLoaded(Rule):
             wanted, live = row["saved_from"], str(facts.get("base_class", ""))
             elsewhere = bool(wanted and live and wanted != live)
             resumed = first_facts(run).step > 0 and row["trainable"]
-            if not (elsewhere or resumed or not trainable):
+            config = (first_facts(run).model.get("peft") or {}).get(name) or {}
+            # What was made for training and frozen later was not loaded: ADP010.
+            loaded = not trainable and config.get("inference_mode") is not False
+            if not (elsewhere or resumed or loaded):
                 continue
             reason = "other-class" if elsewhere else "zero"
             reason = "resumed-at-zero" if resumed and not elsewhere else reason

@@ -12,12 +12,15 @@ learning rate and step count look normal, for the rest of the model goes on work
 `a_l2` and `b_l2` of each pair, measured before the update of a step, against the count
 of *effective* steps before it: steps that the scaler did not skip and whose learning
 rate was above 0 for the pair's parameter group. After the last measurement a factor
-counts as still 0 while its gradient is exactly 0, `None`, or never asked for.
-8 effective steps are needed. One is enough in theory: in healthy runs of LoRA, rsLoRA
-and DoRA with AdamW and SGD, B was above 0 after the first effective step, in all pairs.
-B = 0 at the start, warm-up from 0 and skipped steps add no effective step, so they
-never count. An expert that got no token is excused while a twin of it in the same layer
-moves.
+counts as still 0 while its gradient is exactly 0, `None`, or never asked for. A factor
+that is 0 and frozen, and two that are 0, cannot move: for these no step is awaited.
+Else 8 effective steps are needed. One is enough in theory: in healthy runs of LoRA,
+rsLoRA and DoRA with AdamW and SGD, B was above 0 after the first effective step, in all
+pairs. B = 0 at the start, warm-up from 0 and skipped steps add no effective step, so
+they never count. An expert that got no token is excused while a twin of it in the same
+layer moves.
+
+By hand: `{n: float(p.norm()) for n, p in model.named_parameters() if "lora_B" in n}`.
 
 ## What to try
 1. *frozen*: leave `requires_grad` alone after get_peft_model, or match `lora_`.
@@ -30,6 +33,10 @@ moves.
 ## Known problems
 A pair that is not active is not judged. AdaLoRA and several experts in one pair are not
 measured. Rank patterns that set a rank to 0 are not LoRA pairs.
+
+## Known myths
+"B = 0 at the start means that the adapter is dead": measured, in healthy runs of LoRA,
+rsLoRA and DoRA B is above 0 after the first step; it is the rule for how LoRA starts.
 
 ## References
 - Hu et al. 2021, LoRA, section 4.1 (B = 0 at the start)
@@ -86,6 +93,10 @@ _REASONS = {
 }
 
 
+_CERTAIN = frozenset({"frozen", "both-zero"})
+"""Reasons that hold for all steps to come, so that none has to be awaited."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stuck:
     """A pair whose product stayed 0.
@@ -125,7 +136,7 @@ class AdapterStuckAtZero(Rule):
             "pass the optimizer: ftlab.watch(model, optimizer)",
         ),
     )
-    caused_by = ("GRD003", "OPT001", "OPT002")
+    caused_by = ("ADP003", "ADP004", "GRD003", "OPT001", "OPT002")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are LoRA pairs."""
@@ -138,7 +149,7 @@ class AdapterStuckAtZero(Rule):
             return
         judge = _Judge(run)
         found = [stuck for pair, factor in zero if (stuck := judge.judge(pair, factor))]
-        enough = [stuck for stuck in found if stuck.steps >= MIN_EFFECTIVE]
+        enough = [s for s in found if s.steps >= MIN_EFFECTIVE or s.reason in _CERTAIN]
         if found and not enough:
             yield self.cannot_tell(*_too_early(run, max(it.steps for it in found)))
             return
@@ -155,11 +166,12 @@ class AdapterStuckAtZero(Rule):
         first, last = int(steps[0]), int(steps[-1])
         count = min(stuck.steps for stuck in members)
         names = [stuck.param for stuck in members]
+        since = f"after {counted(count, 'effective step')}" if count else "and cannot"
         return self.finding(
             Severity.ERROR if 2 * len(members) >= pairs else Severity.WARNING,
             f"{at_steps(first, last)}: {len(members)} of {counted(pairs, 'LoRA pair')} "
-            f"{'adds' if len(members) == 1 else 'add'} nothing after "
-            f"{counted(count, 'effective step')}; exactly 0: {in_words(names)}",
+            f"{'adds' if len(members) == 1 else 'add'} nothing {since}; "
+            f"exactly 0: {in_words(names)}",
             cause=cause,
             fix=fix,
             places=[Place("param", name) for name in names],

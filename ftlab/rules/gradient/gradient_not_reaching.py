@@ -2,7 +2,7 @@
 
 ## What it does
 Counts the trainable tensors that received a gradient and tells why the others did not,
-as far as the run proves it. Also finds a LoRA adapter of which nothing is trainable.
+as far as the run proves it.
 
 ## Why is this bad?
 A tensor without a gradient never learns, and nothing fails: training goes on with the
@@ -40,8 +40,7 @@ step 1 on; at step 0 it is every lora_A.
 
 ## Known problems
 Parameters that only some batches use (two tasks in turn) count when no step of the
-window used them. Unused top-level modules are reported as *info*. Training only a head
-over an adapter that is frozen on purpose is reported, as a warning.
+window used them. Unused top-level modules are reported as *info*.
 
 ## References
 - huggingface/transformers#42489, #21381 (checkpointing without input gradients)
@@ -54,14 +53,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.flow import cuts_of
 from ftlab.rules.reach import Missing, Reason, reason_of
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.tensors import params, records_of, routed, text_of
-from ftlab.rules.words import at_steps, listed
+from ftlab.rules.words import at_steps
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
 
@@ -98,10 +97,10 @@ class GradientNotReaching(Rule):
             "ftlab.watch(...) with its standard probes",
         ),
     )
+    caused_by = ("ADP003", "ADP004", "ADP008")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding per kind of absence: no gradient, and exactly zero."""
-        yield from self._frozen_adapter(run)
         has = run.matrix("has_grad")
         names = records_of(run, has.ids)
         seen = has.known.sum(axis=0) >= MIN_STEPS
@@ -156,29 +155,6 @@ class GradientNotReaching(Rule):
             steps=(first, last),
             evidence=_evidence(reason, len(lost), len(reached), none=none),
             healthy="every trainable tensor has a gradient that is not 0",
-        )
-
-    def _frozen_adapter(self, run: Run) -> Iterator[Finding]:
-        """Find a LoRA configuration of which nothing is trainable."""
-        adapters = run.facts.model.get("peft") or {}
-        names = run.names().values()
-        wanted = {a: c for a, c in adapters.items() if _is_lora(c)}
-        trained = {text_of(name, "adapter") for name in names if _is_lora_part(name)}
-        if not wanted or not names or trained & set(wanted):
-            return
-        reason = _why_frozen(run, wanted)
-        last = max(run.last_step, 0)
-        words = listed(sorted(wanted))
-        yield self.finding(
-            Severity.WARNING,
-            f"step {last}: no tensor of adapter {words} is trainable, while "
-            f"{len(names)} other tensors are",
-            cause=reason.cause,
-            fix=reason.fix,
-            places=reason.places,
-            steps=(int(run.steps.step[0]) if len(run.steps) else 0, last),
-            evidence={"reason": reason.kind, "trainable_adapter_tensors": 0},
-            healthy="lora_A and lora_B of the trained adapter require gradients",
         )
 
 
@@ -239,39 +215,3 @@ def _evidence(
         "grad": "None" if none else "exactly 0",
         "threshold": "a gradient at one step",
     }
-
-
-def _is_lora_part(name: NameRecord) -> bool:
-    return text_of(name, "role").startswith("lora_")
-
-
-def _is_lora(config: object) -> bool:
-    if not isinstance(config, dict):
-        return False
-    return str(config.get("peft_type", "")).upper().endswith("LORA")
-
-
-def _why_frozen(run: Run, adapters: dict[str, dict[str, object]]) -> Reason:
-    place = (Place("config", f"peft_config[{next(iter(sorted(adapters)))!r}]"),)
-    if any(config.get("inference_mode") is True for config in adapters.values()):
-        return Reason(
-            "inference-mode",
-            "The adapter was made from a configuration with inference_mode=True, as "
-            "saved adapters have it, and is frozen therefore.",
-            "Set config.inference_mode = False before get_peft_model, or pass "
-            "is_trainable=True to PeftModel.from_pretrained.",
-            place,
-        )
-    after = (
-        " prepare_model_for_kbit_training after get_peft_model does this: it freezes "
-        "every parameter."
-        if run.facts.model.get("quantized")
-        else ""
-    )
-    return Reason(
-        "frozen",
-        "All its tensors have requires_grad=False." + after,
-        "Call prepare_model_for_kbit_training before get_peft_model, and do not touch "
-        "requires_grad afterwards; model.set_adapter(name) makes one trainable again.",
-        place,
-    )

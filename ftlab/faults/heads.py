@@ -1,0 +1,29 @@
+"""Heads: what the last layer is called, and tiny classifiers of each family."""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.tiny import base
+from ftlab.faults.variation import current
+from ftlab.faults.zoo import LABELS
+
+
+def head(model: torch.nn.Module) -> str:
+    """Name the last linear layer of a model of `ftlab.faults.tiny.base`."""
+    layers = (n for n, m in model.named_modules() if isinstance(m, torch.nn.Linear))
+    return list(layers)[-1].rpartition(".")[2]
+
+
+def classifier() -> Any:
+    """Build a classifier of whole rows, in the variation's family of transformers."""
+    import transformers
+
+    model = base()
+    torch.manual_seed(1000 * current().seed)
+    name = type(model).__name__
+    for end in ("ForCausalLM", "LMHeadModel"):
+        name = name.removesuffix(end)
+    kind = getattr(transformers, f"{name}ForSequenceClassification")
+    model.config.num_labels = LABELS
+    return kind(model.config)

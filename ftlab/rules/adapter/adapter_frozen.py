@@ -1,0 +1,249 @@
+"""The rule ADP010, adapter-frozen.
+
+## What it does
+Finds adapters of which nothing is trainable although the model is being trained, and
+adapters of which only some pairs, or not the heads that they keep, are.
+
+## Why is this bad?
+A frozen adapter stays what it is. With input gradients switched on, or a head that is
+trained, backward does not complain: loss, learning rate and step count look normal, and
+what is saved is the adapter of before.
+
+## Evidence
+`requires_grad` of every tensor that PEFT added, by adapter and part, as read before the
+run and whenever it changed; whether frozen tensors are exactly 0; `inference_mode` of
+the configuration. There is no threshold: it is a count that is 0. At least one
+optimizer or one step must be known, so that a model that is only used is left alone.
+- *inference-mode*: the configuration says so and B is 0, as after get_peft_model with a
+  configuration that was read from a saved adapter.
+- *loaded-frozen*: it says so and B is not 0, as after from_pretrained.
+- *frozen-afterwards*: it does not; something froze the tensors later.
+- *some-pairs*: pairs are frozen while other pairs of the same adapter learn; a warning
+  where they are 0, for these add nothing for ever, else only noted.
+- *modules-to-save*: the copies in modules_to_save are frozen while the pairs learn.
+By hand: `model.print_trainable_parameters()`, and `[n for n, p in
+model.named_parameters() if "lora_" in n and not p.requires_grad]`.
+
+## What to try
+1. *loaded-frozen*: `PeftModel.from_pretrained(base, folder, is_trainable=True)`.
+2. *inference-mode*: `config.inference_mode = False` before get_peft_model.
+3. *frozen-afterwards*: quantise, prepare_model_for_kbit_training, get_peft_model, then
+   optimizer, in this order; no `requires_grad_(False)` after get_peft_model; do not
+   give a PeftModel to code that prepares models.
+4. `model.set_adapter(name)` makes one adapter trainable again.
+
+## Known problems
+Quiet while any other adapter of the model learns: one of two adapters is often frozen.
+LoRA-FA, which freezes every A, is not reported. Training the layers of an adapter in
+turn is reported as *some-pairs* while it lasts. Training only a head over a loaded
+adapter that is frozen on purpose is only noted.
+
+## Known myths
+"A custom adapter_name gives 0 trainable parameters" (peft#1346, peft#1410): held up to
+PEFT 0.7; measured on 0.21.2, `get_peft_model(..., adapter_name="abc")` trains 8 of 8
+tensors. "load_adapter(is_trainable=True) unfreezes the wrong adapter" (peft#3580):
+measured on 0.21.2, the loaded one is trainable and the first one stays frozen.
+
+## References
+- huggingface/peft#282, huggingface/transformers#24463, tloen/alpaca-lora#352
+- huggingface/trl#3926, huggingface/trl#6700, huggingface/transformers#26098
+- huggingface/peft#102, #760 (frozen by k-bit preparation)
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.rule import Rule
+from ftlab.rules.wiring import (
+    Described,
+    adapters,
+    count_of,
+    is_trained,
+    may_hold_adapters,
+    names_of,
+    needs_wiring,
+    param_places,
+    steps_of,
+    trainable_tensors,
+)
+from ftlab.rules.words import counted, listed
+from ftlab.runlog.run import Run
+
+_PARTNER = {".lora_B.": ".lora_A.", ".lora_embedding_B.": ".lora_embedding_A."}
+
+
+class AdapterFrozen(Rule):
+    """Finds adapters that cannot learn because they are frozen."""
+
+    code = "ADP010"
+    name = "adapter-frozen"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_wiring,)
+    caused_by = ("ADP003",)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return may_hold_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield a finding for all adapters together, or one per half-frozen adapter."""
+        found = [entry for entry in adapters(run) if entry[1].get("parts")]
+        kinds = {str(described.get("type")) for _, described, _ in adapters(run)}
+        # X-LoRA trains a gate over adapters that stay as they are.
+        if not found or "XLORA" in kinds or not is_trained(run):
+            return
+        if not any(trainable_tensors(described) for _, described, _ in found):
+            yield self._whole(run, found)
+            return
+        for name, described, _ in found:
+            yield from self._pairs(run, name, described)
+            yield from self._copies(run, name, described)
+
+    def _whole(
+        self, run: Run, found: Sequence[tuple[str, Described, Described]]
+    ) -> Finding:
+        names = [n for _, described, _ in found for n in _frozen(described)]
+        total = sum(
+            int(part["tensors"]) for _, d, _ in found for part in d["parts"].values()
+        )
+        kind, cause, fix, before, after = _reason(run, found)
+        others = int(run.facts.model.get("trainable") or 0)
+        severity = Severity.WARNING if others else Severity.ERROR
+        if others and kind == "loaded-frozen":
+            severity = Severity.INFO
+        words = listed([name for name, _, _ in found])
+        return self.finding(
+            severity,
+            f"step {steps_of(run)[0]}: 0 of {counted(total, 'tensor')} of adapter "
+            f"{words} are trainable; elsewhere {others} parameters are",
+            cause=cause,
+            fix=fix,
+            places=[*before, *param_places(names), *after],
+            steps=steps_of(run),
+            evidence={
+                "reason": kind,
+                "trainable": 0,
+                "adapter_tensors": total,
+                "trainable_elsewhere": others,
+            },
+            healthy="lora_A and lora_B of the trained adapter require gradients",
+        )
+
+    def _pairs(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
+        """Find pairs of which both factors are frozen while others learn."""
+        for part, frozen, total in _frozen_pairs(described):
+            zero = set(names_of(described["parts"][part].get("frozen_zero")))
+            idle = [name for name in frozen if name in zero]
+            state = "and add nothing" if idle else "as they were loaded"
+            yield self.finding(
+                Severity.WARNING if idle else Severity.INFO,
+                f"step {steps_of(run)[0]}: {len(frozen)} of {counted(total, 'pair')} "
+                f"of adapter {adapter} are frozen {state}, while the others learn: "
+                f"{in_words(frozen)}",
+                cause="Something froze these layers after get_peft_model: a loop over "
+                "the lower layers, or over names that match only some.",
+                fix="Leave requires_grad alone after get_peft_model, or match 'lora_'; "
+                "to adapt only some layers say so: layers_to_transform=[...].",
+                places=param_places(idle or frozen),
+                steps=steps_of(run),
+                evidence={
+                    "reason": "some-pairs",
+                    "frozen_pairs": len(frozen),
+                    "frozen_at_zero": len(idle),
+                    "pairs": total,
+                },
+                healthy="all pairs of one adapter are trainable, or none is",
+            )
+
+    def _copies(
+        self, run: Run, adapter: str, described: Described
+    ) -> Iterator[Finding]:
+        """Find kept modules that are frozen while the adapter's pairs learn."""
+        part = described["parts"].get("modules_to_save") or {}
+        if not part or part.get("trainable") or not trainable_tensors(described):
+            return
+        names = names_of(part.get("frozen"))
+        yield self.finding(
+            Severity.WARNING,
+            f"step {steps_of(run)[0]}: 0 of {counted(int(part['tensors']), 'tensor')} "
+            f"in modules_to_save of adapter {adapter} are trainable, while its pairs "
+            f"are: {in_words(names)}",
+            cause="modules_to_save asks for copies that are trained and saved; "
+            "something froze them after get_peft_model (a loop that keeps 'lora_').",
+            fix="Freeze by `not any(k in n for k in ('lora_', 'modules_to_save'))`, or "
+            "leave requires_grad alone after get_peft_model.",
+            places=[*param_places(names), Place("config", "modules_to_save")],
+            steps=steps_of(run),
+            evidence={"reason": "modules-to-save", "trainable": 0},
+            healthy="the copies in modules_to_save require gradients",
+        )
+
+
+def _frozen(described: Described) -> list[str]:
+    parts = described["parts"]
+    first = [part for part in ("lora_B", "lora_A") if part in parts]
+    order = [*first, *(part for part in parts if part not in first)]
+    return [name for part in order for name in names_of(parts[part].get("frozen"))]
+
+
+def _frozen_pairs(described: Described) -> Iterator[tuple[str, list[str], int]]:
+    for key, partner in _PARTNER.items():
+        part, other = key.strip("."), partner.strip(".")
+        mine = described["parts"].get(part) or {}
+        theirs = described["parts"].get(other) or {}
+        if not mine.get("trainable"):
+            continue
+        below = set(names_of(theirs.get("frozen")))
+        frozen = [
+            name
+            for name in names_of(mine.get("frozen"))
+            if name.replace(key, partner) in below
+        ]
+        if frozen:
+            yield part, frozen, int(mine["tensors"])
+
+
+def _reason(
+    run: Run, found: Sequence[tuple[str, Described, Described]]
+) -> tuple[str, str, str, list[Place], list[Place]]:
+    """Say why: kind, cause, fix, and the places before and after the parameters."""
+    config = Place("config", "inference_mode")
+    if any(config.get("inference_mode") is True for _, _, config in found):
+        if _is_loaded(found):
+            return (
+                "loaded-frozen",
+                "The adapter was loaded for inference: from_pretrained freezes what "
+                "it loads unless it is asked not to.",
+                "PeftModel.from_pretrained(base, folder, is_trainable=True).",
+                [Place("call", "from_pretrained"), config],
+                [],
+            )
+        return (
+            "inference-mode",
+            "The adapter was made from a configuration with inference_mode=True, as "
+            "saved adapters have it, and is frozen therefore.",
+            "Set config.inference_mode = False before get_peft_model, or pass "
+            "is_trainable=True to PeftModel.from_pretrained.",
+            [config],
+            [Place("call", "get_peft_model")],
+        )
+    quantized = bool(run.facts.model.get("quantized"))
+    call = "prepare_model_for_kbit_training" if quantized else "requires_grad_"
+    return (
+        "frozen-afterwards",
+        "All its tensors have requires_grad=False, and its configuration does not say "
+        "so: they were frozen after get_peft_model. prepare_model_for_kbit_training "
+        "does this, and trainers that prepare a PeftModel once more.",
+        "Call prepare_model_for_kbit_training before get_peft_model, and do not touch "
+        "requires_grad afterwards; model.set_adapter(name) makes one trainable again.",
+        [],
+        [Place("call", call)],
+    )
+
+
+def _is_loaded(found: Sequence[tuple[str, Described, Described]]) -> bool:
+    """Tell whether a B is not 0, which fresh adapters have not."""
+    parts = [described["parts"].get("lora_B") or {} for _, described, _ in found]
+    return any(count_of(p.get("frozen_zero")) < int(p["tensors"]) for p in parts if p)

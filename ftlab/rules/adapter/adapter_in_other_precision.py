@@ -1,0 +1,124 @@
+"""The rule ADP019, adapter-in-other-precision.
+
+## What it does
+Finds adapters in float64 on a base that is not, and notes trainable adapters in
+float16.
+
+## Why is this bad?
+PEFT casts the input of every adapter to the adapter's dtype and the result back, so
+nothing fails. In float64 each adapter costs two casts and a matrix product at a
+fraction of the speed (on most GPUs a thirty-second), twice the memory for weights and
+optimizer, and twice the file. In float16 small gradients and updates round to 0.
+
+## Evidence
+The dtype of every tensor of an adapter by part, against the dtypes of the model. There
+is no threshold: PEFT makes adapters in the base's dtype, or in float32, and never in
+float64. float32 on a bf16 or 4-bit base is the recommended state; what bf16 does to
+updates is measured by NUM002. float16 is only noted.
+By hand: `{p.dtype for n, p in model.named_parameters() if "lora_" in n}`.
+
+## What to try
+1. `torch.from_numpy(array).float()`: NumPy's default is float64.
+2. `model.to(torch.float32)` for adapters alone: `for n, p in model.named_parameters():
+   if "lora_" in n: p.data = p.data.float()`, before the optimizer is built.
+3. For float16 models: adapters in float32 (`autocast_adapter_dtype=True`, the default).
+
+## Known problems
+A base in float64 on purpose (a test of gradients) is quiet.
+
+## Known myths
+"LoRA starts in float64": measured on peft 0.21.2, new adapters are float32 for a base
+in float32, bf16, fp16 and 4-bit. "torch.set_default_dtype(float64) leaks into LoRA":
+measured, PEFT casts new adapters to the base's dtype; 8 of 8 tensors were float32.
+"4-bit layers need alpha % r == 0": measured with r = 8 and alpha = 4, 12, 13 on NF4
+layers, all trained, and the output was that of alpha / r.
+
+## References
+- huggingface/peft#1172, #2421 (mixed dtypes)
+- PyTorch, `torch.from_numpy` keeps float64
+"""
+
+from collections.abc import Iterator, Mapping
+
+from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.rule import Rule
+from ftlab.rules.wiring import (
+    Described,
+    adapters,
+    may_hold_adapters,
+    names_of,
+    needs_wiring,
+    param_places,
+    steps_of,
+)
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+_PLACES = {"float64": Severity.WARNING, "float16": Severity.INFO}
+
+
+class AdapterInOtherPrecision(Rule):
+    """Finds adapters in a dtype that costs speed or precision."""
+
+    code = "ADP019"
+    name = "adapter-in-other-precision"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_wiring,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return may_hold_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per adapter and dtype."""
+        dtypes: Mapping[str, int] = run.facts.model.get("dtypes") or {}
+        for name, described, _ in adapters(run):
+            for dtype, severity in _PLACES.items():
+                found = _of_dtype(described, dtype)
+                # A base in float64 holds most of the model's elements.
+                if not found or (dtype == "float64" and next(iter(dtypes)) == dtype):
+                    continue
+                yield self._finding(run, (name, dtype), found, severity)
+
+    def _finding(
+        self,
+        run: Run,
+        what: tuple[str, str],
+        found: Mapping[str, Described],
+        severity: Severity,
+    ) -> Finding:
+        adapter, dtype = what
+        names = [n for part in found.values() for n in names_of(part.get("first"))]
+        count = sum(int(part["dtypes"][dtype]) for part in found.values())
+        base = ", ".join(
+            kind for kind in run.facts.model.get("dtypes", {}) if kind != dtype
+        )
+        double = dtype == "float64"
+        return self.finding(
+            severity,
+            f"step {steps_of(run)[0]}: {counted(count, 'tensor')} of adapter {adapter} "
+            f"are {dtype}, the rest of the model is {base or dtype}: {in_words(names)}",
+            cause="The weights came back from NumPy, whose numbers are float64, or "
+            "were cast by hand; PEFT casts in every forward, so nothing fails."
+            if double
+            else "The adapter was made with autocast_adapter_dtype=False or cast.",
+            fix="Cast where they come in: torch.from_numpy(array).float()."
+            if double
+            else "Keep adapters in float32: autocast_adapter_dtype=True.",
+            places=param_places(names),
+            steps=steps_of(run),
+            evidence={"reason": dtype, "tensors": count, "threshold": 0},
+            healthy="adapters are float32, or of the base's 16-bit dtype",
+        )
+
+
+def _of_dtype(described: Described, dtype: str) -> dict[str, Described]:
+    """Return the trainable parts that hold tensors of one dtype."""
+    parts = (described.get("parts") or {}).items()
+    return {
+        name: part
+        for name, part in parts
+        if dtype in (part.get("dtypes") or {}) and part.get("trainable")
+    }

@@ -1,0 +1,150 @@
+"""The rule ADP011, adapter-multiplied-by-zero.
+
+## What it does
+Finds adapters whose output is multiplied by 0 by their own configuration: a scaling of
+0, a dropout of 1, or a prompt of no tokens.
+
+## Why is this bad?
+The adapter adds nothing and gets gradients of exactly 0, for ever. It is trainable, it
+is in the optimizer, it is active and it is saved, so that every other check passes.
+
+## Evidence
+`scaling` of each active pair as the layer holds it, measured at the first step; the
+probability of each `lora_dropout` layer; the number of elements of a learned prompt.
+There is no threshold: each is exactly 0, or exactly 1. All pairs at 0 is an error, some
+are a warning.
+By hand: `{n: m.scaling for n, m in model.named_modules() if hasattr(m, "scaling")}`.
+
+## What to try
+1. `lora_alpha` above 0; alpha / r is the factor that B A is multiplied with.
+2. `lora_dropout=0.05`: it is the share that is dropped, not the share that is kept.
+3. `num_virtual_tokens=20`.
+4. After `scale_layer(0)` or an ablation: `unscale_layer()`, `set_scale(adapter, 1)`.
+
+## Known problems
+A scaling that is 0 only for the length of an evaluation is seen if a step is taken
+meanwhile.
+
+## References
+- Hu et al. 2021, LoRA, section 4.1 (alpha / r)
+- huggingface/peft: `LoraLayer.set_scale`, `scale_layer`
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.rule import Rule
+from ftlab.rules.tensors import records_of
+from ftlab.rules.wiring import (
+    Described,
+    adapters,
+    may_hold_adapters,
+    needs_wiring,
+    steps_of,
+)
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+
+class AdapterMultipliedByZero(Rule):
+    """Finds adapters that their configuration switches off."""
+
+    code = "ADP011"
+    name = "adapter-multiplied-by-zero"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_wiring,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return may_hold_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per factor that is 0."""
+        yield from self._scaling(run)
+        for name, described, config in adapters(run):
+            yield from self._configured(run, name, described, config)
+
+    def _scaling(self, run: Run) -> Iterator[Finding]:
+        matrix = run.matrix("scaling", "adapters").measured()
+        if not matrix.values.size:
+            return
+        pairs = records_of(run, matrix.ids, "adapters")
+        zero = (matrix.values == 0) & matrix.known
+        lost = [p for p, z in zip(pairs, zero.any(axis=0), strict=True) if z]
+        lost = [pair for pair in lost if pair.meta.get("active", True)]
+        if not lost:
+            return
+        rows = np.flatnonzero(zero.any(axis=1))
+        first, last = int(matrix.steps[rows[0]]), int(matrix.steps[rows[-1]])
+        by_alpha = all(pair.meta.get("alpha") == 0 for pair in lost)
+        modules = [str(pair.meta.get("module", pair.name)) for pair in lost]
+        places = [Place("module", name) for name in modules]
+        config = Place("config", "lora_alpha")
+        yield self._finding(
+            "scaling",
+            f"the scaling of {len(lost)} of {counted(len(pairs), 'LoRA pair')} is 0: "
+            f"{in_words(modules)}",
+            (
+                "lora_alpha is 0, so that alpha / r is."
+                if by_alpha
+                else "Something set the layer's scaling to 0 after it was made.",
+                "Set lora_alpha to r or 2 r."
+                if by_alpha
+                else "layer.set_scale(adapter, 1), or unscale_layer().",
+            ),
+            [config, *places] if by_alpha else [*places, Place("config", "scaling")],
+            (first, last),
+            whole=len(lost) == len(pairs),
+        )
+
+    def _configured(
+        self, run: Run, name: str, described: Described, config: Described
+    ) -> Iterator[Finding]:
+        if float(described.get("dropout") or 0.0) >= 1.0:
+            yield self._finding(
+                "dropout",
+                f"lora_dropout of adapter {name} is {described['dropout']:g}: in "
+                "training its input is all 0",
+                (
+                    "lora_dropout is the share that is dropped, and it is 1.",
+                    "lora_dropout=0.05, or 0.",
+                ),
+                [Place("config", "lora_dropout")],
+                steps_of(run),
+            )
+        prompt = (described.get("parts") or {}).get("prompt")
+        if config.get("num_virtual_tokens") == 0 or (
+            prompt and not prompt.get("elements")
+        ):
+            yield self._finding(
+                "no-virtual-tokens",
+                f"the prompt of adapter {name} has 0 tokens",
+                ("num_virtual_tokens is 0.", "num_virtual_tokens=20."),
+                [Place("config", "num_virtual_tokens")],
+                steps_of(run),
+            )
+
+    def _finding(
+        self,
+        reason: str,
+        words: str,
+        why: tuple[str, str],
+        places: Sequence[Place],
+        steps: tuple[int, int],
+        *,
+        whole: bool = True,
+    ) -> Finding:
+        return self.finding(
+            Severity.ERROR if whole else Severity.WARNING,
+            f"step {steps[0]}: {words}",
+            cause=why[0],
+            fix=why[1],
+            places=places,
+            steps=steps,
+            evidence={"reason": reason, "threshold": "exactly 0"},
+            healthy="the adapter's output is multiplied by alpha / r, above 0",
+        )

@@ -1,0 +1,137 @@
+"""The rule ADP014, adapter-on-adapter.
+
+## What it does
+Finds a model that was given adapters although it had some already: a PeftModel inside a
+PeftModel, and adapted layers that the present configuration does not ask for.
+
+## Why is this bad?
+get_peft_model changes the base in place. Called on a PeftModel it nests: every name
+gets the prefix `base_model.model.` twice, so a saved adapter finds none of its tensors
+when it is loaded, and loading leaves B at 0; there is only a UserWarning. Called again
+on the same base, as when a notebook's cell is run twice, the layers of the first call
+stay, trained values and all: the model is not the base model at step 0, and the number
+of trainable parameters is not what the configuration says.
+
+## Evidence
+The chain of what carries PEFT configurations in the model, outermost first: more than
+one PeftModel inside one another is a nested one. For each adapter the layers that hold
+it against the layers that its configuration targets, by PEFT's own matching; the
+threshold is 0. A first adapter that was removed by `unload()` leaves neither.
+By hand: `[n for n, m in model.named_modules() if isinstance(m, PeftModel)]` (one,
+called "") and `model.targeted_module_names` against `[n for n in names if "lora_A" in
+n]`.
+
+## What to try
+1. In a notebook load the base anew in the cell that calls get_peft_model, or `base =
+   model.unload()` before (`merge_and_unload()` to keep what was learned).
+2. To go on with a saved adapter: `PeftModel.from_pretrained(base, folder,
+   is_trainable=True)` on the bare base, without get_peft_model before.
+3. For a second adapter: `model.add_adapter("second", config)`, then `set_adapter`.
+4. Give a trainer either a PeftModel or a peft_config, not both.
+
+## Known problems
+A prompt on top of a LoRA model nests on purpose; it is reported all the same, for what
+it saves cannot be loaded in one go. Running a cell twice with the same targets re-draws
+the adapter and leaves no trace but a stale optimizer, which OPT001 finds.
+
+## References
+- huggingface/peft#2115, huggingface/lerobot#3459 (nested, nothing loaded)
+- huggingface/peft#2295, #1040 (a second configuration has no effect)
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.rule import Rule
+from ftlab.rules.wiring import (
+    adapters,
+    count_of,
+    may_hold_adapters,
+    names_of,
+    needs_wiring,
+    param_places,
+    steps_of,
+    wiring,
+)
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+
+class AdapterOnAdapter(Rule):
+    """Finds adapters that were put on top of adapters."""
+
+    code = "ADP014"
+    name = "adapter-on-adapter"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_wiring,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return may_hold_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield a finding for nesting, and one per adapter with layers left over."""
+        yield from self._nested(run)
+        for name, described, _ in adapters(run):
+            left = names_of(described.get("leftover"))
+            if left:
+                count = count_of(described["leftover"])
+                yield self._left(run, name, left, (count, int(described["layers"])))
+
+    def _nested(self, run: Run) -> Iterator[Finding]:
+        chain = [c for c in wiring(run).get("chain") or () if _wraps(c["class"])]
+        for outer, inner in pairwise(chain):
+            if outer["path"] and not inner["path"].startswith(f"{outer['path']}."):
+                continue
+            described = dict(wiring(run)["adapters"]).get(inner["adapters"][0]) or {}
+            parts = described.get("parts") or {}
+            names = names_of((parts.get("lora_B") or {}).get("first"))
+            yield self.finding(
+                Severity.WARNING,
+                f"step {steps_of(run)[0]}: {outer['class']} wraps {inner['class']} at "
+                f"{inner['path']}: names carry the prefix twice, and an adapter that "
+                "is loaded by name finds nothing",
+                cause="The base was a PeftModel already when it was wrapped: "
+                "get_peft_model before from_pretrained, or a cell that was run twice.",
+                fix="Start from the bare base model: PeftModel.from_pretrained(base, "
+                "folder, is_trainable=True), or base = model.unload() first.",
+                places=[
+                    Place("module", inner["path"]),
+                    *param_places(names),
+                    Place("call", "get_peft_model"),
+                    Place("call", "from_pretrained"),
+                ],
+                steps=steps_of(run),
+                evidence={"reason": "nested", "depth": len(chain), "threshold": 1},
+                healthy="one PeftModel, around the bare base model",
+            )
+            return
+
+    def _left(
+        self, run: Run, adapter: str, left: Sequence[str], counts: tuple[int, int]
+    ) -> Finding:
+        count, layers = counts
+        return self.finding(
+            Severity.WARNING,
+            f"step {steps_of(run)[0]}: {count} of {counted(layers, 'layer')} with "
+            f"adapter {adapter} are not what its configuration targets: "
+            f"{in_words(left)}",
+            cause="get_peft_model was called a second time on the same base, which it "
+            "changes in place: these layers are left over from the first call.",
+            fix="base = first.unload() (or load the base anew) before get_peft_model.",
+            places=[
+                *(Place("module", name) for name in left),
+                Place("call", "get_peft_model"),
+                Place("config", "target_modules"),
+            ],
+            steps=steps_of(run),
+            evidence={"reason": "left-over", "layers": count, "threshold": 0},
+            healthy="every layer with the adapter is targeted by its configuration",
+        )
+
+
+def _wraps(kind: str) -> bool:
+    return kind.startswith(("PeftModel", "PeftMixedModel"))

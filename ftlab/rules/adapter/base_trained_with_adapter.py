@@ -1,0 +1,116 @@
+"""The rule ADP016, base-trained-with-adapter.
+
+## What it does
+Finds adapters on weights that are trained themselves, and notes biases of the base that
+a configuration makes trainable.
+
+## Why is this bad?
+An adapter is a small change of a fixed weight. If the weight moves as well, memory is
+that of full fine-tuning, and save_pretrained writes the adapter only: what the base
+learned is lost, and the adapter that is loaded sits on another base than it learned on.
+
+## Evidence
+`requires_grad` of the weights right under adapters, as read before the run and whenever
+it changed. The threshold is 0: PEFT freezes every one of them, and a healthy LoRA,
+DoRA, rsLoRA, PiSSA, IA3 or AdaLoRA run has none. Norms and embeddings that are trained
+on purpose are other weights; what of them is not saved is another rule's matter.
+`bias="all"` and `bias="lora_only"` are only noted: switching the adapter off does not
+give the base model back then.
+By hand: `[n for n, p in model.named_parameters() if "base_layer" in n and
+p.requires_grad]`.
+
+## What to try
+1. No `model.requires_grad_(True)` and no unfreezing loop after get_peft_model.
+2. To train the base as well, train it without adapters.
+3. `bias="none"`, unless the biases are wanted: then load with the same configuration.
+
+## Known problems
+The few methods that alternate between merging and training the base are reported.
+
+## References
+- huggingface/peft#2738 (trainable modules outside of what is saved)
+- PEFT, LoraConfig: `bias` ("even when disabling the adapters, the model will not
+  produce the same output as the base model")
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.rule import Rule
+from ftlab.rules.wiring import (
+    adapters,
+    count_of,
+    may_hold_adapters,
+    names_of,
+    needs_wiring,
+    param_places,
+    steps_of,
+    wiring,
+)
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+
+class BaseTrainedWithAdapter(Rule):
+    """Finds trainable weights under adapters."""
+
+    code = "ADP016"
+    name = "base-trained-with-adapter"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_wiring,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return may_hold_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield a finding for weights, and one for biases that were asked for."""
+        outside = wiring(run).get("outside") or {}
+        if count_of(outside.get("under")):
+            yield self._weights(run)
+        modes = {str(config.get("bias", "none")) for _, _, config in adapters(run)}
+        asked = sorted(modes - {"none"})
+        if asked and count_of(outside.get("biases")):
+            yield self._biases(run, asked[0])
+
+    def _weights(self, run: Run) -> Finding:
+        outside = wiring(run)["outside"]
+        under = outside["under"]
+        names = names_of(under)
+        others = count_of(outside.get("others"))
+        elements = sum(int(kind.get("elements", 0)) for kind in outside.values())
+        return self.finding(
+            Severity.WARNING,
+            f"step {steps_of(run)[0]}: {count_of(under)} weights under adapters are "
+            f"trainable, and {counted(others, 'other tensor')} of the base "
+            f"({elements} elements altogether): {in_words(names)}",
+            cause="The base was made trainable after get_peft_model had frozen it: "
+            "model.requires_grad_(True), an unfreezing loop, or a helper that does so.",
+            fix="Leave requires_grad alone after get_peft_model; what shall be trained "
+            "besides the adapter goes into modules_to_save.",
+            places=[*param_places(names), Place("call", "requires_grad_")],
+            steps=steps_of(run),
+            evidence={
+                "reason": "base-trainable",
+                "weights_under_adapters": count_of(under),
+                "elements": elements,
+                "threshold": 0,
+            },
+            healthy="every weight under an adapter is frozen",
+        )
+
+    def _biases(self, run: Run, mode: str) -> Finding:
+        biases = wiring(run)["outside"]["biases"]
+        return self.finding(
+            Severity.INFO,
+            f"step {steps_of(run)[0]}: bias={mode!r} makes {count_of(biases)} biases "
+            "of the base trainable; switching the adapter off does not undo them",
+            cause=f"The configuration says bias={mode!r}.",
+            fix='bias="none", unless the biases are wanted.',
+            places=[Place("config", "bias"), *param_places(names_of(biases))],
+            steps=steps_of(run),
+            evidence={"reason": "bias", "biases": count_of(biases), "threshold": 0},
+            healthy='bias="none": the base model is the same with the adapter off',
+        )

@@ -1,0 +1,138 @@
+"""The rule ADP013, experts-without-adapter.
+
+## What it does
+Finds mixtures of experts whose expert weights carry no adapter although the
+feed-forward layers, or all linear layers, were asked for.
+
+## Why is this bad?
+The experts are nearly the whole model. An adapter that was meant for them and sits on
+the attention only changes a tenth of the block; `print_trainable_parameters` shows a
+small number and nobody knows what it should have been.
+
+## Evidence
+The elements of expert weights that carry no adapter as a share of all matrices of the
+blocks, against what the configuration asks for. transformers 5 keeps the experts of a
+layer in two three-dimensional parameters; names of linear layers (`gate_proj`,
+`up_proj`, `down_proj`) do not match those. Reported when
+- the share is at least 0.5 (measured: Mixtral 0.94, Qwen-MoE with 8 experts 0.90), and
+- an entry of `target_modules` names a feed-forward layer, or every linear layer of the
+  blocks carries an adapter, as after `"all-linear"`. An adapter on the attention alone
+  is a choice, and left alone.
+By hand: `[(n, p.shape) for n, p in base.named_parameters() if p.ndim == 3]`.
+
+## What to try
+1. `target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]`.
+2. If the experts shall stay as they are, ask for the attention only; the list then says
+   what is done.
+
+## Known problems
+Shared experts and routers count as other layers. Experts that are kept as modules, one
+linear layer each, are found by target-without-match instead.
+
+## Known myths
+"all-linear leaves fused experts out": measured on peft 0.21.2 and transformers 5.23
+with a Mixtral of 8 experts, it becomes target_parameters for them, and for the router
+too.
+
+## References
+- unslothai/unsloth#6936, #11014 (experts left frozen in silence)
+- NVIDIA-NeMo/Automodel#1151, huggingface/peft#3711
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.module_roles import role_of
+from ftlab.rules.rule import Rule
+from ftlab.rules.wiring import (
+    Described,
+    adapters,
+    may_hold_adapters,
+    needs_wiring,
+    param_places,
+    steps_of,
+    wiring,
+)
+from ftlab.rules.words import number
+from ftlab.runlog.run import Run
+
+SHARE = 0.5
+"""Share of the blocks' elements from which experts are most of the model."""
+
+
+class ExpertsWithoutAdapter(Rule):
+    """Finds experts that were meant to be adapted."""
+
+    code = "ADP013"
+    name = "experts-without-adapter"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_wiring,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return may_hold_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for all experts of the model."""
+        blocks = wiring(run).get("blocks") or ()
+        experts = [b for b in blocks if b["kind"] == "experts"]
+        bare = [block for block in experts if block["adapted"] < block["count"]]
+        share = sum(float(block["share"]) for block in bare)
+        if not bare or share < SHARE:
+            return
+        linear = [block for block in blocks if block["kind"] == "linear"]
+        for adapter, described, _ in adapters(run):
+            counts = (described.get("asked") or {}).get("target_modules") or {}
+            wanted = _wanted(counts, linear)
+            if wanted and described.get("layers"):
+                yield self._finding(run, adapter, bare, share, wanted)
+                return
+
+    def _finding(
+        self,
+        run: Run,
+        adapter: str,
+        bare: Sequence[Described],
+        share: float,
+        wanted: Sequence[str],
+    ) -> Finding:
+        names = [name for block in bare for name in block["names"]]
+        return self.finding(
+            Severity.WARNING,
+            f"step {steps_of(run)[0]}: the experts, {number(100 * share)} % of the "
+            f"blocks' weights, carry no adapter of {adapter}: {in_words(names)}; "
+            f"asked for: {', '.join(wanted)}",
+            cause="The experts of a layer are three-dimensional parameters here, not "
+            "linear layers; target_modules does not reach those, and other targets "
+            "that matched keep PEFT quiet.",
+            fix=f"target_parameters={sorted({_end(b['pattern']) for b in bare})}.",
+            places=[
+                Place("config", "target_modules"),
+                *param_places(names),
+                Place("config", "target_parameters"),
+            ],
+            steps=steps_of(run),
+            evidence={
+                "share_of_blocks": share,
+                "threshold": SHARE,
+                "experts_with_adapter": 0,
+            },
+            healthy="the expert weights carry an adapter, or only the attention was "
+            "asked for",
+        )
+
+
+def _wanted(counts: Mapping[str, int], linear: Sequence[Described]) -> list[str]:
+    """Return what shows that the experts were meant: entries, or all linear layers."""
+    entries = [entry for entry in counts if role_of(entry) == "feed-forward"]
+    if entries:
+        return entries
+    everything = linear and all(b["adapted"] == b["count"] for b in linear)
+    return ["all linear layers"] if everything and counts else []
+
+
+def _end(pattern: str) -> str:
+    """Keep of a pattern what stands behind its last number."""
+    return pattern.rpartition("#.")[2]

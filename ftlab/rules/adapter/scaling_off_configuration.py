@@ -1,0 +1,128 @@
+"""The rule ADP017, scaling-off-configuration.
+
+## What it does
+Finds LoRA layers whose scaling is not what their own alpha and rank give.
+
+## Why is this bad?
+The scaling is a plain number in the layer and not saved with the adapter. A layer that
+was scaled by hand (an ablation, a weight for combining adapters, an evaluation that
+raised half-way) learns with that number; after loading it is alpha / r again, and the
+adapter is as much too strong or too weak as the two differ.
+
+## Evidence
+`scaling` of each active pair, measured with its norms, against alpha / r, or alpha /
+sqrt(r) with rsLoRA, of the *layer* (so alpha_pattern and rank_pattern are considered);
+the threshold is a relative difference of 1e-6. A warning where some pairs differ, or
+all by different factors; only noted where all differ by one factor, as after
+`set_scale` for the whole adapter. 0 is another rule's (ADP011).
+By hand: `{n: (m.scaling, m.lora_alpha, m.r) for n, m in model.named_modules() if
+hasattr(m, "lora_alpha")}`.
+
+## What to try
+1. `layer.set_scale(adapter, 1)` restores alpha / r; `unscale_layer()` undoes
+   scale_layer.
+2. For strengths that differ by layer: `alpha_pattern={"q_proj": 32}`, which is saved.
+3. For an evaluation at another strength: `with rescale_adapter_scale(model, 0.5):`.
+
+## Known problems
+A training step inside `rescale_adapter_scale` is noted. AdaLoRA's scaling has another
+meaning and is not judged.
+
+## References
+- huggingface/peft: `peft.helpers.rescale_adapter_scale`, `LoraLayer.set_scale`
+- NVIDIA/TensorRT-LLM#1668, vllm-project/vllm#6909 (a scaling that did not travel along)
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.records.names import NameRecord
+from ftlab.rules.lora import expected_scaling, may_hold_lora
+from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.tensors import records_of
+from ftlab.rules.words import counted, number
+from ftlab.runlog.run import Run
+
+TOLERANCE = 1e-6
+"""Relative difference from which a scaling is another number; float32 has 6e-8."""
+
+
+class ScalingOffConfiguration(Rule):
+    """Finds layers that were scaled by hand."""
+
+    code = "ADP017"
+    name = "scaling-off-configuration"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_column(
+            "scaling",
+            "the scaling of each LoRA layer",
+            "watch a model with LoRA layers, with the standard probes",
+            table="adapters",
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are LoRA pairs."""
+        return may_hold_lora(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for all layers."""
+        matrix = run.matrix("scaling", "adapters").measured()
+        if not len(matrix.steps):
+            return
+        pairs = records_of(run, matrix.ids, "adapters")
+        factors: dict[int, float] = {}
+        seen: list[int] = []
+        for column, pair in enumerate(pairs):
+            wanted = expected_scaling(pair)
+            if not wanted or not pair.meta.get("active", True):
+                continue
+            values = matrix.values[:, column] / wanted
+            off = matrix.known[:, column] & (abs(values - 1) > TOLERANCE)
+            off &= values != 0
+            if off.any():
+                rows = np.flatnonzero(off)
+                factors[column] = float(values[rows[0]])
+                seen += [int(rows[0]), int(rows[-1])]
+        if factors:
+            steps = int(matrix.steps[min(seen)]), int(matrix.steps[max(seen)])
+            yield self._finding(pairs, factors, steps)
+
+    def _finding(
+        self,
+        pairs: Sequence[NameRecord],
+        factors: dict[int, float],
+        steps: tuple[int, int],
+    ) -> Finding:
+        low, high = min(factors.values()), max(factors.values())
+        alike = math.isclose(low, high, rel_tol=1e-4) and len(factors) == len(pairs)
+        names = [str(pairs[c].meta.get("module", pairs[c].name)) for c in factors]
+        span = number(low) if math.isclose(low, high) else f"{low:.3g} to {high:.3g}"
+        return self.finding(
+            Severity.INFO if alike else Severity.WARNING,
+            f"step {steps[0]}: the scaling of {len(factors)} of "
+            f"{counted(len(pairs), 'LoRA pair')} is {span} times what alpha and r "
+            f"give: {in_words(names)}",
+            cause="Something changed the layer's scaling after it was made (set_scale, "
+            "scale_layer, an assignment); the adapter's file does not hold it.",
+            fix="layer.set_scale(adapter, 1); for strengths that differ by layer use "
+            "alpha_pattern.",
+            places=[
+                *(Place("module", name) for name in names),
+                Place("config", "scaling"),
+            ],
+            steps=steps,
+            evidence={
+                "pairs": len(factors),
+                "smallest_factor": low,
+                "largest_factor": high,
+                "threshold": TOLERANCE,
+            },
+            healthy="scaling is alpha / r, or alpha / sqrt(r) with rsLoRA",
+        )

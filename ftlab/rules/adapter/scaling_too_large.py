@@ -1,0 +1,178 @@
+"""The rule ADP018, scaling-too-large.
+
+## What it does
+Finds adapters whose scaling makes them outgrow the weight that they are put on, and
+tells this apart from a learning rate that does so.
+
+## Why is this bad?
+The change that an optimizer step makes to B A is multiplied by the scaling. With
+`use_rslora=True` that is alpha / sqrt(r), and the usual alpha = 2 r becomes 2 sqrt(r):
+16 for r = 64, eight times what the learning rate was tuned for. The first steps throw
+the model off, the loss jumps and settles above its start.
+
+## Evidence
+`scaling` and `ratio` (norm of scaling x B A over the norm of the base weight) of each
+active pair, at the measurements of the first 64 steps. Reported when
+- alpha and r of more than half of the pairs give a scaling of at least 8, four times
+  that of the common alpha = 2 r, and
+- the median of the pairs' ratios is above 1, the adapter is larger than the weight, and
+  grew since the first measurement (so that PiSSA, which starts large, is none), and
+- with a scaling of 2 in its place the median would be at most half. An error; and a
+  note at the first step where rsLoRA is on and alpha is 2 r or more with a scaling of 8
+  or more. Measured with r = 64, AdamW and a learning rate of 1e-2 on a tiny Llama:
+  ratio 31 with alpha = 128 and rsLoRA, 4.0 with alpha = 16; in healthy runs it stays
+  below 0.5.
+By hand: `{n: m.scaling for n, m in model.named_modules() if hasattr(m, "lora_alpha")}`.
+
+## What to try
+1. With rsLoRA: `lora_alpha = 2 * sqrt(r)`; for r = 64 that is 16.
+2. Or keep alpha and divide the learning rate by sqrt(r).
+3. Without rsLoRA: `lora_alpha` of r to 2 r.
+
+## Known problems
+A large scaling with a learning rate that was tuned for it is only noted. Weights that
+are almost 0 make any ratio large; so the median over the pairs is judged.
+
+## Known myths
+"alpha should be 2 r": measured on the same tiny Llama, AdamW with alpha / r of 0.5, 2
+and 8 and the learning rate divided likewise gave the same losses within 2 %: alpha and
+the learning rate of B are one knob, it is their product that can be too large.
+
+## References
+- Kalajdzievski 2023, rsLoRA, arXiv:2312.03732
+- unslothai/notebooks#144 (alpha near sqrt(r) when rsLoRA is on), vllm-project/vllm#6909
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.names import NameRecord
+from ftlab.rules.lora import expected_scaling, may_hold_lora
+from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.tensors import records_of
+from ftlab.rules.words import counted, number
+from ftlab.runlog.run import Run
+
+USUAL = 2.0
+"""alpha / r of the common recipe, alpha = 2 r."""
+
+LARGE = 4 * USUAL
+"""Scaling from which it may be the reason."""
+
+OUTGROWN = 1.0
+"""Ratio of the adapter's norm to the weight's above which it has taken over."""
+
+FIRST = 64
+"""Steps within which a scaling that is too large shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What one adapter's pairs show: scaling, and the median ratio when it was high."""
+
+    scaling: float
+    ratio: float
+    step: int
+
+
+class ScalingTooLarge(Rule):
+    """Finds adapters that outgrow the base weight by their scaling."""
+
+    code = "ADP018"
+    name = "scaling-too-large"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_column(
+            "ratio",
+            "the size of each adapter against its base weight",
+            "watch a model with LoRA layers, with the standard probes",
+            table="adapters",
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are LoRA pairs."""
+        return may_hold_lora(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per adapter."""
+        ratio = run.matrix("ratio", "adapters").measured()
+        pairs = records_of(run, ratio.ids, "adapters")
+        active = [i for i, pair in enumerate(pairs) if pair.meta.get("active", True)]
+        for adapter in dict.fromkeys(str(pairs[i].meta["adapter"]) for i in active):
+            mine = [i for i in active if pairs[i].meta["adapter"] == adapter]
+            large = [i for i in mine if expected_scaling(pairs[i]) >= LARGE]
+            # Some pairs alone are a pattern's, or were scaled by hand.
+            if 2 * len(large) <= len(mine):
+                continue
+            early = ratio.steps < FIRST
+            measured = _outgrown(
+                ratio.steps[early],
+                ratio.values[early][:, large],
+                [pairs[i] for i in large],
+            )
+            if measured is not None:
+                yield self._finding(adapter, [pairs[i] for i in large], measured)
+
+    def _finding(
+        self, adapter: str, pairs: Sequence[NameRecord], measured: _Measured
+    ) -> Finding:
+        outgrown = measured.ratio > OUTGROWN
+        by_root = bool(pairs[0].meta.get("use_rslora"))
+        rank, alpha = float(pairs[0].meta["r"]), float(pairs[0].meta["alpha"])
+        formula = "alpha / sqrt(r)" if by_root else "alpha / r"
+        grown = f"the adapter is {number(measured.ratio)} times as large as the weight"
+        return self.finding(
+            Severity.ERROR if outgrown else Severity.INFO,
+            f"step {measured.step}: adapter {adapter} of {counted(len(pairs), 'pair')} "
+            f"is scaled by {number(measured.scaling)} = {formula} "
+            f"(alpha {number(alpha)}, r {number(rank)})"
+            f"{'; ' + grown if outgrown else ''}",
+            cause="alpha was kept from a recipe without rsLoRA, which divides by r."
+            if by_root
+            else "lora_alpha is many times the rank.",
+            fix=f"lora_alpha={round(USUAL * rank**0.5) if by_root else round(2 * rank)}"
+            f", or a learning rate {number(measured.scaling / USUAL)} times smaller.",
+            places=[
+                Place("config", "lora_alpha"),
+                *([Place("config", "use_rslora")] if by_root else []),
+                Place("config", "scaling"),
+                *(Place("module", str(pair.meta["module"])) for pair in pairs),
+            ],
+            steps=(measured.step, measured.step),
+            evidence={
+                "scaling": measured.scaling,
+                "ratio": measured.ratio,
+                "threshold": OUTGROWN,
+                "threshold_scaling": LARGE,
+            },
+            healthy="the adapter stays smaller than the weight that it changes",
+        )
+
+
+def _outgrown(
+    steps: NDArray[np.int64], ratios: NDArray[np.float32], pairs: Sequence[NameRecord]
+) -> _Measured | None:
+    """Return when the adapter outgrew the weight, or what its scaling alone says."""
+    if not len(steps):
+        return None
+    scaling = float(np.median([expected_scaling(pair) for pair in pairs]))
+    medians = np.nan_to_num(np.nanmedian(ratios, axis=1), posinf=np.inf)
+    fair = medians * USUAL / scaling
+    taken = (medians > OUTGROWN) & (medians > 2 * medians[0]) & (2 * fair <= medians)
+    if taken.any():
+        row = int(np.argmax(taken))
+        return _Measured(scaling, float(medians[row]), int(steps[row]))
+    by_root = all(pair.meta.get("use_rslora") for pair in pairs)
+    doubled = all(
+        float(pair.meta.get("alpha", 0)) >= USUAL * float(pair.meta.get("r", 1))
+        for pair in pairs
+    )
+    if not (by_root and doubled):
+        return None
+    return _Measured(scaling, float(medians[0]), int(steps[0]))

@@ -1,0 +1,257 @@
+"""The rule ADP012, target-without-match.
+
+## What it does
+Finds entries of an adapter's configuration that match nothing in the model: names in
+`target_modules`, `target_parameters` and `modules_to_save`, indices in
+`layers_to_transform`, keys of `rank_pattern` and `alpha_pattern`, and names in
+`exclude_modules` that exclude nothing.
+
+## Why is this bad?
+PEFT raises only when *nothing* matches. As long as one entry does, the others are
+dropped in silence: half of the layers carry no adapter, a rank stays at its default, a
+head is neither trained nor saved, and training just ends at a worse loss.
+
+## Evidence
+For every entry the number of modules that it matched, counted as PEFT matches it, and
+the linear layers of the blocks that carry no adapter. There is no threshold: 0 matches.
+An index, a pattern and a name in `modules_to_save` that match nothing are always wrong.
+Lists of `target_modules` are often written for many models at once
+("q_proj,v_proj,query_key_value,c_attn"), so there it is decided like this:
+- no linear layer of the blocks is without an adapter: nothing is missing, quiet;
+- the entry's role (attention input, attention output, feed-forward, by the names that
+  models use) is carried out by a layer that has an adapter: only noted;
+- else a warning: the role was asked for and got none, the entry is spelled nearly like
+  a layer that has none, or nobody can tell what the entry was for. A regular expression
+  is taken as one entry. An exclusion is reported when an adapted layer stands inside
+  the module that it names.
+By hand: `model.targeted_module_names`, and `[n for n, m in base.named_modules() if
+n.endswith("up_proj")]`.
+
+## What to try
+1. Print the names: `[n for n, m in base.named_modules() if isinstance(m, Linear)]`.
+2. `target_modules="all-linear"` takes all linear layers of any model but its head.
+3. A key of `rank_pattern` must match up to the *end* of the module's name; no `^`.
+4. `exclude_modules=["vision_tower"]` compares ends of names: to exclude what is inside
+   it takes a regular expression, `r".*vision_tower.*"`.
+
+## Known problems
+A list for many models is only noted where its role is carried out, also when its author
+wanted the one layer that is missing. Entries that PEFT adds itself (`classifier`,
+`score`, `qa_outputs`) do not count while one of them matches.
+
+## Known myths
+"PEFT tells me when a target does not exist": measured on 0.21.2 with GPT-2, `["c_attn",
+"q_proj", "v_proj", "up_proj"]` adapts 2 of 8 linear layers without a word; only a list
+of which no entry matches raises. "The docstring's `^model.decoder...` works as key of
+rank_pattern": measured on 0.21.2, `{"^q_proj": 4}` changes no layer.
+
+## References
+- huggingface/peft#1959, #3554, #3658 (targets that match nothing)
+- huggingface/peft#3582 (rank_pattern and alpha_pattern that match nothing)
+- dllm-reasoning/d1#6 (names of another model: a third of the adapter missing)
+- huggingface/peft#1070, huggingface/trl#895 (`scores` for `score`)
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.module_roles import role_of
+from ftlab.rules.rule import Rule
+from ftlab.rules.wiring import (
+    Described,
+    adapters,
+    count_of,
+    may_hold_adapters,
+    names_of,
+    needs_wiring,
+    steps_of,
+    wiring,
+)
+from ftlab.rules.words import counted, listed
+from ftlab.runlog.run import Run
+
+ADDED_BY_PEFT = frozenset({"classifier", "score", "qa_outputs"})
+"""Names of heads that PEFT adds for a task, whether the model has them or not."""
+
+OUTSIDE_BLOCKS = frozenset(
+    (
+        "lm_head",
+        "head",
+        "output",
+        "embed_out",
+        "embed_in",
+        "embed_tokens",
+        "wte",
+        "wpe",
+        "word_embeddings",
+    )
+)
+"""What models call their embeddings and their head."""
+
+NEAR = 0.75
+"""Likeness (difflib) from which a name counts as misspelled: one letter of four."""
+
+_ALWAYS_WRONG = {
+    "layers_to_transform": "an index of a layer that the targets do not have",
+    "rank_pattern": "a key that matches no adapted layer: its rank is not used",
+    "alpha_pattern": "a key that matches no adapted layer: its alpha is not used",
+    "target_parameters": "a parameter that the model does not have",
+    "modules_to_save": "a module that the model does not have: nothing is trained "
+    "and saved in its place",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """How much an entry that matched nothing matters, and which layers it left."""
+
+    severity: Severity
+    why: str
+    missed: tuple[str, ...] = ()
+
+
+class TargetWithoutMatch(Rule):
+    """Finds what was asked for and is not there."""
+
+    code = "ADP012"
+    name = "target-without-match"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_wiring,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return may_hold_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per field of a configuration."""
+        for name, described, _ in adapters(run):
+            asked = described.get("asked") or {}
+            for field, counts in asked.items():
+                if field == "target_modules":
+                    yield from self._targets(run, name, counts)
+                elif field in _ALWAYS_WRONG:
+                    yield from self._entries(run, name, field, counts)
+            yield from self._exclusions(run, name, described)
+
+    def _entries(
+        self, run: Run, adapter: str, field: str, counts: Mapping[str, int]
+    ) -> Iterator[Finding]:
+        lost = [entry for entry, count in counts.items() if not count]
+        if field == "modules_to_save" and any(counts.get(a) for a in ADDED_BY_PEFT):
+            lost = [entry for entry in lost if entry not in ADDED_BY_PEFT]
+        if not lost:
+            return
+        verdict = _Verdict(Severity.WARNING, _ALWAYS_WRONG[field])
+        yield self._finding(run, (adapter, field), lost, len(counts), verdict)
+
+    def _targets(
+        self, run: Run, adapter: str, counts: Mapping[str, int]
+    ) -> Iterator[Finding]:
+        lost = [entry for entry, count in counts.items() if not count]
+        every = wiring(run).get("blocks") or ()
+        blocks = [block for block in every if block["kind"] == "linear"]
+        if len(blocks) < len(every):
+            # The feed-forward part is experts: ADP013 says what is to be said of them.
+            lost = [entry for entry in lost if role_of(entry) != "feed-forward"]
+        bare = [block for block in blocks if block["adapted"] < block["count"]]
+        if not lost or not bare:
+            return
+        judged = [_judge(entry, blocks, bare) for entry in lost]
+        worst = max(judged, key=lambda verdict: verdict.severity)
+        missed = dict.fromkeys(name for each in judged for name in each.missed)
+        verdict = _Verdict(worst.severity, worst.why, tuple(missed))
+        yield self._finding(
+            run, (adapter, "target_modules"), lost, len(counts), verdict
+        )
+
+    def _finding(
+        self,
+        run: Run,
+        where: tuple[str, str],
+        lost: Sequence[str],
+        asked: int,
+        verdict: _Verdict,
+    ) -> Finding:
+        adapter, field = where
+        without = f"; without an adapter: {in_words(verdict.missed)}"
+        return self.finding(
+            verdict.severity,
+            f"step {steps_of(run)[0]}: {len(lost)} of "
+            f"{counted(asked, 'entry', 'entries')} in {field} of adapter {adapter} "
+            f"match nothing: {listed(lost, 4)}"
+            f"{without if verdict.missed else ''}",
+            cause=f"{verdict.why[0].upper()}{verdict.why[1:]}. PEFT raises only when "
+            "no entry at all matches.",
+            fix="Take the names from this model (named_modules), or "
+            'target_modules="all-linear".'
+            if field.startswith("target")
+            else f"Correct {field} ({listed(lost, 4)}) by the names of this model.",
+            places=[
+                Place("config", field),
+                *(Place("module", name) for name in verdict.missed),
+            ],
+            steps=steps_of(run),
+            evidence={
+                "reason": field,
+                "without_match": len(lost),
+                "asked": asked,
+                "threshold": 0,
+            },
+            healthy="every entry matches at least one module",
+        )
+
+    def _exclusions(
+        self, run: Run, adapter: str, described: Described
+    ) -> Iterator[Finding]:
+        for entry, inside in (described.get("unheeded") or {}).items():
+            names = names_of(inside)
+            yield self.finding(
+                Severity.WARNING,
+                f"step {steps_of(run)[0]}: {count_of(inside)} adapted layers of "
+                f"adapter {adapter} stand inside {entry!r} of exclude_modules: "
+                f"{in_words(names)}",
+                cause="exclude_modules compares whole names and their ends; the name "
+                "of a parent excludes none of its children.",
+                fix=f'exclude_modules=r".*{entry}.*" (a regular expression).',
+                places=[
+                    Place("config", "exclude_modules"),
+                    *(Place("module", name) for name in names),
+                ],
+                steps=steps_of(run),
+                evidence={
+                    "reason": "exclude_modules",
+                    "adapted_inside": count_of(inside),
+                    "threshold": 0,
+                },
+                healthy="no layer inside an excluded module carries an adapter",
+            )
+
+
+def _judge(
+    entry: str, blocks: Sequence[Described], bare: Sequence[Described]
+) -> _Verdict:
+    """Say how much one entry of ``target_modules`` matters that matched nothing."""
+    role = role_of(entry)
+    ends = {block["pattern"].rpartition(".")[2]: block for block in bare}
+    last = entry.rpartition(".")[2]
+    near = difflib.get_close_matches(last, ends, n=1, cutoff=NEAR)
+    # A name that other models use is no misspelling: qkv_proj is near k_proj.
+    if near and not role:
+        names = tuple(ends[near[0]]["names"])
+        why = f"{entry!r} is spelled nearly like {near[0]!r}, which has no adapter"
+        return _Verdict(Severity.WARNING, why, names)
+    if last in OUTSIDE_BLOCKS:
+        why = f"embeddings and head are not called {entry!r} here"
+        return _Verdict(Severity.INFO, why)
+    same = [block for block in bare if role and role_of(block["pattern"]) == role]
+    adapted = {role_of(block["pattern"]) for block in blocks if block["adapted"]}
+    if role and role in adapted:
+        why = f"the model calls its layers for the role of {entry!r} ({role}) otherwise"
+        return _Verdict(Severity.INFO, why)
+    names = tuple(name for block in (same or bare) for name in block["names"])
+    why = f"no layer is called {entry!r} here: names of another model, most likely"
+    return _Verdict(Severity.WARNING, why, names)

@@ -74,6 +74,13 @@ def words() -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
+def dataset(rows: list[dict[str, str]]) -> Any:
+    """Make a dataset of the kind that TRL wants."""
+    from datasets import Dataset  # type: ignore[import-untyped]
+
+    return Dataset.from_list(rows)
+
+
 def texts(count: int = 64, length: int = 10) -> list[str]:
     """Return rows of `ftlab.faults.tiny.batches` as text for the tokenizer `words`."""
     rows = (batch["input_ids"][0].tolist() for batch in batches(count, 1, length))

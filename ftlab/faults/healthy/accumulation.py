@@ -17,7 +17,7 @@ def build() -> Case:
     """Build LoRA with a step of four micro-batches."""
     model = lora()
     optimizer = adamw(model, lr=1e-2)
-    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 20)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 200)
 
     def step(group: Any) -> float:
         total = 0.0

@@ -23,5 +23,4 @@ HEALTHY = Healthy(
     "trained weights in bf16",
     looks_like=("NUM002",),
     builder=build,
-    steps=34,
 )

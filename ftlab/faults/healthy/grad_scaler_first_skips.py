@@ -39,5 +39,4 @@ HEALTHY = Healthy(
     "infinite gradients and skipped updates at the beginning",
     looks_like=("NUM001", "GRD002", "ADP001", "OPT003"),
     builder=build,
-    steps=24,
 )

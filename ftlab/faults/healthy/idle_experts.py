@@ -73,5 +73,4 @@ HEALTHY = Healthy(
     "experts that got no token have no gradient",
     looks_like=("GRD003", "ADP001", "GRD001"),
     builder=build,
-    steps=34,
 )

@@ -21,5 +21,4 @@ HEALTHY = Healthy(
     "gradients fall by orders of magnitude as the loss goes to 0",
     looks_like=("GRD001", "GRD002"),
     builder=build,
-    steps=90,
 )

@@ -29,5 +29,4 @@ HEALTHY = Healthy(
     "dtypes differ between base, adapters and activations",
     looks_like=("NUM002",),
     builder=build,
-    steps=34,
 )

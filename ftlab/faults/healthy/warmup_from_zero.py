@@ -6,15 +6,16 @@ The first update changes nothing, and the last ones change next to nothing.
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
+from ftlab.faults.trainers import STEPS
 
 
 def build() -> Case:
-    """Build LoRA with a schedule of six steps of warm-up and 40 in all."""
+    """Build LoRA with a schedule that has twenty steps of warm-up."""
     from transformers import get_cosine_schedule_with_warmup
 
     model = lora()
     optimizer = adamw(model, lr=1e-2)
-    scheduler = get_cosine_schedule_with_warmup(optimizer, 6, 40)
+    scheduler = get_cosine_schedule_with_warmup(optimizer, 20, STEPS)
     step = plain_step(model, optimizer, scheduler)
     return Case(model, optimizer, batches(), step, scheduler=scheduler)
 
@@ -24,5 +25,4 @@ HEALTHY = Healthy(
     "the first update has a learning rate of 0, and so have the last ones",
     looks_like=("ADP001", "NUM002", "OPT003"),
     builder=build,
-    steps=42,
 )

@@ -1,0 +1,43 @@
+"""TRL's DPOTrainer on an adapter: the reference is the model without it.
+
+The loss begins at log 2, and both answers go through the model in one batch.
+"""
+
+import itertools
+
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.tiny import llama, lora_config
+from ftlab.faults.trainers import case_of, dataset, quiet, texts, words
+
+
+def build() -> Case:
+    """Build DPO between continued rows and rows of other starts."""
+    from trl import DPOConfig, DPOTrainer
+
+    model = llama()
+    cut = [row.split() for row in texts()]
+    rows = [
+        {
+            "prompt": " ".join(one[:4]),
+            "chosen": " " + " ".join(one[4:]),
+            "rejected": " " + " ".join(two[4:]),
+        }
+        for one, two in itertools.pairwise(cut)
+    ]
+    trainer = DPOTrainer(
+        model,
+        args=DPOConfig(**quiet(), beta=0.1, max_length=32),
+        train_dataset=dataset(rows),
+        processing_class=words(),
+        peft_config=lora_config(model),
+    )
+    return case_of(trainer)
+
+
+HEALTHY = Healthy(
+    "preferred",
+    "forwards with the adapter off, a loss that begins at 0.69 and goes to 0",
+    looks_like=("GRD003", "ADP001", "GRD001"),
+    builder=build,
+    needs=("trl>=0.24", "datasets"),
+)

@@ -1,6 +1,9 @@
 """The shape of a fault: what is broken, which rule must say so, and where."""
 
+import functools
+import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -98,6 +101,10 @@ class Fault:
         Models that the fault can be built on; see `ftlab.faults.variation`.
     traincheck
         The error of TrainCheck's list (OSDI'25) that it re-creates, if it does.
+    needs
+        Packages without which it cannot be built, as ``pip install`` names them.
+    cpu
+        A feature of the processor without which it does not exist.
 
     Examples
     --------
@@ -121,6 +128,15 @@ class Fault:
     silent: bool = True
     families: tuple[Family, ...] = ("llama",)
     traincheck: str = ""
+    needs: tuple[str, ...] = ()
+    cpu: str = ""
+
+    @property
+    def possible(self) -> bool:
+        """Whether this machine has what the fault needs."""
+        names = (re.split(r"\W", each)[0] for each in self.needs)
+        missing = any(importlib.util.find_spec(name) is None for name in names)
+        return not missing and (not self.cpu or self.cpu in _cpu_features())
 
     @property
     def area(self) -> str:
@@ -200,3 +216,12 @@ class Healthy:
         """Build the run."""
         with varied(variation):
             return self.builder()
+
+
+@functools.cache
+def _cpu_features() -> frozenset[str]:
+    """Read what the processor can do, where Linux tells."""
+    path = Path("/proc/cpuinfo")
+    if not path.is_file():
+        return frozenset()
+    return frozenset(path.read_text(encoding="utf-8").split())

@@ -9,7 +9,7 @@ from types import ModuleType
 from ftlab.faults.fault import Fault, Healthy
 from ftlab.records.errors import UnknownNameError
 
-AREAS = ("adapter", "gradient", "numeric", "optimizer")
+AREAS = ("adapter", "gradient", "model", "numeric", "optimizer")
 """The folders that hold faults."""
 
 
@@ -22,7 +22,7 @@ def modules_of(area: str) -> list[ModuleType]:
 
 @functools.cache
 def list_faults() -> tuple[Fault, ...]:
-    """Return all faults, area by area.
+    """Return all faults that this machine can have, area by area.
 
     Examples
     --------
@@ -30,7 +30,8 @@ def list_faults() -> tuple[Fault, ...]:
     >>> "lora-b-frozen" in [fault.id for fault in list_faults()]
     True
     """
-    return tuple(module.FAULT for area in AREAS for module in modules_of(area))
+    found = (module.FAULT for area in AREAS for module in modules_of(area))
+    return tuple(fault for fault in found if fault.possible)
 
 
 @functools.cache

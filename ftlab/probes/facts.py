@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.four_bit_facts import packing_signature
 from ftlab.probes.model_facts import model_facts
 from ftlab.probes.optimizer_facts import optimizer_facts, scheduler_facts
 from ftlab.probes.plain import jsonable, readable
@@ -151,6 +152,7 @@ def facts_signature(subject: Subject) -> Hashable:
         len(subject.training),
         _adapters_signature(model),
         _parameters_signature(subject, model),
+        packing_signature(model),
     )
 
 

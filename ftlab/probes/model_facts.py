@@ -9,6 +9,8 @@ import torch
 
 from ftlab.probes.adapter_facts import adapter_facts, configurations
 from ftlab.probes.base_norm import is_quantized
+from ftlab.probes.buffer_facts import buffer_facts
+from ftlab.probes.four_bit_facts import four_bit_facts
 from ftlab.probes.naming import clean_name, named_parameters
 from ftlab.probes.plain import dtype_name, readable
 from ftlab.probes.saving_facts import saving_facts
@@ -39,6 +41,8 @@ def model_facts(model: torch.nn.Module) -> dict[str, Any]:
             [e.name, *e.aliases] for e in named_parameters(model) if e.aliases
         ],
         compiled=lambda: _is_compiled(model),
+        buffers=lambda: buffer_facts(inner),
+        four_bit=lambda: four_bit_facts(inner),
         training_modes=lambda: _modes(inner),
         saving=lambda: saving_facts(model),
     )

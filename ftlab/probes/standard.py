@@ -3,6 +3,7 @@
 from ftlab.probes.activations import Activations
 from ftlab.probes.adapters import Adapters
 from ftlab.probes.batch import Batches
+from ftlab.probes.four_bit import FourBit
 from ftlab.probes.frozen_weights import FrozenWeights
 from ftlab.probes.gradient_zeros import GradientZeros
 from ftlab.probes.gradients import Gradients
@@ -48,6 +49,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         throughput,
         Memory(),
         GraphFlow(interval),
+        FourBit(),
     ]
     if activations:
         probes.append(Activations(interval))

@@ -1,0 +1,1 @@
+"""Models that are not what they seem: quantised, compiled, empty."""

@@ -1,0 +1,112 @@
+"""The rule MOD002, quantised-weights-never-train.
+
+## What it does
+Finds a model whose blocks are trained (their norms, biases or other small parts) while
+all their matrices are quantised and carry no adapter.
+
+## Why is this bad?
+Quantised weights cannot be updated. A loop of one's own runs all the same: embeddings,
+norms and the head move a little, the loss with them, and the transformer stays what it
+was. transformers' Trainer refuses such a model; other loops do not.
+
+## Evidence
+Facts: the quantised layers, and that there is no PEFT configuration; the trainable
+tensors of numbered blocks, none of which belongs to an adapter. Training a head alone,
+on a quantised body that is frozen on purpose, is no finding: then nothing within the
+blocks is trainable. There is no threshold.
+Measured: of 14 quantised matrices 0 bytes changed in 4 steps of AdamW, while 4 norms,
+the embedding and the head moved.
+
+## What to try
+1. QLoRA: `prepare_model_for_kbit_training(model)`, then `get_peft_model(model,
+   LoraConfig(target_modules="all-linear", ...))`.
+2. Load the model in bf16 for full fine-tuning.
+By hand: `[n for n, p in model.named_parameters() if p.requires_grad]` lists no weight
+of a linear layer.
+
+## Known problems
+Tuning only norms or biases of a quantised model on purpose looks the same.
+
+## References
+- huggingface/transformers#30526 (a purely quantised model cannot be trained)
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.tensors import text_of
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+_IN_BLOCK = re.compile(r"(?:^|\.)\d+\.")
+
+
+class QuantisedWeightsNeverTrain(Rule):
+    """Finds blocks that are trained but for all their quantised matrices."""
+
+    code = "MOD002"
+    name = "quantised-weights-never-train"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_facts(
+            "model", "facts of the model", "pass the model: ftlab.watch(model)"
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Leave models without quantised layers, and with adapters, out."""
+        model = run.facts.model
+        return not model or (bool(model.get("quantized")) and not model.get("peft"))
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding."""
+        layers = [name for name in run.facts.model["quantized"] if _in_block(name)]
+        trained = [
+            record
+            for record in run.names().values()
+            if record.trainable and _in_block(record.name)
+        ]
+        roles = {text_of(record, "role") for record in trained}
+        if not layers or not trained or roles - {"weight"}:
+            return
+        if any(_is_within(record.name, layers) for record in trained):
+            return
+        step = max(run.last_step, 0)
+        moving = [record.name for record in run.names().values() if record.trainable]
+        yield self.finding(
+            Severity.ERROR,
+            f"step {step}: {counted(len(layers), 'quantised layer')} cannot be trained "
+            f"and have no adapter; trained are {in_words(moving)}",
+            cause="The model was loaded quantised and is trained as it is. Quantised "
+            "weights do not require gradients; only what was left out of the "
+            "quantisation moves.",
+            fix="Put LoRA on the quantised layers (prepare_model_for_kbit_training, "
+            "then get_peft_model with target_modules='all-linear'), or load the model "
+            "in bf16.",
+            places=[*(Place("module", name) for name in layers), *_weights(layers)],
+            steps=(0, step),
+            evidence={
+                "quantised_layers": len(layers),
+                "trained_in_blocks": len(trained),
+                "threshold": 0,
+            },
+            healthy="each quantised layer that shall learn carries an adapter",
+        )
+
+
+def _in_block(name: str) -> bool:
+    return _IN_BLOCK.search(name) is not None
+
+
+def _is_within(name: str, layers: Sequence[str]) -> bool:
+    """Tell whether a tensor is a bias or another part of a quantised layer's weight."""
+    owner, _, part = name.rpartition(".")
+    return part == "weight" and owner in layers
+
+
+def _weights(layers: Sequence[str]) -> list[Place]:
+    return [Place("param", f"{name}.weight") for name in layers]

@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ftlab.records.finding import Finding, NotChecked, Place
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.ranking import ranked
-from ftlab.rules.rule import MAX_PLACES
+from ftlab.rules.rule import ANY, MAX_PLACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,25 @@ class FindingSet:
         return ranked(self._with_cause(each) for each in self._found)
 
     def _with_cause(self, finding: Finding) -> Finding:
-        """Say from which of the others ``finding`` follows; they share a place."""
-        for code in self._causes.get(finding.code, ()):
-            for other in self._found:
-                same = (other.code, other.rank) == (code, finding.rank)
-                if same and not set(finding.places).isdisjoint(other.places):
-                    return dataclasses.replace(finding, follows=code)
-        return finding
+        """Say from which of the others ``finding`` follows directly."""
+        causes = self._causes_of(finding)
+        # Of a cause and the cause of it, the nearer one is told: a chain, not a star.
+        behind = {other.code for each in causes for other in self._causes_of(each)}
+        near = [each.code for each in causes if each.code not in behind]
+        chosen = near or [each.code for each in causes]
+        if not chosen:
+            return finding
+        return dataclasses.replace(finding, follows=chosen[0])
+
+    def _causes_of(self, finding: Finding) -> list[Finding]:
+        """Return the other findings that may be its cause, the likeliest first."""
+        named = self._causes.get(finding.code, ())
+        return [
+            each
+            for code in _spelled_out(named, self._found)
+            for each in self._found
+            if each.code == code and _is_cause(each, finding, named)
+        ]
 
     def codes(self) -> set[str]:
         """Return the codes of rules that found something."""
@@ -114,6 +126,21 @@ def report_of(findings: FindingSet, not_checked: Iterable[NotChecked]) -> Report
     return Report(
         findings.sorted(), tuple(sorted(entries, key=lambda entry: entry.code))
     )
+
+
+def _spelled_out(named: Sequence[str], found: Sequence[Finding]) -> list[str]:
+    """Return the codes of possible causes, the likeliest first; see `ANY`."""
+    if ANY not in named:
+        return list(named)
+    others = (each.code for each in ranked(found) if each.severity >= Severity.ERROR)
+    return list(dict.fromkeys([*(code for code in named if code != ANY), *others]))
+
+
+def _is_cause(cause: Finding, finding: Finding, named: Sequence[str]) -> bool:
+    """Tell whether they are of one rank and share a place, where that is needed."""
+    if cause.rank != finding.rank or cause.code == finding.code:
+        return False
+    return ANY in named or not set(finding.places).isdisjoint(cause.places)
 
 
 def _same(known: Finding, seen: Finding) -> bool:

@@ -35,6 +35,10 @@ How many there are altogether stands in its evidence.
 """
 
 
+ANY = "*"
+"""Among the causes of a rule: any other finding that is an error."""
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """Something without which a rule cannot decide.
@@ -94,6 +98,8 @@ class Rule(abc.ABC):
     caused_by
         Codes of rules, the likeliest first, whose finding at one of the same places is
         the cause of this rule's finding: it is told above, and this one as following.
+        `ANY` among them stands for every error, wherever it is: for a symptom of the
+        run as a whole.
     layer
         Where it stands in a checklist; ``None`` for the layer of its area, see
         `ftlab.rules.layers`.

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from ftlab.records.chains import chain_lines
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.ranking import ranked
 from ftlab.session.verdict import Verdict
@@ -62,7 +63,10 @@ def print_findings(findings: Iterable[Finding], stream: TextIO) -> None:
 
 def _findings(console: "Console", findings: Iterable[Finding]) -> None:
     """Print each finding, worst first: what, where, why and what to try."""
-    for finding in ranked(findings):
+    found = ranked(findings)
+    for line in chain_lines(found):
+        _line(console, line, style="bold")
+    for finding in found:
         head = f"{finding.severity.label} {finding.code} {finding.name}"
         _line(console, head, style=_COLOURS[finding.severity])
         _line(console, f"  {finding.message}")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+from ftlab.records.chains import chain_lines
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.ranking import ranked
 from ftlab.views.findings_html import findings_html
@@ -174,6 +175,7 @@ class FindingsView(View[FindingsSummary], Sequence[Finding]):
         if not summary.findings:
             return "\n".join(["Findings: none", *_unchecked(summary)])
         lines = [f"Findings: {counted(summary.findings)}"]
+        lines += [f"  {line}" for line in chain_lines(summary.findings)]
         for one in summary.findings:
             lines += ["", f"{one.severity.label.upper()} {one.code} {one.name}"]
             for word, text in said(one):
@@ -272,6 +274,9 @@ def _drawn(summary: FindingsSummary) -> list[tuple[str, str, str]]:
         lines = [("Findings: none", "#222222", "bold")]
     else:
         lines = [(f"Findings: {counted(summary.findings)}", "#222222", "bold")]
+    for line in chain_lines(summary.findings):
+        wrapped = textwrap.wrap(line, 124)
+        lines += [(f"    {part}", "#333333", "normal") for part in wrapped]
     for one in summary.findings[:MOST_DRAWN]:
         head = f"{one.severity.label.upper()} {one.code}  {one.message}"
         colour = SEVERITY[one.severity.label]

@@ -7,6 +7,7 @@ import html
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ftlab.records.chains import chain_lines
 from ftlab.views.style import count
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def findings_html(summary: FindingsSummary) -> str:
     parts = [f"<style>{style_sheet()}</style>", '<div class="ftlab-f">']
     if not summary.findings:
         parts.append("<div>No findings.</div>")
+    for line in chain_lines(summary.findings):
+        parts.append(f'<div class="ftlab-chain">{html.escape(line)}</div>')
     for index, one in enumerate(summary.findings):
         parts.append(_finding(one, index < OPEN))
     parts.append(_unchecked(summary.not_checked))

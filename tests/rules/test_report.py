@@ -2,7 +2,7 @@
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.report import FindingSet, report_of
-from ftlab.rules.rule import MAX_PLACES
+from ftlab.rules.rule import ANY, MAX_PLACES
 
 
 def seen(places="a", steps=(0, 0), severity=Severity.WARNING, code="AAA001", rank=0):
@@ -100,6 +100,32 @@ def test_a_cause_is_above_what_follows_from_it_whatever_was_found_first():
     assert [each.follows for each in order] == ["", "CCC001", ""]
     told = [(each.code, each.follows) for each in findings.news()]
     assert ("AAA001", "CCC001") in told
+
+
+def test_the_nearer_of_two_causes_is_told():
+    findings = FindingSet({"AAA001": ("CCC001", "BBB001"), "BBB001": ("CCC001",)})
+    for code in ("AAA001", "BBB001", "CCC001"):
+        findings.add(seen("a", code=code))
+    order = findings.sorted()
+    assert [each.code for each in order] == ["CCC001", "BBB001", "AAA001"]
+    assert [each.follows for each in order] == ["", "CCC001", "BBB001"]
+
+
+def test_two_that_cause_each_other_are_both_told():
+    findings = FindingSet({"AAA001": ("BBB001",), "BBB001": ("AAA001",)})
+    findings.add(seen("a"))
+    findings.add(seen("a", code="BBB001"))
+    assert {each.code for each in findings.sorted()} == {"AAA001", "BBB001"}
+
+
+def test_a_symptom_of_the_whole_run_follows_from_any_error_wherever_it_is():
+    findings = FindingSet({"AAA001": (ANY,)})
+    findings.add(seen("a"))
+    findings.add(seen("x", code="CCC001"))
+    assert [each.follows for each in findings.sorted()] == ["", ""]
+    findings.add(seen("y", (4, 4), Severity.ERROR, code="BBB001"))
+    follows = {each.code: each.follows for each in findings.sorted()}
+    assert follows == {"AAA001": "BBB001", "BBB001": "", "CCC001": ""}
 
 
 def test_a_cause_of_another_rank_explains_nothing():

@@ -50,6 +50,18 @@ def test_text_says_what_why_what_to_do_and_where():
     )
 
 
+def test_a_line_of_cause_and_effect_stands_above_all():
+    flat = finding(code="NUM003", follows="ADP001", first=0)
+    stuck = finding(code="ADP001", follows="GRD003", first=0)
+    cut = finding(code="GRD003", first=0)
+    view = view_of(flat, stuck, cut)
+    name = cut.name.replace("-", " ")
+    line = f"{name} (NUM003) <- {name} (ADP001) <- {name} (GRD003)"
+    assert repr(view).splitlines()[1] == f"  {line}"
+    escaped = line.replace("<", "&lt;")
+    assert f'<div class="ftlab-chain">{escaped}</div>' in findings_html(view.summary)
+
+
 def test_what_follows_from_another_finding_says_what_to_mend_first():
     symptom = finding(code="ADP001", follows="GRD003", first=0)
     view = view_of(symptom, finding(Severity.WARNING, code="GRD003"))

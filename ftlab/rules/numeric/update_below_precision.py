@@ -15,6 +15,8 @@ learning rate above 0; and the dtype.
 - A tensor counts when at least 90 % of it is stuck at 2 measurements, taken while the
   learning rate was at its height (at least half of the largest, and not rising any
   more): in warm-up and at the end of a decay small updates are meant.
+- A tensor is left out where even lr x gradient is 64 times half a step of its dtype:
+  that is not rounded away, and an optimizer that writes nothing is NUM003.
 - The finding needs 10 % of all trainable elements in such tensors: at common bf16
   learning rates the norm weights (1.0) stand still in otherwise healthy runs.
 Measured on a small Llama (weights of 0.02) with AdamW, share of stuck elements, median
@@ -65,6 +67,14 @@ POINTS = 2
 HEIGHT = 0.5
 """Share of the largest learning rate at which a measurement counts."""
 
+FAR = 64.0
+"""Times half a step of the dtype from which on rounding cannot be the reason."""
+
+_GRAIN = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""Half a step of each dtype, relative to the weight."""
+
+Bools = NDArray[np.bool_]
+
 HALF = {"bfloat16", "float16"}
 """Dtypes in which an ordinary update is rounded away."""
 
@@ -98,6 +108,7 @@ class UpdateBelowPrecision(Rule):
         counts &= matrix.known & ~np.isnan(matrix.values)
         stuck = counts & (matrix.values >= STUCK)
         mask = (stuck.sum(axis=0) >= POINTS) & (stuck == counts).all(axis=0)
+        mask &= ~_coarse(run, matrix.ids, names)
         sizes = elements(names)
         share = float(sizes[mask].sum() / sizes.sum())
         if share < WEIGHT:
@@ -161,6 +172,31 @@ def _height(
     coming = np.maximum.accumulate(rate[::-1])[::-1]
     high = (rate >= HEIGHT * rate.max()) & (coming <= RISING * rate)
     return np.asarray((high & here)[rows])
+
+
+def _coarse(run: Run, ids: NDArray[np.int32], names: list[NameRecord]) -> Bools:
+    """Mark tensors whose update would be far above what rounding takes away.
+
+    Where those stand still the optimizer does not write at all. The least that an
+    update could be is lr x gradient (SGD) or lr (Adam's first steps).
+    """
+    size = np.sqrt(elements(names))
+    gradient = _latest(run, "grad_l2", ids) / size
+    weight = _latest(run, "weight_l2", ids) / size
+    rate = np.array([_rate(run, [name]) for name in names])
+    grain = np.array([_GRAIN.get(n.dtype.rpartition(".")[2], 2.0**-8) for n in names])
+    least = rate * np.minimum(gradient, 1.0)
+    return np.asarray(np.nan_to_num(least) > FAR * grain * np.nan_to_num(weight), bool)
+
+
+def _latest(run: Run, column: str, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the latest finite value of each row, NaN where there is none."""
+    matrix = run.matrix(column)
+    found = {}
+    for row, values in zip(matrix.ids.tolist(), matrix.values.T, strict=True):
+        finite = values[np.isfinite(values)]
+        found[row] = float(finite[-1]) if len(finite) else float("nan")
+    return np.array([found.get(row, float("nan")) for row in ids.tolist()])
 
 
 def _rate(run: Run, names: list[NameRecord]) -> float:

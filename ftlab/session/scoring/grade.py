@@ -42,7 +42,8 @@ class Grade:
     place
         The first place that its rule named, or the first rule's.
     wrong
-        Codes that say something else, as a warning or worse.
+        Codes that say something else, as a warning or worse; not what is told as
+        following from a right one.
     twin
         Codes of alarms, warnings or worse, on the healthy twin.
     """
@@ -127,7 +128,7 @@ def grade(
         seconds=sick.seconds + well.seconds,
         codes=tuple(dict.fromkeys(each.code for each in findings)),
         place=str(shown[0].place) if shown and shown[0].places else "",
-        wrong=tuple(code for code in alarms(findings) if code not in allowed),
+        wrong=_wrong(findings, allowed),
         twin=alarms(well.report.findings),
     )
 
@@ -155,6 +156,15 @@ def alarms(findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return the codes of what is a warning or worse, each once."""
     loud = (each.code for each in findings if each.severity >= Severity.WARNING)
     return tuple(dict.fromkeys(loud))
+
+
+def _wrong(findings: Sequence[Finding], allowed: set[str]) -> tuple[str, ...]:
+    """Return the alarms that are neither expected nor follow from one that is."""
+    follows = {each.code: each.follows for each in findings}
+    right = set(allowed)
+    for _ in follows:
+        right |= {code for code, cause in follows.items() if cause in right}
+    return tuple(code for code in alarms(findings) if code not in right)
 
 
 def _watch(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from ftlab.views.checklist_words import said
 
 if TYPE_CHECKING:
-    from ftlab.records.checklist import CheckItem
+    from ftlab.records.checklist import CheckItem, Status
     from ftlab.views.checklist import ChecklistSummary, LayerLine
 
-MARKS = {"failed": "✕", "not checked": "?", "passed": "✓"}
+MARKS: dict[Status, str] = {"failed": "✕", "not checked": "?", "passed": "✓"}
 WORDS = {"record": "to check it", "do": "do this", "measured": "measured"}
 
 
@@ -32,29 +32,50 @@ def checklist_html(summary: ChecklistSummary) -> str:
         f'<div class="ftlab-c"><div class="ftlab-c-head '
         f'{"ftlab-c-error" if bad else "ftlab-c-passed"}">'
         f"<b>{html.escape(summary.verdict)}</b>"
-        f"<span>{html.escape(summary.title)}</span></div>{rows}</div>"
+        f"<span>{html.escape(summary.title)}</span></div>"
+        f"{_overview(summary) if bad else ''}{rows}</div>"
     )
+
+
+def _overview(summary: ChecklistSummary) -> str:
+    """Name all layers in one line: unfolded ones push the others off the screen."""
+    chips = "".join(
+        f'<span class="{_kind(line.label)}">{_mark(line.status)}{line.layer}</span>'
+        for line in summary.lines
+    )
+    return f'<div class="ftlab-c-all">{chips}</div>'
+
+
+def _mark(status: Status) -> str:
+    return f'<i class="ftlab-c-mark" title="{status}">{MARKS[status]}</i>'
 
 
 def _layer(line: LayerLine) -> str:
     head = (
-        f'<i class="ftlab-c-mark" title="{line.status}">{MARKS[line.status]}</i>'
-        f'<b class="ftlab-c-layer">{html.escape(line.layer)}</b>'
+        f'{_mark(line.status)}<b class="ftlab-c-layer">{line.layer}</b>'
         f'<span class="ftlab-c-says">{html.escape(line.headline)}</span>'
     )
-    shown = " open" if line.status == "failed" else ""
-    items = "".join(map(_item, line.items))
+    bad = [item for item in line.items if item.status == "failed"]
+    rest = [item for item in line.items if item.status != "failed"]
+    shown = " open" if bad else ""
+    items = "".join(_item(item, line.headline) for item in bad)
+    others = "".join(_item(item) for item in rest)
+    if bad and rest:
+        others = (
+            f"<details><summary>{len(rest)} more in this layer</summary>"
+            f"{others}</details>"
+        )
     return (
         f'<details class="{_kind(line.label)}"{shown}><summary>{head}</summary>'
-        f"<div>{items}</div></details>"
+        f"<div>{items}{others}</div></details>"
     )
 
 
-def _item(item: CheckItem) -> str:
+def _item(item: CheckItem, headline: str = "") -> str:
     code = f' <span class="ftlab-c-code">{html.escape(item.code)}</span>'
     head = (
-        f'<i class="ftlab-c-mark" title="{item.status}">{MARKS[item.status]}</i>'
-        f"<b>{html.escape(item.name)}</b>{code if item.code else ''}"
+        f"{_mark(item.status)}<b>{html.escape(item.name)}</b>"
+        f"{code if item.code else ''}"
     )
     if item.status == "passed":
         says = f"<span>{html.escape(item.says)}</span>"
@@ -63,6 +84,7 @@ def _item(item: CheckItem) -> str:
         f"<dt>{WORDS.get(word, word)}</dt>"
         f'<dd class="ftlab-c-{word}">{html.escape(text)}</dd>'
         for word, text in said(item)
+        if (word, text) != ("what", headline)  # it stands in the line above
     )
     return f'<div class="ftlab-c-item {_kind(item.label)}">{head}</div><dl>{rows}</dl>'
 

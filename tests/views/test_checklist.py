@@ -107,13 +107,21 @@ def test_figure_shows_every_layer_and_what_to_do():
 
 
 def test_failed_layers_are_unfolded_and_the_others_folded():
-    page = checklist_html(Checklist([FAILED, GOOD, OPEN]).summary)
+    beside = CheckItem("data", "a batch", "passed", "read")
+    page = checklist_html(Checklist([FAILED, beside, GOOD, OPEN]).summary)
     assert re.findall(r'<details class="([\w-]+)"( open)?>', page)[:2] == [
         ("ftlab-c-error", " open"),
         ("ftlab-c-passed", ""),
     ]
-    assert page.count("<details") == len(LAYERS)
+    assert page.count("<details class") == len(LAYERS)
+    assert "<summary>1 more in this layer</summary>" in page
+    assert page.count("all 64 labels are -100") == 1
     assert '<dd class="ftlab-c-do">Turn it round.</dd>' in page
+
+
+def test_all_layers_stand_in_one_line_where_one_failed():
+    assert 'class="ftlab-c-all"' in checklist_html(Checklist([FAILED]).summary)
+    assert 'class="ftlab-c-all"' not in checklist_html(Checklist([GOOD]).summary)
 
 
 def test_every_word_is_escaped():

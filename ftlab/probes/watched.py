@@ -11,7 +11,13 @@ import numpy as np
 import torch
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from ftlab.probes.naming import NamedParameter, layers_of, named_parameters, roles_of
+from ftlab.probes.naming import (
+    NamedParameter,
+    Role,
+    layers_of,
+    named_parameters,
+    roles_of,
+)
 from ftlab.probes.probe import Tensors
 from ftlab.probes.rows import RowBook
 from ftlab.probes.subject import Subject
@@ -50,6 +56,7 @@ class WatchedParameters:
         self._walked = -1
         self.walks = 0
         self._announced: dict[int, NamedParameter] = {}
+        self._roles: dict[int, Role] = {}
         self.stale = True
         self.tensors = _NOTHING
         self.members: frozenset[int] = frozenset()
@@ -99,7 +106,8 @@ class WatchedParameters:
 
     def _announce(self, entries: list[NamedParameter]) -> None:
         model = self._subject.model
-        roles, group_of = roles_of(model), self._group_index()
+        group_of = self._group_index()
+        roles = self._roles | roles_of(model)
         layers = layers_of([entry.name for entry in entries])
         trainable = [entry for entry in entries if entry.parameter.requires_grad]
         now = {id(entry.parameter): entry for entry in trainable}
@@ -126,6 +134,7 @@ class WatchedParameters:
             )
             ids.append(row)
         self._announced = now
+        self._roles = {key: role for key, role in roles.items() if key in now}
         self.members = frozenset(now)
         self.tensors = Tensors(
             np.array(ids[: len(trainable)], np.int32),

@@ -13,9 +13,6 @@ same happens in bf16 to changes below half a distance of the weights.
 16 rows of each merged layer's base weight before and after its first merge (4-bit ones
 expanded), against the same rows of scaling x B A: the L2 norm of what is wrong over
 that of the product. From 0.05 on for quantised weights, from 0.5 on for others.
-A packed 4-bit weight is reported whatever the number: bitsandbytes 0.50 re-orders the
-bytes at the first evaluation on a CPU with AVX512-BF16, and PEFT 0.21 merges as if it
-had not.
 Measured (rank 8, 8 steps of AdamW at lr 1e-4, 1e-3, 1e-2, the last one a very large
 change): 4-bit 2.0, 0.99, 0.16, and 0.09 after 40 steps; bfloat16 0.2, 0.02, 0.002;
 float16 0.02, 0.002, 0.0003; float32 1e-6 at most.
@@ -26,11 +23,10 @@ By hand: compare the logits before and after, relative to what the adapter does:
 1. Load the base in 16 bits and merge there, or call `model.dequantize()` before
    get_peft_model.
 2. Keep the adapter apart and serve it so.
-3. Packed on a CPU: set `support_avx512bf16_for_cpu = False` on every Linear4bit after
-   loading, or merge before any evaluation.
 
 ## Known problems
-Only LoRA's plain layers are measured: no DoRA, no convolutions, no 8-bit weights.
+Only LoRA's plain layers are measured: no DoRA, no convolutions, no 8-bit weights, and
+no 4-bit weights that were packed for a CPU (see MOD001).
 
 ## Known myths
 *Merging into 4 bits only rounds a little.* Relative to the weight, yes; relative to the
@@ -89,7 +85,7 @@ class MergeLosesAdapter(Rule):
                 ratios = error.values[seen, column] / delta.values[seen, column]
             ratio, meta = float(np.nanmax(ratios, initial=0.0)), names[row].meta
             bound = LOST_QUANTIZED if meta.get("quantized") else LOST
-            if ratio >= bound or meta.get("packed"):
+            if ratio >= bound and not meta.get("packed"):
                 steps = error.steps[seen]
                 found.append((ratio, names[row], int(steps[0]), int(steps[-1])))
         if found:
@@ -101,26 +97,27 @@ class MergeLosesAdapter(Rule):
         found = sorted(found, key=lambda each: -each[0])
         ratio, worst = found[0][:2]
         names = [name.name for _, name, _, _ in found]
-        packed = any(name.meta.get("packed") for _, name, _, _ in found)
         dtype = str(worst.meta.get("dtype", ""))
         quantized = bool(worst.meta.get("quantized"))
         calls = calls_of(run, "unload", "merge") or ["merge_adapter"]
         last = max(each[3] for each in found)
         return self.finding(
-            Severity.ERROR if packed else Severity.WARNING,
+            Severity.WARNING,
             f"step {last}: {calls[0]} into {dtype} weights of "
             f"{counted(len(found), 'layer')}: the error is {number(ratio)} of what "
             f"the adapter adds: {in_words(names)}",
-            cause=_PACKED if packed else _cause(dtype),
-            fix=_FIX_PACKED if packed else _FIX,
+            cause=f"W + B A was rounded to {dtype} again: what the adapter adds is "
+            "smaller than, or of the size of, the distance between two values that "
+            "the weight can take.",
+            fix="Merge into the base in 16 or 32 bits (reload it, or "
+            "model.dequantize()), or keep the adapter apart.",
             places=[
                 *(Place("module", name) for name in names),
                 *(Place("call", call) for call in calls),
-                *([Place("config", "packing_format_for_cpu")] if packed else []),
             ],
             steps=(min(each[2] for each in found), last),
             evidence={
-                "reason": "packed" if packed else "rounding",
+                "reason": "rounding",
                 "error": ratio,
                 "layers": len(found),
                 "threshold": LOST_QUANTIZED if quantized else LOST,
@@ -128,24 +125,3 @@ class MergeLosesAdapter(Rule):
             healthy="a merge into float32 weights arrives to 1e-6; into bf16 to 0.2 "
             "of a small change",
         )
-
-
-def _cause(dtype: str) -> str:
-    return (
-        f"W + B A was rounded to {dtype} again: what the adapter adds is smaller than, "
-        "or of the size of, the distance between two values that the weight can take."
-    )
-
-
-_FIX = (
-    "Merge into the base in 16 or 32 bits (reload it, or model.dequantize()), or keep "
-    "the adapter apart."
-)
-_PACKED = (
-    "An evaluation on the CPU had packed the 4-bit weights in another order, and the "
-    "merge read them as if they were not: the merged weights are noise."
-)
-_FIX_PACKED = (
-    "Set support_avx512bf16_for_cpu = False on every Linear4bit after loading, or "
-    "merge before any evaluation; reload the base."
-)

@@ -61,6 +61,7 @@ class OptimizerHoldsStaleParameters(Rule):
             "pass the optimizer: ftlab.watch(model, optimizer)",
         ),
     )
+    caused_by = ("ADP008",)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per optimizer."""

@@ -27,11 +27,12 @@ By hand: `{p.dtype for n, p in model.named_parameters() if "lora_" in n}`.
 A base in float64 on purpose (a test of gradients) is quiet.
 
 ## Known myths
-"LoRA starts in float64": measured on peft 0.21.2, new adapters are float32 for a base
-in float32, bf16, fp16 and 4-bit. "torch.set_default_dtype(float64) leaks into LoRA":
+"LoRA starts in float64": measured on peft 0.21.2, new adapters are float32 on a base in
+float32, bf16, fp16 and 4-bit (NF4). "torch.set_default_dtype(float64) leaks into LoRA":
 measured, PEFT casts new adapters to the base's dtype; 8 of 8 tensors were float32.
-"4-bit layers need alpha % r == 0": measured with r = 8 and alpha = 4, 12, 13 on NF4
-layers, all trained, and the output was that of alpha / r.
+"4-bit layers need alpha % r == 0": measured with r = 8 and alpha = 4, 12 and 13 on NF4
+layers: the loss fell in all, and what the adapter added was alpha / r times B A within
+3e-8.
 
 ## References
 - huggingface/peft#1172, #2421 (mixed dtypes)

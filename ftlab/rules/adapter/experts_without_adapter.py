@@ -14,7 +14,7 @@ The elements of expert weights that carry no adapter as a share of all matrices 
 blocks, against what the configuration asks for. transformers 5 keeps the experts of a
 layer in two three-dimensional parameters; names of linear layers (`gate_proj`,
 `up_proj`, `down_proj`) do not match those. Reported when
-- the share is at least 0.5 (measured: Mixtral 0.94, Qwen-MoE with 8 experts 0.90), and
+- the share is at least 0.5 (measured with 8 experts: Mixtral 0.94, Qwen3-MoE 0.89), and
 - an entry of `target_modules` names a feed-forward layer, or every linear layer of the
   blocks carries an adapter, as after `"all-linear"`. An adapter on the attention alone
   is a choice, and left alone.
@@ -31,8 +31,8 @@ linear layer each, are found by target-without-match instead.
 
 ## Known myths
 "all-linear leaves fused experts out": measured on peft 0.21.2 and transformers 5.23
-with a Mixtral of 8 experts, it becomes target_parameters for them, and for the router
-too.
+with a Mixtral and a Qwen3-MoE, it becomes target_parameters for them, and for the
+router too.
 
 ## References
 - unslothai/unsloth#6936, #11014 (experts left frozen in silence)

@@ -17,8 +17,9 @@ freshly initialised: mean 0, and the standard deviation that the model's
 `initializer_range` (or `nn.Linear` itself, a uniform distribution) draws with, both
 within 4 standard errors (std: s / sqrt(2 n), plus 1 % for 16-bit rounding), with a bias
 of exactly 0 where the model's own initialisation is compared. Measured: 200 fresh heads
-of 2 to 64 classes were all within 4; a head that was trained for 300 steps with a
-learning rate of 1e-3 was at 30 and more.
+of 2 to 64 classes, half of them in bf16, were at most 3.5 standard errors off; a head
+that was trained with a learning rate of 1e-3 was 18 off after 100 steps and 59 after
+300.
 By hand: `model.print_trainable_parameters()`, and `[n for n, p in
 model.named_parameters() if "score" in n and p.requires_grad]`.
 
@@ -30,7 +31,8 @@ model.named_parameters() if "score" in n and p.requires_grad]`.
 
 ## Known problems
 A frozen head that was trained before is left alone. With few weights (2 classes) the
-interval is wide, and a trained head may look fresh.
+interval is wide, and a head that was hardly trained looks fresh (300 steps with 1e-4:
+1.5 standard errors).
 
 ## Known myths
 "A wrong task_type is silent": measured on peft 0.21.2, CAUSAL_LM on a classifier

@@ -154,7 +154,7 @@ def _scaling(
     found = {}
     for pair in lora_pairs(model):
         if pair.adapter == adapter:
-            rank = pair.parameters[0].shape[0]
+            rank = saved.get("r") or pair.parameters[0].shape[0]
             due = alpha / (math.sqrt(rank) if root else rank)
             if not math.isclose(due, pair.scaling, rel_tol=1e-3):
                 found[clean_name(pair.module)] = [due, pair.scaling]

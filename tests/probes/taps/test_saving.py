@@ -1,0 +1,75 @@
+"""Saving while watched: the ledger, and what is told of the file."""
+
+from ftlab.faults.fault import Case
+from ftlab.faults.loops import plain_step
+from ftlab.faults.tiny import adamw, batches, llama, lora
+from ftlab.faults.trainers import trained
+from ftlab.session.score import record
+
+
+def saves(run):
+    return [entry for entry in run.ledger if entry.op == "save"]
+
+
+def saving(model, save):
+    optimizer = adamw(model)
+    step = plain_step(model, optimizer)
+    return record(Case(model, optimizer, batches(), step, afterwards=save), 2)
+
+
+def test_a_save_is_in_the_ledger_with_what_was_written(tmp_path):
+    model = lora()
+    run = saving(model, lambda: model.save_pretrained(tmp_path / "mine"))
+    (entry,) = saves(run)
+    assert (entry.step, entry.target) == (1, "model")
+    assert entry.detail["folder"] == "mine"
+    assert entry.detail["keys"] == 8
+    assert entry.detail["unsaved"] == []
+
+
+def test_a_keyword_is_a_folder_too(tmp_path):
+    model = lora()
+    run = saving(model, lambda: model.save_pretrained(save_directory=str(tmp_path)))
+    assert len(saves(run)) == 1
+
+
+def test_a_full_model_is_told_once(tmp_path):
+    model = llama()
+    run = saving(model, lambda: model.save_pretrained(tmp_path))
+    (entry,) = saves(run)
+    assert (entry.detail["kind"], entry.detail["keys"]) == ("model", 21)
+
+
+def test_another_model_is_not_ours(tmp_path):
+    model, other = lora(), lora()
+    assert saves(saving(model, lambda: other.save_pretrained(tmp_path))) == []
+
+
+def test_a_process_that_does_not_write_is_not_told(tmp_path):
+    model = lora()
+    run = saving(model, lambda: model.save_pretrained(tmp_path, is_main_process=False))
+    assert saves(run) == []
+
+
+def test_a_trainers_checkpoints_are_seen():
+    case = trained(lora(), max_steps=4, save_strategy="steps", save_steps=2)
+    run = record(case, 4)
+    assert [e.detail["folder"] for e in saves(run)] == ["checkpoint-2", "checkpoint-4"]
+
+
+def test_a_folder_that_is_gone_is_no_failure(tmp_path, recwarn):
+    import shutil
+
+    from peft import PeftModel
+
+    class Moving(PeftModel):
+        def save_pretrained(self, folder, **settings):
+            super().save_pretrained(folder, **settings)
+            shutil.rmtree(folder)
+
+    model = lora()
+    model.__class__ = type("Mine", (Moving, type(model)), {})
+    run = saving(model, lambda: model.save_pretrained(tmp_path / "gone"))
+    (entry,) = saves(run)
+    assert entry.detail["folder"] == "gone"
+    assert not [each for each in recwarn if "ftlab" in str(each.message)]

@@ -1,0 +1,48 @@
+"""Why keys of a file are not read."""
+
+import pytest
+
+from ftlab.probes.adapter_keys import why_unread
+
+LIVE = [
+    f"base_model.model.model.layers.{layer}.self_attn.{part}.lora_{factor}.weight"
+    for layer in range(2)
+    for part in ("q_proj", "v_proj")
+    for factor in "AB"
+]
+PEFT = "base_model.model."
+
+
+def changed(change):
+    return [change(key) for key in LIVE]
+
+
+CASES = {
+    "compiled": lambda key: key.replace("layers.0.", "layers.0._orig_mod."),
+    "parallel": lambda key: f"module.{key}",
+    "adapter-name": lambda key: key.replace(".weight", ".mine.weight"),
+    "wrapped-twice": lambda key: PEFT + key,
+    "other-class": lambda key: key.replace("model.model.layers", "model.layers"),
+    "other-model": lambda key: key.replace("self_attn", "attention"),
+}
+
+
+@pytest.mark.parametrize("reason", CASES)
+def test_tells_the_reasons_apart(reason):
+    unread = [key for key in changed(CASES[reason]) if key not in LIVE]
+    assert why_unread(unread, LIVE) == (reason, len(unread))
+
+
+def test_the_bare_transformer_lacks_a_head_of_its_paths():
+    bare = [key.replace("model.model.layers", "model.layers") for key in LIVE]
+    assert why_unread(LIVE, bare)[0] == "other-class"
+
+
+def test_a_compiled_model_that_reads_a_clean_file():
+    live = changed(CASES["compiled"])
+    unread = [key for key in LIVE if key not in live]
+    assert why_unread(unread, live)[0] == "compiled"
+
+
+def test_nothing_unread_has_no_reason():
+    assert why_unread([], LIVE) == ("", 0)

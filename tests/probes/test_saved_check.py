@@ -1,0 +1,83 @@
+"""What is on disk right after a save."""
+
+import torch
+
+from ftlab.faults.adapter.compiled_layer_checkpoint_dead import compile_blocks
+from ftlab.faults.saved import taught
+from ftlab.faults.tiny import llama, lora
+from ftlab.faults.variation import Variation, varied
+from ftlab.probes.saved_check import check_saved
+
+
+def test_a_good_file_lacks_nothing(tmp_path):
+    model = taught()
+    model.save_pretrained(tmp_path)
+    found = check_saved(model, tmp_path)
+    assert found == {
+        "kind": "adapter",
+        "keys": 8,
+        "renamed": 0,
+        "b": 4,
+        "zero_b": 0,
+        "live_zero_b": 0,
+        "broken": [],
+        "shapeless": [],
+        "unsaved": [],
+        "unsaved_count": 0,
+    }
+
+
+def test_an_adapter_with_a_name_of_its_own_is_found_below(tmp_path):
+    with varied(Variation(adapter="mine")):
+        model = taught()
+        model.save_pretrained(tmp_path)
+        found = check_saved(model, tmp_path)
+    assert (found["keys"], found["unsaved_count"]) == (8, 0)
+
+
+def test_names_what_is_trained_and_not_in_the_file(tmp_path):
+    model = lora()
+    model.base_model.model.lm_head.requires_grad_(True)
+    model.save_pretrained(tmp_path)
+    found = check_saved(model, tmp_path)
+    assert found["unsaved"] == ["base_model.model.lm_head.weight"]
+    assert found["unsaved_count"] == 1
+
+
+def test_tells_zeros_in_the_file_from_zeros_in_the_model(tmp_path):
+    model = lora()
+    model.save_pretrained(tmp_path)
+    assert check_saved(model, tmp_path)["live_zero_b"] == 4
+    taught(model)
+    found = check_saved(model, tmp_path)
+    assert (found["b"], found["zero_b"], found["live_zero_b"]) == (4, 4, 0)
+
+
+def test_names_what_is_not_finite(tmp_path):
+    model = taught()
+    with torch.no_grad():
+        next(p for p in model.parameters() if p.requires_grad).fill_(torch.inf)
+    model.save_pretrained(tmp_path)
+    (broken,) = check_saved(model, tmp_path)["broken"]
+    assert ".lora_A.weight" in broken
+
+
+def test_counts_keys_with_a_wrappers_name(tmp_path):
+    model = lora()
+    compile_blocks(model, in_place=False)
+    model.save_pretrained(tmp_path)
+    assert check_saved(model, tmp_path)["renamed"] == 8
+
+
+def test_a_whole_model_is_counted(tmp_path):
+    model = llama()
+    model.save_pretrained(tmp_path)
+    found = check_saved(model, tmp_path)
+    assert found == {"kind": "model", "keys": 21, "renamed": 0}
+
+
+def test_selected_adapters_are_checked_alone(tmp_path):
+    model = lora()
+    model.add_adapter("second", model.peft_config["default"])
+    model.save_pretrained(tmp_path, selected_adapters=["default"])
+    assert check_saved(model, tmp_path, ["default"])["keys"] == 8

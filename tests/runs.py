@@ -58,6 +58,16 @@ class RunBuilder:
         self.run.append(record)
         return row
 
+    def state(self, layers: int = 2, **meta: Any) -> dict[str, int]:
+        """Announce a state of the adapter layers; returns what the ledger holds."""
+        row = 5000 + len(self.run.names("adapter_states"))
+        facts = {"layers": layers, "active": "default"} | meta
+        name = f"state {row - 5000}"
+        self.run.append(
+            NameRecord(row, "adapter_states", name, "adapter", "", meta=facts)
+        )
+        return {"adapter_state": row}
+
     def facts(self, **parts: Any) -> "RunBuilder":
         self.run.append(Facts(**parts))
         return self

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ftlab.records.finding import Place
 from ftlab.records.name_words import short_name
 from ftlab.records.names import NameRecord
+from ftlab.rules.adapter_states import State, passes_of
 from ftlab.rules.flow import PACKED, cause_of, cuts_of, extra_places, fix_of
 from ftlab.rules.tensors import text_of
 from ftlab.rules.words import listed
@@ -113,7 +114,10 @@ def _idle_adapter(run: Run, missing: Missing) -> Reason | None:
     if len(lost) != 1 or lost & (reached | {""}):
         return None
     adapter = lost.pop()
-    state = _state_of(run, adapter)
+    forwards = [state for each in passes_of(run) for state in each.forwards]
+    state = _seen_state(forwards, adapter) or _state_of(run, adapter)
+    if forwards and not state:  # it took part: the graph is lost elsewhere
+        return None
     others = f"; adapter {listed(sorted(reached - {''}))} did" if reached - {""} else ""
     if not others and not state and (_checkpointed(run) or _cut(run, missing)):
         return None
@@ -129,6 +133,18 @@ def _idle_adapter(run: Run, missing: Missing) -> Reason | None:
         "model.enable_adapter_layers(), or unmerge_adapter() after an evaluation.",
         (Place("object", f"adapter {adapter}"),),
     )
+
+
+def _seen_state(forwards: Sequence[State], adapter: str) -> str:
+    """Say why an adapter is out of every training forward, as its layers were read."""
+    if forwards and all(state.merged for state in forwards):
+        return "It was merged into the base weights, which are used instead."
+    if forwards and all(state.disabled for state in forwards):
+        return "Its layers were disabled."
+    if forwards and not any(adapter in state.active for state in forwards):
+        active = sorted(set().union(*(state.active for state in forwards)))
+        return f"Another adapter was the active one: {listed(active)}."
+    return ""
 
 
 def _state_of(run: Run, adapter: str) -> str:

@@ -1,0 +1,41 @@
+"""ADP023."""
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.adapter.adapter_applied_twice import AdapterAppliedTwice
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder, healthy_lora
+
+
+def report(slopes, sigma=0.01):
+    row = {
+        "modules": [f"layers.{index}.q" for index in range(len(slopes))],
+        "slope": slopes,
+        "sigma": [sigma] * len(slopes),
+    }
+    start = {"delta_in_base": {"default": row}}
+    builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": start})
+    return Engine([AdapterAppliedTwice()]).check(builder.run)
+
+
+def test_is_quiet_on_a_healthy_run():
+    outcome = Engine([AdapterAppliedTwice()]).check(healthy_lora().run)
+    assert (outcome.findings, outcome.not_checked) == ((), ())
+
+
+def test_names_the_base_weights():
+    (finding,) = report([1.0, 1.02, 0.99]).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.place == Place("param", "layers.0.q.base_layer.weight")
+    assert finding.places[-1] == Place("call", "merge_and_unload")
+    assert "3 of 3 base weights hold what the adapter 'default' adds" in finding.message
+
+
+def test_an_unmerged_base_is_fine():
+    assert report([0.0, 0.01, -0.02]) == report([0.02, 0.0, 0.0])
+    assert report([0.0, 0.01, -0.02]).findings == ()
+
+
+def test_a_delta_too_small_to_tell_is_not_checked():
+    outcome = report([1.0, 1.0, 1.0], sigma=0.4)
+    assert outcome.findings == ()
+    assert "too small" in outcome.not_checked[0].reason

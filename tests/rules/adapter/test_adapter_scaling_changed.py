@@ -1,0 +1,60 @@
+"""ADP025."""
+
+import pytest
+
+from ftlab.records.finding import Place
+from ftlab.rules.adapter.adapter_scaling_changed import AdapterScalingChanged
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder, healthy_lora
+
+
+def check(start, peft=None):
+    builder = RunBuilder().facts(model={"peft": {"mine": peft or {}}, "start": start})
+    return Engine([AdapterScalingChanged()]).check(builder.run).findings
+
+
+def trained(before, now, settings=None):
+    return {
+        "adapters": {"mine": {"scaling": {"model.q": now}}},
+        "trained_as": {
+            "adapters": {"theirs": {"scaling": {"base_model.model.model.q": before}}},
+            "peft": {"theirs": settings or {}},
+        },
+    }
+
+
+def test_is_left_out_where_nothing_is_known_of_the_training():
+    assert Engine([AdapterScalingChanged()]).check(healthy_lora().run).findings == ()
+
+
+def test_the_file_says_which_factor_is_due():
+    file = {
+        "folder": "a",
+        "scaling": {"model.q": [4.0, 1.0]},
+        "config": {"use_rslora": [True, False]},
+    }
+    (finding,) = check({"file": file})
+    assert finding.places == (
+        Place("config", "use_rslora"),
+        Place("config", "scaling"),
+        Place("module", "model.q"),
+    )
+    assert "multiplies" not in finding.message
+    assert "with 1 what was trained with 4" in finding.message
+    assert "0.25 times as strong" in finding.cause
+
+
+@pytest.mark.parametrize(("now", "found"), [(2.0, 0), (2.001, 0), (2.01, 1), (1.0, 1)])
+def test_so_does_the_run_that_it_was_trained_in(now, found):
+    assert len(check(trained(2.0, now))) == found
+
+
+def test_names_the_setting_that_differs():
+    (finding,) = check(trained(2.0, 1.0, {"lora_alpha": 16}), {"lora_alpha": 8})
+    assert finding.place == Place("config", "lora_alpha")
+
+
+def test_an_equal_factor_by_other_settings_is_fine():
+    assert (
+        check({"file": {"folder": "a", "config": {"r": [8, 16]}, "scaling": {}}}) == ()
+    )

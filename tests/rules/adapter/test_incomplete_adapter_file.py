@@ -1,0 +1,104 @@
+"""ADP028."""
+
+import pytest
+
+from ftlab.records.finding import Place
+from ftlab.rules.adapter.incomplete_adapter_file import IncompleteAdapterFile
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder, healthy_lora
+
+GOOD = {
+    "kind": "adapter",
+    "folder": "checkpoint-1",
+    "keys": 8,
+    "renamed": 0,
+    "b": 4,
+    "zero_b": 0,
+    "live_zero_b": 0,
+    "broken": [],
+    "shapeless": [],
+    "unsaved": [],
+}
+
+
+def report(file=None, saves=(), unsaved=()):
+    start = {} if file is None else {"file": {"folder": "a", "problems": []} | file}
+    model = {"peft": {"d": {}}, "start": start, "saving": {"unsaved": list(unsaved)}}
+    builder = RunBuilder().facts(model=model)
+    for save in saves:
+        builder.step(ops=[("save", "model", GOOD | save)])
+    return Engine([IncompleteAdapterFile()]).check(builder.run)
+
+
+def reasons(**case):
+    return [each.evidence["reason"] for each in report(**case).findings]
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert Engine([IncompleteAdapterFile()]).check(healthy_lora().run).findings == ()
+
+
+def test_a_good_file_and_a_good_save_are_fine():
+    file = {"keys": 8, "b": 4, "zero_b": 0, "absent": [], "unread": [], "broken": []}
+    assert reasons(file=file, saves=[{}]) == []
+
+
+@pytest.mark.parametrize(
+    ("save", "reason"),
+    [
+        ({"keys": 0}, "empty"),
+        ({"shapeless": ["a"]}, "empty"),
+        ({"broken": ["a"]}, "not-finite"),
+        ({"zero_b": 4}, "zero"),
+        ({"unsaved": ["model.head.weight"]}, "absent"),
+    ],
+)
+def test_says_what_is_wrong_with_a_save(save, reason):
+    (finding,) = report(saves=[{}, save]).findings
+    assert finding.evidence["reason"] == reason
+    assert finding.place == Place("file", "adapter keys")
+    assert "saved to checkpoint-1" in finding.message
+    assert finding.first_step == 1
+
+
+def test_an_adapter_that_is_zero_itself_was_saved_as_it_is():
+    assert reasons(saves=[{"zero_b": 4, "live_zero_b": 4}]) == []
+
+
+def test_what_was_foreseen_or_renamed_is_another_rules_matter():
+    left = {"unsaved": ["model.head.weight"]}
+    assert reasons(saves=[left], unsaved=["model.head.weight"]) == []
+    assert reasons(saves=[left | {"renamed": 4}]) == []
+
+
+def test_whole_models_are_not_judged():
+    assert reasons(saves=[{"kind": "model", "keys": 0}]) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ({"broken": ["a"]}, "not-finite"),
+        ({"b": 4, "zero_b": 4}, "zero"),
+        ({"absent": ["model.head.weight"]}, "absent"),
+        ({"problems": ["full model"]}, "no-adapter"),
+        ({"problems": ["unreadable weights"]}, "unreadable"),
+    ],
+)
+def test_says_what_is_wrong_with_the_file_it_came_from(file, reason):
+    assert reasons(file=file) == [reason]
+
+
+def test_names_the_parameter_that_the_file_lacks():
+    (finding,) = report(file={"absent": ["model.head.weight"]}).findings
+    assert Place("param", "model.head.weight") in finding.places
+    assert Place("config", "modules_to_save") in finding.places
+
+
+def test_keys_that_are_not_read_are_another_rules_matter():
+    assert reasons(file={"absent": ["a"], "unread": ["b"]}) == []
+
+
+def test_a_pickle_is_not_checked():
+    (entry,) = report(file={"problems": ["pickled"]}).not_checked
+    assert "pickle" in entry.reason

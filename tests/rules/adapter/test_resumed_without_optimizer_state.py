@@ -1,0 +1,94 @@
+"""ADP027."""
+
+import pytest
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.adapter.resumed_without_optimizer_state import (
+    ResumedWithoutOptimizerState,
+)
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder, healthy_lora
+
+ADAM = {"class": "AdamW", "groups": [{"lr": 1e-3, "momentum": None}]}
+
+
+def adapters(zero=0, init="True", trainable=True):
+    row = {"pairs": 4, "zero_b": zero, "init": init, "trainable": trainable}
+    return {"default": row}
+
+
+def report(step=0, states=(0,), epochs=(0,), optimizer=ADAM, **start):
+    start = {"optimizer_states": list(states), "last_epochs": list(epochs)} | start
+    model = {"peft": {}, "start": start}
+    builder = RunBuilder().facts(step=step, model=model, optimizers=(optimizer,))
+    return Engine([ResumedWithoutOptimizerState()]).check(builder.run)
+
+
+def check(**case):
+    return report(**case).findings
+
+
+def test_is_quiet_on_a_healthy_run():
+    found = Engine([ResumedWithoutOptimizerState()]).check(healthy_lora().run)
+    assert found.findings == ()
+
+
+def test_a_fresh_run_is_fine():
+    assert check(adapters=adapters(zero=4)) == ()
+    assert check() == ()
+
+
+def test_a_run_that_goes_on_needs_its_moments():
+    (finding,) = check(step=40)
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "resumed"
+    assert finding.places == (
+        Place("optimizer", "state"),
+        Place("call", "lr_scheduler.last_epoch"),
+    )
+    assert finding.first_step == 40
+
+
+def test_a_trained_adapter_may_be_a_second_stage():
+    (finding,) = check(adapters=adapters())
+    assert finding.severity is Severity.INFO
+    assert finding.evidence["reason"] == "trained-before"
+
+
+def test_the_run_it_was_trained_in_makes_it_a_resume():
+    (finding,) = check(adapters=adapters(), trained_as={"base": {}})
+    assert finding.severity is Severity.WARNING
+
+
+def test_moments_that_are_there_are_enough():
+    assert check(step=40, states=[8], epochs=[40], adapters=adapters()) == ()
+
+
+def test_a_schedule_that_begins_again_is_told_apart():
+    (finding,) = check(step=40, states=[8], epochs=[0])
+    assert finding.evidence["reason"] == "schedule"
+    assert finding.place == Place("call", "lr_scheduler.last_epoch")
+    assert check(step=40, states=[8], epochs=[]) == ()
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"adapters": adapters(init="pissa")},
+        {"adapters": adapters(init="False")},
+        {"adapters": adapters(trainable=False)},
+    ],
+)
+def test_what_begins_other_than_at_zero_proves_nothing(case):
+    assert check(**case) == ()
+
+
+@pytest.mark.parametrize(("momentum", "found"), [(0, 0), (0.9, 1)])
+def test_plain_sgd_has_nothing_to_remember(momentum, found):
+    sgd = {"class": "SGD", "groups": [{"momentum": momentum}]}
+    assert len(check(step=40, optimizer=sgd)) == found
+
+
+def test_an_optimizer_that_was_unknown_is_not_checked():
+    (entry,) = report(step=40, states=[]).not_checked
+    assert "no optimizer was known" in entry.reason

@@ -1,0 +1,66 @@
+"""ADP004."""
+
+from ftlab.rules.adapter.merged_during_training import MergedDuringTraining
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder, healthy_lora
+
+
+def report(builder):
+    return Engine([MergedDuringTraining()]).check(builder.run)
+
+
+def passing(state):
+    forward = ("forward", "model", {"grad_enabled": True, **state})
+    return [forward, ("backward", "loss", state)]
+
+
+def trained():
+    builder = RunBuilder()
+    builder.lora("layers.0")
+    return builder
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert report(healthy_lora()).findings == ()
+
+
+def test_names_the_layers_the_call_and_the_step():
+    builder = trained()
+    on = builder.state(layers=1)
+    merged = builder.state(
+        layers=1, merged_layers="model.layers.0.q", merged_adapters="default"
+    )
+    builder.step(ops=passing(on))
+    builder.step(ops=[("merge", "adapters", {"call": "merge_adapter"})])
+    builder.step(ops=passing(merged)).step(ops=passing(merged))
+    (finding,) = report(builder).findings
+    assert (finding.first_step, finding.last_step) == (2, 3)
+    places = [str(place) for place in finding.places]
+    assert places[0] == "module model.layers.0.q"
+    assert "call merge_adapter" in places
+    assert "param model.layers.0.q.lora_A.default.weight" in places
+
+
+def test_a_merge_without_a_training_forward_is_no_fault():
+    builder = trained()
+    merged = builder.state(merged_layers="model.layers.0.q")
+    builder.step(ops=[("forward", "model", {"grad_enabled": False, **merged})])
+    assert report(builder).findings == ()
+
+
+def test_layers_that_are_gone_are_a_finding_of_their_own():
+    builder = trained()
+    on, gone = builder.state(layers=1), builder.state(layers=0, active="")
+    builder.step(ops=passing(on))
+    builder.step(ops=[("unload", "adapters", {"call": "merge_and_unload"})])
+    builder.step(ops=passing(gone))
+    (finding,) = report(builder).findings
+    assert finding.evidence["reason"] == "unloaded"
+    assert str(finding.place) == "call merge_and_unload"
+
+
+def test_a_model_that_nobody_trains_may_be_merged():
+    builder = RunBuilder()
+    builder.tensor("head.weight")
+    builder.step(ops=passing(builder.state(merged_layers="a")))
+    assert report(builder).findings == ()

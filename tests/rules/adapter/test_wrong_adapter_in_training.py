@@ -1,0 +1,75 @@
+"""ADP008."""
+
+from ftlab.rules.adapter.wrong_adapter_in_training import WrongAdapterInTraining
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder, healthy_lora
+
+SET = ("set_adapter", "adapters", {"call": "set_adapter", "adapters": "b"})
+
+
+def report(builder):
+    return Engine([WrongAdapterInTraining()]).check(builder.run)
+
+
+def passing(*states):
+    entries = [("forward", "model", {"grad_enabled": True, **s}) for s in states]
+    return [*entries, ("backward", "loss", states[-1])]
+
+
+def two_adapters(held=("a",)):
+    """Build a run with two adapters; returns it with the states of both."""
+    builder = RunBuilder()
+    for adapter in "ab":
+        for role in ("lora_A", "lora_B"):
+            meta = {"adapter": adapter, "group": 0 if adapter in held else -1}
+            builder.tensor(f"m.q.{role}.{adapter}.weight", meta=meta)
+    builder.facts(optimizers=({"class": "AdamW"},))
+    return builder, builder.state(active="a"), builder.state(active="b")
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert report(healthy_lora()).findings == ()
+
+
+def test_a_switch_that_stays_is_named_with_the_adapter_that_runs():
+    builder, a, b = two_adapters()
+    builder.step(ops=passing(a)).step(ops=[SET, *passing(b)])
+    (finding,) = report(builder).findings
+    assert (finding.first_step, finding.last_step) == (1, 1)
+    places = [str(place) for place in finding.places]
+    assert places[0] == "param m.q.lora_A.b.weight"
+    assert "call set_adapter" in places
+    assert "optimizer param_groups" in places
+
+
+def test_an_optimizer_that_was_wrong_from_the_start_is_another_rule_s():
+    builder, _, b = two_adapters()
+    builder.step(ops=passing(b)).step(ops=passing(b))
+    assert report(builder).findings == ()
+
+
+def test_adapters_in_turn_that_are_both_held_are_healthy():
+    builder, a, b = two_adapters(held=("a", "b"))
+    builder.step(ops=passing(a)).step(ops=[SET, *passing(b)])
+    assert report(builder).findings == ()
+
+
+def test_an_adapter_that_is_switched_away_before_backward_is_named():
+    builder, a, b = two_adapters(held=("a", "b"))
+    builder.step(ops=passing(a, b))
+    (finding,) = report(builder).findings
+    assert finding.evidence["reason"] == "frozen-before-backward"
+    assert finding.evidence["lost"] == "a"
+    assert str(finding.place) == "param m.q.lora_A.a.weight"
+
+
+def test_a_reference_that_the_optimizer_does_not_hold_may_be_switched_away():
+    builder, a, b = two_adapters()
+    builder.step(ops=passing(b, a))
+    assert report(builder).findings == ()
+
+
+def test_both_at_once_are_healthy():
+    builder, _, _ = two_adapters(held=("a", "b"))
+    builder.step(ops=passing(builder.state(active="a,b")))
+    assert report(builder).findings == ()

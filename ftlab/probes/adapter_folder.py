@@ -48,6 +48,8 @@ class AdapterFolder:
 
 def adapter_folder(path: Path) -> AdapterFolder:
     """Look into a folder; what is wrong with it is told, not raised."""
+    if not path.is_dir():
+        return AdapterFolder(path, problems=("gone",))
     where = _where(path)
     problems: list[str] = []
     config = _config(where / CONFIG, problems)
@@ -67,7 +69,7 @@ def adapter_folder(path: Path) -> AdapterFolder:
 
 def _where(path: Path) -> Path:
     """Find the adapter: PEFT puts one that is not called "default" one folder below."""
-    if (path / WEIGHTS).exists() or (path / CONFIG).exists() or not path.is_dir():
+    if (path / WEIGHTS).exists() or (path / CONFIG).exists():
         return path
     below = sorted(each.parent for each in path.glob(f"*/{CONFIG}"))
     return below[0] if len(below) == 1 else path

@@ -28,7 +28,11 @@ def test_finds_an_adapter_with_a_name_of_its_own_below(tmp_path):
 
 def test_a_folder_that_is_not_there(tmp_path):
     folder = adapter_folder(tmp_path / "nowhere")
-    assert folder.problems == ("no configuration", "no weights")
+    assert folder.problems == ("gone",)
+
+
+def test_an_empty_folder(tmp_path):
+    assert adapter_folder(tmp_path).problems == ("no configuration", "no weights")
 
 
 def test_a_whole_model_is_no_adapter(tmp_path):

@@ -96,8 +96,8 @@ _CAUSES = {
         "PeftModel.from_pretrained(base, folder), and set_adapter to the loaded one.",
     ),
     "zero": (
-        "The adapter was loaded and nothing of it was found in the file: every B is "
-        "still 0, as a fresh adapter has it.",
+        "The adapter was loaded and nothing of it was found in the file (or it was "
+        "made from a saved configuration, with inference_mode in it): every B is still 0.",
         "Load on the class that was trained, and mind PEFT's warning of missing keys; "
         "ftlab.preflight(model, adapter=folder) says which keys were not read.",
     ),
@@ -108,6 +108,15 @@ _CAUSES = {
         "ftlab.preflight(model, adapter=checkpoint) compares them.",
     ),
 }
+
+
+def _places(reason: str, names: Sequence[str]) -> list[Place]:
+    """Put in front what has to be looked at: the file where it is known, else B."""
+    file = Place("file", "adapter keys")
+    params = [Place("param", name) for name in names]
+    if reason == "zero":
+        return [*params, Place("config", "inference_mode"), file]
+    return [file, *params]
 
 
 class AdapterNotLoaded(Rule):
@@ -180,10 +189,7 @@ class AdapterNotLoaded(Rule):
             f"before step {first}: {words}",
             cause=cause,
             fix=fix,
-            places=[
-                Place("file", "adapter keys"),
-                *(Place("param", name) for name in names),
-            ],
+            places=_places(reason, names),
             steps=span(run, first),
             evidence={"reason": reason, "tensors": len(names)},
             healthy="every key of the file is read, and B is what it is there",

@@ -92,6 +92,18 @@ _FOLDER = {
 }
 
 
+_UNKNOWN = {
+    "pickled": (
+        "adapter_model.bin is a pickle, and pickles are not opened",
+        "save it with safe_serialization=True",
+    ),
+    "gone": (
+        "the folder of the adapter is not there",
+        "pass the folder that the adapter was loaded from",
+    ),
+}
+
+
 class IncompleteAdapterFile(Rule):
     """Finds files from which the adapter cannot come back."""
 
@@ -110,11 +122,9 @@ class IncompleteAdapterFile(Rule):
         """Yield what is wrong with the file that was loaded, then with those saved."""
         file = adapter_file(run)
         yield from self._loaded(run, file)
-        if "pickled" in file.get("problems", ()):
-            yield self.cannot_tell(
-                "adapter_model.bin is a pickle, and pickles are not opened",
-                "save it with safe_serialization=True",
-            )
+        for problem in file.get("problems", ()):
+            if problem in _UNKNOWN:
+                yield self.cannot_tell(*_UNKNOWN[problem])
         foreseen = set(saving(run).get("unsaved", ()))
         for entry in run.ledger:
             if entry.op == "save" and entry.detail.get("kind") == "adapter":

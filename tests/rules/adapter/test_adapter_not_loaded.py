@@ -64,7 +64,8 @@ def test_a_fresh_adapter_that_is_trained_is_fine():
 def test_a_model_of_which_nothing_is_trained_has_loaded_nothing():
     (finding,) = check(state(trainable=False), trainable=0)
     assert finding.evidence["reason"] == "zero"
-    assert finding.places[1] == Place("param", B)
+    assert finding.place == Place("param", B)
+    assert Place("config", "inference_mode") in finding.places
     assert check(state(zero=1, trainable=False), trainable=0) == ()
 
 

@@ -97,7 +97,7 @@ _CAUSES = {
     ),
     "zero": (
         "The adapter was loaded and nothing of it was found in the file (or it was "
-        "made from a saved configuration, with inference_mode in it): every B is still 0.",
+        "made from a saved configuration, with inference_mode in it): every B is 0.",
         "Load on the class that was trained, and mind PEFT's warning of missing keys; "
         "ftlab.preflight(model, adapter=folder) says which keys were not read.",
     ),

@@ -11,7 +11,7 @@ from ftlab.records.checklist import LAYERS, CheckItem, Layer, Status
 from ftlab.records.errors import UnknownNameError
 from ftlab.records.finding import Severity
 from ftlab.records.near import near
-from ftlab.views.checklist_html import checklist_html
+from ftlab.views.checklist_html import MARKS as SIGNS, checklist_html
 from ftlab.views.checklist_words import measured, said
 from ftlab.views.style import SEVERITY
 from ftlab.views.view import View
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WIDTH = 104
 DRAWN_WIDTH = 112
 MARKS: dict[Status, str] = {"failed": "x", "not checked": "?", "passed": "+"}
-"""The marks of the text form; the others draw a cross, a question mark and a tick."""
+"""The marks of the text form; the others use `ftlab.views.checklist_html.MARKS`."""
 
 COLOURS = {
     "error": SEVERITY["error"],
@@ -272,7 +272,8 @@ def _drawn(summary: ChecklistSummary) -> list[tuple[str, str, str, str]]:
         if line.status == "not checked":
             text = f"{words[line.status]}: {text}"
         for index, part in enumerate(textwrap.wrap(text, DRAWN_WIDTH)):
-            lines.append((line.layer if index == 0 else " ", part, colour, weight))
+            head = f"{SIGNS[line.status]} {line.layer}" if index == 0 else " "
+            lines.append((head, part, colour, weight))
         for item in line.items:
             if item.status == "failed" and item.severity >= Severity.WARNING:
                 do = textwrap.wrap(f"do: {item.fix}", DRAWN_WIDTH)

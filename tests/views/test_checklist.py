@@ -101,7 +101,10 @@ def test_table_has_a_row_per_item():
 def test_figure_shows_every_layer_and_what_to_do():
     figure = Checklist([FAILED, GOOD, OPEN]).figure()
     drawn = [text.get_text() for text in figure.axes[0].texts]
-    assert [layer for layer in LAYERS if layer in drawn] == list(LAYERS)
+    marks = "✕✓?????"
+    assert [text for text in drawn if text[2:] in LAYERS] == [
+        f"{mark} {layer}" for mark, layer in zip(marks, LAYERS, strict=True)
+    ]
     assert "do: Turn it round." in drawn
     figure.canvas.draw()
 

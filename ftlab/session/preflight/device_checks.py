@@ -22,7 +22,8 @@ _MEMORY = Check("device", "memory of a dry step")
 def device_checks(seen: Seen) -> Items:
     """Yield the items of the layer."""
     yield _together(seen.model)
-    yield _used(seen.model)
+    visible = torch.accelerator.current_accelerator(check_available=True)
+    yield _used(seen.model, visible)
     yield from _batch(seen)
     yield from _memory(seen)
 
@@ -62,17 +63,16 @@ def _together(model: torch.nn.Module) -> CheckItem:
     return _TOGETHER.passed(f"weights: {words}")
 
 
-def _used(model: torch.nn.Module) -> CheckItem:
-    """Compare where the model is with what torch can see."""
+def _used(model: torch.nn.Module, there: torch.device | None) -> CheckItem:
+    """Compare where the model is with the accelerator that torch sees."""
     kinds = {p.device.type for p in model.parameters()}
-    there = torch.accelerator.current_accelerator(check_available=True)
     if there is not None:
-        name = f"{torch.accelerator.device_count()} {there.type} visible"
+        name = f"a device of type {there.type} is visible"
         if kinds - {"cpu", "meta"}:
             return _USED.passed(f"the model is on {listed(sorted(kinds))}; {name}")
         return _USED.failed(
             Fault(
-                f"the model is on the CPU, and there is {name}",
+                f"the model is on the CPU, and {name}",
                 cause="It was not moved, or the arguments say use_cpu.",
                 fix=f"model.to({there.type!r}) before the optimizer is built, or "
                 "use_cpu=False.",

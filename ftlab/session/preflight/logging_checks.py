@@ -137,9 +137,11 @@ def _within(args: Mapping[str, Any], steps: int) -> CheckItem:
                 severity=Severity.WARNING,
             )
         )
+    if strategy != "steps":
+        return _STEPS.passed(f"logs by {strategy}")
     if not isinstance(every, int | float) or every < 1 or not steps:
         return _STEPS.passed(f"logs by {strategy}, logging_steps={every}")
-    if strategy == "steps" and every > steps:
+    if every > steps:
         return _STEPS.failed(
             Fault(
                 f"logging_steps={every:g} and the run has {steps} steps: the trainer "

@@ -55,10 +55,10 @@ def _holds(seen: Seen, groups: Sequence[dict[str, Any]]) -> Items:
 
 
 def _rates(seen: Seen, groups: Sequence[dict[str, Any]]) -> Any:
-    now = [float(group["lr"]) for group in groups]
+    tried = _dry_rates(seen)  # dry steps have moved the groups' own
+    now = tried[0] if tried else [float(group["lr"]) for group in groups]
     ahead = _ahead(seen)
-    used = [float(v) for row in _dry_rates(seen) for v in row]
-    peak = max([*now, *used, *ahead], default=0.0)
+    peak = max([*now, *(rate for row in tried for rate in row), *ahead], default=0.0)
     first = max(now, default=0.0)
     if peak > 0:
         over = f", at most {number(peak)} over {seen.steps} steps" if ahead else ""
@@ -81,10 +81,12 @@ def _rates(seen: Seen, groups: Sequence[dict[str, Any]]) -> Any:
     )
 
 
-def _dry_rates(seen: Seen) -> Any:
+def _dry_rates(seen: Seen) -> list[list[float]]:
+    """Return the rates of each dry step by group."""
     steps = seen.dry.run.steps
-    stood_in = seen.stood_in or "lr" not in steps.columns
-    return [] if stood_in else [[v for v in row if v == v] for row in steps["lr"]]
+    if seen.stood_in or "lr" not in steps.columns:
+        return []
+    return [[float(rate) for rate in row if rate == rate] for row in steps["lr"]]
 
 
 def _ahead(seen: Seen) -> list[float]:

@@ -83,7 +83,15 @@ _FEED_FORWARD = frozenset(
         "output_dense",
     )
 )
-_IN_FEED_FORWARD = ("mlp", "ffn", "feed_forward", "feedforward", "intermediate", "ff")
+_IN_FEED_FORWARD = (
+    "mlp",
+    "ff",
+    "feed_forward",
+    "feedforward",
+    "intermediate",
+    "denserelu",
+    "densegated",
+)
 _IN_ATTENTION = ("attn", "attention", "self_attention")
 
 

@@ -30,9 +30,6 @@ FAULT = Fault(
     builder=build,
     steps=10,
     evident=1,
-    also=(
-        "GRD002",
-        "OPT004",
-    ),
+    also=("GRD002",),
     families=("llama", "gpt2", "neox", "own"),
 )

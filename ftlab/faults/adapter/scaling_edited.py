@@ -4,8 +4,6 @@ Fix: ``alpha_pattern`` for strengths that differ by layer.
 Source: NVIDIA/TensorRT-LLM#1668 (scalings that do not travel along).
 """
 
-from peft.tuners.lora.layer import LoraLayer
-
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
@@ -14,6 +12,8 @@ from ftlab.faults.variation import current
 
 def build(fixed: bool) -> Case:
     """Build a LoRA model and make one layer stronger."""
+    from peft.tuners.lora.layer import LoraLayer
+
     model = lora()
     if not fixed:
         layer = next(m for m in model.modules() if isinstance(m, LoraLayer))

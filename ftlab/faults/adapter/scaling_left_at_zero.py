@@ -4,8 +4,6 @@ Fix: ``layer.set_scale(adapter, 1)``, or ``unscale_layer()``.
 Source: peft's ``LoraLayer.scale_layer``, used by hand.
 """
 
-from peft.tuners.lora.layer import LoraLayer
-
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
@@ -13,6 +11,8 @@ from ftlab.faults.tiny import adamw, batches, lora
 
 def build(fixed: bool) -> Case:
     """Build a LoRA model and switch its first block off."""
+    from peft.tuners.lora.layer import LoraLayer
+
     model = lora()
     if not fixed:
         for name, module in model.named_modules():

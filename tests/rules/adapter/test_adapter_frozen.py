@@ -1,0 +1,130 @@
+"""ADP010."""
+
+import pytest
+
+from ftlab.faults.tiny import llama, lora
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
+from ftlab.rules.engine import Engine
+from ftlab.runlog.run import Run
+from tests.runs import RunBuilder
+from tests.wired import findings, places
+
+
+def check(model, **settings):
+    return findings(AdapterFrozen(), model, **settings)
+
+
+def freeze(model, match):
+    for name, parameter in model.named_parameters():
+        if match(name):
+            parameter.requires_grad_(False)
+    return model
+
+
+def test_is_quiet_on_a_healthy_adapter():
+    assert check(lora()) == ()
+    assert check(lora(modules_to_save=["lm_head"], use_dora=True)) == ()
+
+
+def test_all_frozen_afterwards_is_an_error():
+    (finding,) = check(freeze(lora(), lambda _: True))
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence["reason"] == "frozen-afterwards"
+    assert "0 of 8 tensors" in finding.message
+    assert places(finding)[0].endswith("0.self_attn.q_proj.lora_B.default.weight")
+    assert places(finding)[-1] == "call requires_grad_"
+
+
+def test_inference_mode_of_a_fresh_adapter_is_told():
+    (finding,) = check(lora(inference_mode=True))
+    assert finding.evidence["reason"] == "inference-mode"
+    assert str(finding.place) == "config inference_mode"
+
+
+def test_a_loaded_adapter_is_told_by_its_b(tmp_path):
+    from peft import PeftModel
+
+    trained = lora(init_lora_weights=False)
+    trained.save_pretrained(tmp_path)
+    frozen = PeftModel.from_pretrained(llama(), tmp_path)
+    (finding,) = check(frozen)
+    assert finding.evidence["reason"] == "loaded-frozen"
+    assert places(finding)[:2] == ["call from_pretrained", "config inference_mode"]
+    assert "is_trainable=True" in finding.fix
+    assert check(PeftModel.from_pretrained(llama(), tmp_path, is_trainable=True)) == ()
+
+
+def test_a_head_that_learns_makes_it_less_and_a_loaded_adapter_a_choice(tmp_path):
+    from peft import PeftModel
+
+    model = freeze(lora(), lambda _: True)
+    model.base_model.model.lm_head.weight.requires_grad_(True)
+    assert [f.severity for f in check(model)] == [Severity.WARNING]
+    lora(init_lora_weights=False).save_pretrained(tmp_path)
+    loaded = PeftModel.from_pretrained(llama(), tmp_path)
+    loaded.base_model.model.lm_head.weight.requires_grad_(True)
+    assert [f.severity for f in check(loaded)] == [Severity.INFO]
+
+
+def test_a_model_that_is_only_used_is_left_alone():
+    assert check(lora(inference_mode=True), optimizers=()) == ()
+
+
+def test_one_of_two_adapters_may_be_frozen():
+    model = lora()
+    model.add_adapter("second", model.peft_config["default"])
+    assert check(model) == ()
+
+
+def test_lora_fa_freezes_every_a():
+    assert check(freeze(lora(), lambda name: "lora_A" in name)) == ()
+
+
+def test_frozen_pairs_among_others_add_nothing():
+    (finding,) = check(freeze(lora(), lambda name: ".layers.0." in name))
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["frozen_pairs"] == 2
+    assert finding.evidence["pairs"] == 4
+    assert all(".layers.0." in name and "lora_B" in name for name in places(finding))
+
+
+def test_frozen_pairs_that_are_not_zero_are_only_noted():
+    model = lora(init_lora_weights=False)
+    (finding,) = check(freeze(model, lambda name: ".layers.0." in name))
+    assert finding.severity is Severity.INFO
+
+
+def test_frozen_copies_of_kept_modules_are_found():
+    model = lora(modules_to_save=["lm_head"])
+    (finding,) = check(freeze(model, lambda name: "lora_" not in name))
+    assert finding.evidence["reason"] == "modules-to-save"
+    assert finding.place.name.endswith("lm_head.modules_to_save.default.weight")
+
+
+@pytest.mark.parametrize("kind", ["IA3", "PROMPT"])
+def test_other_methods_are_judged_by_their_own_parts(kind):
+    from peft import IA3Config, PromptTuningConfig, get_peft_model
+
+    config = (
+        IA3Config(target_modules=["k_proj"], feedforward_modules=[])
+        if kind == "IA3"
+        else PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
+    )
+    model = get_peft_model(llama(), config)
+    assert check(model) == ()
+    (finding,) = check(freeze(model, lambda _: True))
+    assert finding.severity is Severity.ERROR
+
+
+def test_x_lora_trains_a_gate_over_frozen_adapters():
+    run = RunBuilder()
+    part = {"lora_B": {"tensors": 1, "trainable": 0, "frozen": {"names": ["b"]}}}
+    adapters = {"0": {"type": "XLORA", "parts": part}}
+    run.facts(model={"adapters": {"adapters": adapters}}, optimizers=({},))
+    assert Engine([AdapterFrozen()]).check(run.run).findings == ()
+
+
+def test_does_not_apply_without_adapters():
+    assert check(llama()) == ()
+    assert Engine([AdapterFrozen()]).check(Run()).not_checked

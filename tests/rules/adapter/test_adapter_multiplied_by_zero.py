@@ -1,0 +1,75 @@
+"""ADP011."""
+
+import pytest
+
+from ftlab.faults.tiny import llama, lora
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.adapter_multiplied_by_zero import AdapterMultipliedByZero
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder
+from tests.wired import findings, places
+
+
+def check(model):
+    return findings(AdapterMultipliedByZero(), model)
+
+
+def measured(*scalings, alpha=8, active=True):
+    builder = RunBuilder()
+    for index in range(len(scalings)):
+        builder.pair(f"layers.{index}", "default", alpha=alpha, active=active)
+    builder.facts(model={"adapters": {"adapters": {"default": {"parts": {}}}}})
+    builder.step(None, {"scaling": list(scalings)})
+    return Engine([AdapterMultipliedByZero()]).check(builder.run).findings
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1, 0.99])
+def test_is_quiet_on_an_ordinary_dropout(dropout):
+    assert check(lora(lora_dropout=dropout)) == ()
+
+
+def test_a_dropout_of_one():
+    (finding,) = check(lora(lora_dropout=1.0))
+    assert finding.severity is Severity.ERROR
+    assert str(finding.place) == "config lora_dropout"
+
+
+def test_a_prompt_of_no_tokens():
+    builder = RunBuilder()
+    described = {"parts": {"prompt": {"elements": 0, "trainable": 1}}}
+    builder.facts(
+        model={
+            "adapters": {"adapters": {"default": described}},
+            "peft": {"default": {"num_virtual_tokens": 0}},
+        }
+    )
+    (finding,) = Engine([AdapterMultipliedByZero()]).check(builder.run).findings
+    assert str(finding.place) == "config num_virtual_tokens"
+
+
+def test_an_ordinary_prompt_is_quiet():
+    from peft import PromptTuningConfig, get_peft_model
+
+    config = PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
+    assert check(get_peft_model(llama(), config)) == ()
+
+
+def test_an_alpha_of_zero_stands_before_the_modules():
+    (finding,) = measured(0.0, 0.0, alpha=0)
+    assert finding.severity is Severity.ERROR
+    assert places(finding) == [
+        "config lora_alpha",
+        "module model.layers.0.q",
+        "module model.layers.1.q",
+    ]
+
+
+def test_one_layer_at_zero_is_a_warning_at_that_layer():
+    (finding,) = measured(0.0, 2.0)
+    assert finding.severity is Severity.WARNING
+    assert str(finding.place) == "module model.layers.0.q"
+
+
+def test_small_scalings_and_inactive_pairs_are_quiet():
+    assert measured(1e-6, 2.0) == ()
+    assert measured(0.0, 0.0, active=False) == ()

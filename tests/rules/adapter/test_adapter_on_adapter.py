@@ -1,0 +1,71 @@
+"""ADP014."""
+
+import warnings
+
+import torch
+
+from ftlab.faults.tiny import llama, lora
+from ftlab.rules.adapter.adapter_on_adapter import AdapterOnAdapter
+from tests.wired import findings, places
+
+
+def check(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return findings(AdapterOnAdapter(), model)
+
+
+class Wrapper(torch.nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.net = model
+
+
+def test_is_quiet_on_one_wrapper_wherever_it_is():
+    assert check(lora()) == ()
+    assert check(Wrapper(lora())) == ()
+    assert check(lora(modules_to_save=["lm_head"])) == ()
+
+
+def test_two_wrapped_models_side_by_side_are_not_nested():
+    both = torch.nn.ModuleDict({"actor": lora(), "critic": lora()})
+    assert check(both) == ()
+
+
+def test_a_wrapper_in_a_wrapper():
+    (finding,) = check(lora(lora()))
+    assert finding.evidence == {"reason": "nested", "depth": 2, "threshold": 1}
+    assert places(finding)[0] == "module base_model.model"
+    prefix = "param base_model.model.base_model.model.model.layers.0"
+    assert f"{prefix}.self_attn.q_proj.lora_B.default.weight" in places(finding)
+
+
+def test_layers_left_over_from_a_first_call():
+    base = llama()
+    lora(base, target_modules=["q_proj"])
+    (finding,) = check(lora(base, target_modules=["v_proj"]))
+    assert finding.evidence["reason"] == "left-over"
+    assert "2 of 4 layers" in finding.message
+    modules = [name for name in places(finding) if name.startswith("module")]
+    assert len(modules) == 2
+    assert all(name.endswith("q_proj") for name in modules)
+
+
+def test_a_second_adapter_with_other_targets_is_no_left_over():
+    from peft import LoraConfig
+
+    model = lora(target_modules=["q_proj"])
+    model.add_adapter("second", LoraConfig(target_modules=["v_proj"]))
+    assert check(model) == ()
+
+
+def test_unloading_leaves_nothing_over():
+    first = lora(target_modules=["q_proj"])
+    assert check(lora(first.unload(), target_modules=["v_proj"])) == ()
+
+
+def test_experts_as_target_parameters_are_targets():
+    from ftlab.faults.tiny import mixtral
+
+    experts = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
+    assert check(lora(mixtral(), target_parameters=experts)) == ()

@@ -1,0 +1,38 @@
+"""ADP016."""
+
+from ftlab.faults.tiny import gpt2, lora
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.base_trained_with_adapter import BaseTrainedWithAdapter
+from tests.wired import findings
+
+
+def check(model):
+    return findings(BaseTrainedWithAdapter(), model)
+
+
+def test_a_base_that_is_trained_too():
+    (finding,) = check(lora().requires_grad_(True))
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["weights_under_adapters"] == 4
+    assert finding.place.name.endswith("0.self_attn.q_proj.base_layer.weight")
+
+
+def test_one_weight_under_an_adapter_is_enough():
+    model = lora()
+    layer = model.base_model.model.model.layers[1].self_attn.v_proj
+    layer.base_layer.weight.requires_grad_(True)
+    (finding,) = check(model)
+    assert finding.evidence["weights_under_adapters"] == 1
+
+
+def test_other_weights_and_kept_modules_are_quiet():
+    model = lora(modules_to_save=["lm_head"])
+    model.base_model.model.model.norm.weight.requires_grad_(True)
+    assert check(model) == ()
+
+
+def test_biases_that_were_asked_for_are_only_noted():
+    (finding,) = check(lora(gpt2(), bias="all"))
+    assert finding.severity is Severity.INFO
+    assert str(finding.place) == "config bias"
+    assert check(lora(gpt2())) == ()

@@ -1,0 +1,56 @@
+"""ADP013."""
+
+import pytest
+
+from ftlab.faults.tiny import llama, lora, mixtral
+from ftlab.rules.adapter.experts_without_adapter import ExpertsWithoutAdapter
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder
+from tests.wired import findings, places
+
+EXPERTS = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
+
+
+def check(model):
+    return findings(ExpertsWithoutAdapter(), model)
+
+
+def test_names_of_dense_layers_do_not_reach_experts():
+    model = lora(mixtral(), target_modules=["q_proj", "gate_proj", "up_proj"])
+    (finding,) = check(model)
+    assert finding.evidence["share_of_blocks"] == pytest.approx(16 / 17, abs=1e-3)
+    assert str(finding.place) == "config target_modules"
+    assert "param base_model.model.model.layers.1.mlp.experts.down_proj" in places(
+        finding
+    )
+    assert "mlp.experts.down_proj" in finding.fix
+
+
+def test_the_attention_alone_is_a_choice():
+    assert check(lora(mixtral(), target_modules=["q_proj", "v_proj"])) == ()
+
+
+def test_adapted_experts_are_quiet():
+    targets = ["q_proj", "gate_proj"]
+    model = lora(mixtral(), target_modules=targets, target_parameters=EXPERTS)
+    assert check(model) == ()
+    assert check(lora(mixtral(), target_modules="all-linear")) == ()
+
+
+def test_a_dense_model_has_no_experts():
+    assert check(lora(llama(), target_modules="all-linear")) == ()
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.49, 0), (0.5, 1)])
+def test_experts_must_be_most_of_the_blocks(share, found):
+    common = {"count": 2, "names": ["x"]}
+    linear = {"pattern": "h.#.q", "kind": "linear", "adapted": 2, "share": 1 - share}
+    experts = {"pattern": "h.#.w", "kind": "experts", "adapted": 0, "share": share}
+    adapter = {"layers": 2, "asked": {"target_modules": {"q": 2}}}
+    facts = {
+        "adapters": {"default": adapter},
+        "blocks": [linear | common, experts | common],
+    }
+    builder = RunBuilder().facts(model={"adapters": facts})
+    report = Engine([ExpertsWithoutAdapter()]).check(builder.run)
+    assert len(report.findings) == found

@@ -1,0 +1,65 @@
+"""ADP018."""
+
+import pytest
+
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.scaling_too_large import ScalingTooLarge
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder
+
+
+def check(ratios, *, r=64, alpha=128, rslora=True, pairs=3, large=None):
+    builder = RunBuilder()
+    for index in range(pairs):
+        mine = alpha if large is None or index < large else 1
+        facts = {"r": r, "alpha": mine, "use_rslora": rslora}
+        builder.pair(f"layers.{index}", "default", **facts)
+    for ratio in ratios:
+        builder.step(None, {"ratio": ratio})
+    return Engine([ScalingTooLarge()]).check(builder.run).findings
+
+
+def test_an_adapter_that_outgrows_the_weight():
+    (finding,) = check([0.0, 0.6, 1.2])
+    assert finding.severity is Severity.ERROR
+    assert str(finding.place) == "config lora_alpha"
+    assert str(finding.places[1]) == "config use_rslora"
+    assert finding.evidence["scaling"] == 16
+    assert "lora_alpha=16" in finding.fix
+
+
+def test_without_the_root_the_flag_is_no_place():
+    (finding,) = check([0.0, 3.0], r=8, alpha=512, rslora=False)
+    assert [str(place) for place in finding.places[:2]] == [
+        "config lora_alpha",
+        "config scaling",
+    ]
+
+
+@pytest.mark.parametrize(("ratio", "severity"), [(1.0, "info"), (1.01, "error")])
+def test_a_double_alpha_is_noted_until_the_adapter_has_grown(ratio, severity):
+    (finding,) = check([0.0, ratio])
+    assert finding.severity.label == severity
+
+
+@pytest.mark.parametrize(("alpha", "found"), [(63, 0), (64, 1)])
+def test_a_scaling_below_eight_is_left_to_the_learning_rate(alpha, found):
+    assert len(check([0.0, 5.0], alpha=alpha)) == found
+
+
+def test_alpha_as_large_as_the_rank_is_quiet_while_the_adapter_is_small():
+    assert check([0.0, 0.5], alpha=64) == ()
+
+
+def test_an_adapter_that_starts_large_has_not_grown():
+    assert check([1.5, 1.6], alpha=64) == ()
+
+
+def test_only_the_first_steps_are_judged():
+    assert check([0.0] * 64 + [5.0], alpha=64) == ()
+    assert len(check([0.0] * 63 + [5.0], alpha=64)) == 1
+
+
+@pytest.mark.parametrize(("large", "found"), [(2, 0), (3, 1)])
+def test_more_than_half_of_the_pairs_must_be_scaled_so(large, found):
+    assert len(check([0.0, 5.0], pairs=4, large=large)) == found

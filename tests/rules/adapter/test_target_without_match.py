@@ -1,0 +1,105 @@
+"""ADP012."""
+
+import pytest
+
+from ftlab.faults.tiny import gpt2, llama, lora, mixtral, own
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.target_without_match import TargetWithoutMatch
+from tests.wired import findings, places
+
+ALL = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+
+
+def check(model):
+    return findings(TargetWithoutMatch(), model)
+
+
+def severities(model):
+    return [finding.severity for finding in check(model)]
+
+
+@pytest.mark.parametrize(
+    "targets", [["q_proj", "v_proj"], ALL, "all-linear", r".*\.(q|v|x)_proj"]
+)
+def test_is_quiet_when_every_entry_matches(targets):
+    assert check(lora(llama(), target_modules=targets)) == ()
+
+
+def test_is_quiet_when_no_layer_is_left_over():
+    assert check(lora(llama(), target_modules=[*ALL, "c_attn", "dense", "x"])) == ()
+
+
+@pytest.mark.parametrize("also", ["query_key_value", "c_attn", "Wqkv", "lm_heads"])
+def test_a_list_for_many_models_is_only_noted(also):
+    wanted = ["q_proj", "v_proj", also] if also != "lm_heads" else ["q_proj", "wte"]
+    assert severities(lora(llama(), target_modules=wanted)) == [Severity.INFO]
+
+
+def test_a_role_that_got_no_adapter_is_a_warning_with_its_layers():
+    model = lora(gpt2(), target_modules=["c_attn", "q_proj", "v_proj", "up_proj"])
+    (finding,) = check(model)
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["without_match"] == 3
+    assert places(finding)[0] == "config target_modules"
+    modules = [name.rpartition(".h.")[2] for name in places(finding)[1:]]
+    assert modules == ["0.mlp.c_fc", "1.mlp.c_fc", "0.mlp.c_proj", "1.mlp.c_proj"]
+
+
+def test_a_misspelled_name_is_compared_with_what_has_no_adapter():
+    (finding,) = check(lora(llama(), target_modules=["q_proj", "v_porj"]))
+    assert finding.severity is Severity.WARNING
+    assert "'v_porj' is spelled nearly like 'v_proj'" in finding.cause
+    assert all(name.endswith("v_proj") for name in places(finding)[1:])
+
+
+def test_names_that_nobody_knows_are_a_warning():
+    (finding,) = check(lora(own(), target_modules=["look", "think"]))
+    assert finding.severity is Severity.WARNING
+
+
+def test_experts_are_another_rules_matter():
+    model = lora(mixtral(), target_modules=["q_proj", "v_proj", "gate_proj"])
+    assert check(model) == ()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("layers_to_transform", [0, 7]),
+        ("rank_pattern", {"^q_proj": 2}),
+        ("alpha_pattern", {"q_prj": 2}),
+        ("modules_to_save", ["lm_heads"]),
+    ],
+)
+def test_an_entry_of_another_field_that_matches_nothing_is_a_warning(field, value):
+    (finding,) = check(lora(llama(), **{field: value}))
+    assert finding.severity is Severity.WARNING
+    assert str(finding.place) == f"config {field}"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("layers_to_transform", [1]),
+        ("rank_pattern", {"q_proj": 2, r"layers\.1\.self_attn\.v_proj": 4}),
+        ("alpha_pattern", {"self_attn.v_proj": 2}),
+        ("modules_to_save", ["lm_head", "embed_tokens"]),
+        ("exclude_modules", ["layers.0.self_attn.q_proj"]),
+        ("exclude_modules", r".*layers\.0\..*"),
+    ],
+)
+def test_entries_that_match_are_quiet(field, value):
+    assert check(lora(llama(), **{field: value})) == ()
+
+
+def test_heads_that_peft_names_itself_need_not_all_exist():
+    from ftlab.faults.heads import classifier
+
+    assert check(lora(classifier(), task_type="SEQ_CLS")) == ()
+
+
+def test_an_excluded_parent_excludes_none_of_its_children():
+    (finding,) = check(lora(llama(), exclude_modules=["layers.0"]))
+    assert str(finding.place) == "config exclude_modules"
+    assert finding.evidence["adapted_inside"] == 2
+    assert len(finding.places) == 3

@@ -1,0 +1,46 @@
+"""ADP015."""
+
+import torch
+
+from ftlab.faults.heads import classifier
+from ftlab.faults.tiny import llama, lora
+from ftlab.rules.adapter.task_head_frozen import TaskHeadFrozen
+from tests.wired import findings, places
+
+
+def check(model, **settings):
+    return findings(TaskHeadFrozen(), model, **settings)
+
+
+def test_a_fresh_head_that_is_frozen():
+    (finding,) = check(lora(classifier(), task_type=None))
+    assert places(finding) == [
+        "param base_model.model.score.weight",
+        "config task_type",
+        "config modules_to_save",
+    ]
+    assert "drawn with 0.02" in finding.message
+
+
+def test_a_head_that_is_kept_or_trained_by_hand_is_quiet():
+    assert check(lora(classifier(), task_type="SEQ_CLS")) == ()
+    model = lora(classifier(), task_type=None)
+    model.base_model.model.score.weight.requires_grad_(True)
+    assert check(model) == ()
+
+
+def test_a_head_that_was_trained_before_is_quiet():
+    model = classifier()
+    with torch.no_grad():
+        model.score.weight.mul_(2)
+    assert check(lora(model, task_type=None)) == ()
+
+
+def test_the_head_of_a_causal_model_belongs_to_it():
+    assert check(lora(llama())) == ()
+
+
+def test_a_model_that_is_not_trained_is_left_alone():
+    model = lora(classifier(), task_type=None)
+    assert check(model, optimizers=()) == ()
+    assert check(model.requires_grad_(False)) == ()

@@ -74,10 +74,11 @@ def effective_rank(grams_a: Float64, grams_b: Float64) -> Float64:
     finite = np.isfinite(grams_a).all((1, 2)) & np.isfinite(grams_b).all((1, 2))
     if not finite.any():
         return ranks
-    values, vectors = np.linalg.eigh(grams_a[finite])
-    half = vectors * np.sqrt(values.clip(min=0))[:, None, :]
-    squares = np.linalg.eigvalsh(half.transpose(0, 2, 1) @ grams_b[finite] @ half)
-    singular = np.sqrt(squares.clip(min=0))
+    # Not NumPy: its threads wait for each other for ever so long on a busy machine.
+    values, vectors = torch.linalg.eigh(torch.from_numpy(grams_a[finite]))
+    half = vectors * values.clamp(min=0).sqrt()[:, None, :]
+    squares = torch.linalg.eigvalsh(half.mT @ torch.from_numpy(grams_b[finite]) @ half)
+    singular = squares.clamp(min=0).sqrt().numpy()
     total = singular.sum(1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = singular / total

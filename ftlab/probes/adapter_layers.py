@@ -110,6 +110,13 @@ class AdapterLayers:
         found = (e.path for e in self._layers if e.reference() is module)
         return next(found, "")
 
+    def lost(self) -> bool:
+        """Look for the layers again, and tell whether there are fewer than before."""
+        before = len(self._layers)
+        self.forget()
+        self._find()
+        return len(self._layers) < before
+
     def forget(self) -> None:
         """Look for the layers again when they are asked for next."""
         self._mark = (-1, False)

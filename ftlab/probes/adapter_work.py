@@ -54,8 +54,11 @@ class AdapterWork(SavingWork):
     def settle(self) -> None:
         """Let probes look at the weights if adapters were worked on since."""
         if self._done:
-            done, self._done = frozenset(self._done), set()
-            self._steps.tell("on_adapters", done)
+            done, self._done = self._done, set()
+            # A method that was bound before watching began is not heard itself.
+            if "merge" in done and self._steps.adapters.lost():
+                done.add("unload")
+            self._steps.tell("on_adapters", frozenset(done))
 
     def _tell_of(self, layer: Any, op: str, when: str) -> None:
         adapters = self._steps.adapters

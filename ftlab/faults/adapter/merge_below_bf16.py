@@ -18,7 +18,9 @@ def build(fixed: bool) -> Case:
     model = lora(base() if fixed else base().to(torch.bfloat16))
     optimizer = adamw(model, lr=1e-5)
     step = plain_step(model, optimizer)
-    return Case(model, optimizer, batches(), step, afterwards=model.merge_adapter)
+    return Case(
+        model, optimizer, batches(), step, afterwards=lambda: model.merge_adapter()
+    )
 
 
 FAULT = Fault(

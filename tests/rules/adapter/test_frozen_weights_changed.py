@@ -1,0 +1,105 @@
+"""ADP007."""
+
+import pytest
+import torch
+
+from ftlab.faults.fault import Case
+from ftlab.faults.loops import plain_step
+from ftlab.faults.tiny import adamw, base, batches, lora
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.frozen_weights_changed import FrozenWeightsChanged
+from ftlab.rules.engine import Engine
+from ftlab.session.score import record
+from tests.runs import healthy_lora
+
+AT = 6
+
+
+def report(run):
+    return Engine([FrozenWeightsChanged()]).check(run)
+
+
+def acting(model, act, steps=10):
+    optimizer = adamw(model)
+    train = plain_step(model, optimizer)
+
+    def step(batch):
+        if len(case.losses) == AT:
+            act()
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return report(record(case, steps))
+
+
+def one_base(model):
+    return next(p for n, p in model.named_parameters() if "base_layer" in n)
+
+
+def in_data(weight):
+    weight.data.mul_(1.01)
+
+
+def without_gradient(weight):
+    with torch.no_grad():
+        weight.add_(1e-3)
+
+
+def as_new_data(weight):
+    weight.data = weight.data * 1.01
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert report(healthy_lora().run).findings == ()
+
+
+@pytest.mark.parametrize("write", [in_data, without_gradient, as_new_data])
+def test_a_base_weight_that_is_written_to_is_named_at_its_step(write):
+    model = lora()
+    (finding,) = acting(model, lambda: write(one_base(model))).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.first_step == AT
+    assert finding.evidence["reason"] == "written"
+    (place,) = finding.places
+    assert place.name.endswith("q_proj.base_layer.weight")
+
+
+def test_a_teacher_in_a_model_without_adapters_is_only_noted():
+    model = base()
+    teacher = model.model.layers[0].mlp.up_proj.weight.requires_grad_(False)
+    (finding,) = acting(model, lambda: in_data(teacher)).findings
+    assert finding.severity is Severity.INFO
+
+
+def test_a_weight_that_is_unfrozen_and_frozen_again_is_compared_anew():
+    model = base()
+    weight = model.model.layers[0].mlp.up_proj.weight.requires_grad_(False)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    train = plain_step(model, optimizer)
+
+    def step(batch):
+        weight.requires_grad_(3 <= len(case.losses) < AT)
+        if len(case.losses) == AT:
+            weight.grad = None
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    assert report(record(case, 12)).findings == ()
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_what_is_unloaded_into_is_not_compared(early):
+    model = lora()
+    optimizer = adamw(model, lr=1e-2)
+    bound = model.merge_and_unload
+    act = bound if early else lambda: model.merge_and_unload()
+    step = plain_step(model, optimizer)
+    case = Case(model, optimizer, batches(), step, afterwards=act)
+    assert report(record(case, 5)).findings == ()
+
+
+def test_a_frozen_adapter_beside_the_trained_one_may_change():
+    model = lora()
+    model.add_adapter("second", model.peft_config["default"])
+    other = next(p for n, p in model.named_parameters() if "lora_A.second" in n)
+    assert acting(model, lambda: in_data(other)).findings == ()

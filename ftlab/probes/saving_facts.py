@@ -1,5 +1,6 @@
 """Facts about saving: what would be left out, renamed, or hidden by a wrapper."""
 
+import re
 import sys
 from typing import Any
 
@@ -14,6 +15,9 @@ from ftlab.probes.saved_keys import (
     saved_parameters,
 )
 from ftlab.probes.taps.forward import innermost
+
+_OF_AN_ADAPTER = re.compile(r"\.(lora_(embedding_)?[AB]|modules_to_save)\.")
+"""Parts that PEFT saves in any case."""
 
 _RENAMING = {
     "OptimizedModule": "_orig_mod",
@@ -37,9 +41,10 @@ def saving_facts(model: torch.nn.Module) -> dict[str, Any]:
         ``"PreTrainedModel"`` or ``"Module"``.
     """
     inner = innermost(model)
-    return readable(
-        unsaved=lambda: _unsaved(inner)[0],
-        undecided=lambda: _unsaved(inner)[1],
+    facts = readable(left=lambda: _unsaved(inner))
+    if "left" in facts:
+        facts["unsaved"], facts["undecided"] = facts.pop("left")
+    return facts | readable(
         wrapped=lambda: wrapper_names(inner),
         renamed=lambda: _renamed(inner),
         hidden=lambda: _hidden(inner),
@@ -49,10 +54,12 @@ def saving_facts(model: torch.nn.Module) -> dict[str, Any]:
 
 def _unsaved(model: torch.nn.Module) -> tuple[list[str], list[str]]:
     """Name trainable parameters that are not written, and those that may not be."""
-    saved = saved_parameters(model)
+    left = [e for e in named_trainables(model) if not _OF_AN_ADAPTER.search(e.name)]
+    # Asking PEFT walks the model several times, and adapters alone are the usual case.
+    saved = saved_parameters(model) if left else None
     if saved is None:
         return [], []
-    left = [e for e in named_trainables(model) if id(e.parameter) not in saved]
+    left = [entry for entry in left if id(entry.parameter) not in saved]
     if all(
         embeddings_saved(model, name) is not None for name in adapter_configs(model)
     ):

@@ -1,7 +1,8 @@
 """LoRA on a Mamba, which has no attention.
 
-Its own parameters are decay rates and a skip, of which none is a matrix; the adapter
-sits on projections of two sizes. (Not on ``dt_proj``: the model reads its
+Its own parameters are decay rates and a skip, of which none is a matrix; they stay
+frozen, for no adapter's file would hold them. The adapter sits on projections of two
+sizes. (Not on ``dt_proj``: the model reads its
 weight and never calls it, so an adapter there would learn nothing.)
 """
 
@@ -12,17 +13,15 @@ from ftlab.faults.zoo import mamba
 
 
 def build() -> Case:
-    """Build LoRA on a Mamba's projections, and train its decay rates with it."""
+    """Build LoRA on a Mamba's projections."""
     model = lora(mamba(), target_modules=["in_proj", "x_proj"])
-    for name, weight in model.named_parameters():
-        weight.requires_grad_(weight.requires_grad or name.endswith(("A_log", ".D")))
     optimizer = adamw(model, lr=2e-3)
     return Case(model, optimizer, batches(length=8), plain_step(model, optimizer))
 
 
 HEALTHY = Healthy(
     "state-space",
-    "no attention, trained decay rates beside the adapter",
+    "no attention, and parameters that are no matrices",
     looks_like=("GRD001", "GRD003", "ADP001"),
     builder=build,
 )

@@ -11,6 +11,7 @@ from typing import Any
 from ftlab._version import __version__ as __version__
 
 _MODULES = {
+    "assert_learning": "ftlab.session.assert_learning",
     "debug": "ftlab.session.debugging.debug",
     "explain": "ftlab.session.explain",
     "list_rules": "ftlab.session.explain",
@@ -29,6 +30,7 @@ _NAMESPACES = {
 }
 
 __all__ = [
+    "assert_learning",
     "debug",
     "explain",
     "faults",

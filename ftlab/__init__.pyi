@@ -4,6 +4,7 @@ from ftlab import faults as faults
 from ftlab._version import __version__ as __version__
 from ftlab.records.settings import options as options
 from ftlab.replay.breakpoints import predicates as when
+from ftlab.session.assert_learning import assert_learning as assert_learning
 from ftlab.session.debugging.debug import debug as debug
 from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
 from ftlab.session.explain import explain as explain, list_rules as list_rules
@@ -14,6 +15,7 @@ from ftlab.session.tokens import tokens as tokens
 from ftlab.session.watch import watch as watch
 
 __all__ = [
+    "assert_learning",
     "debug",
     "explain",
     "faults",

@@ -36,6 +36,10 @@ class TrainingStoppedError(FtlabError):
     """An automatic response that the user chose has stopped the training."""
 
 
+class NotLearningError(FtlabError, AssertionError):
+    """A parameter that should learn was not updated; the message names it and why."""
+
+
 class BadValueError(FtlabError, ValueError):
     """An argument has a value that is not allowed; the message lists what is."""
 

@@ -42,6 +42,9 @@ class Kept:
     functions
         Functions of the user's that are called: for the generators that they draw from
         and the variables that they assign.
+    values
+        Whether the values of weights, gradients and optimizer state are copied; without
+        them no step may be made.
     """
 
     model: torch.nn.Module
@@ -51,6 +54,7 @@ class Kept:
     owners: Sequence[Any] = ()
     inputs: Sequence[Any] = ()
     functions: Sequence[Any] = ()
+    values: bool = True
 
 
 class KeptState:
@@ -75,15 +79,16 @@ class KeptState:
         bare = [unwrapped(each) for each in what.optimizers]
         modules = all_modules(what.model)
         held = [p for each in bare for p in _parameters_of(each)]
-        self._parameters = _KeptParameters(what.model, held)
-        self._gradients = KeptGradients(self._parameters.trained, copied=True)
+        self._parameters = _KeptParameters(what.model, held, values=what.values)
+        trained = self._parameters.trained
+        self._gradients = KeptGradients(trained, copied=what.values)
         self._buffers = [
             KeptTensor("", buffer, copied=True)
             for module in modules
             for buffer in vars(module)["_buffers"].values()
             if buffer is not None
         ]
-        self._optimizers = [_KeptOptimizer(each) for each in bare]
+        self._optimizers = [_KeptOptimizer(each, what.values) for each in bare]
         self._scaler = None if what.scaler is None else KeptScaler(what.scaler)
         schedulers = [s for each in what.schedulers for s in _with_inner(each)]
         owners = (*modules, *what.optimizers, *schedulers, *what.owners)
@@ -136,7 +141,11 @@ class _KeptParameters:
     """Parameters with what they hold: their memory, attributes and, mostly, a copy."""
 
     def __init__(
-        self, model: torch.nn.Module, held: Iterable[torch.nn.Parameter]
+        self,
+        model: torch.nn.Module,
+        held: Iterable[torch.nn.Parameter],
+        *,
+        values: bool,
     ) -> None:
         named = {id(p): (name, p) for name, p in model.named_parameters()}
         for parameter in held:
@@ -147,9 +156,9 @@ class _KeptParameters:
         ]
         trained = {id(p) for p in self.trained}
         frozen = sum(p.nbytes for _, p in named.values() if id(p) not in trained)
-        copied = frozen <= FROZEN_BYTES
+        copied = values and frozen <= FROZEN_BYTES
         self._kept = [
-            _KeptParameter(name, p, copied=copied or id(p) in trained)
+            _KeptParameter(name, p, copied=copied or (values and id(p) in trained))
             for name, p in named.values()
         ]
 
@@ -205,17 +214,17 @@ class _KeptParameter:
 class _KeptOptimizer:
     """Values of the state; which tensors it holds the optimizer's attributes say."""
 
-    def __init__(self, optimizer: Any) -> None:
+    def __init__(self, optimizer: Any, values: bool) -> None:
         self._state = optimizer.state
         self._entries = [
             (key, each, each.copy())
             for key, each in self._state.items()
             if isinstance(each, dict)
         ]
-        values = (*self._state.values(), *optimizer.param_groups)
+        holders = (*self._state.values(), *optimizer.param_groups)
         self._tensors = [
-            KeptTensor("", tensor, copied=True)
-            for value in values
+            KeptTensor("", tensor, copied=values)
+            for value in holders
             for tensor in _tensors(value)
             if not isinstance(tensor, torch.nn.Parameter)
         ]

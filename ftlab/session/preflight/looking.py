@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import psutil
+import torch
+
 from ftlab.probes.subject import Subject
 from ftlab.records.checklist import CheckItem, Layer, in_order
 from ftlab.records.errors import FtlabWarning
@@ -21,7 +24,7 @@ from ftlab.session.preflight import dry_run, trainer_run
 from ftlab.session.preflight.data_checks import data_checks
 from ftlab.session.preflight.device_checks import device_checks
 from ftlab.session.preflight.given import Given
-from ftlab.session.preflight.kept import Kept, KeptState
+from ftlab.session.preflight.kept import Kept, KeptState, bytes_to_keep
 from ftlab.session.preflight.logging_checks import logging_checks
 from ftlab.session.preflight.model_checks import model_checks
 from ftlab.session.preflight.numeric_checks import numeric_checks
@@ -29,6 +32,8 @@ from ftlab.session.preflight.optimizer_checks import optimizer_checks
 from ftlab.session.preflight.reading import first_batches, sources
 from ftlab.session.preflight.rollback_checks import rollback_checks
 from ftlab.session.preflight.seen import Seen
+
+NOT_ASKED = "dry_steps=0: no step was tried"
 
 CHECKS: dict[Layer, Callable[[Seen], Iterator[CheckItem]]] = {
     "data": data_checks,
@@ -49,7 +54,8 @@ def look(given: Given, dry_steps: int) -> tuple[CheckItem, ...]:
         optimizers=given.optimizers,
         schedulers=given.schedulers,
     )
-    kept = KeptState(_used(given, dry_steps))
+    seen.dry.why_not = _too_tight(given) if dry_steps else NOT_ASKED
+    kept = KeptState(_used(given, dry_steps, values=not seen.dry.why_not))
     changed: tuple[str, ...] = ()
     try:
         with _heard_later():
@@ -68,7 +74,27 @@ def look(given: Given, dry_steps: int) -> tuple[CheckItem, ...]:
     return items
 
 
-def _used(given: Given, dry_steps: int) -> Kept:
+def _too_tight(given: Given) -> str:
+    """Say why there is no room for the copies that undo a step, or return nothing."""
+    needed, free = bytes_to_keep(given.model, given.optimizers), free_memory(given)
+    if needed <= free:
+        return ""
+    gib = 2**30
+    return (
+        f"undoing a step takes copies of {needed / gib:.3g} GiB, and "
+        f"{free / gib:.3g} GiB are free"
+    )
+
+
+def free_memory(given: Given) -> int:
+    """Return the free bytes where the model is."""
+    device = next(given.model.parameters()).device
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return int(psutil.virtual_memory().available)
+
+
+def _used(given: Given, dry_steps: int, *, values: bool) -> Kept:
     trainer = given.trainer
     owners = sources(given) if trainer is None else trainer_run.owners_of(trainer)
     scaler = given.scaler
@@ -85,6 +111,7 @@ def _used(given: Given, dry_steps: int) -> Kept:
         owners=owners,
         inputs=firsts,
         functions=() if given.step is None else (given.step,),
+        values=values,
     )
 
 
@@ -103,8 +130,6 @@ def _heard_later() -> Iterator[None]:
 
 
 def _read(seen: Seen, dry_steps: int) -> None:
-    if dry_steps == 0:
-        seen.dry.why_not = "dry_steps=0: no step was tried"
     try:
         seen.batches = first_batches(seen.given, max(dry_steps, 1))
     except Exception as error:  # noqa: BLE001  told as the item that failed

@@ -18,6 +18,9 @@ whose output is scaled up by a unit-variance embedding at up to 1.3; a pretraine
 starts far below 1. A label shifted twice gives about 1.5 to 3 on a pretrained model.
 """
 
+FROZEN = "ADP010"
+"""The rule that tells which adapter is frozen, and by what."""
+
 _TRAINABLE = Check("model", "something is trainable")
 _FORWARD = Check("model", "forward works")
 _LOSS = Check("model", "first loss against guessing")
@@ -25,7 +28,8 @@ _LOSS = Check("model", "first loss against guessing")
 
 def model_checks(seen: Seen) -> Items:
     """Yield the items of the layer."""
-    yield _trainable(seen)
+    if FROZEN not in seen.codes:
+        yield _trainable(seen)
     yield _forward(seen)
     yield from _first_loss(seen)
 

@@ -62,6 +62,7 @@ def _optimizer(
     defaults = getattr(optimizer, "defaults", {})
     return readable(
         **{"class": lambda: type(optimizer).__name__},
+        module=lambda: type(optimizer).__module__,
         fused=lambda: _flag(defaults.get("fused")),
         foreach=lambda: _flag(defaults.get("foreach")),
         groups=lambda: [_group(group, names, ids) for group in _groups(optimizer)],

@@ -8,6 +8,7 @@ from ftlab.probes.frozen_weights import FrozenWeights
 from ftlab.probes.gradient_zeros import GradientZeros
 from ftlab.probes.gradients import Gradients
 from ftlab.probes.graph_flow import GraphFlow
+from ftlab.probes.lasting import Lasting
 from ftlab.probes.memory import Memory
 from ftlab.probes.merge_loss import MergeLoss
 from ftlab.probes.moments import OptimizerMoments
@@ -42,6 +43,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Weights(interval),
         Adapters(interval),
         Updates(interval),
+        Lasting(interval),
         OptimizerMoments(interval),
         FrozenWeights(interval),
         MergeLoss(interval),

@@ -91,7 +91,7 @@ def _sample(moment: Moment) -> list[_Group]:
             continue  # one rank's part of a sharded tensor
         if not parameter.numel():
             continue
-        samples[index] = sample = _spaced(parameter.detach())
+        samples[index] = sample = spaced(parameter.detach())
         key = (parameter.device, parameter.dtype, len(sample))
         members.setdefault(key, []).append(index)
     return [
@@ -119,7 +119,7 @@ def _group(
     )
 
 
-def _spaced(tensor: torch.Tensor) -> torch.Tensor:
+def spaced(tensor: torch.Tensor) -> torch.Tensor:
     """View evenly spaced elements; a tensor that is not contiguous is copied."""
     flat = tensor.reshape(-1)
     return flat[:: math.ceil(flat.numel() / SAMPLE)]
@@ -137,14 +137,14 @@ def _moving(
     if gradient.layout is not torch.strided:
         moving = _touched(parameter, gradient.detach())
     else:
-        moving = _spaced(gradient.detach()) != 0
+        moving = spaced(gradient.detach()) != 0
     return moving & (rate > 0) if isinstance(rate, torch.Tensor) else moving
 
 
 def _touched(parameter: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     """Tell which sampled elements lie in rows that a sparse gradient names."""
     if gradient.layout is not torch.sparse_coo or gradient.sparse_dim() != 1:
-        return _spaced(gradient.to_dense()) != 0
+        return spaced(gradient.to_dense()) != 0
     # Sorting waits for a GPU; sparse gradients are rare there, and due steps few.
     rows = torch.zeros(parameter.shape[0], dtype=torch.bool, device=parameter.device)
     rows[gradient.coalesce().indices()[0]] = True
@@ -173,7 +173,7 @@ def _applied(group: _Group, overflows: dict[int, torch.Tensor]) -> torch.Tensor:
 
 def _compare(group: _Group, step: int, overflows: dict[int, torch.Tensor]) -> Reading:
     """Queue norms and shares of one group: ``(2, n)`` values."""
-    after = torch.stack([_spaced(p.detach()) for p in group.parameters])
+    after = torch.stack([spaced(p.detach()) for p in group.parameters])
     change = after.float() - group.before.float()
     moving = group.has_gradient
     if overflows:

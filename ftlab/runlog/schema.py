@@ -66,6 +66,8 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("grad_zero_share", "1", "Share of gradient elements that are exactly 0."),
         ("update_l2", "1", "L2 norm of the update, scaled up from a sample."),
         ("stuck_share", "1", "Share of sampled weights that did not change."),
+        ("still_share", "1", "Share with the value of `still_steps` steps ago."),
+        ("still_steps", "steps", "How long ago `still_share` looks back."),
         ("moment1_l2", "1", "L2 norm of the optimizer's first moment."),
         ("moment2_min", "1", "Smallest element of the optimizer's second moment."),
     ),

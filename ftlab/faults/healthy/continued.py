@@ -6,31 +6,23 @@ far below that of the base.
 
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, base, batches, lora
-from ftlab.faults.trainers import folder
-from ftlab.faults.variation import current
+from ftlab.faults.saved import loaded, saved, taught
+from ftlab.faults.tiny import adamw, base, batches
 
 
 def build() -> Case:
     """Build a second training of an adapter."""
-    from peft import PeftModel
-
-    model = lora()
-    first = adamw(model, lr=1e-2)
-    Case(model, first, batches(), plain_step(model, first)).run(40)
-    path = folder(model)
-    model.save_pretrained(path)
-    name = current().adapter
-    inner = path if name == "default" else path / name
-    again = PeftModel.from_pretrained(base(), inner, name, is_trainable=True)
+    model = base()
+    path = saved(taught(steps=40), owner=model)
+    again = loaded(model, path, is_trainable=True)
     optimizer = adamw(again)
     step = plain_step(again, optimizer)
-    return Case(again, optimizer, batches(), step, adapter=inner)
+    return Case(again, optimizer, batches(), step, adapter=path)
 
 
 HEALTHY = Healthy(
     "continued",
     "the adapter is not 0 at the start, its configuration came from a file",
-    looks_like=("ADP001", "GRD003", "OPT001"),
+    looks_like=("ADP001", "GRD003", "OPT001", "ADP027", "ADP028"),
     builder=build,
 )

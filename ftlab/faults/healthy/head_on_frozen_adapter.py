@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.loops import loss_step, plain_step
-from ftlab.faults.tiny import adamw, base, batches, lora
-from ftlab.faults.trainers import folder
+from ftlab.faults.loops import loss_step
+from ftlab.faults.saved import loaded, saved, taught
+from ftlab.faults.tiny import VOCABULARY, adamw, base, batches
 from ftlab.faults.variation import current
 from ftlab.faults.zoo import LABELS, classes
 
@@ -33,17 +33,11 @@ class Judge(nn.Module):
 
 def build() -> Case:
     """Build a head on a model with an adapter that was trained and saved before."""
-    from peft import PeftModel
-
     torch.manual_seed(current().seed)
-    model = lora()
-    first = adamw(model, lr=1e-2)
-    Case(model, first, batches(), plain_step(model, first)).run(10)
-    path = folder(model)
-    model.save_pretrained(path)
-    inner = path if current().adapter == "default" else path / current().adapter
-    loaded = PeftModel.from_pretrained(base(), inner)
-    judge = Judge(loaded, loaded.config.vocab_size)
+    model = base()
+    path = saved(taught(), owner=model)
+    ready = loaded(model, path)
+    judge = Judge(ready, VOCABULARY)
     optimizer = adamw(judge, lr=1e-2)
 
     def loss_of(batch: Any) -> torch.Tensor:
@@ -51,12 +45,12 @@ def build() -> Case:
         return nn.functional.cross_entropy(scores, batch["labels"])
 
     step = loss_step(loss_of, optimizer)
-    return Case(judge, optimizer, classes(batches()), step, adapter=inner)
+    return Case(judge, optimizer, classes(batches()), step, adapter=path)
 
 
 HEALTHY = Healthy(
     "head-on-frozen-adapter",
     "the model has a LoRA, and nothing of it is trained",
-    looks_like=("GRD003", "ADP001"),
+    looks_like=("GRD003", "ADP001", "ADP010", "ADP028"),
     builder=build,
 )

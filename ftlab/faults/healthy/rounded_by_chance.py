@@ -9,37 +9,38 @@ from typing import Any
 import torch
 
 from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import batches, llama, trainable
 from ftlab.faults.trainers import seeded
 
 
-def build() -> Case:
-    """Build a Llama in bf16 under Adam with stochastic rounding."""
-    model = llama().to(torch.bfloat16)
-    weights: list[Any] = trainable(model)
-    optimizer = torch.optim.AdamW(weights, lr=2e-6, weight_decay=0.0)
-    dice = seeded()
+class ChanceSgd(torch.optim.Optimizer):
+    """Moves by the sign of the gradient, and rounds up or down by chance."""
 
-    def round_down_or_up(wide: torch.Tensor) -> torch.Tensor:
+    def __init__(self, weights: list[torch.nn.Parameter], lr: float) -> None:
+        super().__init__(weights, {"lr": lr})
+        self.dice = seeded()
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        """Update all weights."""
+        for group in self.param_groups:
+            for weight in group["params"]:
+                wide = weight.float() - group["lr"] * weight.grad.float().sign()
+                weight.copy_(self._rounded(wide))
+
+    def _rounded(self, wide: torch.Tensor) -> torch.Tensor:
+        """Add noise below the last bit that bf16 keeps, and cut off what is below."""
         bits = wide.view(torch.int32)
-        noise = torch.randint(0, 1 << 16, bits.shape, generator=dice).int()
+        noise = torch.randint(0, 1 << 16, bits.shape, generator=self.dice).int()
         return ((bits + noise) & -65536).view(torch.float32).to(torch.bfloat16)
 
-    def update() -> None:
-        for weight in weights:
-            weight.data, weight.grad = weight.data.float(), weight.grad.float()
-        optimizer.step()
-        for weight in weights:
-            weight.data = round_down_or_up(weight.data)
-            weight.grad = None
 
-    def step(batch: Any) -> float:
-        loss = model(**batch).loss
-        loss.backward()
-        update()
-        return float(loss.detach())
-
-    return Case(model, optimizer, batches(), step)
+def build() -> Case:
+    """Build a Llama in bf16 at a learning rate of 2e-6."""
+    model = llama().to(torch.bfloat16)
+    optimizer = ChanceSgd(trainable(model), lr=2e-6)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
 
 
 HEALTHY = Healthy(

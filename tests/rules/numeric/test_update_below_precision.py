@@ -111,3 +111,13 @@ def test_weights_in_no_group_are_not_judged():
     for _ in range(4):
         builder.step({"stuck_share": [1.0]})
     assert check(builder) == ()
+
+
+def test_weights_that_are_moved_in_turn_are_let_pass():
+    builder = RunBuilder()
+    builder.tensor("w", dtype="bfloat16")
+    builder.facts(optimizers=({"module": "lab.kahan", "groups": [{}]},))
+    for step in range(4):
+        still = {"still_share": 0.97 ** (16 * step), "still_steps": 16.0 * step}
+        builder.step({"stuck_share": 0.97} | still, lr=(1e-6,))
+    assert check(builder) == ()

@@ -13,6 +13,7 @@ from ftlab.rules.words import an
 from ftlab.runlog.reader import open_log
 from ftlab.runlog.run import Run
 from ftlab.session.arguments import several, watchable
+from ftlab.session.integrations import trainer_step
 from ftlab.session.integrations.transformers import is_trainer
 from ftlab.session.observation import is_watched
 
@@ -64,6 +65,13 @@ def given_trainer(trainer: Any, others: Mapping[str, Any]) -> Given:
             "trainer."
         )
         raise BadValueError(msg)
+    held = vars(trainer).get("training_step")
+    if getattr(held, "__module__", "") == trainer_step.__name__:
+        msg = (
+            f"A debugger holds this {type(trainer).__name__}. Call preflight before "
+            "ftlab.debug, or close() the debugger first."
+        )
+        raise AttachError(msg)
     if trainer.model is None:
         msg = f"The {type(trainer).__name__} has no model; build it with model=."
         raise AttachError(msg)
@@ -203,6 +211,8 @@ def _folder(adapter: Any) -> Path:
 def _facts_of(run: Any) -> Facts:
     if isinstance(run, str | Path):
         return open_log(Path(run)).facts
+    if isinstance(run, Facts):
+        return run
     records = getattr(run, "run", run)
     if not isinstance(records, Run):
         msg = (

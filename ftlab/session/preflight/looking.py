@@ -142,7 +142,9 @@ def _try(seen: Seen) -> None:
     if not seen.dry.why_not:
         step = _step_of(seen, subject)
     batches = itertools.islice(seen.batches, dry_run.STEPS if step else 0)
-    dry_run.run_dry(seen.dry, subject, step, [_copied(each) for each in batches])
+    # a step trains, also where preflight is called among evaluation
+    with torch.inference_mode(mode=False), torch.enable_grad():
+        dry_run.run_dry(seen.dry, subject, step, [_copied(each) for each in batches])
 
 
 def _copied(batch: Any) -> Any:

@@ -57,6 +57,13 @@ def test_a_trainer_brings_its_own_optimizer():
         ftlab.preflight(trainer(), optimizer=optimizer)
 
 
+def test_a_trainer_in_a_debugger_is_refused():
+    each = trainer()
+    with ftlab.debug(each), pytest.raises(AttachError, match="A debugger holds this"):
+        ftlab.preflight(each)
+    assert len(ftlab.preflight(each)) > 10
+
+
 def test_a_watched_model_is_refused(tmp_path):
     model = tiny_lora()
     with (
@@ -74,6 +81,7 @@ def test_the_run_of_an_adapter_is_opened_from_folder_watch_or_run(tmp_path):
     with ftlab.watch(model, run_dir=tmp_path / "run") as watch:
         pass
     facts = watch.run.facts
-    for run in (tmp_path / "run", watch, watch.run, ftlab.open_run(tmp_path / "run")):
+    folder = tmp_path / "run"
+    for run in (folder, watch, watch.run, ftlab.open_run(folder), facts):
         given = target_of(NET, {"trained_in": run})
         assert given.trained_as.model["class"] == facts.model["class"]

@@ -95,6 +95,16 @@ def test_no_step_is_made_where_it_could_not_be_undone(monkeypatch):
     assert given["model"].get_input_embeddings().weight._version == version
 
 
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_steps_train_among_evaluation_too(mode):
+    given = lora_loop()
+    with mode():
+        checklist = ftlab.preflight(**given)
+        assert not torch.is_grad_enabled()
+    assert checklist.ok
+    assert checklist["numerics"][-1].status == "passed"
+
+
 def test_a_step_of_ones_own_is_tried_as_it_is():
     given, seen = lora_loop(), []
 

@@ -54,6 +54,18 @@ def test_rounding_explains_some_epsilons_per_cycle(dtype, relative, cycles, roun
     assert changes_of(builder.run)[0].by_rounding is rounding
 
 
+@pytest.mark.parametrize(("size", "rounding"), [(10.0, True), (1.0, False)])
+def test_an_adapter_larger_than_its_weight_is_rounded_with_it(size, rounding):
+    builder = RunBuilder()
+    builder.pairs.append(
+        NameRecord(7, "adapters", "m.q [a]", "adapter", "", meta={"module": "m.q"})
+    )
+    builder.run.append(builder.pairs[0])
+    builder.step(adapters={"ratio": size})
+    changed(builder, 1, 5e-6, 1, dtype="float32")
+    assert changes_of(builder.run)[0].by_rounding is rounding
+
+
 def test_a_change_of_packed_bytes_is_rounding_only_after_a_cycle():
     meta = {"quantized": True}
     for cycles in (0, 1):

@@ -20,7 +20,8 @@ optimizer or one step must be known, so that a model that is only used is left a
 - *frozen-afterwards*: it does not; something froze the tensors later.
 - *some-pairs*: pairs are frozen while other pairs of the same adapter learn; a warning
   where they are 0, for these add nothing for ever, else only noted.
-- *modules-to-save*: the copies in modules_to_save are frozen while the pairs learn.
+- *modules-to-save*, *magnitude*: the copies in modules_to_save, or DoRA's magnitudes,
+  are frozen while the pairs learn.
 By hand: `model.print_trainable_parameters()`, and `[n for n, p in
 model.named_parameters() if "lora_" in n and not p.requires_grad]`.
 
@@ -70,6 +71,12 @@ from ftlab.rules.wiring import (
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
+_OTHER_PARTS = {
+    "modules_to_save": ("modules-to-save", "modules_to_save"),
+    "lora_magnitude": ("magnitude", "use_dora"),
+}
+"""Parts that learn beside the pairs: why they are reported, and what asks for them."""
+
 _PARTNER = {".lora_B.": ".lora_A.", ".lora_embedding_B.": ".lora_embedding_A."}
 
 
@@ -99,7 +106,7 @@ class AdapterFrozen(Rule):
             return
         for name, described, _ in found:
             yield from self._pairs(run, name, described)
-            yield from self._copies(run, name, described)
+            yield from self._kept(run, name, described)
 
     def _whole(
         self, run: Run, found: Sequence[tuple[str, Described, Described]]
@@ -157,28 +164,28 @@ class AdapterFrozen(Rule):
                 healthy="all pairs of one adapter are trainable, or none is",
             )
 
-    def _copies(
-        self, run: Run, adapter: str, described: Described
-    ) -> Iterator[Finding]:
-        """Find kept modules that are frozen while the adapter's pairs learn."""
-        part = described["parts"].get("modules_to_save") or {}
-        if not part or part.get("trainable") or not trainable_tensors(described):
-            return
-        names = names_of(part.get("frozen"))
-        yield self.finding(
-            Severity.WARNING,
-            f"step {steps_of(run)[0]}: 0 of {counted(int(part['tensors']), 'tensor')} "
-            f"in modules_to_save of adapter {adapter} are trainable, while its pairs "
-            f"are: {in_words(names)}",
-            cause="modules_to_save asks for copies that are trained and saved; "
-            "something froze them after get_peft_model (a loop that keeps 'lora_').",
-            fix="Freeze by `not any(k in n for k in ('lora_', 'modules_to_save'))`, or "
-            "leave requires_grad alone after get_peft_model.",
-            places=[*param_places(names), Place("config", "modules_to_save")],
-            steps=steps_of(run),
-            evidence={"reason": "modules-to-save", "trainable": 0},
-            healthy="the copies in modules_to_save require gradients",
-        )
+    def _kept(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
+        """Find other parts that are frozen while the adapter's pairs learn."""
+        for name, (reason, field) in _OTHER_PARTS.items():
+            part = described["parts"].get(name) or {}
+            if not part or part.get("trainable") or not trainable_tensors(described):
+                continue
+            names = names_of(part.get("frozen"))
+            yield self.finding(
+                Severity.WARNING,
+                f"step {steps_of(run)[0]}: 0 of "
+                f"{counted(int(part['tensors']), 'tensor')} of {field} of adapter "
+                f"{adapter} are trainable, while its pairs are: {in_words(names)}",
+                cause=f"{field} asks for parameters that learn beside the pairs; "
+                "something froze them after get_peft_model (a loop that keeps only "
+                "'lora_A' and 'lora_B', or 'lora_').",
+                fix="Leave requires_grad alone after get_peft_model, or freeze what is "
+                "neither 'lora_' nor 'modules_to_save'.",
+                places=[*param_places(names), Place("config", field)],
+                steps=steps_of(run),
+                evidence={"reason": reason, "trainable": 0},
+                healthy=f"the parameters of {field} require gradients",
+            )
 
 
 def _frozen(described: Described) -> list[str]:

@@ -128,3 +128,10 @@ def test_x_lora_trains_a_gate_over_frozen_adapters():
 def test_does_not_apply_without_adapters():
     assert check(llama()) == ()
     assert Engine([AdapterFrozen()]).check(Run()).not_checked
+
+
+def test_frozen_magnitudes_of_dora_are_found():
+    model = freeze(lora(use_dora=True), lambda name: "magnitude" in name)
+    (finding,) = check(model)
+    assert finding.evidence["reason"] == "magnitude"
+    assert str(finding.places[-1]) == "config use_dora"

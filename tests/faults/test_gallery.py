@@ -6,8 +6,8 @@ import pytest
 
 from ftlab.faults.registry import list_faults, list_healthy, load
 from ftlab.faults.variation import Variation
-from ftlab.session.scoring.grade import grade, watch_healthy
-from ftlab.session.scoring.record import watch_case
+from ftlab.records.chains import chain_lines
+from ftlab.session.scoring.grade import compare, grade, watch_fault, watch_healthy
 
 LATEST = 1
 """Optimizer steps after the first evidence by which a fault must be found."""
@@ -18,9 +18,15 @@ def by_id(entry):
 
 
 @functools.cache
+def sick_and_graded(fault):
+    """Run a fault and its twin once; neither holds a live object."""
+    case, sick = watch_fault(fault, False)
+    _, well = watch_fault(fault, True)
+    return sick.report, compare(fault, case, (sick, well))
+
+
 def sick_report(fault):
-    """Judge a fault once; the report holds no live object."""
-    return watch_case(fault.build(fixed=False), fault.steps).report
+    return sick_and_graded(fault)[0]
 
 
 def assert_found(graded):
@@ -34,7 +40,7 @@ def assert_found(graded):
 
 @pytest.mark.parametrize("fault", list_faults(), ids=by_id)
 def test_its_rule_finds_it_at_its_place_and_leaves_its_twin_in_peace(fault):
-    assert_found(grade(fault))
+    assert_found(sick_and_graded(fault)[1])
 
 
 @pytest.mark.slow
@@ -87,7 +93,7 @@ def test_the_reason_is_told_apart(fault, reason):
 
 
 CAUSES = {
-    "zero-grad-before-step": ["GRD003", "ADP001"],
+    "zero-grad-before-step": ["GRD003", "ADP001", "NUM003"],
     "optimizer-stale-params": ["OPT001", "OPT002"],
 }
 
@@ -96,4 +102,12 @@ CAUSES = {
 def test_the_cause_is_told_first_and_the_symptom_as_following(fault, codes):
     report = sick_report(load(fault))
     assert [each.code for each in report.findings] == codes
-    assert [each.follows for each in report.findings] == ["", codes[0]]
+    assert [each.follows for each in report.findings] == ["", *codes[:-1]]
+
+
+def test_the_whole_chain_is_one_line():
+    report = sick_report(load("zero-grad-before-step"))
+    assert chain_lines(report.findings) == [
+        "flat loss (NUM003) <- adapter stuck at zero (ADP001) <- "
+        "gradient not reaching (GRD003) <- zero grad before step"
+    ]

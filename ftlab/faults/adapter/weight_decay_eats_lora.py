@@ -26,4 +26,5 @@ FAULT = Fault(
     places=("param *.lora_A.*",),
     builder=build,
     steps=50,
+    evident=3,
 )

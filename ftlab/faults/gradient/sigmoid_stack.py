@@ -76,4 +76,5 @@ FAULT = Fault(
     places=("param layers.0.linear.*",),
     builder=build,
     steps=12,
+    evident=4,
 )

@@ -26,5 +26,6 @@ FAULT = Fault(
     places=("object gradients",),
     builder=build,
     steps=12,
+    evident=3,
     also=("GRD001",),
 )

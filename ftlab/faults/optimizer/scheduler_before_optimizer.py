@@ -43,4 +43,5 @@ FAULT = Fault(
     places=("call scheduler 0.step",),
     builder=build,
     steps=8,
+    evident=1,
 )

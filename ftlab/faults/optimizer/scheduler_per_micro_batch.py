@@ -54,4 +54,5 @@ FAULT = Fault(
     places=("call scheduler 0.step",),
     builder=build,
     steps=STEPS,
+    evident=1,
 )

@@ -10,7 +10,7 @@ rest, the loss falls more slowly, and the adapter that is saved is half of one.
 
 ## Evidence
 `has_grad` (was `.grad` a tensor?) and `grad_l2` (is it exactly 0?) of every trainable
-tensor, at 3 steps at least and at *every* step of the window; at 16 steps at least when
+tensor, at 2 steps at least and at *every* step of the window; at 16 steps at least when
 no reason is proven. Where a module was seen to cut the graph (its input or a part of it
 is in the graph and its output is not; a reentrant checkpoint none of whose inputs
 requires a gradient; a module called with gradients off in a forward that has them on),
@@ -64,7 +64,7 @@ from ftlab.rules.words import at_steps
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
 
-MIN_STEPS = 3
+MIN_STEPS = 2
 """Steps at which a tensor must have been seen."""
 
 UNPROVEN_STEPS = 16

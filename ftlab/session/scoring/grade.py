@@ -1,13 +1,17 @@
 """Compare what was found in one case with what the gallery expects."""
 
+import contextlib
 import dataclasses
-from collections.abc import Sequence
+import io
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from ftlab.faults.fault import Case, Fault, Healthy
 from ftlab.faults.variation import PLAIN, Variation
+from ftlab.records.errors import FtlabWarning
 from ftlab.records.finding import Finding, Severity
 from ftlab.rules.rule import Rule
 from ftlab.session.scoring.record import Watched, watch_case
@@ -108,8 +112,16 @@ def grade(
     Exception
         What a fault that is called silent, or a twin, has raised.
     """
-    case, sick = _watch(fault, False, rules, variation)
-    _, well = _watch(fault, True, rules, variation)
+    case, sick = watch_fault(fault, False, rules=rules, variation=variation)
+    _, well = watch_fault(fault, True, rules=rules, variation=variation)
+    return compare(fault, case, (sick, well), seed=variation.seed)
+
+
+def compare(
+    fault: Fault, case: Case, watched: tuple[Watched, Watched], *, seed: int = 0
+) -> Grade:
+    """Compare what was found in a fault and in its twin with what should be."""
+    sick, well = watched
     findings = sick.report.findings
     own = [each for each in findings if each.code == fault.code]
     accepted = case.places or fault.places
@@ -119,7 +131,7 @@ def grade(
         id=fault.id,
         area=fault.area,
         code=fault.code,
-        seed=variation.seed,
+        seed=seed,
         found=any(each.code in allowed for each in findings),
         right_cause=bool(own) and findings[0].code == fault.code,
         right_place=any(_is_at(each.places[:1], accepted) for each in own),
@@ -133,6 +145,28 @@ def grade(
     )
 
 
+def watch_fault(
+    fault: Fault,
+    fixed: bool,
+    *,
+    rules: Sequence[Rule] | None = None,
+    variation: Variation = PLAIN,
+) -> tuple[Case, Watched]:
+    """Build and run a fault, or its twin.
+
+    Raises
+    ------
+    Exception
+        What a fault that is called silent, or a twin, has raised.
+    """
+    with _unheard():
+        case = fault.build(fixed, variation)
+        watched = watch_case(case, fault.steps, rules=rules)
+    if watched.error is not None and (fixed or fault.silent):
+        raise watched.error
+    return case, watched
+
+
 def watch_healthy(
     healthy: Healthy,
     *,
@@ -140,7 +174,8 @@ def watch_healthy(
     variation: Variation = PLAIN,
 ) -> Quiet:
     """Run a healthy case and collect the alarms."""
-    watched = watch_case(healthy.build(variation), healthy.steps, rules=rules)
+    with _unheard():
+        watched = watch_case(healthy.build(variation), healthy.steps, rules=rules)
     if watched.error is not None:
         raise watched.error
     return Quiet(
@@ -158,6 +193,15 @@ def alarms(findings: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(loud))
 
 
+@contextlib.contextmanager
+def _unheard() -> Iterator[None]:
+    """Keep what trainers print, and warnings of others than ftlab, out of the table."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("default", category=FtlabWarning)
+        yield
+
+
 def _wrong(findings: Sequence[Finding], allowed: set[str]) -> tuple[str, ...]:
     """Return the alarms that are neither expected nor follow from one that is."""
     follows = {each.code: each.follows for each in findings}
@@ -165,19 +209,6 @@ def _wrong(findings: Sequence[Finding], allowed: set[str]) -> tuple[str, ...]:
     for _ in follows:
         right |= {code for code, cause in follows.items() if cause in right}
     return tuple(code for code in alarms(findings) if code not in right)
-
-
-def _watch(
-    fault: Fault,
-    fixed: bool,
-    rules: Sequence[Rule] | None,
-    variation: Variation,
-) -> tuple[Case, Watched]:
-    case = fault.build(fixed, variation)
-    watched = watch_case(case, fault.steps, rules=rules)
-    if watched.error is not None and (fixed or fault.silent):
-        raise watched.error
-    return case, watched
 
 
 def _is_at(places: Sequence[object], accepted: Sequence[str]) -> bool:

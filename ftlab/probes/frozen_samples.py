@@ -48,6 +48,8 @@ class Group:
 
     def keep(self, wanted: Callable[[Frozen], bool]) -> None:
         """Drop the weights that are not wanted."""
+        if all(map(wanted, self.weights)):
+            return
         pairs = zip(self.weights, self.samples, strict=True)
         kept = [pair for pair in pairs if wanted(pair[0])]
         self.weights = [weight for weight, _ in kept]
@@ -73,12 +75,15 @@ class FrozenSamples:
         for group in self._groups.values():
             yield from group.weights
 
-    def groups(self) -> list[Group]:
-        """Return what can be compared now: what moved or was cast is sampled anew."""
+    def groups(self, model: torch.nn.Module) -> list[Group]:
+        """Return what can be compared now: what moved, or was cast, is left out.
+
+        Merging into 4 bits puts a new parameter in the place of the old one.
+        """
+        if any(each.reference() is None for each in self.weights()):
+            self.look(model)
         for group in self._groups.values():
-            stale = {e.name for e in group.weights if not _same(e)}
-            if stale:
-                group.keep(lambda each, stale=stale: each.name not in stale)  # type: ignore[misc]
+            group.keep(_same)
         return [group for group in self._groups.values() if group.weights]
 
     def merged(self) -> set[str]:
@@ -169,8 +174,12 @@ def _frozen_entries(model: torch.nn.Module) -> dict[str, NamedParameter]:
 
 
 def _is_in(each: Frozen, entries: dict[str, NamedParameter]) -> bool:
+    """Tell whether a weight is still there, maybe as another parameter."""
     entry = entries.get(each.name)
-    return entry is not None and each.reference() is entry.parameter
+    if entry is None or sample_key(entry.parameter) != each.key:
+        return False
+    each.reference = weakref.ref(entry.parameter)
+    return True
 
 
 def _same(each: Frozen) -> bool:

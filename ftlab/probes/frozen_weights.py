@@ -89,7 +89,7 @@ class FrozenWeights(Probe):
         self, moment: Moment, wanted: Callable[[Frozen], bool] | None = None
     ) -> Iterator[Reading]:
         merged = self._samples.merged()
-        for group in self._samples.groups():
+        for group in self._samples.groups(moment.subject.model):
             # A tied weight that is merged into under one name is wrong under the other.
             rows = [
                 (wanted is None or wanted(each))

@@ -48,5 +48,5 @@ def strided(flat: torch.Tensor, count: int) -> torch.Tensor:
 
     The distance is odd: a power of two would hit the same columns in every row.
     """
-    distance = (flat.numel() // count) | 1 if flat.numel() > count else 1
+    distance = -(-flat.numel() // count) | 1
     return flat[::distance][:count]

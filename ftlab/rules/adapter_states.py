@@ -6,11 +6,26 @@ from dataclasses import dataclass, field
 from ftlab.records.finding import Place
 from ftlab.records.names import NameRecord
 from ftlab.records.step import LedgerEntry
+from ftlab.rules.rule import Need
 from ftlab.rules.tensors import text_of
 from ftlab.runlog.run import Run
 
 KEY = "adapter_state"
 """Under this key an entry of the ledger holds the number of the state."""
+
+
+needs_states = Need(
+    "the state of the adapter layers at each forward",
+    "ftlab.watch(model, optimizer)",
+    lambda run: bool(run.names("adapter_states")),
+)
+"""What every rule about the use of adapters needs."""
+
+
+def may_have_adapters(run: Run) -> bool:
+    """Tell whether the model has adapters, or nothing is known of it yet."""
+    known = bool(run.names("adapter_states")) or bool(run.facts.model.get("peft"))
+    return known or not len(run.steps)
 
 
 @dataclass(frozen=True, slots=True)

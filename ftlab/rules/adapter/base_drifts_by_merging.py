@@ -44,7 +44,7 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.adapter_states import calls_of
+from ftlab.rules.adapter_states import calls_of, may_have_adapters
 from ftlab.rules.frozen import Change, changes_of
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import counted, number
@@ -75,7 +75,7 @@ class BaseDriftsByMerging(Rule):
 
     def applies(self, run: Run) -> bool:
         """Tell whether the model has adapter layers."""
-        return bool(run.names("adapter_states"))
+        return may_have_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all weights."""

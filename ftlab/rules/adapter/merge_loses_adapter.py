@@ -70,11 +70,13 @@ class MergeLosesAdapter(Rule):
     )
 
     def applies(self, run: Run) -> bool:
-        """Tell whether a merge was measured."""
-        return TABLE in run.tables()
+        """Tell whether a merge was measured, or nothing is known yet."""
+        return TABLE in run.tables() or not len(run.steps)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all layers."""
+        if TABLE not in run.tables():
+            return
         error, delta = run.matrix("error_l2", TABLE), run.matrix("delta_l2", TABLE)
         names, found = run.names(TABLE), []
         for column, row in enumerate(error.ids.tolist()):

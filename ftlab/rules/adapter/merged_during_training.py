@@ -40,10 +40,12 @@ from ftlab.rules.adapter_states import (
     Pass,
     adapter_tensors,
     calls_of,
+    may_have_adapters,
+    needs_states,
     passes_of,
     tensors_in,
 )
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.rules.rule import Rule
 from ftlab.rules.tensors import params
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
@@ -56,15 +58,11 @@ class MergedDuringTraining(Rule):
     name = "merged-during-training"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_operations(
-            "forward", "the forwards of the model", "ftlab.watch(model, optimizer)"
-        ),
-    )
+    requires = (needs_states,)
 
     def applies(self, run: Run) -> bool:
         """Tell whether the model has, or had, adapter layers."""
-        return bool(run.names("adapter_states"))
+        return may_have_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding for merged layers, and one for unloaded ones."""

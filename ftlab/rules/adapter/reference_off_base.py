@@ -59,8 +59,8 @@ class ReferenceOffBase(Rule):
     )
 
     def applies(self, run: Run) -> bool:
-        """Tell whether an adapter has changed the base."""
-        return bool(run.names("adapter_states")) and bool(_residual(run))
+        """Tell whether an adapter has changed the base, or nothing is known yet."""
+        return bool(_residual(run)) or not run.facts.model
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per adapter."""

@@ -41,11 +41,13 @@ from ftlab.records.name_words import in_words
 from ftlab.rules.adapter_states import (
     calls_of,
     held_adapters,
+    may_have_adapters,
+    needs_states,
     passes_of,
     updates_of,
 )
 from ftlab.rules.frozen import base_weights, latest_change
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -57,15 +59,11 @@ class StepWhileMerged(Rule):
     name = "step-while-merged"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_operations(
-            "step", "the optimizer's steps", "ftlab.watch(model, optimizer)"
-        ),
-    )
+    requires = (needs_states,)
 
     def applies(self, run: Run) -> bool:
         """Tell whether the model has adapter layers."""
-        return bool(run.names("adapter_states"))
+        return may_have_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all layers."""

@@ -42,7 +42,14 @@ is neither passed nor has stepped yet: pass all, `watch(model, [first, second])`
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.adapter_states import Pass, calls_of, held_adapters, passes_of
+from ftlab.rules.adapter_states import (
+    Pass,
+    calls_of,
+    held_adapters,
+    may_have_adapters,
+    needs_states,
+    passes_of,
+)
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.tensors import params, text_of
 from ftlab.rules.words import at_steps
@@ -60,6 +67,7 @@ class WrongAdapterInTraining(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
+        needs_states,
         needs_facts(
             "optimizers",
             "the optimizer's parameter groups",
@@ -69,7 +77,7 @@ class WrongAdapterInTraining(Rule):
 
     def applies(self, run: Run) -> bool:
         """Tell whether the model has adapter layers."""
-        return bool(run.names("adapter_states"))
+        return may_have_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per form."""

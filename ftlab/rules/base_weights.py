@@ -9,13 +9,13 @@ SHARP = 0.1
 """A slope counts when chance alone moves it by no more than this."""
 
 NEAR = 0.15
-"""How far from 1 (or from their common value) slopes may lie; or 3 deviations."""
+"""How far from 1 slopes may lie; or 2 deviations."""
 
 SHARE = 0.8
 """Share of the slopes that must lie there."""
 
-LEAST = 0.25
-"""Slopes nearer to 0 are no merged delta, whatever it was scaled with."""
+LEAST = 2
+"""Modules that must count: one may lie anywhere by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +54,26 @@ def too_small(start: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def in_between(start: Mapping[str, Any]) -> list[str]:
+    """Name adapters whose slopes are certain, and neither 0 nor 1."""
+    merged = {each.adapter for each in merged_already(start)}
+    found = []
+    for adapter, row in (start.get("delta_in_base") or {}).items():
+        pairs = zip(row["slope"], row["sigma"], strict=True)
+        sharp = [slope for slope, sigma in pairs if sigma <= SHARP]
+        if sharp and statistics.median(sharp) > 2 * NEAR and adapter not in merged:
+            found.append(adapter)
+    return found
+
+
 def _judge(
     adapter: str, modules: Sequence[str], slopes: Sequence[float], sigmas: Any
 ) -> InBase | None:
     rows = list(zip(modules, slopes, sigmas, strict=True))
     sharp = [row for row in rows if row[2] <= SHARP]
-    if not sharp:
+    hit = [row for row in sharp if abs(row[1] - 1) <= max(NEAR, 2 * row[2])]
+    if len(hit) < max(SHARE * len(sharp), LEAST):
         return None
-    middle = statistics.median(row[1] for row in sharp)
-    once = abs(middle - 1) <= NEAR
-    # One layer, or two, may be anywhere by chance; 1 itself is a likelier place.
-    if middle < LEAST or len(sharp) < (2 if once else 4):
-        return None
-    goal = 1.0 if once else middle
-    hit = [r for r in sharp if abs(r[1] - goal) <= max(NEAR * goal, 3 * r[2])]
-    if len(hit) < SHARE * len(sharp) or len(hit) < 2:
-        return None
+    slope = statistics.median(row[1] for row in hit)
     sigma = statistics.median(row[2] for row in hit)
-    return InBase(adapter, tuple(row[0] for row in hit), len(sharp), middle, sigma)
+    return InBase(adapter, tuple(row[0] for row in hit), len(sharp), slope, sigma)

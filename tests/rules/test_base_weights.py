@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.rules.base_weights import NEAR, SHARP, merged_already, too_small
+from ftlab.rules.base_weights import NEAR, SHARP, in_between, merged_already, too_small
 
 
 def start(slopes, sigma=0.01):
@@ -23,7 +23,7 @@ def test_slopes_of_one_are_a_merged_delta():
     assert each.slope == pytest.approx(1.0, abs=0.02)
 
 
-@pytest.mark.parametrize("slopes", [[0.0, 0.05], [-1.0] * 4, [0.2] * 6, []])
+@pytest.mark.parametrize("slopes", [[0.0, 0.05], [-1.0] * 4, [0.5] * 8, [2.0] * 8, []])
 def test_others_are_not(slopes):
     assert found(slopes) == []
 
@@ -33,9 +33,9 @@ def test_two_layers_must_be_near_one(slope, count):
     assert len(found([slope, slope])) == count
 
 
-@pytest.mark.parametrize(("count", "expected"), [(3, 0), (4, 1)])
-def test_another_common_value_takes_four_layers(count, expected):
-    assert len(found([0.5] * count)) == expected
+@pytest.mark.parametrize(("sigma", "count"), [(0.08, 0), (0.09, 1)])
+def test_what_is_blurred_may_lie_two_deviations_away(sigma, count):
+    assert len(found([0.83, 0.83], sigma)) == count
 
 
 def test_one_layer_alone_is_never_enough():
@@ -55,3 +55,8 @@ def test_blurred_slopes_do_not_count():
     assert found([1.0] * 5, sigma=SHARP + 0.01) == []
     assert too_small(start([1.0] * 5, sigma=SHARP + 0.01)) == ["default"]
     assert too_small(start([1.0, 5.0], sigma=[0.01, 3.0])) == []
+
+
+@pytest.mark.parametrize(("slope", "between"), [(0.2, 0), (0.4, 1), (1.0, 0), (-1, 0)])
+def test_certain_slopes_that_are_neither_cannot_be_told(slope, between):
+    assert len(in_between(start([slope] * 4))) == between

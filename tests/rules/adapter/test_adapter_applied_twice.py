@@ -39,3 +39,9 @@ def test_a_delta_too_small_to_tell_is_not_checked():
     outcome = report([1.0, 1.0, 1.0], sigma=0.4)
     assert outcome.findings == ()
     assert "too small" in outcome.not_checked[0].reason
+
+
+def test_an_adapter_along_its_base_is_not_checked():
+    outcome = report([0.5, 0.6, 0.5])
+    assert outcome.findings == ()
+    assert "points along its base" in outcome.not_checked[0].reason

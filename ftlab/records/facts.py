@@ -23,7 +23,11 @@ class Facts:
         matched, ``leftover``, ``unheeded`` exclusions, ``parts`` with what is trainable
         and in which dtypes, ``dropout``, ``init``); ``blocks``, the linear-like weights
         and how many carry an adapter; ``heads``, frozen task heads; ``outside``, what
-        is trainable besides.
+        is trainable besides. ``saving``, what saving would write (``unsaved`` trainable
+        parameters, ``renamed`` keys, a ``hidden`` PeftModel); ``start``, how the run
+        began: ``adapters`` (pairs, how many B are 0, scaling), samples of the ``base``
+        weights, the slope of each on its ``delta_in_base``, the adapter's ``file``
+        against the model, the run it was ``trained_as``, ``optimizer_states``.
     optimizers
         One mapping per optimizer: ``class``, ``fused``, ``groups`` (each with ``lr``,
         ``weight_decay``, ``ids`` of the parameters it holds that the model has),

@@ -23,6 +23,16 @@ def build() -> Case:
 HEALTHY = Healthy(
     "continued",
     "the adapter is not 0 at the start, its configuration came from a file",
-    looks_like=("ADP001", "GRD003", "OPT001", "ADP027", "ADP028"),
+    looks_like=(
+        "ADP001",
+        "GRD003",
+        "OPT001",
+        "ADP027",
+        "ADP028",
+        "ADP023",
+        "ADP024",
+        "ADP025",
+        "ADP026",
+    ),
     builder=build,
 )

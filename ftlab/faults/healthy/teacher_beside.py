@@ -47,6 +47,6 @@ def build() -> Case:
 HEALTHY = Healthy(
     "teacher-beside",
     "most of the model is frozen and runs without gradients",
-    looks_like=("GRD003", "GRD001", "OPT002"),
+    looks_like=("GRD003", "GRD001", "OPT002", "ADP007"),
     builder=build,
 )

@@ -34,7 +34,7 @@ def test_version_says_the_version():
 def test_help_lists_the_commands():
     done = ftlab("--help")
     assert done.returncode == 0
-    for command in ("run", "check", "explain", "rules", "demo"):
+    for command in ("run", "check", "explain", "rules", "faults", "demo"):
         assert f"  {command} " in done.stdout
 
 
@@ -128,3 +128,43 @@ def test_check_of_a_healthy_run_is_exit_0(tmp_path):
     done = ftlab("check", tmp_path / "run")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("ftlab: 6 steps, no findings")
+
+
+def test_faults_are_listed_for_people_and_for_machines():
+    listed = ftlab("faults", "list")
+    assert listed.returncode == 0
+    assert "\nadapter:\n" in f"\n{listed.stdout}"
+    assert "  lora-b-frozen " in listed.stdout
+    rows = json.loads(ftlab("faults", "list", "--json").stdout)
+    (row,) = [row for row in rows if row["id"] == "lora-b-frozen"]
+    assert row["code"] == "ADP001"
+    assert row["fix"]
+
+
+def test_a_fault_is_run_and_found_and_its_twin_is_left_in_peace():
+    done = ftlab("faults", "run", "lora-b-frozen")
+    assert done.returncode == 0
+    assert done.stdout.startswith("lora-b-frozen (adapter, found by ADP001)\nSymptom: ")
+    assert "\nerror ADP001 adapter-stuck-at-zero\n" in done.stdout
+    done = ftlab("faults", "run", "lora-b-frozen", "--fixed", "--steps", "2")
+    assert done.returncode == 0
+    assert "2 steps of its healthy twin" in done.stdout
+    assert done.stdout.endswith("No findings.\n")
+
+
+def test_an_unknown_fault_and_an_unknown_area_are_exit_2():
+    done = ftlab("faults", "run", "lora-b-forzen")
+    assert done.returncode == 2
+    assert "Near: lora-b-frozen" in done.stderr
+    done = ftlab("faults", "score", "--area", "adaptor")
+    assert done.returncode == 2
+    assert "There is no area 'adaptor'" in done.stderr
+
+
+def test_an_area_is_scored_into_a_file(tmp_path):
+    file = tmp_path / "score.json"
+    done = ftlab("faults", "score", "--area", "optimizer", "--json", file)
+    assert done.returncode == 0, done.stdout
+    assert "recall            100.0%" in done.stdout
+    totals = json.loads(file.read_text())["totals"]
+    assert totals["recall"] == totals["location_accuracy"] == 1.0

@@ -92,7 +92,8 @@ class Fault:
         Iterations after which it must be found.
     evident
         The first step whose records hold the evidence; -1 where it is there before the
-        first one.
+        first one. Where one step proves nothing (an order of calls must repeat, a loss
+        must have left its level) it is the first step at which it does.
     also
         Codes of other rules that are right to say something too.
     silent

@@ -81,3 +81,11 @@ def test_selected_adapters_are_checked_alone(tmp_path):
     model.add_adapter("second", model.peft_config["default"])
     model.save_pretrained(tmp_path, selected_adapters=["default"])
     assert check_saved(model, tmp_path, ["default"])["keys"] == 8
+
+
+def test_two_adapters_with_names_of_their_own_are_found_below(tmp_path):
+    with varied(Variation(adapter="mine")):
+        model = lora()
+    model.add_adapter("second", model.peft_config["mine"])
+    model.save_pretrained(tmp_path)
+    assert check_saved(model, tmp_path)["keys"] == 16

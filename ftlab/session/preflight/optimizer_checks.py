@@ -55,6 +55,8 @@ def _holds(seen: Seen, groups: Sequence[dict[str, Any]]) -> Items:
 
 
 def _rates(seen: Seen, groups: Sequence[dict[str, Any]]) -> Any:
+    if any(group.get("lr") is None for group in groups):
+        return _RATE.passed("the optimizer chooses its rate by itself")
     tried = _dry_rates(seen)  # dry steps have moved the groups' own
     now = tried[0] if tried else [float(group["lr"]) for group in groups]
     ahead = _ahead(seen)

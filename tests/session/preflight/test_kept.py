@@ -1,5 +1,6 @@
 """State that is put back, in the objects that hold it."""
 
+import pytest
 import torch
 
 from ftlab.session.preflight.kept import Kept, KeptState, bytes_to_keep
@@ -43,16 +44,17 @@ def test_buffers_modes_flags_and_attributes_come_back():
     assert bool((model[0].weight != 0).all())
 
 
-def test_nan_and_negative_zero_come_back_bit_for_bit():
+@pytest.mark.parametrize("value", [1.0, torch.nan])
+def test_nan_and_negative_zero_come_back_bit_for_bit(value):
     model = torch.nn.Linear(2, 1, bias=False)
     with torch.no_grad():
-        model.weight.copy_(torch.tensor([[-0.0, torch.nan]]))
+        model.weight.copy_(torch.tensor([[-0.0, value]]))
     kept = KeptState(Kept(model))
     with torch.no_grad():
-        model.weight.zero_()
+        model.weight[0, 0] = 0.0
     kept.restore()
     assert torch.signbit(model.weight[0, 0])
-    assert model.weight[0, 1].isnan()
+    assert torch.equal(model.weight[0, 1].isnan(), torch.tensor(value).isnan())
 
 
 def test_state_of_many_parameters_comes_back():

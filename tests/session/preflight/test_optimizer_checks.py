@@ -43,6 +43,15 @@ def test_a_rate_of_zero_fails():
     assert str(item.places[0]) == "optimizer lr"
 
 
+def test_an_optimizer_that_chooses_its_own_rate_passes():
+    from transformers import Adafactor
+
+    given = lora_loop()
+    trained = [p for p in given["model"].parameters() if p.requires_grad]
+    given["optimizer"] = Adafactor(trained, relative_step=True)
+    assert item_of(RATE, **given).status == "passed"
+
+
 def schedule(given, factor):
     kind = torch.optim.lr_scheduler.LambdaLR
     return {"scheduler": kind(given["optimizer"], factor)}

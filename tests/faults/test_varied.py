@@ -36,7 +36,7 @@ def builds():
             yield pytest.param(fault, WAYS[family], id=name, marks=marks)
 
 
-@pytest.mark.parametrize(("fault", "variation"), builds())
+@pytest.mark.parametrize(("fault", "variation"), list(builds()))
 def test_names_sizes_seeds_families_and_loops_do_not_matter(fault, variation):
     graded = grade(fault, variation=variation)
     assert graded.right_cause, graded

@@ -30,4 +30,5 @@ FAULT = Fault(
     builder=build,
     steps=6,
     also=("OPT002",),
+    traincheck="AC-2665",
 )

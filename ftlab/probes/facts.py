@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.compiled_facts import hooks_signature
 from ftlab.probes.four_bit_facts import packing_signature
 from ftlab.probes.model_facts import model_facts
 from ftlab.probes.optimizer_facts import optimizer_facts, scheduler_facts
@@ -153,6 +154,7 @@ def facts_signature(subject: Subject) -> Hashable:
         _adapters_signature(model),
         _parameters_signature(subject, model),
         packing_signature(model),
+        hooks_signature(model),
     )
 
 

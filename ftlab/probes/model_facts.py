@@ -10,6 +10,7 @@ import torch
 from ftlab.probes.adapter_facts import adapter_facts, configurations
 from ftlab.probes.base_norm import is_quantized
 from ftlab.probes.buffer_facts import buffer_facts
+from ftlab.probes.compiled_facts import compiled_facts
 from ftlab.probes.four_bit_facts import four_bit_facts
 from ftlab.probes.naming import clean_name, named_parameters
 from ftlab.probes.plain import dtype_name, readable
@@ -42,6 +43,7 @@ def model_facts(model: torch.nn.Module) -> dict[str, Any]:
         ],
         compiled=lambda: _is_compiled(model),
         buffers=lambda: buffer_facts(inner),
+        compilation=lambda: compiled_facts(model),
         four_bit=lambda: four_bit_facts(inner),
         training_modes=lambda: _modes(inner),
         saving=lambda: saving_facts(model),

@@ -65,17 +65,17 @@ class Recomputed:
         norms = [n for p in paths for n in (*self._forward[p], *self._again[p])]
         device = norms[0].device
         values = torch.stack([norm.to(device) for norm in norms])
-        name, step = moment.name, moment.step
+        names = [moment.name("recomputed", p or "model", "module", {}) for p in paths]
+        ids, step = dict(zip(paths, names, strict=True)), moment.step
 
         def finish(values: NDArray[np.float32]) -> Iterable[Block]:
             rows, found = [], []
             for path, wide in _differing(paths, sizes, values):
-                rows.append(name("recomputed", path or "model", "module", {}))
+                rows.append(ids[path])
                 found.append(wide)
             if rows:
-                ids = np.array(rows, np.int32)
                 columns = {"difference": np.array(found, np.float32)}
-                yield Block("recomputed", step, ids, columns)
+                yield Block("recomputed", step, np.array(rows, np.int32), columns)
 
         self._forward, self._again = {}, {}
         yield Reading(values, finish)

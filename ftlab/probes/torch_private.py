@@ -4,6 +4,7 @@ Each has a canary in ``tests/probes/test_torch_private.py`` that fails when a ne
 drops or changes it.
 """
 
+import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -109,6 +110,25 @@ def is_compiled_call() -> bool:
     callback = suspend_dynamo()
     resume_dynamo(callback)
     return callback is not None
+
+
+def compiled_graphs(module: torch.nn.Module) -> list[str]:
+    """Return the guards of each graph that Dynamo has made of a module's forward.
+
+    They name what the graph was made of. Nothing where Dynamo was never used, or where
+    this torch does not tell.
+    """
+    dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
+    entries = getattr(dynamo, "_debug_get_cache_entry_list", None)
+    if entries is None:
+        return []
+    found, function = [], getattr(module, "forward", None)
+    while function is not None:
+        code = getattr(function, "__code__", None)
+        if code is not None:
+            found += [str(each.guard_manager) for each in entries(code)]
+        function = getattr(function, "__wrapped__", None)
+    return found
 
 
 def leave_to_python(function: Callable[..., Any]) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 
+from ftlab.faults.blocks import blocks, deep_base
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, batches, llama, lora
+from ftlab.faults.tiny import adamw, batches, lora
 
 
 class Keeping(torch.nn.Module):
@@ -25,17 +26,21 @@ class Keeping(torch.nn.Module):
         self.detached = detached
         self.kept: torch.Tensor | None = None
 
-    def forward(self, *inputs: Any, **settings: Any) -> torch.Tensor:
+    def forward(self, *inputs: Any, **settings: Any) -> Any:
         """Return the layer's output, or by mistake what was kept of it."""
-        hidden: torch.Tensor = self.layer(*inputs, **settings)
+        output = self.layer(*inputs, **settings)
+        hidden = output[0] if isinstance(output, tuple) else output
         self.kept = hidden.detach()
-        return self.kept if self.detached else hidden
+        if not self.detached:
+            return output
+        return (self.kept, *output[1:]) if isinstance(output, tuple) else self.kept
 
 
 def build(fixed: bool) -> Case:
-    """Build a four-layer LoRA model with a wrapper around its second layer."""
-    base = llama(num_hidden_layers=4)
-    base.model.layers[1] = Keeping(base.model.layers[1], detached=not fixed)
+    """Build LoRA on at least four layers, with a wrapper around its second layer."""
+    base = deep_base()
+    tower = blocks(base)
+    tower[1] = Keeping(tower[1], detached=not fixed)
     model = lora(base)
     optimizer = adamw(model)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))
@@ -45,8 +50,9 @@ FAULT = Fault(
     "detach-breaks-graph",
     "only the upper half of the adapters learns",
     code="GRD003",
-    places=("module *layers.1",),
+    places=("module *.1", "op detach"),
     builder=build,
     steps=10,
     also=("ADP001",),
+    families=("llama", "gpt2", "neox", "own"),
 )

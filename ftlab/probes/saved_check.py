@@ -33,8 +33,9 @@ def check_saved(
     Returns
     -------
     dict
-        ``kind`` (``"adapter"`` or ``"model"``), ``keys``, ``renamed`` (how many hold a
-        wrapper's name); for adapters ``unsaved`` (trainable parameters of the model
+        ``kind`` (``"adapter"``, ``"model"``, or ``"unread"`` for a pickle or a file
+        that was moved already, and nothing else), ``keys``, ``renamed`` (how many hold
+        a wrapper's name); for adapters ``unsaved`` (trainable parameters of the model
         that are in no file, and ``unsaved_count``), ``b``, ``zero_b`` and
         ``live_zero_b`` (how many B there are, are 0 in the file, and are 0 in the
         model), ``broken`` (keys whose values are not finite) and ``shapeless`` (keys
@@ -46,6 +47,8 @@ def check_saved(
         keys = _model_keys(folder)
         return {"kind": "model", "keys": len(keys), "renamed": _renamed(model, keys)}
     folders = {name: _folder_of(folder, name) for name in configs}
+    if not all((each.path / WEIGHTS).is_file() for each in folders.values()):
+        return {"kind": "unread"}
     keys = [key for each in folders.values() for key in each.keys]
     found = {"kind": "adapter", "keys": len(keys), "renamed": _renamed(model, keys)}
     return found | _values(model, folders) | _unsaved(model, folders)

@@ -24,8 +24,9 @@ class SavingWork:
         if not self._is_mine(owner):
             return
         detail: dict[str, Any] = {"folder": folder.name}
-        # Somebody may have moved the file already; then there is nothing to say of it.
-        with contextlib.suppress(OSError, ValueError, KeyError, RuntimeError):
+        # What was written may be moved, damaged or of a kind that nobody knows: then
+        # there is nothing to say of it, and watching goes on.
+        with contextlib.suppress(Exception):
             detail |= check_saved(owner, folder, selected)
         self._steps.now.ledger.add("save", "model", **detail)
 

@@ -1,5 +1,7 @@
 """Saving while watched: the ledger, and what is told of the file."""
 
+import shutil
+
 from ftlab.faults.fault import Case
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, llama, lora
@@ -57,19 +59,33 @@ def test_a_trainers_checkpoints_are_seen():
     assert [e.detail["folder"] for e in saves(run)] == ["checkpoint-2", "checkpoint-4"]
 
 
-def test_a_folder_that_is_gone_is_no_failure(tmp_path, recwarn):
-    import shutil
+def after_saving(model, spoil):
+    """Let a model spoil what it has saved."""
+    kind = type(model)
 
-    from peft import PeftModel
-
-    class Moving(PeftModel):
+    class Mine(kind):
         def save_pretrained(self, folder, **settings):
             super().save_pretrained(folder, **settings)
-            shutil.rmtree(folder)
+            spoil(folder)
 
-    model = lora()
-    model.__class__ = type("Mine", (Moving, type(model)), {})
+    model.__class__ = Mine
+    return model
+
+
+def test_an_adapter_that_was_moved_at_once_is_no_failure(tmp_path, recwarn):
+    model = after_saving(lora(), shutil.rmtree)
     run = saving(model, lambda: model.save_pretrained(tmp_path / "gone"))
     (entry,) = saves(run)
-    assert entry.detail["folder"] == "gone"
+    assert entry.detail == {"folder": "gone", "kind": "unread"}
+    assert not [each for each in recwarn if "ftlab" in str(each.message)]
+
+
+def test_a_file_that_is_damaged_does_not_end_watching(tmp_path, recwarn):
+    def damage(folder):
+        (folder / "model.safetensors").write_bytes(b"no tensors")
+
+    model = after_saving(llama(), damage)
+    run = saving(model, lambda: model.save_pretrained(tmp_path / "bad"))
+    (entry,) = saves(run)
+    assert entry.detail == {"folder": "bad"}
     assert not [each for each in recwarn if "ftlab" in str(each.message)]

@@ -34,13 +34,15 @@ def test_a_dropout_of_one():
     assert str(finding.place) == "config lora_dropout"
 
 
-def test_a_prompt_of_no_tokens():
+@pytest.mark.parametrize(
+    ("tokens", "parts"), [(0, {}), (None, {"prompt": {"elements": 0}})]
+)
+def test_a_prompt_of_no_tokens(tokens, parts):
     builder = RunBuilder()
-    described = {"parts": {"prompt": {"elements": 0, "trainable": 1}}}
     builder.facts(
         model={
-            "adapters": {"adapters": {"default": described}},
-            "peft": {"default": {"num_virtual_tokens": 0}},
+            "adapters": {"adapters": {"default": {"parts": parts}}},
+            "peft": {"default": {"num_virtual_tokens": tokens}},
         }
     )
     (finding,) = Engine([AdapterMultipliedByZero()]).check(builder.run).findings

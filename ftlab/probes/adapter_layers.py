@@ -152,6 +152,7 @@ class AdapterLayers:
         return {
             "role": "adapter_state",
             "layers": len(pairs),
+            "mergeable": sum(layer.mergeable for layer in self._layers),
             "disabled": len(disabled),
             "merged": len(merged),
             "active": _joined(name for state in tuned for name in state[2]),

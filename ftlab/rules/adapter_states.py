@@ -40,6 +40,8 @@ class State:
         Paths of the layers that were disabled, and merged.
     active, merged_adapters
         Names of adapters.
+    mergeable
+        How many of the layers can be merged: not a module that is saved as a whole.
     """
 
     layers: int
@@ -47,6 +49,7 @@ class State:
     merged: tuple[str, ...] = ()
     active: frozenset[str] = frozenset()
     merged_adapters: frozenset[str] = frozenset()
+    mergeable: int = 0
 
 
 @dataclass(slots=True)
@@ -158,4 +161,5 @@ def _state(name: NameRecord) -> State:
         split("merged_layers"),
         frozenset(split("active")),
         frozenset(split("merged_adapters")),
+        int(meta.get("mergeable", meta.get("layers", 0))),
     )

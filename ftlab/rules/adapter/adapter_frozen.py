@@ -101,6 +101,11 @@ class AdapterFrozen(Rule):
         # X-LoRA trains a gate over adapters that stay as they are.
         if not found or "XLORA" in kinds or not is_trained(run):
             return
+        # Read while they were switched off, as in a look at the base model: PEFT
+        # freezes them for so long. ADP003 says if training goes on like that.
+        off = run.facts.model.get("active_adapters") == []
+        if off and run.names("adapter_states"):
+            return
         if not any(trainable_tensors(described) for _, described, _ in found):
             yield self._whole(run, found)
             return

@@ -82,8 +82,8 @@ class MergedDuringTraining(Rule):
         calls = calls_of(run, "merge") or ["merge_adapter"]
         adapters = ", ".join(sorted(state.merged_adapters))
         return self.finding(
-            Severity.ERROR if len(layers) == state.layers else Severity.WARNING,
-            f"{at_steps(first, last)}: {len(layers)} of {state.layers} adapter layers "
+            Severity.ERROR if len(layers) == state.mergeable else Severity.WARNING,
+            f"{at_steps(first, last)}: {len(layers)} of {state.mergeable} adapter layers "
             f"were merged in training forwards: {in_words(layers)}",
             cause=f"Adapter {adapters} was merged and not unmerged before training "
             "went on. A merged layer runs its base layer alone: the adapter's tensors "
@@ -100,7 +100,7 @@ class MergedDuringTraining(Rule):
             evidence={
                 "reason": "merged",
                 "merged_layers": len(layers),
-                "layers": state.layers,
+                "layers": state.mergeable,
                 "passes": len(found),
             },
             healthy="no adapter is merged in a forward that backward follows",

@@ -65,12 +65,15 @@ class ReferenceOffBase(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per adapter."""
         for adapter, method in _residual(run).items():
-            yield self._finding(run, adapter, method)
+            weights = _weights(run, adapter)
+            if weights:
+                yield self._finding(run, adapter, method, weights)
 
-    def _finding(self, run: Run, adapter: str, method: str) -> Finding:
+    def _finding(
+        self, run: Run, adapter: str, method: str, weights: list[str]
+    ) -> Finding:
         steps = _references(run, adapter)
         first, last = (steps[0], steps[-1]) if steps else (0, max(run.last_step, 0))
-        weights = _weights(run, adapter)
         seen = (
             f"{at_steps(first, last)}: a reference pass ran without adapter {adapter}, "
             f"on base weights that {method} has changed"

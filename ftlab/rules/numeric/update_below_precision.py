@@ -208,7 +208,8 @@ def _rate(run: Run, names: list[NameRecord]) -> float:
     lr = run.steps["lr"]
     groups = {group_of(name) for name in names}
     rates = [lr[:, group] for group in groups if 0 <= group < lr.shape[1]]
-    return float(np.nanmax(rates)) if rates else float("nan")
+    known = np.nan_to_num(rates, nan=-1.0)  # NaN where the optimizer chooses its own
+    return float(known.max()) if known.max(initial=-1.0) >= 0 else float("nan")
 
 
 def _size(name: NameRecord) -> float:

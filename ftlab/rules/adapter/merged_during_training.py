@@ -83,8 +83,8 @@ class MergedDuringTraining(Rule):
         adapters = ", ".join(sorted(state.merged_adapters))
         return self.finding(
             Severity.ERROR if len(layers) == state.mergeable else Severity.WARNING,
-            f"{at_steps(first, last)}: {len(layers)} of {state.mergeable} adapter layers "
-            f"were merged in training forwards: {in_words(layers)}",
+            f"{at_steps(first, last)}: {len(layers)} of {state.mergeable} adapter "
+            f"layers were merged in training forwards: {in_words(layers)}",
             cause=f"Adapter {adapters} was merged and not unmerged before training "
             "went on. A merged layer runs its base layer alone: the adapter's tensors "
             "are not in the graph.",

@@ -48,6 +48,11 @@ def test_a_wrapper_around_everything_is_taken_off_when_saving():
     assert saving_facts(compiled)["renamed"] == {}
 
 
+def test_nor_does_a_wrapper_count_that_holds_everything():
+    parallel = torch.nn.DataParallel(llama())
+    assert saving_facts(parallel)["wrapped"] == []
+
+
 def test_a_module_that_is_called_module_is_no_wrapper():
     class Own(torch.nn.Module):
         def __init__(self):

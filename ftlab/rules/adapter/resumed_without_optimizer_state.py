@@ -60,6 +60,7 @@ class ResumedWithoutOptimizerState(Rule):
     name = "resumed-without-optimizer-state"
     since = "0.1.0"
     status = "stable"
+    layer = "rollback"
     requires = (
         needs_model,
         needs_facts(

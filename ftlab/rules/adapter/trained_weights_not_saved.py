@@ -53,6 +53,7 @@ class TrainedWeightsNotSaved(Rule):
     name = "trained-weights-not-saved"
     since = "0.1.0"
     status = "stable"
+    layer = "rollback"
     requires = (needs_model,)
 
     def applies(self, run: Run) -> bool:

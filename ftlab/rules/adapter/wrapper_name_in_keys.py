@@ -50,6 +50,7 @@ class WrapperNameInKeys(Rule):
     name = "wrapper-name-in-keys"
     since = "0.1.0"
     status = "stable"
+    layer = "rollback"
     requires = (needs_model,)
 
     def check(self, run: Run) -> Iterator[Finding]:

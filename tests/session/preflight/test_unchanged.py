@@ -199,6 +199,15 @@ def test_a_trainer_that_has_trained_keeps_what_it_has():
     assert each.state.log_history == history
 
 
+def test_accelerates_state_of_the_accumulation_stays():
+    each = trainer()
+    state = each.accelerator.gradient_state
+    state._set_sync_gradients(False)
+    ftlab.preflight(each)
+    assert state.sync_gradients is False
+    state._set_sync_gradients(True)  # all trainers of a process share it
+
+
 def test_a_scheduler_and_its_rates_stay():
     model = tiny_lora()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)

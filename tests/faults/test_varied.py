@@ -12,12 +12,12 @@ from ftlab.session.scoring.grade import grade
 
 WAYS = {
     "llama": Variation(
-        seed=5, adapter="mine", width=48, depth=3, rank=4, loop="zero-after"
+        seed=5, adapter="mine", width=128, depth=3, rank=4, loop="zero-after"
     ),
     "gpt2": Variation(
         seed=6, family="gpt2", adapter="q_proj", width=80, rank=6, loop="accumulate"
     ),
-    "neox": Variation(seed=7, family="neox", adapter="lora_A", width=32, depth=4),
+    "neox": Variation(seed=7, family="neox", adapter="lora_2", width=32, depth=4),
     "own": Variation(
         seed=8, family="own", adapter="zweite", width=48, rank=2, loop="zero-after"
     ),

@@ -19,7 +19,7 @@ def build(fixed: bool) -> Case:
     """Build it with a head that is confident from the start."""
     model = lora(modules_to_save=["lm_head"])
     with torch.no_grad():
-        head = model.base_model.model.lm_head.modules_to_save["default"]
+        head = model.base_model.model.lm_head.modules_to_save[model.active_adapter]
         head.weight.mul_(400)
     optimizer = adamw(model)
 

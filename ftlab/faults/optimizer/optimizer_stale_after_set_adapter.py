@@ -15,7 +15,7 @@ from ftlab.faults.tiny import adamw, batches, lora
 def build(fixed: bool) -> Case:
     """Build two adapters and go over to the second one."""
     model = lora()
-    model.add_adapter("b", model.peft_config["default"])
+    model.add_adapter("b", model.peft_config[model.active_adapter])
     optimizer = adamw(model, lr=1e-2)
     model.set_adapter("b")
     if fixed:

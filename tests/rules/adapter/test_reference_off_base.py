@@ -55,6 +55,13 @@ def test_an_evaluation_with_the_adapter_is_no_reference():
     assert report(builder).findings[0].severity is Severity.INFO
 
 
+def test_training_on_the_residual_is_no_reference():
+    builder = trained()
+    off = builder.state(disabled_layers="a,b")
+    builder.step(ops=[forward(off, graph=True)])
+    assert report(builder).findings[0].severity is Severity.INFO
+
+
 @pytest.mark.parametrize("method", [True, "gaussian", "eva", "orthogonal"])
 def test_other_initialisations_leave_the_base_alone(method):
     builder = trained(method)

@@ -129,6 +129,7 @@ def _watch(call: Call) -> Any:
 def _preflight(call: Call) -> Any:
     from ftlab.session.autowatch import find_target
     from ftlab.session.preflight.preflight import preflight
+    from ftlab.session.preflight.reading import loaders_among
 
     if call.arguments.expression:
         # As in a call: names of arguments may stand in it.
@@ -136,17 +137,10 @@ def _preflight(call: Call) -> Any:
             f"__import__('ftlab').preflight({call.arguments.expression})"
         )
     target, keywords = find_target(call.shell.user_ns)
-    loaders = _loaders(call.shell.user_ns) if keywords else []
+    loaders = loaders_among(call.shell.user_ns) if keywords else []
     if len(loaders) == 1:
         keywords["batches"] = loaders[0]
     return preflight(target, **keywords)
-
-
-def _loaders(variables: Mapping[str, Any]) -> list[Any]:
-    from torch.utils.data import DataLoader
-
-    found = {id(v): v for v in variables.values() if isinstance(v, DataLoader)}
-    return list(found.values())
 
 
 def _explain(call: Call) -> Any:

@@ -32,6 +32,12 @@ def sources(given: Given) -> list[Any]:
     return [each for each in found if hasattr(each, "__dict__")]
 
 
+def loaders_among(variables: Mapping[str, Any]) -> list[Any]:
+    """Return the DataLoaders that variables hold, each once."""
+    found = {id(v): v for v in variables.values() if isinstance(v, DataLoader)}
+    return list(found.values())
+
+
 def first_batches(given: Given, count: int) -> list[Any]:
     """Return up to ``count`` batches; an empty list where none was handed over.
 

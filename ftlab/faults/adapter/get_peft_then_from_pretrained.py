@@ -41,7 +41,7 @@ FAULT = Fault(
     "get-peft-then-from-pretrained",
     "a loaded adapter gives exactly the base model's answers",
     code="ADP014",
-    places=("module *base_model.model*",),
+    places=("module *base_model.model.base_model",),
     builder=build,
     steps=6,
     evident=-1,

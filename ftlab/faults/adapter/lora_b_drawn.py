@@ -16,7 +16,7 @@ def build(fixed: bool) -> Case:
     model = lora()
     for name, parameter in model.named_parameters():
         if "lora_A" in name or ("lora_B" in name and not fixed):
-            torch.nn.init.normal_(parameter, std=0.02)
+            torch.nn.init.kaiming_uniform_(parameter, a=5**0.5)
     optimizer = adamw(model)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))
 

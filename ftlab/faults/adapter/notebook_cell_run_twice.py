@@ -30,7 +30,7 @@ FAULT = Fault(
     "notebook-cell-run-twice",
     "the saved adapter cannot be loaded after a notebook's cell was run twice",
     code="ADP014",
-    places=("module *base_model.model*",),
+    places=("module *base_model.model.base_model",),
     builder=build,
     steps=6,
     evident=-1,

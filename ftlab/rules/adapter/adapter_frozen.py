@@ -99,7 +99,9 @@ class AdapterFrozen(Rule):
         found = [entry for entry in adapters(run) if entry[1].get("parts")]
         kinds = {str(described.get("type")) for _, described, _ in adapters(run)}
         # X-LoRA trains a gate over adapters that stay as they are.
-        if not found or "XLORA" in kinds or not is_trained(run):
+        if not found or "XLORA" in kinds:
+            return
+        if not (is_trained(run) or _is_meant_to_learn(run, found)):
             return
         # Read while they were switched off, as in a look at the base model: PEFT
         # freezes them for so long. ADP003 says if training goes on like that.
@@ -253,6 +255,15 @@ def _reason(
         [],
         [Place("call", call)],
     )
+
+
+def _is_meant_to_learn(
+    run: Run, found: Sequence[tuple[str, Described, Described]]
+) -> bool:
+    """Tell a fresh adapter in training mode: loading leaves evaluation mode behind."""
+    modes = run.facts.model.get("training_modes") or {}
+    pairs = any("lora_B" in described["parts"] for _, described, _ in found)
+    return bool(modes.get("training")) and pairs and not _is_loaded(found)
 
 
 def _is_loaded(found: Sequence[tuple[str, Described, Described]]) -> bool:

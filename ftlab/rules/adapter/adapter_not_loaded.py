@@ -168,8 +168,11 @@ class AdapterNotLoaded(Rule):
             elsewhere = bool(wanted and live and wanted != live)
             resumed = first_facts(run).step > 0 and row["trainable"]
             config = (first_facts(run).model.get("peft") or {}).get(name) or {}
-            # What was made for training and frozen later was not loaded: ADP010.
+            modes = first_facts(run).model.get("training_modes") or {}
+            # Loading leaves a model in evaluation mode, and says inference_mode; what
+            # was made for training and is frozen was not loaded: ADP010.
             loaded = not trainable and config.get("inference_mode") is not False
+            loaded = loaded and not modes.get("training")
             if not (elsewhere or resumed or loaded):
                 continue
             reason = "other-class" if elsewhere else "zero"

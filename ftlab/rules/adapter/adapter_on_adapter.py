@@ -99,7 +99,8 @@ class AdapterOnAdapter(Rule):
                 fix="Start from the bare base model: PeftModel.from_pretrained(base, "
                 "folder, is_trainable=True), or base = model.unload() first.",
                 places=[
-                    Place("module", inner["path"]),
+                    # Where every name gets the prefix for the second time.
+                    Place("module", f"{inner['path']}.base_model"),
                     *param_places(names),
                     Place("call", "get_peft_model"),
                     Place("call", "from_pretrained"),

@@ -68,7 +68,14 @@ def test_a_head_that_learns_makes_it_less_and_a_loaded_adapter_a_choice(tmp_path
 
 
 def test_a_model_that_is_only_used_is_left_alone():
-    assert check(lora(inference_mode=True), optimizers=()) == ()
+    assert check(lora(inference_mode=True).eval(), optimizers=()) == ()
+    trained = lora(init_lora_weights=False, inference_mode=True)
+    assert check(trained, optimizers=()) == ()
+
+
+def test_a_fresh_adapter_in_training_mode_is_meant_to_learn():
+    (finding,) = check(lora(inference_mode=True), optimizers=())
+    assert finding.evidence["reason"] == "inference-mode"
 
 
 def test_one_of_two_adapters_may_be_frozen():

@@ -35,7 +35,7 @@ def test_two_wrapped_models_side_by_side_are_not_nested():
 def test_a_wrapper_in_a_wrapper():
     (finding,) = check(lora(lora()))
     assert finding.evidence == {"reason": "nested", "depth": 2, "threshold": 1}
-    assert places(finding)[0] == "module base_model.model"
+    assert places(finding)[0] == "module base_model.model.base_model"
     prefix = "param base_model.model.base_model.model.model.layers.0"
     assert f"{prefix}.self_attn.q_proj.lora_B.default.weight" in places(finding)
 

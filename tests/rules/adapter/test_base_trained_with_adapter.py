@@ -36,3 +36,9 @@ def test_biases_that_were_asked_for_are_only_noted():
     assert finding.severity is Severity.INFO
     assert str(finding.place) == "config bias"
     assert check(lora(gpt2())) == ()
+
+
+def test_biases_that_were_unfrozen_by_hand_were_not_asked_for():
+    model = lora(gpt2())
+    model.base_model.model.transformer.ln_f.bias.requires_grad_(True)
+    assert check(model) == ()

@@ -29,7 +29,7 @@ def start_facts(subject: Subject) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``adapters``: by name, of how many pairs B is 0 (``zero_b`` of ``pairs``),
+        ``adapters``: by name, how many of the ``pairs`` add 0 (``zero_b``),
         whether any of it is ``trainable``, its ``init``, its ``scaling`` by module and
         ``saved_from``, the class that its file names. ``base_class``. ``base``: see
         `base_sample`. ``delta_in_base``: see there. ``file``: see `adapter_file_facts`.
@@ -95,9 +95,9 @@ def _adapters(model: torch.nn.Module) -> dict[str, Any]:
         row["pairs"] += 1
         row["trainable"] |= any(each.requires_grad for each in pair.parameters)
         row["scaling"][pair.module] = pair.scaling
-        # An embedding's pair begins with A at 0 in place of B.
-        zero = pair.a if ".lora_embedding_" in _kind(pair.layer) else pair.b
-        norms.setdefault(pair.adapter, []).append(_largest(zero))
+        # Either factor may begin at 0: an embedding's A does.
+        smaller = torch.minimum(_largest(pair.a), _largest(pair.b))
+        norms.setdefault(pair.adapter, []).append(smaller)
     for adapter, values in norms.items():
         sizes = torch.stack(values).cpu()
         config = adapter_configs(model)[adapter]
@@ -107,10 +107,6 @@ def _adapters(model: torch.nn.Module) -> dict[str, Any]:
             "saved_from": _saved_from(config),
         }
     return found
-
-
-def _kind(layer: Any) -> str:
-    return ".lora_embedding_" if len(getattr(layer, "lora_embedding_A", ())) else ""
 
 
 def _largest(tensor: torch.Tensor | None) -> torch.Tensor:

@@ -20,6 +20,16 @@ def test_a_fresh_adapter_is_zero_and_from_nowhere():
     assert "file" not in facts
 
 
+def test_a_pair_adds_nothing_whichever_factor_is_zero():
+    model = taught(steps=2)
+    assert start_facts(Subject(model))["adapters"]["default"]["zero_b"] == 0
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_A" in name:
+                parameter.zero_()
+    assert start_facts(Subject(model))["adapters"]["default"]["zero_b"] == 4
+
+
 def test_a_loaded_adapter_is_frozen_and_names_its_class():
     path = saved(trained := taught(lora(task_type=None)))
     model = loaded(base(), path)

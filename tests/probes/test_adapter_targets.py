@@ -50,6 +50,7 @@ def test_one_index_may_stand_alone():
         ("q_proj", 2),
         (r"layers\.0\.self_attn\.q_proj", 1),
         ("^q_proj", 0),
+        ("proj", 0),
         ("q_proj.weight", 0),
         ("(", 0),
     ],

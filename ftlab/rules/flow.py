@@ -28,6 +28,11 @@ class MeasuredCut:
     step: int
 
     @property
+    def proven(self) -> bool:
+        """Whether it is certain; tensors of another source may look like a cut."""
+        return self.kind != "between" or bool(self.op)
+
+    @property
     def place(self) -> Place:
         """The module."""
         return Place("module", self.name)

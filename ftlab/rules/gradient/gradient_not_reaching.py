@@ -105,7 +105,8 @@ class GradientNotReaching(Rule):
         names = records_of(run, has.ids)
         seen = has.known.sum(axis=0) >= MIN_STEPS
         got = (has.values > 0) & has.known
-        since = min((cut.step for cut in cuts_of(run)), default=None)
+        proven = [cut.step for cut in cuts_of(run) if cut.proven]
+        since = min(proven, default=None)
         cut_off = _lost_since(since, has, got)
         if not (seen.any() or cut_off.any()):
             yield self.cannot_tell(

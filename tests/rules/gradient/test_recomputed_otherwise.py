@@ -1,0 +1,42 @@
+"""GRD004: a second pass that is not the first."""
+
+import numpy as np
+import pytest
+
+from ftlab.records.names import NameRecord
+from ftlab.records.step import Block
+from ftlab.rules.engine import Engine
+from ftlab.rules.gradient.recomputed_otherwise import RecomputedOtherwise
+from tests.runs import RunBuilder
+
+
+def run(*differences, names=("layers.0", "layers.0.mlp")):
+    builder = RunBuilder()
+    for row, name in enumerate(names):
+        builder.run.append(NameRecord(row, "recomputed", name, "module", "layers.0"))
+    for step, difference in enumerate(differences):
+        if difference is not None:
+            ids = np.arange(len(names), dtype=np.int32)
+            values = {"difference": np.full(len(names), difference, np.float32)}
+            builder.run.append(Block("recomputed", step, ids, values))
+        builder.step(values={"recomputed": 4.0})
+    return Engine([RecomputedOtherwise()]).check(builder.run).findings
+
+
+def test_is_quiet_where_both_passes_agree():
+    assert run(None, None) == ()
+
+
+@pytest.mark.parametrize(("difference", "found"), [(9e-4, 0), (2e-3, 1)])
+def test_takes_a_difference_of_a_thousandth(difference, found):
+    assert len(run(None, difference)) == found
+
+
+def test_names_the_innermost_module_and_the_steps():
+    (found,) = run(None, 0.1, None, 0.2)
+    assert [str(p) for p in found.places] == [
+        "module layers.0.mlp",
+        "config preserve_rng_state",
+    ]
+    assert (found.first_step, found.last_step) == (1, 3)
+    assert found.evidence["largest_difference"] == pytest.approx(0.2)

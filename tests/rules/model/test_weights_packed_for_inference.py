@@ -1,0 +1,60 @@
+"""MOD001: packed 4-bit weights that are trained, merged into or saved."""
+
+import pytest
+
+from ftlab.records.finding import Severity
+from ftlab.records.names import NameRecord
+from ftlab.rules.engine import Engine
+from ftlab.rules.model.weights_packed_for_inference import WeightsPackedForInference
+from tests.runs import RunBuilder
+
+CLEAN = {"layers": 1, "packed": [], "mixed_up": [], "packable": []}
+
+
+def run(four_bit, *used):
+    builder = RunBuilder().facts(model={"class": "Toy", "four_bit": four_bit})
+    for row, what in enumerate(used):
+        meta = {"module": "layers.0.q", "what": what}
+        name = f"layers.0.q {what}"
+        builder.run.append(
+            NameRecord(
+                90 + row, "four_bit", name, "module", "", since_step=2, meta=meta
+            )
+        )
+    for _ in range(4):
+        builder.step()
+    return Engine([WeightsPackedForInference()]).check(builder.run).findings
+
+
+def test_is_quiet_where_nothing_is_packed():
+    assert run(CLEAN) == ()
+
+
+def test_does_not_apply_without_4_bit_weights():
+    assert run({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("what", "place"),
+    [
+        ("trained", "op gemv_4bit"),
+        ("merged", "call merge"),
+        ("saved", "call state_dict"),
+    ],
+)
+def test_names_the_layer_and_what_was_done_with_it(what, place):
+    (found,) = run(CLEAN, what)
+    assert found.severity is Severity.ERROR
+    assert str(found.place) == "module layers.0.q"
+    assert place in map(str, found.places)
+    assert (found.first_step, found.last_step) == (2, 3)
+
+
+def test_scales_in_the_wrong_order_are_found_in_the_facts():
+    (found,) = run(CLEAN | {"mixed_up": ["layers.0.q"]})
+    assert found.evidence["reason"] == "saved"
+
+
+def test_what_an_evaluation_would_pack_is_information():
+    (found,) = run(CLEAN | {"packable": ["layers.0.q"]})
+    assert found.severity is Severity.INFO

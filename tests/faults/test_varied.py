@@ -17,7 +17,7 @@ WAYS = {
     "gpt2": Variation(
         seed=6, family="gpt2", adapter="q_proj", width=80, rank=6, loop="accumulate"
     ),
-    "neox": Variation(seed=7, family="neox", adapter="lora_2", width=32, depth=4),
+    "neox": Variation(seed=7, family="neox", adapter="second", width=32, depth=4),
     "own": Variation(
         seed=8, family="own", adapter="zweite", width=48, rank=2, loop="zero-after"
     ),

@@ -10,7 +10,7 @@ import ftlab
 from ftlab.faults.registry import load
 from ftlab.records.checklist import LAYERS
 from ftlab.session.preflight import looking
-from tests.models import batches, tiny_lora
+from tests.models import Rows, batches, tiny_lora
 from tests.session.preflight.objects import lora_loop
 from tests.session.scenarios import one_thread, sft_trainer, trainer
 
@@ -118,6 +118,20 @@ def test_a_step_of_ones_own_is_tried_as_it_is():
 
     assert ftlab.preflight(**given, step=step)["numerics"][-1].status == "passed"
     assert seen == [(4, 16), (4, 16)]
+
+
+def test_a_step_that_empties_its_batch_does_not_blind_the_other_layers():
+    given = lora_loop() | {"batches": torch.utils.data.DataLoader(Rows(8), 4)}
+
+    def step(batch):
+        loss = given["model"](**batch).loss
+        batch.clear()
+        loss.backward()
+        given["optimizer"].step()
+        return loss
+
+    items = ftlab.preflight(**given, step=step)["data"]
+    assert "labels to learn from" in {item.name for item in items}
 
 
 def test_an_adapters_folder_is_compared_with_the_model(tmp_path):

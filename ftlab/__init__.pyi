@@ -9,8 +9,8 @@ from ftlab.session.debugging.debug import debug as debug
 from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
 from ftlab.session.explain import explain as explain, list_rules as list_rules
 from ftlab.session.open_run import open_run as open_run
-from ftlab.session.score import score_faults as score_faults
 from ftlab.session.preflight.preflight import preflight as preflight
+from ftlab.session.score import score_faults as score_faults
 from ftlab.session.tokens import tokens as tokens
 from ftlab.session.watch import watch as watch
 

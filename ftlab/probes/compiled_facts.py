@@ -5,8 +5,10 @@ module, and its guards name none of the hooks that the module has now, the hooks
 later, and the graph runs without them: hooks are not guarded on.
 """
 
+import gc
 import re
 import sys
+import types
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -60,7 +62,7 @@ def compiled_facts(model: torch.nn.Module) -> dict[str, Any]:
         kinds = _ignored(chain, graphs)
         if kinds:
             ignored[clean_name(chain[-1][0]) or "model"] = ", ".join(kinds)
-    if not modules and not ignored:
+    if not modules and not (ignored and _compiled_from_outside(model)):
         return {}
     return {
         "modules": modules,
@@ -95,6 +97,34 @@ def _hooks_of(model: torch.nn.Module) -> Iterator[tuple[str, str, int]]:
 def _is_root(module: torch.nn.Module) -> bool:
     in_place = vars(module).get("_compiled_call_impl") is not None
     return in_place or type(module).__name__ == "OptimizedModule"
+
+
+def _compiled_from_outside(model: torch.nn.Module) -> bool:
+    """Tell whether something compiled calls the model.
+
+    Graphs are found by the code that they were made of, and another model of the class
+    has the same code.
+    """
+    parts = {id(module) for module in model.modules()}
+    for each in gc.get_objects():
+        if type(each).__name__ == "OptimizedModule":
+            if id(vars(each)["_modules"].get("_orig_mod")) in parts:
+                return True
+        elif isinstance(each, types.FunctionType) and _calls(each, parts):
+            return True
+    return False
+
+
+def _calls(function: types.FunctionType, parts: set[int]) -> bool:
+    """Tell whether a compiled function is a method of these modules, or the user's."""
+    inner = vars(function).get("_torchdynamo_orig_callable")
+    if inner is None or getattr(function, "_torchdynamo_disable", False):
+        return False
+    owner = getattr(inner, "__self__", None)
+    if owner is not None:
+        return id(owner) in parts
+    module = str(getattr(inner, "__module__", ""))
+    return not module.startswith((*_LIBRARIES, "transformers.", "bitsandbytes."))
 
 
 def _with_hooks(model: torch.nn.Module) -> Iterator[list[Owner]]:

@@ -66,3 +66,13 @@ def test_the_signature_follows_hooks_at_every_sixteenth_call():
     model.first.register_forward_hook(louder)
     assert {hooks_signature(model) for _ in range(15)} == {first}
     assert hooks_signature(model) != first
+
+
+def test_graphs_of_another_model_of_the_class_are_not_this_ones():
+    def build():
+        return torch.nn.Sequential(torch.nn.Linear(2, 2))
+
+    torch.compile(build(), backend="eager")(torch.ones(1, 2))
+    other = build()
+    other[0].register_forward_hook(lambda *_: None)
+    assert compiled_facts(other) == {}

@@ -42,6 +42,14 @@ def has_adapters(run: Run) -> bool:
     return "peft" not in run.facts.model or bool(run.facts.model["peft"])
 
 
+def is_saved_by_peft(run: Run) -> bool:
+    """Tell whether PEFT writes the model down: a trainer does, or it has been seen."""
+    return "trainer_class" in run.facts.training or any(
+        entry.op == "save" and entry.detail.get("kind") == "adapter"
+        for entry in run.ledger
+    )
+
+
 def span(run: Run, first: int = 0) -> tuple[int, int]:
     """Return the steps that a statement about the whole run holds for."""
     return first, max(run.last_step, first)

@@ -13,7 +13,8 @@ saved and loaded with its configuration, which ties them again.
 
 ## Evidence
 Parameters with more than one name, of which one is the base weight of an adapter's
-layer (a warning) or has a copy in modules_to_save (a note), and another one is not.
+layer or has a copy in modules_to_save, and another one is not. A note: harm is done
+by merging alone, and ADP030 tells when that happens.
 There is no threshold. Measured on a tiny tied Llama with
 LoRA on q_proj and lm_head: merging changes the logits by 6.6, by 7e-7 where the head
 was untied before, and the input embeddings by 0.24.
@@ -27,7 +28,7 @@ By hand: `model.get_input_embeddings().weight is head.base_layer.weight`.
    `config.tie_word_embeddings = False`.
 
 ## Known problems
-An adapter that is never merged works; the warning is about what comes after.
+An adapter that is never merged works; the note is about what comes after.
 
 ## References
 - huggingface/peft#2018, #2864, #2803, unslothai/unsloth#3711
@@ -74,7 +75,7 @@ class AdapterOnTiedWeight(Rule):
     ) -> Finding:
         modules = [short_name(name.removesuffix(_BASE)) for name in adapted]
         return self.finding(
-            Severity.WARNING,
+            Severity.INFO,
             f"from step {run.facts.step}: the adapter of {in_words(modules)} stands on "
             f"a weight that is also {in_words(plain)}: merging it changes both",
             cause="The model ties its output head to its input embeddings, and only "

@@ -15,6 +15,8 @@ those with `requires_grad`, compared by identity; nothing is saved for it. Embed
 count as saved when PEFT would add them by itself: they are targets, or the base model's
 configuration is on this machine and has another vocabulary size. There is no threshold.
 Where that depends on a base model that is not here, it is *not checked*.
+A warning where a Trainer trains, for it saves by PEFT, and from the first save on; a
+note in a loop of one's own until then, for it may save by other means.
 By hand: `set(k for k, p in model.named_parameters() if p.requires_grad)` against
 `peft.get_peft_model_state_dict(model)`.
 
@@ -27,7 +29,7 @@ By hand: `set(k for k, p in model.named_parameters() if p.requires_grad)` agains
 4. Save them yourself beside the adapter, and load them after it.
 
 ## Known problems
-Who saves such weights in code of their own is warned too. Prompt learning is not
+Who saves such weights in code of their own beside the adapter is warned too. Prompt learning is not
 judged. A merged model is saved whole; the warning is about the adapter.
 
 ## References
@@ -41,7 +43,13 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import has_adapters, needs_model, saving, span
+from ftlab.rules.saving import (
+    has_adapters,
+    is_saved_by_peft,
+    needs_model,
+    saving,
+    span,
+)
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -80,7 +88,7 @@ class TrainedWeightsNotSaved(Rule):
         modules = dict.fromkeys(name.split(".")[-2] for name in lost if "." in name)
         wanted = ", ".join(repr(name) for name in modules)
         return self.finding(
-            Severity.WARNING,
+            Severity.WARNING if is_saved_by_peft(run) else Severity.INFO,
             f"from step {run.facts.step}: saving the adapter leaves out {len(lost)} of "
             f"{counted(trained, 'trainable tensor')}: {in_words(lost)}",
             cause="They were unfrozen beside the adapter: PEFT writes the adapter's "

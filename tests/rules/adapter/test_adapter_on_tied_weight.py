@@ -21,9 +21,9 @@ def test_is_quiet_on_a_healthy_run():
     assert Engine([AdapterOnTiedWeight()]).check(healthy_lora().run).findings == ()
 
 
-def test_an_adapter_on_one_side_is_a_warning():
+def test_an_adapter_on_one_side_is_noted():
     (finding,) = check(f"{WORDS}.weight", f"{HEAD}.base_layer.weight")
-    assert finding.severity is Severity.WARNING
+    assert finding.severity is Severity.INFO
     assert finding.place == Place("param", f"{WORDS}.weight")
     assert Place("config", "target_modules") in finding.places
     assert "lm_head" in finding.fix

@@ -1,5 +1,7 @@
 """ADP020."""
 
+import pytest
+
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.trained_weights_not_saved import TrainedWeightsNotSaved
 from ftlab.rules.engine import Engine
@@ -21,11 +23,27 @@ def test_is_quiet_on_a_healthy_run():
 
 def test_names_what_is_left_out():
     (finding,) = report({"unsaved": [HEAD]}).findings
-    assert finding.severity is Severity.WARNING
+    assert finding.severity is Severity.INFO
     assert finding.place == Place("param", HEAD)
     assert Place("config", "modules_to_save") in finding.places
     assert Place("file", "adapter keys") in finding.places
     assert "modules_to_save=['lm_head']" in finding.fix
+
+
+def test_a_trainer_saves_by_peft_so_that_it_is_a_warning():
+    training = {"trainer_class": "Trainer"}
+    (finding,) = report({"unsaved": [HEAD]}, training=training).findings
+    assert finding.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(("kind", "severity"), [("adapter", 1), ("unread", 0)])
+def test_a_save_that_was_seen_makes_it_a_warning(kind, severity):
+    builder = RunBuilder().facts(
+        model={"peft": {"default": {}}, "saving": {"unsaved": [HEAD]}}
+    )
+    builder.step(ops=[("save", "model", {"kind": kind})])
+    (finding,) = Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+    assert finding.severity == severity
 
 
 def test_what_no_optimizer_trains_is_not_lost():

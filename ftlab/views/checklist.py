@@ -12,7 +12,7 @@ from ftlab.records.errors import UnknownNameError
 from ftlab.records.finding import Severity
 from ftlab.records.near import near
 from ftlab.views.checklist_html import MARKS as SIGNS, checklist_html
-from ftlab.views.checklist_words import measured, said
+from ftlab.views.checklist_words import measured, said, to_check
 from ftlab.views.style import SEVERITY
 from ftlab.views.view import View
 
@@ -183,10 +183,13 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
             lines += _wrapped(
                 f"{MARKS[line.status]} {line.layer:<10}", line.headline, 13
             )
-        for item in (each for each in summary.items if each.status != "passed"):
+        for item in (each for each in summary.items if each.status == "failed"):
             lines += ["", f"{item.label.upper()} {item.layer}: {_heading(item)}"]
             for word, text in said(item):
                 lines += _wrapped(f"  {word:<9}", text, 12)
+        if open_ := to_check(summary.items):
+            lines += ["", "NOT CHECKED; what would let it be checked:"]
+            lines += [part for text in open_ for part in _wrapped("  -", text, 4)]
         return "\n".join(lines)
 
     def size_of(self, summary: ChecklistSummary) -> tuple[float, float]:

@@ -1,4 +1,6 @@
-"""What an item of a checklist says, as pairs of a word and a text."""
+"""What items of a checklist say: pairs of a word and a text, and what is open."""
+
+from collections.abc import Iterable
 
 from ftlab.records.checklist import CheckItem
 from ftlab.records.name_words import in_words
@@ -12,6 +14,20 @@ def said(item: CheckItem) -> list[tuple[str, str]]:
     lines = [("what", item.says), ("why", item.cause), ("do", item.fix)]
     lines += [("where", where(item)), ("measured", measured(item))]
     return [(word, text) for word, text in lines if text]
+
+
+def to_check(items: Iterable[CheckItem]) -> list[str]:
+    """Return what would let the unchecked ones be checked, each thing once."""
+    by_fix: dict[str, list[str]] = {}
+    for item in items:
+        if item.status == "not checked":
+            by_fix.setdefault(item.fix or item.says, []).append(item.name)
+    return [f"{fix} ({_some(names)})" for fix, names in by_fix.items()]
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    return ", ".join(names[:2]) + more
 
 
 def where(item: CheckItem) -> str:

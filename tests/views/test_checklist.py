@@ -49,9 +49,18 @@ def test_text_names_the_failed_layer_first_and_then_says_what_to_do():
         "  where     data labels, step 3\n"
         "  measured  labels 6,400, share 0.333, kind int64\n"
         "\n"
-        "NOT CHECKED logging: log folder\n"
-        "  what      no args\n"
-        "  record    pass args="
+        "NOT CHECKED; what would let it be checked:\n"
+        "  - pass args= (log folder)"
+    )
+
+
+def test_what_several_checks_wait_for_is_said_once():
+    others = [
+        CheckItem("data", f"part {n}", "not checked", "none", fix="pass args=")
+        for n in range(3)
+    ]
+    assert repr(Checklist([*others, OPEN])).endswith(
+        "be checked:\n  - pass args= (part 0, part 1 and 2 more)"
     )
 
 

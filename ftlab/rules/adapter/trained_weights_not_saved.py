@@ -29,8 +29,8 @@ By hand: `set(k for k, p in model.named_parameters() if p.requires_grad)` agains
 4. Save them yourself beside the adapter, and load them after it.
 
 ## Known problems
-Who saves such weights in code of their own beside the adapter is warned too. Prompt learning is not
-judged. A merged model is saved whole; the warning is about the adapter.
+Who saves such weights in code of their own beside the adapter is warned too. Prompt
+learning is not judged. A merged model is saved whole; the warning is about the adapter.
 
 ## References
 - huggingface/peft#577, #2738 (a trainable head that is not in the file)

@@ -22,6 +22,12 @@ RUNS = "runs"
 LEAST_FREE = 2**30
 """Bytes: below it a run log, let alone a checkpoint, may fill the disk."""
 
+SHORT = 500
+"""Steps; the interval at which transformers logs and saves unless it is told otherwise.
+
+A run that is no longer is not expected to do either before its end.
+"""
+
 _FOLDER = Check("logging", "the run folder can be written")
 _SPACE = Check("logging", "free disk space")
 _STEPS = Check("logging", "the trainer logs within the run")
@@ -127,6 +133,8 @@ def _trackers(report_to: str) -> CheckItem:
 def _within(args: Mapping[str, Any], steps: int) -> CheckItem:
     strategy = str(args.get("logging_strategy", "steps"))
     every = args.get("logging_steps", 0)
+    if strategy == "no" and 0 < steps <= SHORT:
+        return _STEPS.passed(f"switched off, in a run of {steps} steps", steps=steps)
     if strategy == "no":
         return _STEPS.failed(
             Fault(
@@ -141,6 +149,8 @@ def _within(args: Mapping[str, Any], steps: int) -> CheckItem:
         return _STEPS.passed(f"logs by {strategy}")
     if not isinstance(every, int | float) or every < 1 or not steps:
         return _STEPS.passed(f"logs by {strategy}, logging_steps={every}")
+    if every > steps and steps <= SHORT:
+        return _STEPS.passed(f"at the end alone, after {steps} steps", steps=steps)
     if every > steps:
         return _STEPS.failed(
             Fault(

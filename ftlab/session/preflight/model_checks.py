@@ -51,6 +51,13 @@ def _trainable(seen: Seen) -> Any:
             f"{counts['trainable_parameters']:,} of {counts['parameters']:,} "
             f"parameters ({100 * counts['trainable_parameters'] / total:.2g} %)"
         )
+    given = seen.given
+    if given.trainer is None and given.step is None and not given.optimizers:
+        return _TRAINABLE.not_checked(
+            "nothing is trainable, and nothing was handed over that would train it: "
+            "right for a model that is only used",
+            "for one that is to be trained, preflight(..., optimizer=optimizer)",
+        )
     return _TRAINABLE.failed(
         Fault(
             f"none of the {len(entries)} parameters requires a gradient, so nothing "

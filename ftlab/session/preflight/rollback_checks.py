@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab.records.checklist import CheckItem
 from ftlab.records.finding import Severity
-from ftlab.session.preflight.logging_checks import existing, writable
+from ftlab.session.preflight.logging_checks import SHORT, existing, writable
 from ftlab.session.preflight.saying import Check, Fault, Items
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def asked_saving(args: Mapping[str, Any], steps: int) -> CheckItem:
         return _SAVES.not_checked("there are no trainer arguments", _ARGS)
     strategy = str(args.get("save_strategy", "steps"))
     every = args.get("save_steps", 500)
+    if strategy == "no" and 0 < steps <= SHORT:
+        return _SAVES.passed(f"switched off, in a run of {steps} steps", steps=steps)
     if strategy == "no":
         return _SAVES.failed(
             Fault(
@@ -55,7 +57,9 @@ def asked_saving(args: Mapping[str, Any], steps: int) -> CheckItem:
         )
     if strategy != "steps" or not isinstance(every, int | float) or every < 1:
         return _SAVES.passed(f"save_strategy {strategy!r}, save_steps={every}")
-    if steps and every > steps:
+    if 0 < steps < every and steps <= SHORT:
+        return _SAVES.passed(f"at the end alone, after {steps} steps", steps=steps)
+    if 0 < steps < every:
         return _SAVES.failed(
             Fault(
                 f"save_steps={every:g} and the run has {steps} steps: only its end is "

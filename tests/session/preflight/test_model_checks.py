@@ -17,12 +17,20 @@ def test_what_is_trainable_is_counted():
 
 def test_a_model_of_which_nothing_is_trainable_fails_and_is_still_tried():
     model = tiny_llama().requires_grad_(requires_grad=False)
-    given = lora_loop() | {"model": model, "optimizer": None}
+    held = torch.optim.AdamW(model.parameters())
+    given = lora_loop() | {"model": model, "optimizer": held}
     checklist = preflight(**given)
     (item,) = [i for i in checklist if i.name == "something is trainable"]
     assert item.says.startswith("none of the 21 parameters requires a gradient")
     (tried,) = [i for i in checklist if i.name == "forward works"]
     assert tried.status == "passed"
+
+
+def test_a_frozen_model_that_nothing_would_train_may_be_meant_so():
+    model = tiny_llama().requires_grad_(requires_grad=False)
+    (item,) = [i for i in preflight(model) if i.name == "something is trainable"]
+    assert item.status == "not checked"
+    assert "optimizer=" in item.fix
 
 
 def test_a_first_loss_near_guessing_passes():

@@ -59,7 +59,7 @@ def test_its_healthy_twin_passes(name):
 def test_a_trainer_is_checked_in_all_layers(make):
     checklist = ftlab.preflight(make())
     assert {item.layer for item in checklist} == set(LAYERS)
-    assert [item.layer for item in checklist.failed] == ["rollback"]
+    assert checklist.ok
     assert checklist["numerics"][-1].status == "passed"
 
 

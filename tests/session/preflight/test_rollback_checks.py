@@ -9,19 +9,19 @@ from ftlab.session.preflight.preflight import preflight
 from ftlab.session.preflight.rollback_checks import asked_saving, checkpoint_bytes
 from tests.session.preflight.objects import lora_loop
 
-STEPS = 100
+STEPS = 600
 
 
 @pytest.mark.parametrize(
     ("args", "status", "words"),
     [
         ({"save_strategy": "no"}, "failed", "no checkpoint will be written"),
-        ({"save_steps": 500}, "failed", "save_steps=500 and the run has 100 steps"),
-        ({"save_steps": 100}, "passed", "every 100 of 100 steps"),
+        ({"save_steps": 800}, "failed", "save_steps=800 and the run has 600 steps"),
+        ({"save_steps": 100}, "passed", "every 100 of 600 steps"),
         (
             {"save_steps": 20, "save_total_limit": 2},
             "passed",
-            "every 20 of 100 steps, the last 2 are kept",
+            "every 20 of 600 steps, the last 2 are kept",
         ),
         ({"save_strategy": "epoch", "save_steps": 500}, "passed", "'epoch'"),
         ({}, "not checked", "no trainer arguments"),
@@ -31,6 +31,12 @@ def test_checkpoints_must_fall_within_the_run(args, status, words):
     item = asked_saving(args, STEPS)
     assert item.status == status
     assert words in item.says
+
+
+@pytest.mark.parametrize("args", [{"save_steps": 500}, {"save_strategy": "no"}])
+def test_a_short_run_may_save_at_its_end_or_not_at_all(args):
+    assert asked_saving(args, 500).status == "passed"
+    assert asked_saving(args | {"save_steps": 502}, 501).status == "failed"
 
 
 def test_a_checkpoint_of_an_adapter_is_what_is_trained_and_its_moments():

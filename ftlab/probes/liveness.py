@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.naming import NamedParameter, named_trainables, roles_of
+from ftlab.probes.naming import named_trainables, roles_of
 
 CHUNK = 1 << 20
 """Elements that are read at a time: they become 64-bit integers."""
@@ -38,6 +38,8 @@ class Standing:
         Of its optimizer group; ``None`` where it is in none.
     waits
         It is a first factor of a LoRA pair whose second one is 0: its gradient is 0.
+    barren
+        And that second factor is frozen, so it stays 0: this one has no effect at all.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Standing:
     fingerprint: int
     lr: float | None
     waits: bool
+    barren: bool
 
 
 def standings(model: torch.nn.Module, optimizers: Sequence[Any]) -> dict[str, Standing]:
@@ -52,12 +55,17 @@ def standings(model: torch.nn.Module, optimizers: Sequence[Any]) -> dict[str, St
     entries = [e for e in named_trainables(model) if not e.parameter.is_meta]
     rates = _rates(optimizers)
     sums = fingerprints([entry.parameter for entry in entries])
-    waiting = _waiting(model, entries)
+    waiting = _waiting(model)
     found = {}
     for entry, fingerprint in zip(entries, sums, strict=True):
         own = id(entry.parameter)
         found[entry.name] = Standing(
-            entry.name, own, fingerprint, rates.get(own), own in waiting
+            entry.name,
+            own,
+            fingerprint,
+            rates.get(own),
+            waits=own in waiting,
+            barren=waiting.get(own, False),
         )
     return found
 
@@ -118,19 +126,19 @@ def _rates(optimizers: Sequence[Any]) -> dict[int, float]:
     return rates
 
 
-def _waiting(model: torch.nn.Module, entries: Sequence[NamedParameter]) -> set[int]:
-    """Find first factors of LoRA pairs whose second factor is exactly 0."""
+def _waiting(model: torch.nn.Module) -> dict[int, bool]:
+    """Find first factors of LoRA pairs whose second is 0; tell whether it is frozen."""
     roles = roles_of(model)
     parts: dict[tuple[str, str, str], torch.Tensor] = {
-        (role.module, role.adapter, role.role): entry.parameter
-        for entry in entries
-        if (role := roles.get(id(entry.parameter))) is not None
+        (role.module, role.adapter, role.role): parameter
+        for parameter in model.parameters()
+        if not parameter.is_meta and (role := roles.get(id(parameter))) is not None
     }
-    found = set()
+    found = {}
     for (module, adapter, part), parameter in parts.items():
         partner = parts.get((module, adapter, _PARTNER.get(part, "")))
         if partner is not None and not bool(partner.detach().any()):
-            found.add(id(parameter))
+            found[id(parameter)] = not partner.requires_grad
     return found
 
 

@@ -22,6 +22,7 @@ _REASONS = {
     "no gradient": "their gradient is None",
     "zero gradient": "their gradient is exactly 0",
     "too small": "the update is below the precision of the weight",
+    "barren": "their lora_B is 0 and frozen, so nothing that they do has an effect",
     "not updated": "nothing tells why, for no gradient is kept",
 }
 
@@ -109,6 +110,9 @@ class Learning:
         skipped = _skipped(live, now)
         for name, standing in now.items():
             before = self._before.get(name)
+            if standing.barren:
+                self.idle[name] = "barren"
+                continue
             if before is not None and before.fingerprint != standing.fingerprint:
                 self.updated += (name,)
                 continue
@@ -172,6 +176,8 @@ class Learning:
             return ["  Nothing changed at all: was optimizer.step() called in between?"]
         if reasons & {"replaced", "no optimizer"}:
             return ["  Build the optimizer after the last change to the model."]
+        if "barren" in reasons:
+            return ["  Do not touch requires_grad after get_peft_model."]
         if self._compiled and reasons & _WITHOUT:
             return [
                 "  The model is compiled: a graph from before these parameters existed "

@@ -193,6 +193,29 @@ def test_the_first_step_of_lora_is_excused_and_no_other():
     assert not second.excused
 
 
+def test_what_decays_beside_a_frozen_zero_learns_nothing():
+    model = tiny_lora()
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_("lora_A" in name)
+    optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01)
+    before = weights(model)
+    with (
+        pytest.raises(NotLearningError, match="lora_B is 0 and frozen"),
+        ftlab.assert_learning(model, optimizer),
+    ):
+        step(model, optimizer)
+    assert any(not torch.equal(before[n], now) for n, now in weights(model).items())
+
+
+def test_a_frozen_second_factor_that_is_not_zero_is_fine():
+    model = tiny_lora()
+    step(model, optimizer := adamw(model))
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_("lora_A" in name)
+    with ftlab.assert_learning(model, optimizer):
+        step(model, optimizer)
+
+
 def test_a_rate_of_zero_is_excused():
     model = small()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)

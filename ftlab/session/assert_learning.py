@@ -68,7 +68,7 @@ def assert_learning(model: Any, optimizer: Any = None) -> Learning:
     Traceback (most recent call last):
     ...
     ftlab.records.errors.NotLearningError: 2 of 4 trainable parameters of Sequential \
-received no update:
+do not learn:
       0.{weight,bias}: nothing tells why, for no gradient is kept
       ftlab.watch(model, optimizer) tells where their gradient is lost.
       Names: 0.weight, 0.bias

@@ -159,7 +159,7 @@ class Learning:
         total = len(self.idle) + len(self.updated) + len(self.excused)
         lines = [
             f"{len(self.idle)} of {total} trainable parameters of "
-            f"{type(model).__name__} received no update:"
+            f"{type(model).__name__} do not learn:"
         ]
         for reason in dict.fromkeys(self.idle.values()):
             names = [name for name, why in self.idle.items() if why == reason]
@@ -172,12 +172,12 @@ class Learning:
 
     def _advice(self) -> list[str]:
         reasons = set(self.idle.values())
+        if "barren" in reasons:
+            return ["  Do not touch requires_grad after get_peft_model."]
         if not self.updated and not self.excused:
             return ["  Nothing changed at all: was optimizer.step() called in between?"]
         if reasons & {"replaced", "no optimizer"}:
             return ["  Build the optimizer after the last change to the model."]
-        if "barren" in reasons:
-            return ["  Do not touch requires_grad after get_peft_model."]
         if self._compiled and reasons & _WITHOUT:
             return [
                 "  The model is compiled: a graph from before these parameters existed "

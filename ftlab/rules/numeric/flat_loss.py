@@ -127,7 +127,7 @@ class FlatLoss(Rule):
             else [Place("object", "loss")],
             steps=(first, last),
             evidence={
-                "reason": "step-without-effect" if alone else "unknown",
+                **({"reason": "step-without-effect"} if alone else {}),
                 "effective_steps": len(steps),
                 "threshold": MIN_EFFECTIVE,
                 "tensors": len(still),

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from ftlab.records.names import NameRecord
 from ftlab.runlog.run import Run
 
@@ -25,3 +27,23 @@ def expected_scaling(pair: NameRecord) -> float:
     if rank <= 0:
         return 0.0
     return alpha / (math.sqrt(rank) if pair.meta.get("use_rslora") else rank)
+
+
+def begun_anew(run: Run) -> set[str]:
+    """Name the modules whose LoRA pair was set back to adding nothing in the run.
+
+    While B is 0 the gradient of A is exactly 0 and that of B is not; after B had been
+    trained that happens only when it is emptied again.
+    """
+    l2 = run.matrix("grad_l2")
+    columns = {row: index for index, row in enumerate(l2.ids.tolist())}
+    found = set()
+    for pair in run.names("adapters").values():
+        halves = [columns.get(int(pair.meta.get(half, -1))) for half in ("a", "b")]
+        if None in halves:
+            continue
+        a, b = (np.where(l2.known[:, c], l2.values[:, c], np.nan) for c in halves)
+        trained = np.maximum.accumulate(a > 0)
+        if bool((trained & (a == 0) & (b > 0)).any()):
+            found.add(str(pair.meta.get("module", "")))
+    return found

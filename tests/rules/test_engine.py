@@ -5,10 +5,12 @@ import warnings
 
 import pytest
 
+from ftlab.faults.registry import load
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import WINDOW, Engine
 from ftlab.rules.rule import Need, Rule
+from ftlab.session.score import record
 from tests.runs import RunBuilder, healthy_lora
 
 
@@ -226,7 +228,8 @@ def test_a_removed_rule_is_left_out():
 
 
 def test_a_healthy_run_has_no_finding():
-    report = Engine().check(healthy_lora().run)
+    run = record(load("lora-b-frozen").build(fixed=True), 20)
+    report = Engine().check(run)
     assert report.findings == ()
     assert report.not_checked == ()
     assert report.healthy

@@ -35,10 +35,10 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "tied-head-merged",
     "the adapter is good and the merged model is garbage",
-    code="ADP029",
+    code="ADP030",
     places=("param *embed_tokens.weight",),
     steps=6,
-    evident=-1,
-    also=("ADP030",),
+    evident=5,
+    also=("ADP029",),
     builder=build,
 )

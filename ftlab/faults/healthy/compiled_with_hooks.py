@@ -31,6 +31,6 @@ def build() -> Case:
 HEALTHY = Healthy(
     "compiled-with-hooks",
     "hooks on modules that are never called",
-    looks_like=("MOD006", "GRD003"),
+    looks_like=("MOD005", "GRD003"),
     builder=build,
 )

@@ -35,7 +35,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "meta-to-empty-buffers",
     "all keys match, and the model generates noise",
-    code="MOD005",
+    code="MOD004",
     places=("param *inv_freq", "call to_empty"),
     builder=build,
     steps=4,

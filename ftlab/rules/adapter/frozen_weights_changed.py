@@ -16,7 +16,8 @@ and after merging and unmerging. Any change
 counts but for the rounding of merge cycles: 8 epsilons of the dtype each (see ADP006;
 measured: at most 2.8). A weight into which an adapter is merged at that time, and what
 merge_and_unload leaves, are not compared. A weight that is trained, and frozen again,
-is compared with what it was then.
+is compared with what it was then. Left out is the base of an adapter that was set back
+to 0 in the run: it was merged by hand and begun anew (ReLoRA).
 Weights that an optimizer still holds and that have a gradient left were changed by it.
 Without an adapter in the model, and in no optimizer, a change is only noted: a teacher
 that follows the trained weights does that.
@@ -36,6 +37,7 @@ single rows change (an embedding), the sample may miss the rows.
 ## References
 - huggingface/transformers#34468 (base weights changed by an initialisation)
 - huggingface/peft#2018 (a tied weight changed by a merge)
+- Lialin et al. 2023, ReLoRA (merged and begun anew, on purpose)
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,6 +45,7 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.frozen import Change, changes_of
+from ftlab.rules.lora import begun_anew
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
@@ -71,6 +74,8 @@ class FrozenWeightsChanged(Rule):
             for each in changes_of(run)
             if not each.by_rounding and not (each.tied and each.layer)
         ]
+        restarted = begun_anew(run) if found else set()
+        found = [each for each in found if each.layer not in restarted]
         by_optimizer = [each for each in found if _is_stepped(each)]
         others = [each for each in found if not _is_stepped(each)]
         if by_optimizer:

@@ -55,7 +55,6 @@ class MergeIntoTiedWeight(Rule):
             "ftlab.watch(...) with its standard probes",
         ),
     )
-    caused_by = ("ADP029",)
 
     def applies(self, run: Run) -> bool:
         """Tell whether the model has adapter layers."""

@@ -63,6 +63,7 @@ class TrainedWeightsNotSaved(Rule):
     status = "stable"
     layer = "rollback"
     requires = (needs_model,)
+    caused_by = ("ADP016",)
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""

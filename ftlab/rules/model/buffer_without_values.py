@@ -1,4 +1,4 @@
-"""The rule MOD005, buffer-without-values.
+"""The rule MOD004, buffer-without-values.
 
 ## What it does
 Finds buffers that hold memory without values, or other values than those of a module
@@ -46,7 +46,7 @@ from ftlab.runlog.run import Run
 class BufferWithoutValues(Rule):
     """Finds buffers that nothing has filled, and tensors left on meta."""
 
-    code = "MOD005"
+    code = "MOD004"
     name = "buffer-without-values"
     since = "0.1.0"
     status = "stable"

@@ -1,4 +1,4 @@
-"""The rule MOD006, hook-not-in-graph.
+"""The rule MOD005, hook-not-in-graph.
 
 ## What it does
 Finds forward hooks that were registered on a module after a graph was compiled of it.
@@ -45,7 +45,7 @@ from ftlab.runlog.run import Run
 class HookNotInGraph(Rule):
     """Finds hooks that compiled graphs run without."""
 
-    code = "MOD006"
+    code = "MOD005"
     name = "hook-not-in-graph"
     since = "0.1.0"
     status = "stable"

@@ -109,7 +109,8 @@ class FlatLoss(Rule):
         loss = run.steps["loss"]
         early, late = np.nanmedian(loss[:MIN_EFFECTIVE]), np.nanmedian(loss[-8:])
         pushed = still & _pushed(run, update)
-        alone = bool(pushed.all())
+        held = [group_of(name) >= 0 for name in records_of(run, update.ids)]
+        alone = bool(pushed.all()) and all(held)
         kind = _optimizer(run)
         return self.finding(
             Severity.ERROR,

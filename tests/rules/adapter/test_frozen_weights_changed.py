@@ -49,6 +49,22 @@ def as_new_data(weight):
     weight.data = weight.data * 1.01
 
 
+@pytest.mark.parametrize("emptied", [True, False])
+def test_an_adapter_that_is_merged_by_hand_and_begun_anew_is_fine(emptied):
+    model = lora()
+
+    def relora():
+        with torch.no_grad():
+            for module in model.modules():
+                if hasattr(module, "lora_A"):
+                    (name,) = module.active_adapters
+                    module.base_layer.weight += module.get_delta_weight(name)
+                    if emptied:
+                        module.lora_B[name].weight.zero_()
+
+    assert bool(acting(model, relora, steps=20).findings) is not emptied
+
+
 def test_is_quiet_on_a_healthy_run():
     assert report(healthy_lora().run).findings == ()
 

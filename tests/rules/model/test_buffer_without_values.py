@@ -1,4 +1,4 @@
-"""MOD005: buffers that nothing filled, and tensors on meta."""
+"""MOD004: buffers that nothing filled, and tensors on meta."""
 
 from ftlab.rules.engine import Engine
 from ftlab.rules.model.buffer_without_values import BufferWithoutValues

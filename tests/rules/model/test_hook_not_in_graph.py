@@ -1,4 +1,4 @@
-"""MOD006: hooks that compiled graphs run without."""
+"""MOD005: hooks that compiled graphs run without."""
 
 from ftlab.rules.engine import Engine
 from ftlab.rules.model.hook_not_in_graph import HookNotInGraph

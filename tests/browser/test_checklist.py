@@ -18,7 +18,7 @@ HEALTHY = "ftlab.preflight(model, optimizer=optimizer, batch=batch)"
 SICK = """
 batch["labels"] = torch.full_like(batch["labels"], -100)
 batch["input_ids"][0, 0] = 127
-args = {"save_strategy": "steps", "save_steps": 500, "max_steps": 60,
+args = {"save_strategy": "steps", "save_steps": 900, "max_steps": 600,
         "logging_steps": 10, "output_dir": "out"}
 ftlab.preflight(model, optimizer=optimizer, batch=batch, args=args)
 """

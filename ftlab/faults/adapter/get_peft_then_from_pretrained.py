@@ -45,12 +45,5 @@ FAULT = Fault(
     builder=build,
     steps=6,
     evident=-1,
-    also=(
-        "ADP020",
-        "ADP021",
-        "ADP022",
-        "ADP023",
-        "ADP024",
-    ),
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -4,7 +4,7 @@ A loop that generates a sample for its log before it calls backward: what backwa
 computes again runs without dropout, so the gradients belong to another pass.
 
 Fix: change the mode only after backward.
-Source: the class of pytorch/pytorch#105644; seen in loops that log samples.
+Source: seed; same end state as openai/guided-diffusion#167 (other dropout in backward).
 """
 
 from typing import Any

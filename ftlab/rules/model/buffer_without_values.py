@@ -16,8 +16,8 @@ parameters and are built from a configuration alone are built again on the CPU, 
 their buffers outside the state dict compared: 2 % of the largest value are allowed,
 for bf16 rounds by 0.4 %. Rotary embeddings that change with the length (dynamic,
 longrope) are not compared.
-Measured: `to_empty` leaves zeros or what was in memory, 100 % off; after `.bfloat16()`
-the frequencies of a Llama are 0.2 % off.
+Measured: after `.bfloat16()` the frequencies of a rotary embedding are off by 0.02 % of
+the largest (tiny Llama) to 0.18 % (64 frequencies, base 500,000).
 
 ## What to try
 1. After `to_empty`, build the buffers again: `module.__init__(config)` of the rotary

@@ -12,8 +12,7 @@ model loads, trains and is called quantised.
 The configuration (`quantization_config.load_in_4bit`) against the weights: elements of
 matrices within numbered blocks in 4 bits and in floating point. Layers that the
 configuration leaves out by name (`llm_int8_skip_modules`) do not count, nor does the
-head. Threshold: half of the elements. A quantised Llama has 0 % left, a Mixtral whose
-experts are fused parameters 89 %.
+head. Threshold: half of the elements, set by judgement.
 
 ## What to try
 1. Look at what is left: experts that are one three-dimensional parameter are no linear

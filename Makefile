@@ -6,6 +6,8 @@ SHELL := bash
 
 python := .venv/bin/python
 pytest := $(python) -m pytest
+# Tests of one group share what they run once, and stay in one process.
+in_parallel := -n auto --maxprocesses 4 --dist loadgroup
 nbval := --nbval --nbval-current-env --nbval-cell-timeout=120 \
 	--nbval-sanitize-with=notebooks/nbval_sanitize.cfg notebooks
 
@@ -30,14 +32,14 @@ check: set-up
 
 test: check  ## what CI runs: style, types, floors, tests, notebooks, one pass in a browser
 	@scripts/browser.sh >/dev/null
-	$(pytest) -m "not ipython and not browser and not slow"
+	$(pytest) $(in_parallel) -m "not ipython and not browser and not slow"
 	$(pytest) -m "ipython and not slow"
 	$(pytest) $(nbval)
 	CHROME=$$(scripts/browser.sh) $(pytest) -m "browser and not slow"
 
 test-all: test  ## test, and what takes long
 	@scripts/compiler.sh
-	$(pytest) -m "slow and not browser"
+	$(pytest) $(in_parallel) -m "slow and not browser"
 	CHROME=$$(scripts/browser.sh) $(pytest) -m "slow and browser"
 
 test-gpu: set-up  ## the tests that need a CUDA device
@@ -46,7 +48,7 @@ test-gpu: set-up  ## the tests that need a CUDA device
 
 test-oldest:  ## the tests with transformers 4.57 and what was current beside it
 	@scripts/set_up.sh oldest .venv-oldest
-	.venv-oldest/bin/python -m pytest -m "not ipython and not browser and not slow"
+	.venv-oldest/bin/python -m pytest $(in_parallel) -m "not ipython and not browser and not slow"
 	.venv-oldest/bin/python -m pytest -m "ipython and not slow"
 
 bench: set-up  ## what watching costs, and how fast ftlab loads

@@ -135,9 +135,8 @@ class Fault:
     @property
     def possible(self) -> bool:
         """Whether this machine has what the fault needs."""
-        names = (re.split(r"\W", each)[0] for each in self.needs)
-        missing = any(importlib.util.find_spec(name) is None for name in names)
-        return not missing and (not self.cpu or self.cpu in _cpu_features())
+        able = not self.cpu or self.cpu in _cpu_features()
+        return able and _are_installed(self.needs)
 
     @property
     def area(self) -> str:
@@ -213,10 +212,20 @@ class Healthy:
     steps: int = 200
     needs: tuple[str, ...] = ()
 
+    @property
+    def possible(self) -> bool:
+        """Whether this machine has what the run needs."""
+        return _are_installed(self.needs)
+
     def build(self, variation: Variation = PLAIN) -> Case:
         """Build the run."""
         with varied(variation):
             return self.builder()
+
+
+def _are_installed(packages: Sequence[str]) -> bool:
+    names = (re.split(r"\W", each)[0] for each in packages)
+    return all(importlib.util.find_spec(name) is not None for name in names)
 
 
 @functools.cache

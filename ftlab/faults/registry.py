@@ -36,8 +36,9 @@ def list_faults() -> tuple[Fault, ...]:
 
 @functools.cache
 def list_healthy() -> tuple[Healthy, ...]:
-    """Return all healthy runs that look ill."""
-    return tuple(module.HEALTHY for module in modules_of("healthy"))
+    """Return all healthy runs that look ill and that this machine can have."""
+    found = (module.HEALTHY for module in modules_of("healthy"))
+    return tuple(healthy for healthy in found if healthy.possible)
 
 
 def load(fault_id: str) -> Fault:

@@ -1,8 +1,9 @@
 """The shape of a fault."""
 
+import pytest
 import torch
 
-from ftlab.faults.fault import Case
+from ftlab.faults.fault import Case, Fault, Healthy
 from ftlab.faults.registry import load
 
 
@@ -29,3 +30,12 @@ def test_the_twin_differs():
     assert fault.build(fixed=False).run(3) != fault.build(fixed=True).run(3)
     assert fault.area == "optimizer"
     assert fault.page.startswith("A learning rate of 1.0")
+
+
+@pytest.mark.parametrize("needs", [(), ("torch>=2.0",), ("nowhere-to-be-found",)])
+def test_what_needs_a_package_that_is_not_there_is_impossible(needs):
+    possible = "nowhere-to-be-found" not in needs
+    fault = Fault("x", "x", "ADP001", (), lambda fixed: None, needs=needs)
+    assert fault.possible is possible
+    healthy = Healthy("x", "x", (), lambda: None, needs=needs)
+    assert healthy.possible is possible

@@ -17,6 +17,15 @@ def by_id(entry):
     return entry.id
 
 
+def together(fault, *values):
+    """Keep the tests of one fault in one process, where it is run once."""
+    group = pytest.mark.xdist_group(fault.id)
+    return pytest.param(fault, *values, id=fault.id, marks=group)
+
+
+FAULTS = [together(fault) for fault in list_faults()]
+
+
 @functools.cache
 def sick_and_graded(fault):
     """Run a fault and its twin once; neither holds a live object."""
@@ -38,7 +47,7 @@ def assert_found(graded):
     assert graded.twin == (), graded
 
 
-@pytest.mark.parametrize("fault", list_faults(), ids=by_id)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_its_rule_finds_it_at_its_place_and_leaves_its_twin_in_peace(fault):
     assert_found(sick_and_graded(fault)[1])
 
@@ -50,7 +59,7 @@ def test_other_weights_and_batches_do_not_matter(fault, seed):
     assert_found(grade(fault, variation=Variation(seed=seed)))
 
 
-@pytest.mark.parametrize("fault", list_faults(), ids=by_id)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_what_is_said_of_it_is_complete(fault):
     report = sick_report(fault)
     assert report.findings
@@ -85,10 +94,12 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize(("fault", "reason"), REASONS.items())
+@pytest.mark.parametrize(
+    ("fault", "reason"), [together(load(name), why) for name, why in REASONS.items()]
+)
 def test_the_reason_is_told_apart(fault, reason):
-    report = sick_report(load(fault))
-    (found,) = [each for each in report.findings if each.code == load(fault).code]
+    report = sick_report(fault)
+    (found,) = [each for each in report.findings if each.code == fault.code]
     assert found.evidence["reason"] == reason
 
 
@@ -98,9 +109,11 @@ CAUSES = {
 }
 
 
-@pytest.mark.parametrize(("fault", "codes"), CAUSES.items())
+@pytest.mark.parametrize(
+    ("fault", "codes"), [together(load(name), codes) for name, codes in CAUSES.items()]
+)
 def test_the_cause_is_told_first_and_the_symptom_as_following(fault, codes):
-    report = sick_report(load(fault))
+    report = sick_report(fault)
     assert [each.code for each in report.findings] == codes
     assert [each.follows for each in report.findings] == ["", *codes[:-1]]
 

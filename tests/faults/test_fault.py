@@ -35,7 +35,7 @@ def test_the_twin_differs():
 @pytest.mark.parametrize("needs", [(), ("torch>=2.0",), ("nowhere-to-be-found",)])
 def test_what_needs_a_package_that_is_not_there_is_impossible(needs):
     possible = "nowhere-to-be-found" not in needs
-    fault = Fault("x", "x", "ADP001", (), lambda fixed: None, needs=needs)
+    fault = Fault("x", "x", "ADP001", (), lambda _: None, needs=needs)
     assert fault.possible is possible
     healthy = Healthy("x", "x", (), lambda: None, needs=needs)
     assert healthy.possible is possible

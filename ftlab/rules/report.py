@@ -137,10 +137,24 @@ def _spelled_out(named: Sequence[str], found: Sequence[Finding]) -> list[str]:
 
 
 def _is_cause(cause: Finding, finding: Finding, named: Sequence[str]) -> bool:
-    """Tell whether they are of one rank and share a place, where that is needed."""
+    """Tell whether they are of one rank and of one place, where that is needed."""
     if cause.rank != finding.rank or cause.code == finding.code:
         return False
-    return ANY in named or not set(finding.places).isdisjoint(cause.places)
+    return ANY in named or _meet(cause.places, finding.places)
+
+
+def _meet(cause: Sequence[Place], places: Sequence[Place]) -> bool:
+    """Tell whether a cause is at one of the places, or around one of them.
+
+    A module is around its parameters, and a setting that names no place is around all.
+    """
+    if not set(places).isdisjoint(cause):
+        return True
+    if all(place.kind == "config" for place in cause):
+        return True
+    modules = tuple(f"{place.name}." for place in cause if place.kind == "module")
+    params = (place.name for place in places if place.kind == "param")
+    return any(name.startswith(modules) for name in params)
 
 
 def _same(known: Finding, seen: Finding) -> bool:

@@ -1,5 +1,7 @@
 """Merging sightings into findings."""
 
+import dataclasses
+
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.report import FindingSet, report_of
 from ftlab.rules.rule import ANY, MAX_PLACES
@@ -100,6 +102,31 @@ def test_a_cause_is_above_what_follows_from_it_whatever_was_found_first():
     assert [each.follows for each in order] == ["", "CCC001", ""]
     told = [(each.code, each.follows) for each in findings.news()]
     assert ("AAA001", "CCC001") in told
+
+
+def at(*places, code="BBB001"):
+    return dataclasses.replace(seen(code=code), places=tuple(places))
+
+
+def test_a_module_is_a_cause_of_what_is_seen_at_its_parameters():
+    findings = FindingSet({"AAA001": ("BBB001",)})
+    findings.add(at(Place("param", "block.layer.weight"), code="AAA001"))
+    findings.add(at(Place("module", "block.layer"), Place("config", "scaling")))
+    assert [each.follows for each in findings.sorted()] == ["", "BBB001"]
+
+
+def test_a_module_whose_name_only_begins_alike_is_no_cause():
+    findings = FindingSet({"AAA001": ("BBB001",)})
+    findings.add(at(Place("param", "block.layer2.weight"), code="AAA001"))
+    findings.add(at(Place("module", "block.layer"), Place("config", "scaling")))
+    assert [each.follows for each in findings.sorted()] == ["", ""]
+
+
+def test_a_setting_alone_is_a_cause_wherever_the_symptom_is():
+    findings = FindingSet({"AAA001": ("BBB001",)})
+    findings.add(seen("a"))
+    findings.add(at(Place("config", "lora_dropout")))
+    assert [each.code for each in findings.sorted()] == ["BBB001", "AAA001"]
 
 
 def test_the_nearer_of_two_causes_is_told():

@@ -199,7 +199,7 @@ def anomaly(twin: Twin) -> Iterator[Clock]:
         with torch.autograd.detect_anomaly():
             return step(data)
 
-    twin.step = guarded  # type: ignore[method-assign]
+    twin.step = guarded  # type: ignore[method-assign]  # wrapped on purpose
     yield Clock()
 
 

@@ -205,6 +205,7 @@ def own_state_three_steps_before(seed: int, healthy: bool) -> Live:
     class Lazy(torch.optim.Optimizer):
         """Adds its average of gradients to the weights now and then."""
 
+        # torch types one overload without a closure and one with it.
         def step(self, closure: Any = None) -> None:  # type: ignore[override]
             """Update."""
             for weight in self.param_groups[0]["params"]:

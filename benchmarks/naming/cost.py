@@ -146,6 +146,7 @@ def _use(tool: str, sick: Sick, feed: Feed) -> Any:
     """Run a tool; TorchLens is asked about each batch before its step."""
     with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        # Tools take batches one by one; that it is no list matters to none of them.
         live = Live(sick.model, sick.optimizer, sick.step, feed)  # type: ignore[arg-type]
         if tool != "TorchLens":
             return TOOLS[tool](live)

@@ -76,7 +76,7 @@ def words() -> Any:
 
 def dataset(rows: list[dict[str, str]]) -> Any:
     """Make a dataset of the kind that TRL wants."""
-    from datasets import Dataset  # type: ignore[import-untyped]
+    from datasets import Dataset  # type: ignore[import-untyped]  # no types
 
     return Dataset.from_list(rows)
 

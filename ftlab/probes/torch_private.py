@@ -1,7 +1,8 @@
 """Private names of torch that the probes need, in one place.
 
 Each has a canary in ``tests/probes/test_torch_private.py`` that fails when a new torch
-drops or changes it.
+drops or changes it. ruff's rule against private names is off in this file alone: it
+exists to hold them.
 """
 
 import sys
@@ -9,12 +10,13 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+# ruff: noqa: SLF001
 import torch
 
 Evaluation = Any
 """What Dynamo has put in place of Python's frame evaluation."""
 
-scripting: Any = torch.jit._recursive  # noqa: SLF001
+scripting: Any = torch.jit._recursive
 """Where ``torch.jit.script`` finds ``create_script_module``."""
 
 
@@ -22,12 +24,12 @@ def foreach_l2(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """Give each tensor's L2 norm, accumulated in float32, or float64 where one is."""
     wide = any(tensor.dtype is torch.float64 for tensor in tensors)
     dtype = torch.float64 if wide else torch.float32  # torch refuses to narrow
-    return torch._foreach_norm(list(tensors), 2, dtype=dtype)  # noqa: SLF001
+    return torch._foreach_norm(list(tensors), 2, dtype=dtype)
 
 
 def foreach_max(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """Give each tensor's largest magnitude; NaN and infinities propagate."""
-    return torch._foreach_norm(list(tensors), torch.inf)  # noqa: SLF001
+    return torch._foreach_norm(list(tensors), torch.inf)
 
 
 def versions(tensors: Iterable[torch.Tensor | None]) -> list[tuple[int, int] | None]:
@@ -36,12 +38,12 @@ def versions(tensors: Iterable[torch.Tensor | None]) -> list[tuple[int, int] | N
     Two equal answers mean that nothing was written in between. Costs no
     synchronisation.
     """
-    return [None if t is None else (id(t), t._version) for t in tensors]  # noqa: SLF001
+    return [None if t is None else (id(t), t._version) for t in tensors]
 
 
 def is_within_backward() -> bool:
     """Tell whether this thread is executing a graph right now."""
-    return torch._C._current_graph_task_id() != -1  # noqa: SLF001
+    return torch._C._current_graph_task_id() != -1
 
 
 def is_traced() -> bool:
@@ -51,19 +53,19 @@ def is_traced() -> bool:
     ``torch.jit.trace``: tensors have no values that could be read, or what is done to
     them becomes part of a graph.
     """
-    private: Any = torch._C  # noqa: SLF001
-    if private._functorch.peek_interpreter_stack() is not None:  # noqa: SLF001
+    private: Any = torch._C
+    if private._functorch.peek_interpreter_stack() is not None:
         return True
-    if private._get_tracing_state() is not None:  # noqa: SLF001
+    if private._get_tracing_state() is not None:
         return True
-    keys = private._TorchDispatchModeKey  # noqa: SLF001
-    modes = map(private._get_dispatch_mode, (keys.FAKE, keys.PROXY))  # noqa: SLF001
+    keys = private._TorchDispatchModeKey
+    modes = map(private._get_dispatch_mode, (keys.FAKE, keys.PROXY))
     return any(mode is not None for mode in modes)
 
 
 def has_values(tensor: torch.Tensor) -> bool:
     """Tell whether there are numbers behind a tensor, and not a shape only."""
-    return not (tensor.is_meta or isinstance(tensor, torch._subclasses.FakeTensor))  # noqa: SLF001
+    return not (tensor.is_meta or isinstance(tensor, torch._subclasses.FakeTensor))
 
 
 def scale_of(scaler: Any) -> torch.Tensor | None:
@@ -97,12 +99,12 @@ def suspend_dynamo() -> Evaluation:
     is returned goes to `resume_dynamo`. ``torch.compiler.disable`` does the same, at
     the price of importing ``torch._dynamo``.
     """
-    return torch._C._dynamo.eval_frame.set_eval_frame(None)  # noqa: SLF001
+    return torch._C._dynamo.eval_frame.set_eval_frame(None)
 
 
 def resume_dynamo(callback: Evaluation) -> None:
     """Undo `suspend_dynamo`."""
-    torch._C._dynamo.eval_frame.set_eval_frame(callback)  # noqa: SLF001
+    torch._C._dynamo.eval_frame.set_eval_frame(callback)
 
 
 def is_compiled_call() -> bool:
@@ -134,12 +136,12 @@ def compiled_graphs(module: torch.nn.Module) -> list[str]:
 def leave_to_python(function: Callable[..., Any]) -> None:
     """Make Dynamo never compile frames of ``function`` itself."""
     code: types.CodeType = getattr(function, "__code__")  # noqa: B009  not in its type
-    dynamo: Any = torch._C._dynamo.eval_frame  # noqa: SLF001
+    dynamo: Any = torch._C._dynamo.eval_frame
     if hasattr(dynamo, "skip_code"):  # torch < 2.8
         dynamo.skip_code(code)
         return
-    skip, default = dynamo._FrameAction.SKIP, dynamo._FrameAction.DEFAULT  # noqa: SLF001
-    dynamo.set_code_exec_strategy(code, dynamo._FrameExecStrategy(skip, default))  # noqa: SLF001
+    skip, default = dynamo._FrameAction.SKIP, dynamo._FrameAction.DEFAULT
+    dynamo.set_code_exec_strategy(code, dynamo._FrameExecStrategy(skip, default))
 
 
 leave_to_python(suspend_dynamo)

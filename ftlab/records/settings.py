@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from ftlab.records.errors import BadValueError, UnknownNameError
 
@@ -35,7 +35,7 @@ class Options:
 'auto', 'anywidget', 'image', 'static'.
     """
 
-    _allowed: dict[str, tuple[Any, ...]] = {"widgets": get_args(WidgetMode)}  # noqa: RUF012
+    _allowed: ClassVar[dict[str, tuple[Any, ...]]] = {"widgets": get_args(WidgetMode)}
     widgets: WidgetMode
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
 """The table of steps: one row per attempted optimizer step, in memory."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,7 +156,7 @@ ones are 'loss_scale', 'loss'.
         return np.full(len(self), np.nan), np.zeros(len(self), bool)
 
 
-def _frozen(array: NDArray) -> NDArray:  # type: ignore[type-arg]
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view

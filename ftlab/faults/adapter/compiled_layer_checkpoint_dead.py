@@ -34,7 +34,8 @@ def compile_blocks(model: Any, *, in_place: bool) -> None:
         if in_place:
             block.compile(backend="eager")
         else:
-            blocks[index] = torch.compile(block, backend="eager")  # type: ignore[assignment]
+            wrapped: Any = torch.compile(block, backend="eager")
+            blocks[index] = wrapped
 
 
 FAULT = Fault(

@@ -20,6 +20,7 @@ class KahanAdam(torch.optim.Optimizer):
         super().__init__(weights, {"lr": lr})
 
     @torch.no_grad()
+    # torch types one overload without a closure and one with it.
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """Update all weights."""
         for group in self.param_groups:

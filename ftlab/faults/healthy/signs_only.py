@@ -22,6 +22,7 @@ class Lion(torch.optim.Optimizer):
         super().__init__(weights, {"lr": lr, "weight_decay": weight_decay})
 
     @torch.no_grad()
+    # torch types one overload without a closure and one with it.
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """Update all weights."""
         for group in self.param_groups:

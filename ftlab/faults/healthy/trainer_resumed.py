@@ -6,6 +6,7 @@ first loss is not that of the base, and the schedule does not begin with its war
 
 import functools
 from pathlib import Path
+from typing import Any
 
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.tiny import lora
@@ -35,9 +36,9 @@ def _stopper() -> object:
         """Ends the training after the checkpoint."""
 
         def on_save(
-            self, args: object, state: object, control: object, **_: object
+            self, args: object, state: object, control: Any, **_: object
         ) -> None:
-            control.should_training_stop = True  # type: ignore[attr-defined]
+            control.should_training_stop = True
 
     return Stop()
 

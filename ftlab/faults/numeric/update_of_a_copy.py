@@ -37,6 +37,7 @@ class PlainDescent(torch.optim.Optimizer):
         self.in_place = in_place
 
     @torch.no_grad()
+    # torch types one overload without a closure and one with it.
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         """Update all parameters that have a gradient."""
         for group in self.param_groups:

@@ -25,7 +25,7 @@ class RngState:
         """Read all states; nothing is drawn."""
         return cls(
             python=random.getstate(),
-            numpy=np.random.get_state(),  # noqa: NPY002  the legacy one is the global one
+            numpy=np.random.get_state(),  # noqa: NPY002  NumPy's global state  the legacy one is the global one
             cpu=torch.get_rng_state(),
             devices=_device_states(),
         )
@@ -33,7 +33,7 @@ class RngState:
     def restore(self) -> None:
         """Put all generators back where they were."""
         random.setstate(self.python)
-        np.random.set_state(self.numpy)  # noqa: NPY002
+        np.random.set_state(self.numpy)  # noqa: NPY002  NumPy's global state
         torch.set_rng_state(self.cpu)
         module = _device_module()
         for index, state in enumerate(self.devices):

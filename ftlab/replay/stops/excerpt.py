@@ -116,7 +116,7 @@ def waiting_frame() -> FrameType:
     here = sys._getframe(1)  # noqa: SLF001  inspect is far slower
     if graph_task() == -1 or _is_in_backward(here):
         return here
-    everywhere = sys._current_frames().values()  # noqa: SLF001
+    everywhere = sys._current_frames().values()  # noqa: SLF001  no public one
     return next((frame for frame in everywhere if _is_in_backward(frame)), here)
 
 

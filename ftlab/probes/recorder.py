@@ -22,7 +22,7 @@ from ftlab.probes.probe import Probe, Reading
 from ftlab.probes.probe_set import ProbeSet
 from ftlab.probes.readback import Delivery
 from ftlab.probes.rows import RowBook
-from ftlab.probes.step_records import records_of
+from ftlab.probes.step_records import late_records, records_of
 from ftlab.probes.steps import Steps
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import tap_forward
@@ -67,6 +67,9 @@ class Recorder:
 
     Notes
     -----
+    What is done to the model after its last step (saved, loaded, merged) is given at
+    `detach` and belongs to that step.
+
     Attaching in the middle of an accumulation is allowed: the first step then has
     ``partial`` = 1 among its values, its gradients are whole, and its loss and
     micro-batches are those seen since.
@@ -108,6 +111,7 @@ class Recorder:
         self._handles = HandleStack()
         self._waiting: deque[_Harvest] = deque()
         self._first_step = first_step
+        self._last: tuple[int, int] | None = None
         self._loop: Loop | None = None
         self._listener: Any = None
         self._failure: Exception | None = None
@@ -208,6 +212,7 @@ class Recorder:
         ]
         delivery = Delivery([reading.values for _, reading in sources])
         self._waiting.append(_Harvest(step, self.trainer_step, sources, delivery))
+        self._last = step.step, len(step.ledger.records(step.step))
         self._deliver()
 
     def _deliver(self, *, wait: bool = False) -> None:
@@ -231,6 +236,8 @@ class Recorder:
     def _finish(self, loop: Loop) -> None:
         loop.end(self._first_step)
         self._deliver(wait=True)
+        for record in late_records(loop.step, self._last):
+            self._sink(record)
 
     def _fail(self, error: Exception) -> None:
         """Give up watching: our own code failed, the user's training must go on.

@@ -1,7 +1,7 @@
 """Makes the records of a step out of what was measured."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,21 @@ from ftlab.probes.probe import Result
 from ftlab.records.event import Event
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, LedgerEntry, StepRecord
+
+_OF_A_STEP = frozenset(
+    {
+        "forward",
+        "backward",
+        "zero_grad",
+        "unscale",
+        "clip",
+        "step",
+        "skip",
+        "scheduler_step",
+        "scaler_update",
+    }
+)
+"""Operations that make a step; those of one that was never made belong to none."""
 
 _FIELDS = frozenset(field.name for field in fields(StepRecord)) - {"values"}
 
@@ -35,6 +50,24 @@ def records_of(
     yield from _merged(blocks)
     yield from step.ledger.records(step.step)
     yield _row(step, step.values | values, trainer_step)
+
+
+def late_records(step: OpenStep, last: tuple[int, int] | None) -> Iterator[LedgerEntry]:
+    """Yield what was done to the model after the last step: saved, loaded, merged.
+
+    Parameters
+    ----------
+    step
+        The step that was open when watching ended; no update was attempted in it.
+    last
+        Number and count of operations of the step before, which they are kept with;
+        ``None`` where there is none, and they are of step -1.
+    """
+    entries = step.ledger.records(step.step)
+    late = [entry for entry in entries if entry.op not in _OF_A_STEP]
+    number, count = last or (-1, 0)
+    for index, entry in enumerate(late):
+        yield replace(entry, step=number, index=count + index)
 
 
 def _row(

@@ -103,6 +103,7 @@ class Engine:
         causes = {rule.code: rule.caused_by for rule in self._rules}
         self._findings = FindingSet(causes)
         self._debt = 0.0
+        self._late = 0
 
     def check(self, run: Run) -> Report:
         """Check all of ``run``, whatever was checked before."""
@@ -148,6 +149,10 @@ class Engine:
     def _next(self, run: Run) -> Scan | None:
         """Choose the rule that is furthest behind, then any with a gap."""
         stop = run.last_step + 1
+        if run.late > self._late:  # the end of a run adds to a step that was seen
+            self._late = run.late
+            for scan in self._scans:
+                scan.seen = min(scan.seen, stop - 1)
         ready = [scan for scan in self._scans if not scan.off]
         behind = min(ready, key=lambda scan: scan.seen, default=None)
         if behind is not None and behind.seen < stop:

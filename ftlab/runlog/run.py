@@ -138,6 +138,11 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
         """The last step that is complete; -1 when there is none."""
         return self._stop() - 1
 
+    @property
+    def late(self) -> int:
+        """How many operations came when the row of their step was there."""
+        return self._store.late
+
     def _stop(self) -> int:
         """Return the step before which everything is visible."""
         steps, stop = self._store.steps, self._bounds[1]
@@ -180,11 +185,10 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
 
     def names(self, table: str = "tensors") -> dict[int, NameRecord]:
         """Return the latest name of each row of ``table``, by id."""
-        records = self._store.journal.names.get(table, ())
         stop = self._bounds[1]
         return {
             record.id: record
-            for record in tuple(records)
+            for record in tuple(self._store.journal.names.get(table, ()))
             if stop is None or record.since_step < stop
         }
 
@@ -245,14 +249,14 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
 
     @property
     def ledger(self) -> Sequence[LedgerEntry]:
-        """Operations of the latest steps, in order."""
+        """Operations of the latest steps, in order; -1 is a run without any step."""
         last = self.last_step
         with self._store.lock:
             steps = tuple(self._store.journal.ledger.items())
         return [
             entry
             for step, entries in steps
-            if step <= last and self._within(step)
+            if step <= last and (self._within(step) or step < 0)
             for entry in entries
         ]
 

@@ -35,6 +35,7 @@ class Store:
         self.lock = threading.Lock()
         self.budget = budget
         self.version = 0
+        self.late = 0
         self.steps = StepColumns()
         self.tables: dict[str, BlockTable] = {}
         self.journal = Journal()
@@ -52,6 +53,13 @@ class Store:
     def add_block(self, block: Block) -> None:
         """Add rows to their table."""
         self.add_rows(rows_of(block))
+
+    def add_ledger(self, entry: LedgerEntry) -> None:
+        """Add an operation; one that comes when its step is complete is late."""
+        self.journal.add_ledger(entry)
+        steps = self.steps
+        last = int(steps.step[steps.count - 1]) if steps.count else -1
+        self.late += entry.step <= last
 
     def add_rows(self, rows: Rows) -> None:
         """Add rows of which it is known what was measured."""
@@ -80,7 +88,7 @@ class Store:
             Rows: self.add_rows,
             tuple: self.add_window,
             NameRecord: journal.add_name,
-            LedgerEntry: journal.add_ledger,
+            LedgerEntry: self.add_ledger,
             Evaluation: journal.evaluations.append,
             Facts: journal.facts.append,
             Event: journal.add_event,

@@ -355,3 +355,16 @@ def test_nothing_of_ours_breaks_a_full_graph():
             compiled(torch.ones(2, 4)).sum().backward()
             optimizer.step()
     assert len(recording.steps) == 2
+
+
+def test_what_is_done_after_the_last_step_is_not_lost(tmp_path):
+    model = tiny_lora()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    (batch,) = batches(1)
+    with Recording(model, optimizer) as recording:
+        model(**batch).loss.backward()
+        optimizer.step()
+        model(**batch)  # with a graph: the step before is over
+        model.save_pretrained(tmp_path)
+    assert recording.ops(0)[-2:] == ["step", "save"]
+    assert len(recording.steps) == 1

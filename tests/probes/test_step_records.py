@@ -3,7 +3,7 @@
 import numpy as np
 
 from ftlab.probes.open_step import OpenStep
-from ftlab.probes.step_records import records_of
+from ftlab.probes.step_records import late_records, records_of
 from ftlab.records.step import Block, StepRecord
 
 
@@ -44,3 +44,19 @@ def test_values_reach_their_fields_or_the_columns():
     (row,) = records_of(step, [{"grad_norm": 2.0, "tokens": 5.0}, {"tokens": 3.0}], 7)
     assert (row.loss, row.grad_norm, row.trainer_step) == (1.5, 2.0, 7)
     assert (row.micro_batches, row.values) == (2, {"tokens": 8.0})
+
+
+def left_open():
+    step = OpenStep(4)
+    for op in ("forward", "backward", "save", "merge", "zero_grad"):
+        step.ledger.add(op)
+    return step
+
+
+def test_what_was_done_after_the_last_step_is_kept_with_it():
+    late = list(late_records(left_open(), (3, 5)))
+    assert [(e.step, e.index, e.op) for e in late] == [(3, 5, "save"), (3, 6, "merge")]
+
+
+def test_without_any_step_it_is_of_none():
+    assert {entry.step for entry in late_records(left_open(), None)} == {-1}

@@ -8,6 +8,7 @@ import pytest
 from ftlab.faults.registry import load
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.finding import Place, Severity
+from ftlab.records.step import LedgerEntry
 from ftlab.rules.engine import WINDOW, Engine
 from ftlab.rules.rule import Need, Rule
 from ftlab.session.score import record
@@ -243,3 +244,14 @@ def test_a_rule_that_does_not_apply_is_neither_called_nor_not_checked():
     rule = Elsewhere(find=lambda *_: [None])
     report = Engine([rule]).check(run_of(2).run)
     assert (report.findings, report.not_checked, rule.seen) == ((), (), [])
+
+
+def test_what_comes_after_the_last_step_is_judged_too():
+    rule, builder = Fake(), run_of(3)
+    engine = Engine([rule])
+    engine.finish(builder.run)
+    engine.finish(builder.run)
+    assert len(rule.seen) == 1
+    builder.run.append(LedgerEntry(2, 0, "save"))
+    engine.finish(builder.run)
+    assert rule.seen == [(0, 2), (0, 2)]

@@ -262,3 +262,21 @@ def test_lr_has_a_column_for_each_group_that_was_ever_there():
 def test_what_was_read_cannot_be_written_to():
     with pytest.raises(ValueError, match="read-only"):
         filled(1).steps["loss"][0] = 1
+
+
+def test_an_operation_after_the_last_row_is_late_and_is_seen():
+    run = Run()
+    run.append(LedgerEntry(0, 0, "step"))
+    run.append(StepRecord(0, 0.0))
+    assert run.late == 0
+    run.append(LedgerEntry(0, 1, "save"))
+    assert run.late == 1
+    assert [entry.op for entry in run.window(0).ledger] == ["step", "save"]
+
+
+def test_a_run_without_a_step_shows_what_was_done_and_no_step_under_way():
+    run = Run()
+    run.append(LedgerEntry(0, 0, "forward"))
+    run.append(LedgerEntry(-1, 0, "save"))
+    assert [entry.op for entry in run.ledger] == ["save"]
+    assert run.late == 1

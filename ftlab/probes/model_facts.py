@@ -14,6 +14,7 @@ from ftlab.probes.compiled_facts import compiled_facts
 from ftlab.probes.four_bit_facts import four_bit_facts
 from ftlab.probes.naming import clean_name, named_parameters
 from ftlab.probes.plain import dtype_name, readable
+from ftlab.probes.quantised_heads import quantised_heads
 from ftlab.probes.saving_facts import saving_facts
 from ftlab.probes.taps.forward import innermost
 
@@ -45,6 +46,7 @@ def model_facts(model: torch.nn.Module) -> dict[str, Any]:
         buffers=lambda: buffer_facts(inner),
         compilation=lambda: compiled_facts(model),
         four_bit=lambda: four_bit_facts(inner),
+        quantised_heads=lambda: quantised_heads(inner),
         training_modes=lambda: _modes(inner),
         saving=lambda: saving_facts(model),
     )

@@ -11,6 +11,7 @@ from ftlab.probes.graph_flow import GraphFlow
 from ftlab.probes.lasting import Lasting
 from ftlab.probes.memory import Memory
 from ftlab.probes.merge_loss import MergeLoss
+from ftlab.probes.modes import Modes
 from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.probe import Probe
 from ftlab.probes.throughput import Throughput
@@ -52,6 +53,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Memory(),
         GraphFlow(interval),
         FourBit(),
+        Modes(interval),
     ]
     if activations:
         probes.append(Activations(interval))

@@ -36,3 +36,11 @@ def test_an_adapter_is_the_cure():
 
 def test_a_model_that_is_not_quantised_does_not_concern_it():
     assert run(NORM, HEAD, quantized=[]) == ()
+
+
+def test_a_model_that_is_only_used_is_left_alone():
+    builder = RunBuilder()
+    builder.tensor("m.layers.0.norm.weight", meta={"role": "weight"})
+    builder.facts(model={"class": "Toy", "quantized": ["m.layers.0.q"], "peft": {}})
+    rule = QuantisedWeightsNeverTrain()
+    assert Engine([rule]).check(builder.run).findings == ()

@@ -1,0 +1,109 @@
+"""What in a model depends on the mode, and which parts of the model are in which mode.
+
+Dropout does nothing in evaluation mode, batch norm uses what it has gathered, and the
+blocks of transformers are not checkpointed. Everything else computes the same in both.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+from ftlab.probes.naming import clean_name
+
+Kind = Literal["dropout", "statistics", "checkpointing"]
+
+
+class Part(NamedTuple):
+    """A module that computes something else in evaluation mode.
+
+    Attributes
+    ----------
+    path
+        Clean path in the model.
+    p
+        The chance that something is dropped, 0 for other kinds.
+    """
+
+    path: str
+    module: torch.nn.Module
+    kind: Kind
+    p: float
+
+
+class Region(NamedTuple):
+    """A module in evaluation mode whose parent is not.
+
+    Attributes
+    ----------
+    path
+        Clean path, ``""`` for the model itself.
+    off
+        What in it depends on the mode and is in evaluation mode.
+    block
+        The numbered module that it stands in, or else itself.
+    """
+
+    path: str
+    module: torch.nn.Module
+    off: tuple[Part, ...]
+    block: torch.nn.Module
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one module without parts, such as a dropout."""
+        return next(self.module.children(), None) is None
+
+
+def parts_of(model: torch.nn.Module) -> list[Part]:
+    """List what depends on the mode."""
+    found = []
+    for path, module in model.named_modules():
+        name = clean_name(path)
+        if (p := _chance(module)) > 0:
+            found.append(Part(name, module, "dropout", p))
+        if _keeps_statistics(module):
+            found.append(Part(name, module, "statistics", 0.0))
+        if vars(module).get("gradient_checkpointing") is True and path:
+            found.append(Part(name, module, "checkpointing", 0.0))
+    return found
+
+
+def regions_of(model: torch.nn.Module, parts: Sequence[Part]) -> Iterator[Region]:
+    """Yield the highest modules in evaluation mode that hold one of ``parts``."""
+    kept: dict[int, list[Part]] = {}
+    for part in parts:
+        kept.setdefault(id(part.module), []).append(part)
+    waiting: list[tuple[str, torch.nn.Module, torch.nn.Module | None]]
+    waiting = [("", model, None)]
+    while waiting:
+        path, module, block = waiting.pop()
+        if path.rpartition(".")[2].isdigit() and next(module.children(), None):
+            block = module
+        if not module.training:
+            inside = (m for m in module.modules() if not m.training)
+            off = tuple(part for m in inside for part in kept.get(id(m), ()))
+            if off:
+                yield Region(clean_name(path), module, off, block or module)
+            continue
+        children = reversed(list(module.named_children()))
+        waiting += [(f"{path}.{n}" if path else n, m, block) for n, m in children]
+
+
+def _chance(module: Any) -> float:
+    """Return the chance that a module drops something in training mode."""
+    if isinstance(module, torch.nn.modules.dropout._DropoutNd):  # noqa: SLF001  their base
+        return float(module.p)
+    if isinstance(module, torch.nn.RNNBase) and module.num_layers < 2:
+        return 0.0  # torch drops between layers only
+    chances = (
+        value
+        for name, value in vars(module).items()
+        if "drop" in name and isinstance(value, float) and 0 < value <= 1
+    )
+    return max(chances, default=0.0)
+
+
+def _keeps_statistics(module: torch.nn.Module) -> bool:
+    kind = torch.nn.modules.batchnorm._BatchNorm  # noqa: SLF001  the base of them all
+    return isinstance(module, kind) and module.track_running_stats

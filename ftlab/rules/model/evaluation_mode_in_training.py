@@ -1,0 +1,170 @@
+"""The rule MOD006, evaluation-mode-in-training.
+
+## What it does
+Finds models, and blocks of models, that are trained in evaluation mode although
+something in them depends on the mode.
+
+## Why is this bad?
+Dropout does nothing, the model overfits more than was planned, and gradient
+checkpointing of transformers is off with it: memory jumps after the first evaluation.
+Where only some blocks are concerned, each part of the model is trained in its own way.
+
+## Evidence
+`training` of every module whose output depends on it (dropout above 0, batch norm,
+checkpointed blocks), at training forwards with a graph, from two steps in a row on.
+Modules of whose parameters none got a gradient are left alone (a frozen tower, a
+teacher), and so is a dropout alone that is off while its parent is not, unless the same
+dropout of other blocks is on. Batch norm alone is only noted: freezing it is usual.
+There is no threshold.
+Measured: with a dropout of 0.3 two forwards of one batch in evaluation mode are equal
+to the last bit; `from_pretrained` returns a model in evaluation mode, and what
+`get_peft_model` puts around it is in training mode; a Llama of four blocks with
+checkpointing keeps 1.2 MB for backward in evaluation mode and 0.15 MB in training mode.
+By hand: `[n for n, m in model.named_modules() if not m.training]` before a backward.
+
+## What to try
+1. `model.train()` before the loop, and again after each evaluation and generation.
+2. In a hook of one's own: remember `model.training`, and put back what it was.
+3. A dropout that shall be off: set its p to 0, so that it says so.
+
+## Known problems
+A run that leaves dropout off by `model.eval()` on purpose looks the same.
+
+## Known myths
+"`model.train()` on a PeftModel does not reach the base": measured with peft 0.21.2, it
+does.
+
+## References
+- shubhamagarwal92/mmd#14, callummcdougall/ARENA_3.0#179 (eval left on)
+- transformers `modeling_layers.py`: blocks are checkpointed in training mode only
+- TrainCheck, TF-33844
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.records.names import NameRecord
+from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.tensors import records_of, text_of
+from ftlab.rules.words import at_steps, counted, number
+from ftlab.runlog.run import Run
+
+MIN_STEPS = 2
+"""Steps in a row that were trained so."""
+
+TABLE = "modes"
+
+
+class EvaluationModeInTraining(Rule):
+    """Finds what is trained in evaluation mode."""
+
+    code = "MOD006"
+    name = "evaluation-mode-in-training"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_step_values(
+            "modes_off",
+            "the mode of the model's parts",
+            "ftlab.watch(...) with its standard probes",
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Leave out runs whose modes were not looked at, as older ones."""
+        return not len(run.steps) or "modes_off" in run.steps.columns
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding, for the first time that it lasted."""
+        if "dropouts_off" not in run.columns(TABLE):
+            return
+        matrix = run.matrix("dropouts_off", TABLE)
+        off = dict(
+            zip(run.steps.step.tolist(), run.steps["modes_off"].tolist(), strict=True)
+        )
+        for row, step in enumerate(matrix.steps.tolist()):
+            last = _lasts(off, step)
+            if last - step + 1 < MIN_STEPS:
+                continue
+            here = matrix.known[row]
+            records = records_of(run, matrix.ids[here], TABLE)
+            counts = _counts(run, here, row)
+            found = self._finding(records, counts, (step, last))
+            if found is not None:
+                yield found
+                return
+
+    def _finding(
+        self,
+        records: list[NameRecord],
+        counts: list[dict[str, int]],
+        steps: tuple[int, int],
+    ) -> Finding | None:
+        concerned = [
+            (record, count)
+            for record, count in zip(records, counts, strict=True)
+            if record.meta.get("learns")
+            and (not record.meta.get("single") or record.meta.get("alike_on"))
+        ]
+        total = {key: sum(c[key] for _, c in concerned) for key in counts[0]}
+        if not any(total.values()):
+            return None
+        modules = [record for record, _ in concerned]
+        idle = not (total["dropouts_off"] or total["checkpointing_off"])
+        return self.finding(
+            Severity.INFO if idle else Severity.WARNING,
+            f"{at_steps(*steps)}: {in_words(m.name for m in modules)} trained in "
+            f"evaluation mode: {_said(modules, total)}",
+            cause="model.eval() was called, for an evaluation, by a hook or by "
+            "from_pretrained, and model.train() was not called after it.",
+            fix="Call model.train() before the loop and after every evaluation.",
+            places=[
+                *(Place("module", record.name) for record in modules),
+                *_dropouts(modules),
+                Place("call", "model.eval"),
+            ],
+            steps=steps,
+            evidence={"modules": len(modules), "threshold": 0} | total,
+            healthy="what depends on the mode is in training mode where it learns",
+        )
+
+
+def _lasts(off: dict[int, float], step: int) -> int:
+    """Return the last step of a row of steps in which something is off."""
+    last = step
+    while off.get(last + 1, 0.0) > 0:
+        last += 1
+    return last if off.get(step, 0.0) > 0 else step - 1
+
+
+def _counts(run: Run, here: np.ndarray, row: int) -> list[dict[str, int]]:
+    columns = ("dropouts_off", "statistics_off", "checkpointing_off")
+    values = {c: run.matrix(c, TABLE).values[row][here].tolist() for c in columns}
+    return [
+        {column: int(values[column][index]) for column in columns}
+        for index in range(int(here.sum()))
+    ]
+
+
+def _said(modules: list[NameRecord], total: dict[str, int]) -> str:
+    words = []
+    if total["dropouts_off"]:
+        p = max(float(str(module.meta["p"])) for module in modules)
+        many = counted(total["dropouts_off"], "dropout")
+        words.append(f"{many} (up to {number(p)}) do nothing")
+    if total["checkpointing_off"]:
+        words.append(f"{counted(total['checkpointing_off'], 'block')} not checkpointed")
+    if total["statistics_off"]:
+        many = counted(total["statistics_off"], "batch norm")
+        words.append(f"{many} with fixed statistics")
+    return ", ".join(words)
+
+
+def _dropouts(modules: list[NameRecord]) -> Iterator[Place]:
+    for module in modules:
+        if not module.meta.get("single"):
+            for path in filter(None, text_of(module, "parts").split(",")):
+                yield Place("module", path)

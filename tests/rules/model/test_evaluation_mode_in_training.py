@@ -1,0 +1,65 @@
+"""MOD006: what is trained in evaluation mode."""
+
+import numpy as np
+import pytest
+
+from ftlab.records.finding import Severity
+from ftlab.records.names import NameRecord
+from ftlab.records.step import Block
+from ftlab.rules.engine import Engine
+from ftlab.rules.model.evaluation_mode_in_training import EvaluationModeInTraining
+from tests.runs import RunBuilder
+
+LEARNS = {"learns": True, "single": False, "alike_on": False, "p": 0.1, "parts": "m.d"}
+SINGLE = LEARNS | {"single": True}
+
+
+def check(meta, counts=(2, 0, 0), off=(0, 2, 2)):
+    """Judge a run in which a part changed its mode at step 1."""
+    builder = RunBuilder()
+    builder.run.append(NameRecord(7, "modes", "m", "module", "", meta=meta))
+    names = ("dropouts_off", "statistics_off", "checkpointing_off")
+    for step, many in enumerate(off):
+        builder.step(values={"modes_off": float(many), "modes_on": 0.0})
+        if step == 1:
+            values = {
+                n: np.array([c], np.float32) for n, c in zip(names, counts, strict=True)
+            }
+            ids = np.array([7], np.int32)
+            builder.run.append(Block("modes", step, ids, values))
+    return Engine([EvaluationModeInTraining()]).check(builder.run).findings
+
+
+def test_a_learning_part_without_dropout_for_two_steps_is_found():
+    (found,) = check(LEARNS)
+    assert str(found.place) == "module m"
+    assert "module m.d" in map(str, found.places)
+    assert (found.severity, found.first_step, found.last_step) == (
+        Severity.WARNING,
+        1,
+        2,
+    )
+
+
+def test_one_step_is_not_enough():
+    assert check(LEARNS, off=(0, 2, 0)) == ()
+
+
+def test_what_learns_nothing_is_left_alone():
+    assert check(LEARNS | {"learns": False}) == ()
+
+
+@pytest.mark.parametrize(("alike", "found"), [(True, 1), (False, 0)])
+def test_a_dropout_alone_counts_where_others_like_it_are_on(alike, found):
+    assert len(check(SINGLE | {"alike_on": alike})) == found
+
+
+def test_batch_norm_alone_is_noted():
+    (found,) = check(LEARNS, counts=(0, 3, 0))
+    assert found.severity is Severity.INFO
+
+
+def test_blocks_that_are_not_checkpointed_are_worth_a_warning():
+    (found,) = check(LEARNS | {"p": 0.0}, counts=(0, 0, 4))
+    assert found.severity is Severity.WARNING
+    assert "4 blocks not checkpointed" in found.message

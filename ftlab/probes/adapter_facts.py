@@ -18,10 +18,12 @@ from ftlab.probes.adapter_tree import (
     Holder,
     Layer,
     adapted_layers,
+    bounded,
     holders,
     pattern_of,
     plain_modules,
 )
+from ftlab.probes.kept_modules import idle_copies
 from ftlab.probes.naming import NamedParameter
 from ftlab.probes.plain import jsonable, readable
 from ftlab.probes.task_heads import frozen_heads
@@ -36,8 +38,9 @@ def adapter_facts(model: torch.nn.Module) -> dict[str, Any]:
     dict
         ``chain`` (the places that carry configurations, outermost first), ``adapters``
         (by name: type, layers by pattern, what was asked for, parts), ``blocks``
-        (linear-like weights and their share), ``heads`` (frozen task heads) and
-        ``outside`` (what is trainable besides adapters).
+        (linear-like weights and their share), ``heads`` (frozen task heads),
+        ``outside`` (what is trainable besides adapters) and ``idle_copies`` (modules of
+        modules_to_save that do not run an adapter's copy, by adapter).
     """
     found = holders(model)
     if not found:
@@ -57,6 +60,9 @@ def adapter_facts(model: torch.nn.Module) -> dict[str, Any]:
         blocks=lambda: block_weights(inner.root, inner.root_path),
         heads=lambda: frozen_heads(inner.root, inner.root_path),
         outside=lambda: outside_facts(model, parts),
+        idle_copies=lambda: {
+            name: bounded(paths) for name, paths in idle_copies(model).items()
+        },
     )
 
 

@@ -62,8 +62,12 @@ def is_trained(run: Run) -> bool:
 
 
 def steps_of(run: Run) -> tuple[int, int]:
-    """Return the steps for which the latest facts hold."""
-    first = run.facts.step
+    """Return the steps for which the latest facts hold.
+
+    The first ones are read before a step. Later ones are read when a step is over, and
+    tell what the next one begins with.
+    """
+    first = run.facts.step + (len(run.facts_history) > 1)
     return first, max(run.last_step, first)
 
 

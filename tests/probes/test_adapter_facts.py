@@ -16,7 +16,9 @@ def test_a_model_without_adapters_has_none():
 
 def test_facts_of_a_healthy_adapter():
     facts = adapter_facts(lora(lora_dropout=0.1))
-    assert set(facts) == {"chain", "adapters", "blocks", "heads", "outside"}
+    parts = {"chain", "adapters", "blocks", "heads", "outside", "idle_copies"}
+    assert set(facts) == parts
+    assert facts["idle_copies"] == {}
     mine = facts["adapters"]["default"]
     assert mine["type"] == "LORA"
     assert mine["layers"] == 4

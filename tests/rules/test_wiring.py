@@ -6,9 +6,11 @@ from ftlab.rules.wiring import (
     is_trained,
     may_hold_adapters,
     needs_wiring,
+    steps_of,
     trainable_tensors,
 )
 from ftlab.runlog.run import Run
+from tests.runs import RunBuilder
 from tests.wired import wired
 
 
@@ -38,3 +40,20 @@ def test_kept_modules_do_not_make_an_adapter_trainable():
 def test_an_optimizer_or_a_step_says_that_it_is_trained():
     assert is_trained(wired(lora()))
     assert not is_trained(wired(lora(), optimizers=()))
+
+
+def eight_steps(*read):
+    builder = RunBuilder()
+    for step in range(8):
+        if step in read:
+            builder.facts(step=step)
+        builder.step()
+    return builder.run
+
+
+def test_the_first_facts_hold_from_the_step_before_which_they_were_read():
+    assert steps_of(eight_steps(0)) == (0, 7)
+
+
+def test_later_facts_hold_from_the_step_after_the_one_that_was_over():
+    assert steps_of(eight_steps(0, 2)) == (3, 7)

@@ -22,8 +22,15 @@ optimizer or one step must be known, so that a model that is only used is left a
   where they are 0, for these add nothing for ever, else only noted.
 - *modules-to-save*, *magnitude*: the copies in modules_to_save, or DoRA's magnitudes,
   are frozen while the pairs learn.
-By hand: `model.print_trainable_parameters()`, and `[n for n, p in
-model.named_parameters() if "lora_" in n and not p.requires_grad]`.
+- *copy-left-off*: such a copy is frozen, and its module does not run it, while the
+  pairs of the same adapter are active and learn. So PEFT leaves it when the active
+  adapter is deleted and had no copy of its own: measured on 0.21.2 with two LoRA
+  adapters, one of them with modules_to_save, after `set_adapter("other")` and
+  `delete_adapter("other")` 8 of 8 LoRA tensors of the first are trainable, and 0 of 1
+  copies.
+By hand: `model.print_trainable_parameters()`, `[n for n, p in
+model.named_parameters() if ("lora_" in n or "modules_to_save" in n) and not
+p.requires_grad]`, and `model.get_model_status()`.
 
 ## What to try
 1. *loaded-frozen*: `PeftModel.from_pretrained(base, folder, is_trainable=True)`.
@@ -31,7 +38,9 @@ model.named_parameters() if "lora_" in n and not p.requires_grad]`.
 3. *frozen-afterwards*: quantise, prepare_model_for_kbit_training, get_peft_model, then
    optimizer, in this order; no `requires_grad_(False)` after get_peft_model; do not
    give a PeftModel to code that prepares models.
-4. `model.set_adapter(name)` makes one adapter trainable again.
+4. *copy-left-off*: `model.set_adapter(name)` after `delete_adapter`, and before the
+   optimizer is built; it switches the copies on as well.
+5. `model.set_adapter(name)` makes one adapter trainable again.
 
 ## Known problems
 Quiet while any other adapter of the model learns: one of two adapters is often frozen.
@@ -49,6 +58,7 @@ measured on 0.21.2, the loaded one is trainable and the first one stays frozen.
 - huggingface/peft#282, huggingface/transformers#24463, tloen/alpaca-lora#352
 - huggingface/trl#3926, huggingface/trl#6700, huggingface/transformers#26098
 - huggingface/peft#102, #760 (frozen by k-bit preparation)
+- huggingface/peft#3716, #3743 (the copy that delete_adapter leaves off)
 """
 
 from collections.abc import Iterator, Sequence
@@ -67,6 +77,7 @@ from ftlab.rules.wiring import (
     param_places,
     steps_of,
     trainable_tensors,
+    wiring,
 )
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
@@ -130,8 +141,8 @@ class AdapterFrozen(Rule):
         words = listed([name for name, _, _ in found])
         return self.finding(
             severity,
-            f"step {steps_of(run)[0]}: 0 of {counted(total, 'tensor')} of adapter "
-            f"{words} are trainable; elsewhere {others} parameters are",
+            f"from step {steps_of(run)[0]}: all {counted(total, 'tensor')} of adapter "
+            f"{words} are frozen, {_besides(others)}",
             cause=cause,
             fix=fix,
             places=[*before, *param_places(names), *after],
@@ -153,9 +164,9 @@ class AdapterFrozen(Rule):
             state = "and add nothing" if idle else "as they were loaded"
             yield self.finding(
                 Severity.WARNING if idle else Severity.INFO,
-                f"step {steps_of(run)[0]}: {len(frozen)} of {counted(total, 'pair')} "
-                f"of adapter {adapter} are frozen {state}, while the others learn: "
-                f"{in_words(frozen)}",
+                f"from step {steps_of(run)[0]}: {len(frozen)} of "
+                f"{counted(total, 'pair')} of adapter {adapter} are frozen {state}, "
+                f"while the others learn: {in_words(frozen)}",
                 cause="Something froze these layers after get_peft_model: a loop over "
                 "the lower layers, or over names that match only some.",
                 fix="Leave requires_grad alone after get_peft_model, or match 'lora_'; "
@@ -177,22 +188,64 @@ class AdapterFrozen(Rule):
             part = described["parts"].get(name) or {}
             if not part or part.get("trainable") or not trainable_tensors(described):
                 continue
-            names = names_of(part.get("frozen"))
+            names, off = names_of(part.get("frozen")), _left_off(run, adapter, name)
+            reason = "copy-left-off" if off else reason
+            cause, fix = _why_frozen(run, adapter, field, off)
             yield self.finding(
                 Severity.WARNING,
-                f"step {steps_of(run)[0]}: 0 of "
-                f"{counted(int(part['tensors']), 'tensor')} of {field} of adapter "
-                f"{adapter} are trainable, while its pairs are: {in_words(names)}",
-                cause=f"{field} asks for parameters that learn beside the pairs; "
-                "something froze them after get_peft_model (a loop that keeps only "
-                "'lora_A' and 'lora_B', or 'lora_').",
-                fix="Leave requires_grad alone after get_peft_model, or freeze what is "
-                "neither 'lora_' nor 'modules_to_save'.",
-                places=[*param_places(names), Place("config", field)],
+                f"from step {steps_of(run)[0]}: {field} of adapter {adapter} is frozen"
+                f"{' and not in use' if off else ''}, while its pairs learn: "
+                f"{in_words(names)}",
+                cause=cause,
+                fix=fix,
+                places=[
+                    *param_places(names),
+                    *(Place("call", call) for call in ("delete_adapter",) if off),
+                    Place("config", field),
+                ],
                 steps=steps_of(run),
-                evidence={"reason": reason, "trainable": 0},
+                evidence={"reason": reason, "trainable": 0, "switched_off": len(off)},
                 healthy=f"the parameters of {field} require gradients",
             )
+
+
+def _left_off(run: Run, adapter: str, part: str) -> list[str]:
+    """List the modules that have the adapter's copy and run another one."""
+    idle = wiring(run).get("idle_copies") or {}
+    return names_of(idle.get(adapter)) if part == "modules_to_save" else []
+
+
+def _why_frozen(
+    run: Run, adapter: str, field: str, off: Sequence[str]
+) -> tuple[str, str]:
+    """Return cause and fix of a part that is frozen beside pairs that learn."""
+    if not off:
+        return (
+            f"{field} asks for parameters that learn beside the pairs; something froze "
+            "them after get_peft_model (a loop that keeps only 'lora_A' and 'lora_B', "
+            "or 'lora_').",
+            "Leave requires_grad alone after get_peft_model, or freeze what is neither "
+            "'lora_' nor 'modules_to_save'.",
+        )
+    heard = any(entry.op == "delete_adapter" for entry in run.ledger)
+    begin = (
+        "delete_adapter took the active adapter away"
+        if heard
+        else "As after delete_adapter of the adapter that was active"
+    )
+    return (
+        f"{begin}: PEFT made {adapter} active in its pairs, and left {in_words(off)} "
+        "as it was, for the deleted adapter had no copy of that. The base model's own "
+        "module runs instead.",
+        f"model.set_adapter({adapter!r}) after delete_adapter, before the optimizer is "
+        "built: it switches the copies on as well.",
+    )
+
+
+def _besides(parameters: int) -> str:
+    if not parameters:
+        return "and nothing else is trainable"
+    return f"while {parameters:,} parameters elsewhere are trainable"
 
 
 def _frozen(described: Described) -> list[str]:
@@ -243,17 +296,29 @@ def _reason(
             [config],
             [Place("call", "get_peft_model")],
         )
-    quantized = bool(run.facts.model.get("quantized"))
-    call = "prepare_model_for_kbit_training" if quantized else "requires_grad_"
+    name = found[0][0]
+    frozen = (
+        "All its tensors have requires_grad=False, and its configuration does not say "
+        "so: they were frozen after get_peft_model"
+    )
+    again = f"model.set_adapter({name!r}) makes it trainable again."
+    if run.facts.model.get("quantized"):
+        return (
+            "frozen-afterwards",
+            f"{frozen}. prepare_model_for_kbit_training does this, and trainers that "
+            "prepare a PeftModel once more.",
+            f"Call prepare_model_for_kbit_training before get_peft_model; {again}",
+            [],
+            [Place("call", "prepare_model_for_kbit_training")],
+        )
     return (
         "frozen-afterwards",
-        "All its tensors have requires_grad=False, and its configuration does not say "
-        "so: they were frozen after get_peft_model. prepare_model_for_kbit_training "
-        "does this, and trainers that prepare a PeftModel once more.",
-        "Call prepare_model_for_kbit_training before get_peft_model, and do not touch "
-        "requires_grad afterwards; model.set_adapter(name) makes one trainable again.",
+        f"{frozen}, by requires_grad_(False) on the model or a loop over its "
+        "parameters.",
+        "Freeze nothing after get_peft_model, which has frozen the base, or leave out "
+        f"names with 'lora_'; {again}",
         [],
-        [Place("call", call)],
+        [Place("call", "requires_grad_")],
     )
 
 

@@ -80,12 +80,13 @@ class BaseTrainedWithAdapter(Rule):
         under = outside["under"]
         names = names_of(under)
         others = count_of(outside.get("others"))
+        more = f", and {counted(others, 'other tensor')} of the base" if others else ""
         elements = sum(int(kind.get("elements", 0)) for kind in outside.values())
         return self.finding(
             Severity.WARNING,
-            f"step {steps_of(run)[0]}: {count_of(under)} weights under adapters are "
-            f"trainable, and {counted(others, 'other tensor')} of the base "
-            f"({elements} elements altogether): {in_words(names)}",
+            f"from step {steps_of(run)[0]}: {counted(count_of(under), 'weight')} under "
+            f"adapters learn as well{more}, {elements:,} parameters altogether: "
+            f"{in_words(names)}",
             cause="The base was made trainable after get_peft_model had frozen it: "
             "model.requires_grad_(True), an unfreezing loop, or a helper that does so.",
             fix="Leave requires_grad alone after get_peft_model; what shall be trained "
@@ -105,8 +106,9 @@ class BaseTrainedWithAdapter(Rule):
         biases = wiring(run)["outside"]["biases"]
         return self.finding(
             Severity.INFO,
-            f"step {steps_of(run)[0]}: bias={mode!r} makes {count_of(biases)} biases "
-            "of the base trainable; switching the adapter off does not undo them",
+            f"from step {steps_of(run)[0]}: bias={mode!r} makes {count_of(biases)} "
+            "biases of the base trainable; switching the adapter off does not undo "
+            "them",
             cause=f"The configuration says bias={mode!r}.",
             fix='bias="none", unless the biases are wanted.',
             places=[Place("config", "bias"), *param_places(names_of(biases))],

@@ -1,8 +1,10 @@
 """ADP010."""
 
+import warnings
+
 import pytest
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.tiny import llama, lora, lora_config
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
 from ftlab.rules.engine import Engine
@@ -31,7 +33,9 @@ def test_all_frozen_afterwards_is_an_error():
     (finding,) = check(freeze(lora(), lambda _: True))
     assert finding.severity is Severity.ERROR
     assert finding.evidence["reason"] == "frozen-afterwards"
-    assert "0 of 8 tensors" in finding.message
+    assert "all 8 tensors" in finding.message
+    assert "lora_" in finding.fix
+    assert "kbit" not in finding.fix
     assert places(finding)[0].endswith("0.self_attn.q_proj.lora_B.default.weight")
     assert places(finding)[-1] == "call requires_grad_"
 
@@ -142,3 +146,33 @@ def test_frozen_magnitudes_of_dora_are_found():
     (finding,) = check(model)
     assert finding.evidence["reason"] == "magnitude"
     assert str(finding.places[-1]) == "config use_dora"
+
+
+def left_off():
+    model = lora(modules_to_save=["lm_head"])
+    model.add_adapter("other", lora_config(model.get_base_model()))
+    model.set_adapter("other")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.delete_adapter("other")
+    return model
+
+
+def test_a_copy_that_deleting_left_off_is_told_with_the_call_that_mends_it():
+    (finding,) = check(left_off())
+    assert finding.evidence["reason"] == "copy-left-off"
+    assert "model.set_adapter('default')" in finding.fix
+    assert "call delete_adapter" in places(finding)
+
+
+def test_a_copy_is_quiet_once_the_adapter_was_set_again():
+    model = left_off()
+    model.set_adapter("default")
+    assert check(model) == ()
+
+
+def test_the_copy_of_an_adapter_that_waits_for_its_turn_is_left_alone():
+    model = lora(modules_to_save=["lm_head"])
+    model.add_adapter("other", lora_config(model.get_base_model()))
+    model.set_adapter("other")
+    assert check(model) == ()

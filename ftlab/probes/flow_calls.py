@@ -143,6 +143,7 @@ class FlowCalls:
         made = tensors_in(output)
         alive = call.inputs.graph or call.alive or path in self._own
         lost = call.graded and alive and bool(made) and not made.graph and not call.cut
+        lost = lost and not _handed_on(call, made)
         # A module without parameters may well make constants of what it is given: the
         # angles of a rotary embedding, a mask. It is one that cuts when these are all
         # that the next module gets.
@@ -206,6 +207,18 @@ class FlowCalls:
     def _note(self, call: _Call, path: str, cut: Cut) -> None:
         call.cut = True
         self.cuts.setdefault(path, cut)
+
+
+def _handed_on(call: _Call, made: Tensors) -> bool:
+    """Tell whether a module puts out what it got, or a part made, without a graph.
+
+    Then nothing is lost: what else its parts put out, it does not use.
+    """
+    parts = [tensors for _, tensors, suspect in call.made if not suspect]
+    parts.append(call.inputs)
+    living = {a for each in parts if each.graph for a in each.addresses}
+    still = {a for each in parts if not each.graph for a in each.addresses}
+    return made.addresses <= still - living
 
 
 def tensors_in(value: Any) -> Tensors:

@@ -3,9 +3,11 @@
 Who calls whom: the batch of a due step (`GraphFlow.on_batch`) puts hooks on all
 modules, which tell `FlowCalls`. They stay on during backward, so that what a checkpoint
 computes again is seen too, and come off in `GraphFlow.on_gradients`, which hands over.
+A loop that never calls the model itself gives no batch: then `on_gradients` puts them
+on, for the step that follows, and they only tell which modules are called.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.flow_calls import FlowCalls
+from ftlab.probes.module_calls import ModuleCalls, Swapped
 from ftlab.probes.module_hook import ModuleHook, ModulePreHook
 from ftlab.probes.naming import clean_name
 from ftlab.probes.points import hookable_modules
@@ -22,6 +25,7 @@ from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.torch_private import is_within_backward, leave_to_python
 from ftlab.records.handle import Handle, HandleStack
+from ftlab.records.names import NameKind
 from ftlab.records.step import Block, Column
 
 
@@ -29,8 +33,10 @@ class GraphFlow(Probe):
     """Find the modules at which tensors lose their graph, on due steps.
 
     A step is due by the schedule, and when a parameter that had a gradient at the step
-    before has none. Only modules where something is wrong get a row. Compiled modules
-    are not looked into.
+    before has none. Only modules where something is wrong get a row: in ``cuts``, or in
+    ``unreached`` where no gradient came to their parameters; parameters in whose place
+    other tensors stand during the forward get one in ``swapped``. Compiled modules are
+    not looked into.
     """
 
     name: ClassVar[str] = "graph_flow"
@@ -45,6 +51,10 @@ class GraphFlow(Probe):
         self._step = -1
         self._hooks = HandleStack()
         self._calls: FlowCalls | None = None
+        self._modules: ModuleCalls | None = None
+        self._swapped: Swapped | None = None
+        self._blind = False
+        self._batch = -1
         self._error: Exception | None = None
         self._received: tuple[bool, ...] = ()
         self._recomputed = Recomputed()
@@ -55,20 +65,38 @@ class GraphFlow(Probe):
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Put hooks on the modules when the step is due."""
+        self._batch = moment.step
+        fresh, self._blind = self._blind, False
         if not (self._due(moment.step) or self._again):
             self._hooks.remove()
+            self._calls = None
             return ()
-        if self._calls is None or self._step != moment.step:
-            self._hooks.remove()
-            modules = hookable_modules(moment.subject.model)
-            if not modules:  # all is compiled
-                return ()
-            self._step, self._calls = moment.step, _follow(modules)
-            self._recomputed.begin()
-            for path, module in modules:
-                self._put_on(path, module)
+        if self._calls is None or self._step != moment.step or fresh:
+            self._begin_step(moment)
+        if self._calls is None or self._modules is None:  # all is compiled
+            return ()
         self._calls.begin_model(inputs)
+        self._modules.began("")
+        if self._swapped is not None:
+            self._swapped.see("")
         return ()
+
+    def _begin_step(self, moment: Moment) -> None:
+        self._hooks.remove()
+        self._calls = self._modules = self._swapped = None
+        modules = hookable_modules(moment.subject.model)
+        if not modules:
+            return
+        self._step, self._calls = moment.step, _follow(modules)
+        self._modules = ModuleCalls(dict(modules))
+        self._swapped = Swapped(
+            dict(modules),
+            zip(moment.tensors.names, moment.tensors.parameters, strict=True),
+            _held(moment.subject),
+        )
+        self._recomputed.begin()
+        for path, module in modules:
+            self._put_on(path, module)
 
     def _put_on(self, path: str, module: torch.nn.Module) -> None:
         pre = ModulePreHook(self.begin, module, path)
@@ -98,10 +126,16 @@ class GraphFlow(Probe):
                 self._error = error
 
     def _tell(self, what: str, path: str, value: Any) -> None:
-        if self._calls is None or self._error is not None:
+        calls, modules, swapped = self._calls, self._modules, self._swapped
+        if calls is None or modules is None or swapped is None or self._error:
             return
         try:
-            getattr(self._calls, what)(path, value)
+            getattr(calls, what)(path, value)
+            if what == "begin":
+                modules.began(path)
+                swapped.see(path)
+            elif what == "end":
+                modules.ended(path, value)
         except Exception as error:  # noqa: BLE001  raised in on_gradients instead
             self._error = error
 
@@ -114,15 +148,36 @@ class GraphFlow(Probe):
         received = tuple(each.grad is not None for each in moment.tensors.parameters)
         self._again = self._step != moment.step and _fewer(self._received, received)
         self._received = received
-        calls = self._calls
-        if calls is None or self._step != moment.step:
+        blind, self._blind = self._blind, False
+        calls, modules, swapped = self._calls, self._modules, self._swapped
+        if blind:
+            self._step = moment.step
+        elif self._batch != moment.step and not all(received):
+            self._look_without_batch(moment)
+            return
+        if calls is None or modules is None or self._step != moment.step:
             return
         yield from self._recomputed.readings(moment)
         if calls.cuts:
             yield _rows(moment, calls)
+        names = swapped.names if swapped is not None else set()
+        if names:
+            yield _named(
+                moment, "swapped", "param", {name: {} for name in sorted(names)}
+            )
+        if not all(received):
+            yield from _unreached(moment, modules, names)
+
+    def _look_without_batch(self, moment: Moment) -> None:
+        """Put hooks on for the next step of a loop that never calls the model."""
+        if self._due(moment.step) or self._again:
+            self._begin_step(moment)
+            self._blind = self._calls is not None
 
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Give the number of cuts and of recomputed calls."""
+        if self._blind:  # what is on is for the next step
+            return {}
         calls, self._calls = self._calls, None
         if calls is None or self._step != moment.step:
             return {}
@@ -158,18 +213,57 @@ def _fewer(before: Sequence[bool], now: Sequence[bool]) -> bool:
     return any(had and not has for had, has in pairs)
 
 
+def _held(subject: Subject) -> frozenset[int]:
+    """Give the ``id`` of each tensor that an optimizer holds."""
+    return frozenset(
+        id(each)
+        for optimizer in subject.optimizers
+        for group in optimizer.param_groups
+        for each in group["params"]
+    )
+
+
+def _unreached(
+    moment: Moment, calls: ModuleCalls, swapped: Collection[str]
+) -> Iterator[Reading]:
+    """Name the modules whose calls tell why their parameters have no gradient."""
+    tensors = moment.tensors
+    pairs = list(zip(tensors.names, tensors.parameters, strict=True))
+    lost = [n for n, each in pairs if each.grad is None and n not in swapped]
+    reached = [n for n, each in pairs if each.grad is not None]
+    modules = dict(hookable_modules(moment.subject.model))
+    rows: dict[str, dict[str, str]] = {}
+    for _, found in calls.explain(lost, reached):
+        meta = {"kind": found.kind, "to": clean_name(found.to)}
+        meta["class"] = type(modules.get(found.path)).__name__
+        rows[found.path or "model"] = meta
+    if rows:
+        yield _named(moment, "unreached", "module", rows)
+
+
+def _named(
+    moment: Moment,
+    table: str,
+    kind: NameKind,
+    rows: Mapping[str, Mapping[str, str]],
+    column: str = "",
+) -> Reading:
+    """Give each name a row of ``table`` with 1 in its column, called like the table."""
+    found = [moment.name(table, name, kind, meta) for name, meta in rows.items()]
+    ids, step = np.array(found, np.int32), moment.step
+
+    def finish(_: NDArray[np.float32]) -> Iterable[Block]:
+        yield Block(table, step, ids, {column or table: np.ones(len(ids), np.float32)})
+
+    return Reading(torch.zeros(1), finish)
+
+
 def _rows(moment: Moment, calls: FlowCalls) -> Reading:
     """Name the modules; what is a part of a PEFT layer is told as the layer."""
     modules = dict(hookable_modules(moment.subject.model))
-    ids: dict[int, None] = {}
+    rows: dict[str, dict[str, str]] = {}
     for path, cut in calls.cuts.items():
         meta = {"kind": cut.kind, "op": cut.op, "to": clean_name(cut.to)}
         meta["class"] = type(modules.get(path)).__name__
-        name = path.removesuffix(".base_layer") or "model"
-        ids[moment.name("cuts", name, "module", meta)] = None
-    rows, step = np.array(list(ids), np.int32), moment.step
-
-    def finish(_: NDArray[np.float32]) -> Iterable[Block]:
-        yield Block("cuts", step, rows, {"cut": np.ones(len(rows), np.float32)})
-
-    return Reading(torch.zeros(1), finish)
+        rows.setdefault(path.removesuffix(".base_layer") or "model", meta)
+    return _named(moment, "cuts", "module", rows, column="cut")

@@ -1,7 +1,8 @@
 """Why a gradient did not arrive."""
 
 from ftlab.records.names import NameRecord
-from ftlab.rules.reach import Missing, reason_of
+from ftlab.rules.missing import Missing
+from ftlab.rules.reach import reason_of
 from tests.runs import RunBuilder
 
 FORWARD = ("forward", "model", {"mode": "train", "grad_enabled": True})

@@ -20,10 +20,23 @@ threshold on size. What counts as healthy:
   gradient of lora_A is B^T times something);
 - an expert that got no token: a tensor that has a twin of the same shape in the same
   layer, told apart by a number only, which did receive a gradient.
+- a parameter in whose place another tensor stands while the model runs
+  (`torch.func.functional_call`): that one is trained.
+
 The reason is decided from the ledger (zero_grad before the step, no backward, forward
-without gradients), from the modules at which the graph was cut, from facts (reentrant
-checkpointing without input gradients, k-bit preparation, inference mode) and from the
-pattern (the lowest layers only, one adapter only). Where these do not decide, the
+without gradients), from the modules at which the graph was cut, from the adapter
+layers' state, and from which modules were called in a step that was followed:
+- *wrapper-bypassed*: the model was never called, something in it was. LoRA stands in
+  the layers and learns all the same; a prompt or prefix, which `PeftModel.forward` puts
+  in, does not;
+- *model-not-called*: nothing of the model was called at all;
+- *loss-without-model*: the model ran, its output is in the graph, and no gradient came
+  back;
+- *module-not-called*, *module-bypassed*, *output-not-used*: the same of one module.
+  The first and last take 16 steps, for another batch may use the module.
+
+Then it is decided from facts (reentrant checkpointing without input gradients) and from
+the pattern (the lowest layers only, one adapter only). Where these do not decide, the
 finding says so.
 Measured: in healthy runs of LoRA, rsLoRA and DoRA (AdamW and SGD) all tensors, 28 of 28
 with all linear layers, have a gradient from step 0 on, and none is exactly 0 from
@@ -32,7 +45,8 @@ step 1 on; at step 0 it is every lora_A.
 ## What to try
 1. Follow the reason that the finding gives. By hand: `[n for n, p in
    model.named_parameters() if p.requires_grad and p.grad is None]` after a backward,
-   and a forward hook that prints `output.requires_grad` of the blocks.
+   and a forward hook that prints `output.requires_grad` of the blocks, or its own
+   name, to see which modules are called.
 2. Nothing at all trains: compare `model.print_trainable_parameters()` with what you
    expect; the order is quantise, prepare_model_for_kbit_training, get_peft_model,
    optimizer.
@@ -57,9 +71,12 @@ from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.flow import cuts_of
-from ftlab.rules.reach import Missing, Reason, reason_of
+from ftlab.rules.missing import Missing, Reason
+from ftlab.rules.outside import held_outside
+from ftlab.rules.reach import reason_of
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.tensors import params, records_of, routed, text_of
+from ftlab.rules.unreached import SEEN_LATE
 from ftlab.rules.words import at_steps
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -114,7 +131,9 @@ class GradientNotReaching(Rule):
                 f"let it run for {MIN_STEPS} steps",
             )
             return
-        never = cut_off | (seen & ~got.any(axis=0))
+        elsewhere = held_outside(run)
+        inside = np.array([name.name not in elsewhere for name in names], bool)
+        never = (cut_off | (seen & ~got.any(axis=0))) & inside
         zero = seen & got.any(axis=0) & ~_moved(run, got)
         zero &= ~_excused(run, names, zero)
         both = never | zero
@@ -140,7 +159,7 @@ class GradientNotReaching(Rule):
         lost = [name for name, is_lost in zip(names, mask, strict=True) if is_lost]
         reached = [name for name, gone in zip(names, both, strict=True) if not gone]
         reason = reason_of(run, Missing(none, lost, reached))
-        if reason.kind == "unknown" and len(steps) < UNPROVEN_STEPS:
+        if reason.kind in SEEN_LATE and len(steps) < UNPROVEN_STEPS:
             return None
         first, last = int(steps[0]), int(steps[-1])
         have = "has" if len(lost) == 1 else "have"

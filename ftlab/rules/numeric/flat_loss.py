@@ -24,7 +24,8 @@ Measured over the gallery's healthy runs (LoRA, DoRA, full, experts, bf16, closu
 accelerate, compiled): a fifth to all of the tensors moved in the first effective step
 (with LoRA half: every lora_B), and in later ones all but those of experts without
 tokens. Weights that move between steps, as copies of master weights do, count as
-moving. A loss of exactly 0 is left alone, for all has been learnt.
+moving, and so do tensors in whose place others stand while the model runs
+(`torch.func.functional_call`). A loss of exactly 0 is left alone: all has been learnt.
 
 ## What to try
 1. Mend what stands above it.
@@ -49,6 +50,7 @@ from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.masters import mastered, moving
+from ftlab.rules.outside import held_outside
 from ftlab.rules.rule import ANY, Rule, needs_column, needs_step_values
 from ftlab.rules.tensors import group_of, records_of
 from ftlab.rules.updates import effective
@@ -96,9 +98,11 @@ class FlatLoss(Rule):
         if known.any(axis=1).sum() < MIN_MEASURED:
             return
         still = known.any(axis=0) & ~(known & (update.values != 0)).any(axis=0)
-        elsewhere = mastered(run) | moving(run)
-        still &= [name.name not in elsewhere for name in records_of(run, update.ids)]
+        elsewhere = mastered(run) | moving(run) | held_outside(run)
+        names = records_of(run, update.ids)
+        still &= [name.name not in elsewhere for name in names]
         idle = (still & _proven(run, update)) | _in_zero_pair(run, update)
+        idle &= [name.name not in held_outside(run) for name in names]
         if idle.all():
             yield self._finding(run, steps, update, still)
 

@@ -15,7 +15,8 @@ that is not passed to ftlab has been seen. A parameter that moves is dropped fro
 list, because something does train it (an optimizer inside backward, an update by hand):
 its update was measured above 0, or its norm differs between two measurements. So is one
 whose float32 copy the optimizer holds (master weights): in bf16 most of them stand
-still at most steps.
+still at most steps. So is one in whose place another tensor stands while the model
+runs (`torch.func.functional_call`): that one is trained.
 
 ## What to try
 1. Build the optimizer after get_peft_model, after set_adapter and after unfreezing.
@@ -36,6 +37,7 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.masters import mastered, moving
+from ftlab.rules.outside import held_outside
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
@@ -75,7 +77,7 @@ class ParametersWithoutOptimizer(Rule):
                 f"let it run for {MIN_STEPS} steps, or pass every optimizer to watch",
             )
             return
-        trained = mastered(run) | moving(run)
+        trained = mastered(run) | moving(run) | held_outside(run)
         missing = [name for name in listed_names if name not in trained]
         if missing:
             yield self._finding(run, missing)

@@ -8,7 +8,8 @@ import numpy as np
 from ftlab.records.checklist import CheckItem
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.reach import Missing, reason_of
+from ftlab.rules.missing import Missing
+from ftlab.rules.reach import reason_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 from ftlab.session.preflight.saying import Check, Fault, Items

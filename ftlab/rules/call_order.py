@@ -1,0 +1,57 @@
+"""Reasons in the order of operations: why no gradient was there at the step."""
+
+from ftlab.records.finding import Place
+from ftlab.rules.missing import Missing, Reason
+from ftlab.runlog.run import Run
+
+
+def zeroed_too_late(run: Run, missing: Missing) -> Reason | None:
+    """Tell whether zero_grad runs between backward and the optimizer's step."""
+    if missing.reached:
+        return None
+    state = ""
+    for entry in run.ledger:
+        if entry.op == "backward":
+            state = "backward"
+        elif entry.op == "zero_grad" and state == "backward":
+            state = "zeroed"
+        elif entry.op in ("step", "skip"):
+            if state == "zeroed":
+                return Reason(
+                    "zero-grad-before-step",
+                    "zero_grad was called between backward and the optimizer's step.",
+                    "Call zero_grad before backward or after the optimizer's step.",
+                    (Place("call", "zero_grad"),),
+                )
+            state = ""
+    return None
+
+
+def no_backward(run: Run, missing: Missing) -> Reason | None:
+    """Tell whether the optimizer stepped and backward was never called."""
+    ops = {entry.op for entry in run.ledger}
+    if missing.reached or "step" not in ops or "backward" in ops:
+        return None
+    return Reason(
+        "no-backward",
+        "The optimizer stepped, but backward was not called.",
+        "Call loss.backward() before optimizer.step().",
+        (Place("call", "backward"),),
+    )
+
+
+def no_grad_forward(run: Run, missing: Missing) -> Reason | None:
+    """Tell whether every forward of the model ran without a graph."""
+    if missing.reached:
+        return None
+    forwards = [
+        e for e in run.ledger if e.op == "forward" and "grad_enabled" in e.detail
+    ]
+    if not forwards or any(e.detail["grad_enabled"] for e in forwards):
+        return None
+    return Reason(
+        "forward-without-grad",
+        "Every forward of the model ran with gradients switched off.",
+        "Take the training forward out of torch.no_grad() / inference_mode().",
+        (Place("call", "forward"),),
+    )

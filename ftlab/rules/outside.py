@@ -1,0 +1,19 @@
+"""Parameters that are held outside of the module, as ``functional_call`` has them.
+
+``torch.func.functional_call(model, params, ...)`` runs a model with other tensors in
+the place of its parameters. The model's own then get no gradient and are in no group,
+and the optimizer holds tensors that the model does not have: all of it as it should be.
+"""
+
+from ftlab.runlog.run import Run
+
+TABLE = "swapped"
+
+
+def held_outside(run: Run) -> frozenset[str]:
+    """Name the parameters in whose place others stood while the model ran.
+
+    They were looked for at the first step, and at each step at which the modules were
+    followed.
+    """
+    return frozenset(record.name for record in run.names(TABLE).values())

@@ -1,0 +1,156 @@
+"""The reason that the calls of modules show: bypassed, never called, or not used.
+
+The probe `graph_flow` follows the calls of single steps; only modules whose parameters
+got no gradient then have a row. See `ftlab.probes.module_calls.Unreached`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ftlab.records.finding import Place
+from ftlab.records.name_words import short_name
+from ftlab.records.names import NameRecord
+from ftlab.rules.missing import Missing, Reason
+from ftlab.rules.tensors import text_of
+from ftlab.rules.words import listed
+from ftlab.runlog.run import Run
+
+TABLE = "unreached"
+
+MODEL = "model"
+"""What the outermost module is called in the table."""
+
+SEEN_LATE = frozenset({"unknown", "module-not-called", "output-not-used"})
+"""Reasons that another batch may yet change: two tasks in turn, a tower for pictures.
+
+The others are of the loop as a whole.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How a module was called, or not; see `ftlab.probes.module_calls.Unreached`."""
+
+    name: str
+    kind: str
+    to: str
+    module_class: str
+
+    def holds(self, parameter: str) -> bool:
+        """Tell whether a parameter is within the module."""
+        return self.name == MODEL or parameter.startswith(f"{self.name}.")
+
+
+def by_calls(run: Run, missing: Missing) -> Reason | None:
+    """Return what the calls tell, where they tell it of every tensor without one."""
+    calls = _calls_of(run)
+    found = [_innermost(name, calls) for name in missing.lost]
+    known = [call for call in found if call is not None]
+    if not known or len(known) < len(found):
+        return None
+    kinds = [call.kind for call in known]
+    kind = max(dict.fromkeys(kinds), key=kinds.count)
+    chosen = list(dict.fromkeys(call for call in known if call.kind == kind))
+    return _REASONS[kind](chosen)
+
+
+def _calls_of(run: Run) -> list[Call]:
+    """Return how modules were called at the latest step at which it was looked at."""
+    if TABLE not in run.tables() or TABLE not in run.columns(TABLE):
+        return []
+    matrix, names = run.matrix(TABLE, TABLE).measured(), run.names(TABLE)
+    last = matrix.known[-1] if len(matrix.known) else ()
+    return [
+        Call(
+            names[row].name,
+            text_of(names[row], "kind"),
+            text_of(names[row], "to"),
+            text_of(names[row], "class"),
+        )
+        for row, known in zip(matrix.ids.tolist(), last, strict=True)
+        if known and row in names
+    ]
+
+
+def _innermost(name: NameRecord, calls: Sequence[Call]) -> Call | None:
+    around = [call for call in calls if call.holds(name.name)]
+    return max(around, key=lambda c: (c.name != MODEL, len(c.name)), default=None)
+
+
+def _bypassed(calls: Sequence[Call]) -> Reason:
+    first = calls[0]
+    where, inside = _said(first), short_name(first.to)
+    whole = first.name == MODEL
+    return Reason(
+        "wrapper-bypassed" if whole else "module-bypassed",
+        f"{where} itself was never called: {inside}, which is in it, was called "
+        f"directly. What {where} adds in its own forward (prompts, prefixes, a head) "
+        "takes no part.",
+        "Call model(...) in the loop, not what is inside of it (get_base_model(), "
+        ".base_model, .module)."
+        if whole
+        else f"Call {where} itself, not {inside}.",
+        (*_places(calls), Place("module", first.to)),
+    )
+
+
+def _not_called(calls: Sequence[Call]) -> Reason:
+    first = calls[0]
+    if first.name == MODEL:
+        return Reason(
+            "model-not-called",
+            "Neither the model nor any module in it was called between one step of "
+            "the optimizer and the next: the loss is computed from something else.",
+            "Call model(...) on each batch in the loop, and compute the loss from what "
+            "it returns; look for an old copy of the model.",
+            (Place("call", "forward"), Place("object", "loss")),
+        )
+    named = listed([short_name(call.name) for call in calls], 3)
+    one = len(calls) == 1
+    around = "the model" if first.to == MODEL else short_name(first.to)
+    layer = first.module_class if one else f"such as {first.module_class}"
+    return Reason(
+        "module-not-called",
+        f"{named} ({layer}) {'was' if one else 'were'} never called, although "
+        f"{around} ran: the forward does not use {'it' if one else 'them'}, or takes "
+        "the weight and passes the module by, and with it any adapter on it.",
+        f"Look at the forward of {around}: call the module, self.layer(x), not "
+        "F.linear(x, self.layer.weight); switch off fused kernels that take the "
+        "weights. A part that the task does not use is to be frozen.",
+        (*_places(calls), *([] if first.to == MODEL else [Place("module", first.to)])),
+    )
+
+
+def _unused(calls: Sequence[Call]) -> Reason:
+    first = calls[0]
+    if first.name == MODEL:
+        return Reason(
+            "loss-without-model",
+            "The model ran and what it put out is in the graph, but no gradient came "
+            "back: the loss that backward began from is not computed from it, or from "
+            "a detached copy of it.",
+            "Compute the loss from the model's own output; look for .detach(), .data, "
+            ".item(), numpy() or argmax between the output and the loss.",
+            (Place("object", "loss"), Place("call", "backward")),
+        )
+    named = listed([_said(call) for call in calls], 3)
+    return Reason(
+        "output-not-used",
+        f"{named} ran and what came out is in the graph, but no gradient came back: "
+        "the loss does not depend on it, or only on a detached copy of it.",
+        f"Look at what is done with the output of {_said(first)}: add it to what the "
+        "loss is computed from, or freeze the module.",
+        _places(calls),
+    )
+
+
+def _said(call: Call) -> str:
+    name = "the model" if call.name == MODEL else short_name(call.name)
+    return f"{name} ({call.module_class})"
+
+
+def _places(calls: Sequence[Call]) -> tuple[Place, ...]:
+    return tuple(Place("module", call.name) for call in calls)
+
+
+_REASONS = {"bypassed": _bypassed, "not-called": _not_called, "unused": _unused}

@@ -19,9 +19,9 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.adapter_work import AdapterWork
 from ftlab.probes.backward import UNCLAIMED, Backward
-from ftlab.probes.clip import begin_clip, end_clip
+from ftlab.probes.carried import CarriedGradients
+from ftlab.probes.clip_work import ClipWork
 from ftlab.probes.open_step import OpenStep
 from ftlab.probes.scaler import read_new_scale, read_overflow
 from ftlab.probes.steps import Steps, Versions
@@ -29,7 +29,7 @@ from ftlab.probes.torch_private import is_within_backward, overflow_seen_by
 from ftlab.probes.unheard import UnheardUpdates
 
 
-class Loop(AdapterWork):
+class Loop(ClipWork):
     """Listens to the taps of one subject.
 
     Parameters
@@ -50,7 +50,7 @@ class Loop(AdapterWork):
         self._backward = Backward()
         self._unclaimed: deque[torch.Tensor | None] = deque(maxlen=UNCLAIMED)
         self._thread: int | None = None
-        self._clip: dict[str, Any] | None = None
+        self._carried = CarriedGradients(steps.watched)
         self._unheard = UnheardUpdates(self._subject.model, steps.watched)
 
     @property
@@ -98,6 +98,7 @@ class Loop(AdapterWork):
         if self._is_elsewhere():
             return
         self._steps.refresh()
+        self._carried.before_backward()
         self._backward = Backward(losses, weights, self._steps.versions())
         self._steps.look_for_leftovers()
 
@@ -163,6 +164,7 @@ class Loop(AdapterWork):
         first = not step.attempted
         entry = self._attempt(optimizer, index, "step")
         step.updating = True
+        self._carried.before_step(optimizer, step, closure=closure)
         overflow = overflow_seen_by(optimizer)
         if overflow is not None:
             read_overflow(step, index, overflow, entry)
@@ -178,6 +180,7 @@ class Loop(AdapterWork):
         if id(optimizer) not in step.attempted or is_within_backward():
             return
         step.updating = False
+        self._carried.after_step(optimizer, step)
         step.draft["time"] = self._clock()
         self._after_update()
         if not step.measured and step.micro_batches:
@@ -216,6 +219,7 @@ class Loop(AdapterWork):
             index = self._optimizers.index(owner)
             target = None if index is None else f"optimizer {index}"
         if target is not None:
+            self._carried.on_zero_grad(owner)
             self.step.ledger.add("zero_grad", target)
             self._steps.explain()
 
@@ -267,28 +271,7 @@ class Loop(AdapterWork):
         if scaler is self.step.scaler or scaler is self._subject.scaler:
             read_new_scale(self.step, scaler)
 
-    # --- clipping and schedules
-
-    def before_clip(self, parameters: Sequence[torch.Tensor], how: Any) -> None:
-        """Measure the gradients while they are still whole."""
-        covered = len({id(each) for each in parameters} & self._steps.watched.members)
-        self._clip = None
-        if not covered:
-            return
-        self._claim()
-        step = self.step
-        if not step.measured:
-            self._steps.measure()
-        scaled = step.scaler is not None and not step.unscaled
-        of = len(self._steps.watched.members)
-        self._clip = begin_clip(step, how, count=covered, of=of, scaled=scaled)
-
-    def after_clip(self, total_norm: torch.Tensor | None) -> None:
-        """Note the norm that torch found."""
-        entry, self._clip = self._clip, None
-        if entry is not None:
-            end_clip(self.step, entry, total_norm)
-            self._steps.explain()
+    # --- schedules
 
     def on_scheduler_step(self, scheduler: Any, before: Any, after: Any) -> None:
         """Note how a scheduler of ours moved the learning rates."""

@@ -13,6 +13,7 @@ from ftlab.probes.memory import Memory
 from ftlab.probes.merge_loss import MergeLoss
 from ftlab.probes.modes import Modes
 from ftlab.probes.moments import OptimizerMoments
+from ftlab.probes.new_tokens import NewTokens
 from ftlab.probes.probe import Probe
 from ftlab.probes.throughput import Throughput
 from ftlab.probes.updates import Updates
@@ -54,6 +55,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         GraphFlow(interval),
         FourBit(),
         Modes(interval),
+        NewTokens(interval),
     ]
     if activations:
         probes.append(Activations(interval))

@@ -1,0 +1,43 @@
+"""After LoRA with new special tokens the model neither reads nor writes them.
+
+``resize_token_embeddings`` adds rows, all of them at the mean of the old ones. LoRA on
+the attention freezes the embedding and the head, so there they stay.
+
+Fix: ``trainable_token_indices={"embed_tokens": ids, "lm_head": ids}``, or
+``modules_to_save=["embed_tokens", "lm_head"]``.
+Source: huggingface/peft#1298, #2589, #2898; unslothai/unsloth#237, #1343.
+"""
+
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
+from ftlab.faults.new_words import NEW, learnt_base, new_ids, tables, with_new_tokens
+from ftlab.faults.tiny import VOCABULARY, adamw, batches, lora
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Add tokens and train an adapter, with their rows or without."""
+    model = learnt_base()
+    mean = current().seed % 2 == 0
+    model.resize_token_embeddings(VOCABULARY + NEW, mean_resizing=mean)
+    rows = dict.fromkeys(tables(model), new_ids())
+    model = lora(model, trainable_token_indices=rows if fixed else None)
+    optimizer = adamw(model)
+    made = with_new_tokens(batches())
+    return Case(model, optimizer, made, plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "new-tokens-untrained",
+    "new tokens stay at the mean of all others",
+    code="MOD009",
+    places=(
+        "param *embed_tokens.weight",
+        "param *wte.weight",
+        "param *embed_in.weight",
+    ),
+    builder=build,
+    steps=6,
+    evident=1,
+    families=("llama", "gpt2", "neox"),
+)

@@ -1,0 +1,37 @@
+"""The wrong rows are trained: the new tokens never learn.
+
+The ids for ``trainable_token_indices`` were counted from the vocabulary before another
+token was added; each is too low.
+
+Fix: ``tokenizer.convert_tokens_to_ids(new_tokens)``.
+Source: huggingface/peft#2589, #2898 (which rows are trained); measured.
+"""
+
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
+from ftlab.faults.new_words import NEW, learnt_base, new_ids, tables, with_new_tokens
+from ftlab.faults.tiny import VOCABULARY, adamw, batches, lora
+
+
+def build(fixed: bool) -> Case:
+    """Train the rows of the new tokens, or those before them."""
+    model = learnt_base()
+    model.resize_token_embeddings(VOCABULARY + NEW, mean_resizing=True)
+    ids = new_ids() if fixed else [each - NEW for each in new_ids()]
+    rows = dict.fromkeys(tables(model), ids)
+    model = lora(model, trainable_token_indices=rows)
+    optimizer = adamw(model)
+    made = with_new_tokens(batches())
+    return Case(model, optimizer, made, plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "wrong-token-indices",
+    "other rows than those of the new tokens are trained",
+    code="MOD009",
+    places=("param *embed_*weight", "param *wte*weight"),
+    builder=build,
+    steps=6,
+    evident=1,
+    families=("llama", "gpt2", "neox"),
+)

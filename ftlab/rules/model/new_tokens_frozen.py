@@ -1,0 +1,139 @@
+"""The rule MOD009, new-tokens-frozen.
+
+## What it does
+Finds rows of the embedding or of the head that look as if no training had ever touched
+them, whose tokens the batches hold, and that this training does not change either.
+
+## Why is this bad?
+New tokens get new rows, at the mean of the old ones or drawn at random. LoRA freezes
+them with the rest: the model sees the same vector for each new token, or noise, and
+cannot learn to write one, for its logit stays the mean of all. The loss falls on
+everything else, so that nothing looks wrong.
+
+## Evidence
+Fresh are rows within 1 % of the usual distance of the mean row, rows of exactly 0, and
+the last rows where their deviation is that of the model's `initializer_range` (or of
+`nn.Embedding`, `nn.Linear`) within 4 standard errors plus 1 %, and at most a tenth of
+the rows before them look so. Where most rows are fresh, nothing was trained, and
+nothing is told. Their ids are compared with those of the batches on the steps on which
+slow measurements are due: attended ones for the embedding, labels for the head, never
+padding; with pictures or sound in the batch, ids count for the embedding only where
+they are labels too. A frozen row counts at once, one that is trainable (float32) when
+it has not changed by a bit in 8 updates. Rows that PEFT trains beside the weight do not
+count.
+Measured: rows that transformers 5.23 puts at the mean are off by less than 1e-3 of the
+usual distance, also in bf16; no row of four tiny models after 40 steps comes near 1 %.
+By hand: `w = model.get_input_embeddings().weight; (w[new] - w.mean(0)).norm(dim=1)`,
+before and after some steps.
+
+## What to try
+1. `LoraConfig(trainable_token_indices={"embed_tokens": new_ids})`; with a head of its
+   own (`tie_word_embeddings` false) that has to learn them too.
+2. `modules_to_save=["embed_tokens", "lm_head"]`: all rows, and as much memory.
+3. Ask the tokenizer for the ids: `tokenizer.convert_tokens_to_ids(new)`.
+
+## Known problems
+Markers that are frozen on purpose look the same. Rows that were put at a copy, or at
+the mean of a few other rows, are not recognised.
+
+## References
+- huggingface/peft#1298, #2589, #2898; unslothai/unsloth#237, #1343
+- feizc/Visual-LLaMA#2, artidoro/qlora#214
+- transformers, `resize_token_embeddings(mean_resizing=...)`
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.names import NameRecord
+from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.tensors import text_of
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+UPDATES = 8
+"""Updates after which a trainable row that is used has changed."""
+
+TABLE = "new_tokens"
+
+_LOOKS = {
+    "mean": "still at the mean of the others, where new rows are put",
+    "zero": "still 0",
+    "drawn": "still as they were drawn",
+}
+
+
+class NewTokensFrozen(Rule):
+    """Finds fresh rows that the batches need and that do not learn."""
+
+    code = "MOD009"
+    name = "new-tokens-frozen"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_column(
+            "still",
+            "which tokens are new",
+            "ftlab.watch(...) with its standard probes",
+            TABLE,
+        ),
+    )
+    caused_by = ("OPT002", "GRD003")
+
+    def applies(self, run: Run) -> bool:
+        """Leave out models in which no row looks fresh."""
+        return not len(run.steps) or TABLE in run.tables()
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield a finding for the embedding and one for the head."""
+        matrix = run.matrix("still", TABLE)
+        names = run.names(TABLE)
+        for column, row in enumerate(matrix.ids.tolist()):
+            known = matrix.known[:, column]
+            steps = matrix.steps[known]
+            still = matrix.values[known, column]
+            if not len(still) or not still[-1]:
+                continue
+            first, last = int(steps[still > 0][0]), int(steps[-1])
+            name = names[row]
+            if name.meta.get("frozen") or _stands(name, last - int(steps[0])):
+                yield self._finding(name, int(still[-1]), (first, last))
+
+    def _finding(self, name: NameRecord, count: int, steps: tuple[int, int]) -> Finding:
+        frozen, output = bool(name.meta["frozen"]), bool(name.meta["output"])
+        ids = [each for each in text_of(name, "still").split(",") if each]
+        learnt = text_of(name, "learnt")
+        why = "are frozen" if frozen else "have not changed by a bit"
+        others = f" Trained instead are the rows {learnt}." if learnt else ""
+        return self.finding(
+            Severity.ERROR,
+            f"step {steps[1]}: {counted(count, 'row')} of {name.name} that the batches "
+            f"need {why}, {_LOOKS[text_of(name, 'looks')]}: ids {', '.join(ids[:8])}",
+            cause=(
+                "New tokens were added, and nothing trains their rows: LoRA freezes "
+                "the embedding and the head with the rest."
+                if frozen
+                else "These rows get no gradient: a mask leaves them out."
+            )
+            + others,
+            fix="LoraConfig(trainable_token_indices={...: new_ids}) with the ids that "
+            "the tokenizer gives them, or modules_to_save with the embedding and the "
+            "head.",
+            places=[
+                Place("param", name.name),
+                *(Place("token", each) for each in ids),
+                Place("config", "trainable_token_indices"),
+            ],
+            steps=steps,
+            evidence={
+                "reason": ("output" if output else "input")
+                + ("-frozen" if frozen else "-without-gradient"),
+                "rows": count,
+                "threshold": 0,
+            },
+            healthy="rows of new tokens that are used change at each update",
+        )
+
+
+def _stands(name: NameRecord, updates: int) -> bool:
+    return name.dtype == "float32" and updates >= UPDATES

@@ -43,7 +43,8 @@ def adapter_file_facts(subject: Subject) -> dict[str, Any]:
         ``folder``, ``problems`` and ``keys`` as in `AdapterFolder`; ``unread`` (keys of
         the file that the model does not have), ``reason`` (why, see `why_unread`),
         ``absent`` (parameters of the adapter that the file does not have),
-        ``different`` (parameters that are not as in the file), ``zero_b`` and ``b``
+        ``different`` (parameters that are not as in the file), ``misshapen`` (those of
+        them that have another shape), ``zero_b`` and ``b``
         (how many B of the file are 0, of how many), ``live_zero_b`` (parameters that
         are 0 and not so in the file), ``broken`` (keys whose values are not finite),
         ``config`` (settings that differ: file's and model's), ``scaling`` (modules
@@ -89,7 +90,8 @@ def _values_facts(
     folder: AdapterFolder, model: torch.nn.Module, live: Mapping[str, torch.Tensor]
 ) -> dict[str, Any]:
     names = _names(model)
-    found: dict[str, list[str]] = {"different": [], "live_zero_b": [], "broken": []}
+    kinds = ("different", "misshapen", "live_zero_b", "broken")
+    found: dict[str, list[str]] = {kind: [] for kind in kinds}
     b, zero_b = 0, 0
     for key, tensor in folder.tensors():
         values = tensor.double()
@@ -103,6 +105,8 @@ def _values_facts(
             mine = live[key].detach().double().cpu()
             if is_b and not zero and not bool((mine != 0).any()):
                 found["live_zero_b"].append(name)
+            if values.shape != mine.shape:
+                found["misshapen"].append(name)
             if not _is_same(values, mine):
                 found["different"].append(name)
     return {**found, "b": b, "zero_b": zero_b}

@@ -86,3 +86,58 @@ def _without_prefix(key: str) -> str:
     while key.startswith(_PEFT):
         key = key.removeprefix(_PEFT)
     return key
+
+
+def why_lost(
+    unread: Iterable[str], missing: Iterable[str], *, whole: bool
+) -> tuple[str, list[str]]:
+    """Tell which of the keys that a load did not read belong to what it left out.
+
+    Parameters
+    ----------
+    unread
+        Keys that were given and that the model does not have.
+    missing
+        Keys that the model has and that were not given.
+    whole
+        Whether nothing at all was read: then every key is lost, whatever it is like.
+
+    Returns
+    -------
+    reason, keys
+        The commonest reason and the keys that are lost: ``"compiled"``, ``"parallel"``,
+        ``"adapter-name"`` and ``"wrapped-twice"`` as in `why_unread`; where nothing was
+        read also ``"prefix"``, where all paths begin otherwise, and ``"other-model"``.
+
+    Examples
+    --------
+    >>> from ftlab.probes.adapter_keys import why_lost
+    >>> file, model = "layers.0.q.lora_A.weight", "layers.0.q.lora_A.mine.weight"
+    >>> why_lost([file], [model], whole=True)
+    ('adapter-name', ['layers.0.q.lora_A.weight'])
+    """
+    unread, wanted = list(unread), {_normal(key): key for key in missing}
+    twins = {key: wanted[n] for key in unread if (n := _normal(key)) in wanted}
+    if twins:
+        reasons = [_difference(key, other) for key, other in twins.items()]
+        commonest = max(dict.fromkeys(reasons), key=reasons.count)
+        return commonest, unread if whole else list(twins)
+    if not whole:
+        return "", []
+    reason, _ = why_unread(map(_normal, unread), wanted)
+    return ("prefix" if reason == "other-class" else "other-model"), unread
+
+
+def _normal(key: str) -> str:
+    """Write a key without everything that wrappers, PEFT and adapters' names add."""
+    key = _without_prefix(_LORA.sub(r"\1.\2", _without_wrappers(key)))
+    return key.replace(".base_layer.", ".")
+
+
+def _difference(key: str, other: str) -> str:
+    parts = [*key.split("."), *other.split(".")]
+    if _without_wrappers(key) != key or _without_wrappers(other) != other:
+        return "compiled" if "_orig_mod" in parts else "parallel"
+    if _LORA.sub(r"\1.\2", key) == _LORA.sub(r"\1.\2", other):
+        return "adapter-name"
+    return "wrapped-twice"

@@ -24,6 +24,7 @@ class AdapterWork(SavingWork):
     _steps: Steps
 
     def __init__(self) -> None:
+        super().__init__()
         self._done: set[str] = set()
 
     def before_layer_merge(self, layer: Any, op: str) -> None:

@@ -196,6 +196,7 @@ class Loop(ClipWork):
 
     def _after_update(self) -> None:
         """Forget what was waiting for this update."""
+        self.weights_updated()
         self._scaling.pending = None
         self._unclaimed.clear()
 

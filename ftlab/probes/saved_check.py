@@ -1,6 +1,7 @@
 """What is on disk right after a save, against the model that was saved."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,16 @@ from typing import Any
 import torch
 
 from ftlab.probes.adapter_folder import WEIGHTS, AdapterFolder, adapter_folder
-from ftlab.probes.naming import named_trainables
+from ftlab.probes.naming import named_trainables, roles_of
 from ftlab.probes.saved_keys import adapter_configs, adapter_keys
 from ftlab.probes.saving_facts import wrapper_names
 from ftlab.probes.taps.forward import innermost
 
 SHOWN = 64
 """At most so many names of one kind are kept; how many there are is told besides."""
+
+_PEFT_INSIDE = re.compile(r"\.(base_layer|original_module|modules_to_save|lora_\w+)\.")
+"""Names that PEFT puts into the keys of a model that it was put on."""
 
 LARGE = 1 << 26
 """Tensors with more elements are not read: an adapter's own are smaller."""
@@ -35,22 +39,29 @@ def check_saved(
     dict
         ``kind`` (``"adapter"``, ``"model"``, or ``"unread"`` for a pickle or a file
         that was moved already, and nothing else), ``keys``, ``renamed`` (how many hold
-        a wrapper's name); for adapters ``unsaved`` (trainable parameters of the model
-        that are in no file, and ``unsaved_count``), ``b``, ``zero_b`` and
-        ``live_zero_b`` (how many B there are, are 0 in the file, and are 0 in the
-        model), ``broken`` (keys whose values are not finite) and ``shapeless`` (keys
-        without elements).
+        a wrapper's name); for models ``inside`` (how many keys hold PEFT's names for
+        what it has put into the model) with an ``example``; for adapters ``below``
+        (those that are in folders of their name), ``unsaved`` (trainable parameters of
+        the model, those of other adapters left out, that are in no file, and
+        ``unsaved_count``), ``b``, ``zero_b`` and ``live_zero_b`` (how many B there
+        are, are 0 in the file, and are 0 in the model), ``broken`` (keys whose values
+        are not finite) and ``shapeless`` (keys without elements).
     """
     model = innermost(model)
     configs = list(selected or adapter_configs(model))
-    if not configs:
-        keys = _model_keys(folder)
-        return {"kind": "model", "keys": len(keys), "renamed": _renamed(model, keys)}
     folders = {name: _folder_of(folder, name) for name in configs}
     if not all((each.path / WEIGHTS).is_file() for each in folders.values()):
-        return {"kind": "unread"}
+        folders = {}
+    if not folders:
+        # A base keeps its adapters' configurations and is saved whole all the same.
+        keys = _model_keys(folder)
+        if configs and not keys:
+            return {"kind": "unread"}
+        return {"kind": "model", "renamed": _renamed(model, keys)} | _inside(keys)
     keys = [key for each in folders.values() for key in each.keys]
     found = {"kind": "adapter", "keys": len(keys), "renamed": _renamed(model, keys)}
+    below = [name for name, each in folders.items() if each.path != folder]
+    found |= {"below": below} if below else {}
     return found | _values(model, folders) | _unsaved(model, folders)
 
 
@@ -70,6 +81,13 @@ def _model_keys(folder: Path) -> list[str]:
 
     with safe_open(whole, framework="pt") as file:
         return list(file.keys())
+
+
+def _inside(keys: Sequence[str]) -> dict[str, Any]:
+    """Count the keys of a whole model under which PEFT keeps its own parts."""
+    inside = [key for key in keys if _PEFT_INSIDE.search(key)]
+    found: dict[str, Any] = {"keys": len(keys)}
+    return found | ({"inside": len(inside), "example": inside[0]} if inside else {})
 
 
 def _renamed(model: torch.nn.Module, keys: Iterable[str]) -> int:
@@ -103,8 +121,14 @@ def _unsaved(
 ) -> dict[str, Any]:
     written: set[int] = set()
     for adapter, folder in folders.items():
-        known, named = adapter_keys(model, adapter), dict(model.named_parameters())
-        found = (known.get(key, named.get(key)) for key in folder.keys)
+        live, named = adapter_keys(model, adapter), dict(model.named_parameters())
+        found = (live.get(key, named.get(key)) for key in folder.keys)
         written |= {id(tensor) for tensor in found if tensor is not None}
-    left = [e.name for e in named_trainables(model) if id(e.parameter) not in written]
+    roles, known = roles_of(model), {"", *folders}
+    left = [
+        entry.name
+        for entry in named_trainables(model)
+        if id(entry.parameter) not in written
+        and roles[id(entry.parameter)].adapter in known
+    ]
     return {"unsaved": left[:SHOWN], "unsaved_count": len(left)}

@@ -5,17 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from ftlab.probes.loading_work import LoadingWork
 from ftlab.probes.saved_check import check_saved
-from ftlab.probes.steps import Steps
-from ftlab.probes.taps.forward import innermost
 
 
-class SavingWork:
+class SavingWork(LoadingWork):
     """What a loop hears of saving; a part of `ftlab.probes.loop.Loop`."""
-
-    _steps: Steps
 
     def after_save(
         self, owner: Any, folder: Path, selected: Sequence[str] | None
@@ -28,12 +23,6 @@ class SavingWork:
         # there is nothing to say of it, and watching goes on.
         with contextlib.suppress(Exception):
             detail |= check_saved(owner, folder, selected)
+        if detail.get("kind") == "model" and self.adapter_taken:
+            detail["adapter_taken"] = True
         self._steps.now.ledger.add("save", "model", **detail)
-
-    def _is_mine(self, owner: Any) -> bool:
-        mine = innermost(self._steps.subject.model)
-        if owner is mine:
-            return True
-        return isinstance(owner, torch.nn.Module) and any(
-            each is owner for each in mine.modules()
-        )

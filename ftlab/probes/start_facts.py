@@ -11,7 +11,8 @@ import torch
 from ftlab.probes.adapter_file_facts import adapter_file_facts
 from ftlab.probes.base_sample import base_sample
 from ftlab.probes.delta_in_base import delta_in_base
-from ftlab.probes.lora_pairs import lora_pairs
+from ftlab.probes.lora_pairs import LoraPair, lora_pairs
+from ftlab.probes.optimizer_states import state_facts
 from ftlab.probes.plain import readable
 from ftlab.probes.saved_keys import adapter_configs
 from ftlab.probes.subject import Subject
@@ -30,12 +31,13 @@ def start_facts(subject: Subject) -> dict[str, Any]:
     -------
     dict
         ``adapters``: by name, how many of the ``pairs`` add 0 (``zero_b``),
-        whether any of it is ``trainable``, its ``init``, its ``scaling`` by module and
-        ``saved_from``, the class that its file names. ``base_class``. ``base``: see
-        `base_sample`. ``delta_in_base``: see there. ``file``: see `adapter_file_facts`.
+        whether any of it is ``trainable`` and any ``active``, its ``init``, its
+        ``scaling`` by module and ``saved_from``, the class that its file names.
+        ``base_class``. ``base``: see `base_sample`. ``delta_in_base``: see there.
+        ``file``: see `adapter_file_facts`.
         ``trained_as``: the same of the run that the adapter was trained in.
         ``optimizer_states`` and ``last_epochs``: what optimizers and schedulers know of
-        earlier steps.
+        earlier steps. ``optimizer_fit``: see `state_facts`, for each optimizer.
     """
     known = _read.get(subject)
     if known is None:
@@ -48,6 +50,11 @@ def _start(subject: Subject) -> dict[str, Any]:
     facts = readable(
         optimizer_states=lambda: [
             len(unwrapped(each).state) for each in subject.optimizers
+        ],
+        optimizer_fit=lambda: [
+            state_facts(model, each)
+            for each in subject.optimizers
+            if unwrapped(each).state
         ],
         last_epochs=lambda: [
             int(each.last_epoch)
@@ -90,10 +97,12 @@ def _adapters(model: torch.nn.Module) -> dict[str, Any]:
         if pair.b is None:
             continue
         row = found.setdefault(
-            pair.adapter, {"pairs": 0, "trainable": False, "scaling": {}}
+            pair.adapter,
+            {"pairs": 0, "trainable": False, "active": False, "scaling": {}},
         )
         row["pairs"] += 1
         row["trainable"] |= any(each.requires_grad for each in pair.parameters)
+        row["active"] |= _is_active(pair)
         row["scaling"][pair.module] = pair.scaling
         # Either factor may begin at 0: an embedding's A does.
         smaller = torch.minimum(_largest(pair.a), _largest(pair.b))
@@ -107,6 +116,11 @@ def _adapters(model: torch.nn.Module) -> dict[str, Any]:
             "saved_from": _saved_from(config),
         }
     return found
+
+
+def _is_active(pair: LoraPair) -> bool:
+    active = getattr(pair.layer, "active_adapters", ())
+    return pair.adapter in active and not pair.layer.disable_adapters
 
 
 def _largest(tensor: torch.Tensor | None) -> torch.Tensor:

@@ -105,8 +105,8 @@ class LedgerEntry:
         Position within the step, from 0.
     op
         One of ``forward``, ``backward``, ``zero_grad``, ``unscale``, ``clip``,
-        ``step``, ``skip``, ``scheduler_step``, ``scaler_update``, ``save``; of
-        adapters ``merge``, ``unmerge``, ``unload``, ``disable_adapters``,
+        ``step``, ``skip``, ``scheduler_step``, ``scaler_update``, ``save``, ``load``;
+        of adapters ``merge``, ``unmerge``, ``unload``, ``disable_adapters``,
         ``enable_adapters``, ``set_adapter``, ``add_adapter``, ``load_adapter``,
         ``delete_adapter``.
     target

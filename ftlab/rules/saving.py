@@ -9,6 +9,9 @@ from ftlab.runlog.run import Run
 
 Described = Mapping[str, Any]
 
+PLAIN = ("True", "gaussian")
+"""Ways to begin after which B is 0."""
+
 needs_model = needs_facts(
     "model",
     "facts of the model",
@@ -40,6 +43,27 @@ def adapter_file(run: Run) -> Described:
 def has_adapters(run: Run) -> bool:
     """Tell whether the model has adapters, or nothing is known of it."""
     return "peft" not in run.facts.model or bool(run.facts.model["peft"])
+
+
+def idle_beside_fresh(run: Run) -> tuple[str, str] | None:
+    """Name a fresh adapter that is active, and a trained one that is not.
+
+    Only where the trained one came later: whoever makes an adapter after it, and
+    activates that, wants to train it.
+    """
+    rows = list((start(run).get("adapters") or {}).items())
+    active = [index for index, (_, row) in enumerate(rows) if row.get("active")]
+    if not active or any(not _is_fresh(rows[index][1]) for index in active):
+        return None
+    for name, row in rows[active[-1] + 1 :]:
+        plain = row["init"] in PLAIN and not row["trainable"]
+        if plain and row["zero_b"] == 0 and row["pairs"]:
+            return rows[active[-1]][0], name
+    return None
+
+
+def _is_fresh(row: Described) -> bool:
+    return row["init"] in PLAIN and 0 < row["pairs"] == row["zero_b"]
 
 
 def is_saved_by_peft(run: Run) -> bool:

@@ -70,6 +70,18 @@ class Listener(Protocol):
     def after_save(self, owner: Any, folder: Any, selected: Any) -> None:
         """Hear that a model was saved; see `taps.saving`."""
 
+    def before_load(self, owner: Any, state: Any, adapter: str | None) -> None:
+        """Hear that a module is about to load; PEFT loads one ``adapter``."""
+
+    def after_load(self, owner: Any, state: Any, result: Any) -> None:
+        """Hear that a module has loaded, and which keys torch found."""
+
+    def after_state_dict(self, owner: Any, state: Any) -> None:
+        """Hear that a module's state dict was taken."""
+
+    def after_optimizer_load(self, optimizer: Any) -> None:
+        """Hear that an optimizer has loaded a state."""
+
     def before_layer_merge(self, layer: Any, op: str) -> None:
         """Hear that an adapter layer is about to be merged or unmerged."""
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ftlab.probes.taps.listener import Listener
+from ftlab.probes.taps.loading import tap_peft_loading
 from ftlab.probes.taps.nesting import Nesting
 from ftlab.probes.taps.rebinding import rebind_method
 from ftlab.records.handle import Handle, HandleStack
@@ -50,6 +51,7 @@ def tap_peft(listener: Listener) -> Handle:
     layer = sys.modules["peft.tuners.tuners_utils"].BaseTunerLayer
     for method, op in (("merge", "merge"), ("unmerge", "unmerge")):
         handles.add(rebind_method(layer, method, _layer(listener, op, outer, inner)))
+    handles.add(tap_peft_loading(listener))
     return handles
 
 

@@ -19,6 +19,9 @@ _OWNERS = (
     ("transformers.modeling_utils", "PreTrainedModel"),
 )
 
+_THIRD = 2
+"""Position of ``selected_adapters`` in ``PeftModel.save_pretrained``."""
+
 
 def tap_saving(listener: Listener) -> Handle:
     """Tell after each model that was saved, and where.
@@ -46,7 +49,15 @@ def _around(listener: Listener, nesting: Nesting) -> Callable[..., Any]:
             result = original(model, *args, **kwargs)
         folder = args[0] if args else kwargs.get("save_directory")
         if folder is not None and kwargs.get("is_main_process", True):
-            listener.after_save(model, Path(folder), kwargs.get("selected_adapters"))
+            listener.after_save(model, Path(folder), _selected(model, args, kwargs))
         return result
 
     return around
+
+
+def _selected(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the adapters that were asked for; PeftModel takes them third as well."""
+    given = kwargs.get("selected_adapters")
+    if given is None and len(args) > _THIRD and hasattr(model, "peft_config"):
+        given = args[_THIRD] if isinstance(args[_THIRD], list) else None
+    return given

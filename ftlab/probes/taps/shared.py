@@ -14,6 +14,7 @@ from ftlab.probes.taps import peft
 from ftlab.probes.taps.backward import tap_backward
 from ftlab.probes.taps.clip import tap_clip
 from ftlab.probes.taps.listener import Listener
+from ftlab.probes.taps.loading import tap_loading
 from ftlab.probes.taps.optimizer import tap_optimizer_step, tap_zero_grad
 from ftlab.probes.taps.saving import tap_saving
 from ftlab.probes.taps.scaler import tap_scaler
@@ -81,6 +82,7 @@ def _tap() -> None:
             tap_zero_grad,
             tap_scheduler,
             tap_saving,
+            tap_loading,
         ):
             _handles.add(tap(_everyone))
         _handles.add(tap_scaler(_everyone, torch.amp.GradScaler))

@@ -9,6 +9,16 @@ model answers exactly like its base. PEFT warns of missing keys once; a Trainer'
 resume, `load_adapter` and `set_peft_model_state_dict` say nothing.
 
 ## Evidence
+At each load in the run (`load_state_dict`, PEFT's `set_peft_model_state_dict` and
+`load_adapter`): keys that were given and not read although the model has the same
+tensor under another name and was not given it, or all keys where none was read; and
+parts of an adapter that were left out because their shape is another one. There is no
+threshold. A load is forgiven when another one of the same step read what it was given.
+*moments-without-weights*: every B that has moments of two steps or more is exactly 0.
+*inactive*: an adapter that was made first is active, and all of its B are 0; one that
+came later and is frozen has others. A warning where nothing is trained (no optimizer,
+evaluation mode), else noted only: a new task beside old ones looks alike.
+
 Before the first step: the keys of the adapter's file against those that the model would
 write, and the values of those that are in both (equal within 1 %). Keys that nobody
 reads are told apart by what they are like: a wrapper's or an adapter's name in them,
@@ -30,14 +40,23 @@ model.named_parameters() if "lora_B" in n)` is 0, and `safetensors.safe_open(fil
    get_peft_model before it.
 4. *adapter-name*: rename the keys, or load with `adapter_name` as it was saved.
 5. *other-model*, *values*: see that this folder belongs to this model.
+6. *prefix*: strip it from the keys; *other-shape*: build the adapter with the rank of
+   the file; *inactive*: `model.set_adapter(name)`.
+7. Look at what loading returns: `model.load_state_dict(state, strict=False)` lists
+   `unexpected_keys`, and says nothing else.
 
 ## Known problems
 A folder whose adapter was trained on since it was loaded differs in its values: pass it
-before the first step. A pickled `adapter_model.bin` is not opened.
+before the first step. A pickled `adapter_model.bin` is not opened. What was loaded
+before watching began left no trace but the state that it left the model in: a fresh
+adapter that begins at step 0 cannot be told from one that was not loaded, without its
+folder. Prompts are loaded under other names by PEFT, and are not judged.
 
 ## References
 - huggingface/transformers#36594 (lora_B is 0 with AutoModel), huggingface/peft#1579
 - huggingface/peft#2566, #2115, #2957, huggingface/lerobot#3459
+- huggingface/peft#2699, huggingface/sentence-transformers#3865, huggingface/peft#1678
+- huggingface/peft#3548 (unexpected keys no longer hold the adapter's name)
 - MakazhanAlpamys/Soup#335 (resume of a compiled adapter starts at 0)
 """
 
@@ -45,69 +64,21 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.loads import loads_of, lost_loads, words_of
+from ftlab.rules.not_loaded_causes import CAUSES
 from ftlab.rules.rule import Rule
 from ftlab.rules.saving import (
     Described,
     adapter_file,
     first_facts,
     has_adapters,
+    idle_beside_fresh,
     needs_model,
     span,
     start,
 )
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
-
-_CAUSES = {
-    "compiled": (
-        "The file was saved from modules wrapped by torch.compile: '_orig_mod.' is in "
-        "its keys.",
-        "Drop '_orig_mod.' from the file's keys and load it again; compile in place "
-        "with layer.compile() next time.",
-    ),
-    "parallel": (
-        "The file was saved from a wrapped model: 'module.' is in its keys.",
-        "Drop the wrapper's name from the file's keys; save the unwrapped model.",
-    ),
-    "adapter-name": (
-        "The adapter's name is in the file's keys, where PEFT's files have none.",
-        "Save with save_pretrained, or drop the name from the keys.",
-    ),
-    "wrapped-twice": (
-        "PEFT was put on a model that has it already, or on the bare one: its prefix "
-        "stands in the model's names once more or once less than in the file's.",
-        "PeftModel.from_pretrained(base, folder) on the bare base model, without "
-        "get_peft_model before it.",
-    ),
-    "other-class": (
-        "The adapter belongs to a model with a head, and was put on the bare "
-        "transformer, or the other way round: all paths begin differently.",
-        "Load the class that was trained (AutoModelForCausalLM) and take its .model, "
-        "or pass key_mapping to from_pretrained.",
-    ),
-    "other-model": (
-        "The file's keys are not those of this model: it is another adapter's, or the "
-        "targets are others.",
-        "See that the folder belongs to this model and its target_modules.",
-    ),
-    "values": (
-        "The adapter's tensors are not those of the file: it was not loaded, or into "
-        "another adapter.",
-        "PeftModel.from_pretrained(base, folder), and set_adapter to the loaded one.",
-    ),
-    "zero": (
-        "The adapter was loaded and nothing of it was found in the file (or it was "
-        "made from a saved configuration, with inference_mode in it): every B is 0.",
-        "Load on the class that was trained, and mind PEFT's warning of missing keys; "
-        "ftlab.preflight(model, adapter=folder) says which keys were not read.",
-    ),
-    "resumed-at-zero": (
-        "Training goes on at a later step with an adapter that is fresh: the "
-        "checkpoint holds it under names that loading did not find.",
-        "Look for '_orig_mod.' or 'module.' in the checkpoint's keys; "
-        "ftlab.preflight(model, adapter=checkpoint) compares them.",
-    ),
-}
 
 
 def _places(reason: str, names: Sequence[str]) -> list[Place]:
@@ -130,16 +101,40 @@ class AdapterNotLoaded(Rule):
     caused_by = ("ADP014",)
 
     def applies(self, run: Run) -> bool:
-        """Tell whether there are adapters."""
-        return has_adapters(run)
+        """Tell whether there are adapters, or something was loaded."""
+        return has_adapters(run) or bool(loads_of(run))
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield what the file proves, or else what the state of the adapters does."""
+        yield from self._by_load(run)
         file = adapter_file(run)
         if file.get("keys"):
             yield from self._by_file(run, file)
             return
-        yield from self._by_state(run)
+        idle = idle_beside_fresh(run)
+        if idle:
+            yield self._inactive(run, *idle)
+        elif lost := _behind_moments(run):
+            words = f"the optimizer has moved {lost} B, and all of them are 0"
+            yield self._finding(run, "moments-without-weights", words, _all_b(run))
+        else:
+            yield from self._by_state(run)
+
+    def _by_load(self, run: Run) -> Iterator[Finding]:
+        for entry in lost_loads(run):
+            detail, who = entry.detail, words_of(entry)
+            words = (
+                f"{who} left {detail['lost']} of {counted(detail['keys'], 'key')} "
+                f"unread, such as {detail['example']}"
+            )
+            yield self._finding(run, str(detail["reason"]), words, (), entry.step)
+        for entry in loads_of(run):
+            if shapes := list(entry.detail.get("misshapen", ())):
+                words = (
+                    f"{words_of(entry)} left out {counted(len(shapes), 'tensor')} of "
+                    f"another shape: {in_words(shapes)}"
+                )
+                yield self._finding(run, "other-shape", words, (), entry.step)
 
     def _by_file(self, run: Run, file: Described) -> Iterator[Finding]:
         unread, keys = list(file.get("unread", ())), int(file["keys"])
@@ -151,6 +146,12 @@ class AdapterNotLoaded(Rule):
             )
             missing = list(file.get("absent", ()))
             yield self._finding(run, str(file.get("reason")), words, missing)
+        elif shapes := list(file.get("misshapen", ())):
+            words = (
+                f"{counted(len(shapes), 'tensor')} of the adapter have another shape "
+                f"than in the file: {in_words(shapes)}"
+            )
+            yield self._finding(run, "other-shape", words, shapes)
         elif zero or other:
             words = (
                 f"{counted(len(zero or other), 'tensor')} "
@@ -183,17 +184,58 @@ class AdapterNotLoaded(Rule):
             yield self._finding(run, reason, words, tensors)
 
     def _finding(
-        self, run: Run, reason: str, words: str, names: Sequence[str]
+        self,
+        run: Run,
+        reason: str,
+        words: str,
+        names: Sequence[str],
+        step: int | None = None,
     ) -> Finding:
-        cause, fix = _CAUSES[reason]
+        cause, fix = CAUSES[reason]
         first = first_facts(run).step
         return self.finding(
             Severity.ERROR,
-            f"before step {first}: {words}",
+            f"before step {first}: {words}"
+            if step is None
+            else f"step {step}: {words}",
             cause=cause,
             fix=fix,
             places=_places(reason, names),
-            steps=span(run, first),
+            steps=span(run, first) if step is None else (step, step),
             evidence={"reason": reason, "tensors": len(names)},
             healthy="every key of the file is read, and B is what it is there",
         )
+
+    def _inactive(self, run: Run, fresh: str, idle: str) -> Finding:
+        cause, fix = CAUSES["inactive"]
+        first = first_facts(run)
+        modes = first.model.get("training_modes") or {}
+        used = not first.optimizers and not modes.get("training")
+        return self.finding(
+            Severity.WARNING if used else Severity.INFO,
+            f"before step {first.step}: the adapter {fresh!r} is active and adds 0, "
+            f"while {idle!r}, which was trained, is not active",
+            cause=cause,
+            fix=fix,
+            places=[Place("call", "set_adapter"), Place("call", "load_adapter")],
+            steps=span(run, first.step),
+            evidence={"reason": "inactive", "active": fresh, "trained": idle},
+            healthy="the adapter that was loaded is the active one",
+        )
+
+
+def _behind_moments(run: Run) -> int:
+    """Count B that moments have moved, where all of them are 0."""
+    fits = list(start(run).get("optimizer_fit", ()))
+    moved = sum(int(each.get("moved", 0)) for each in fits)
+    return moved if moved == sum(int(each.get("empty", 0)) for each in fits) else 0
+
+
+def _all_b(run: Run) -> list[str]:
+    rows = (start(run).get("adapters") or {}).items()
+    return [
+        f"{module}.lora_B.{name}.weight"
+        for name, row in rows
+        if row["trainable"]
+        for module in row["scaling"]
+    ]

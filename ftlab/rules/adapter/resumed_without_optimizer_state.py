@@ -45,12 +45,9 @@ from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.saving import first_facts, needs_model, span, start
+from ftlab.rules.saving import PLAIN, first_facts, needs_model, span, start
 from ftlab.rules.words import an
 from ftlab.runlog.run import Run
-
-PLAIN = ("True", "gaussian")
-"""Ways to begin after which B is 0."""
 
 
 class ResumedWithoutOptimizerState(Rule):

@@ -45,6 +45,7 @@ _ARGUMENTS = (
     "logging_steps",
     "report_to",
     "use_cpu",
+    "load_best_model_at_end",
 )
 
 

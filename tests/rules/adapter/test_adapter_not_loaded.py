@@ -3,8 +3,9 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.adapter.adapter_not_loaded import _CAUSES, AdapterNotLoaded
+from ftlab.rules.adapter.adapter_not_loaded import AdapterNotLoaded
 from ftlab.rules.engine import Engine
+from ftlab.rules.not_loaded_causes import CAUSES
 from tests.runs import RunBuilder, healthy_lora
 
 B = "model.q.lora_B.default.weight"
@@ -44,7 +45,7 @@ def test_says_why_keys_are_not_read(reason):
     assert finding.evidence["reason"] == reason
     assert finding.places == (Place("file", "adapter keys"), Place("param", B))
     assert "2 of 8 keys of the file are not read" in finding.message
-    assert finding.cause == _CAUSES[reason][0]
+    assert finding.cause == CAUSES[reason][0]
 
 
 def test_values_that_are_not_the_files():

@@ -1,0 +1,145 @@
+"""How an optimizer's states fit the parameters that they stand by.
+
+torch gives states to parameters by their order and looks at nothing else. Three things
+prove that a state is another parameter's, or of other weights: its shape; a LoRA's B
+that is 0 although its moments say that it was updated; and the direction of the
+moments, for what was added to B since it was 0 still points along them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ftlab.probes.lora_pairs import lora_pairs
+from ftlab.probes.naming import clean_name, named_parameters
+from ftlab.probes.plain import readable
+from ftlab.probes.taps.forward import innermost
+from ftlab.probes.taps.optimizer import unwrapped
+
+SHOWN = 64
+"""At most so many names are kept; how many there are is told besides."""
+
+_FIRST = ("exp_avg", "momentum_buffer")
+_OF_ONE_SHAPE = (*_FIRST, "exp_avg_sq", "max_exp_avg_sq", "square_avg", "sum")
+"""States that torch's own optimizers keep in the parameter's shape."""
+
+_ELEMENTS = 1 << 14
+"""Elements of each tensor that directions are compared by."""
+
+ALIKE, CHANCE, OWN = 0.2, 6.0, 0.5
+"""A moment is another tensor's when its cosine with what that tensor has gained is at
+least the first, is so many deviations of chance, and is by the last above its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Second:
+    """The B of a LoRA pair that began at 0, and its first moment."""
+
+    name: str
+    values: torch.Tensor
+    moment: torch.Tensor
+    steps: float
+
+
+def state_facts(model: torch.nn.Module, optimizer: Any) -> dict[str, Any]:
+    """Compare an optimizer's states with the parameters that they stand by.
+
+    Returns
+    -------
+    dict
+        ``states``: parameters that have one. ``misshapen`` and ``misshapen_count``:
+        those whose state has another shape. ``moved`` and ``empty``: how many B of LoRA
+        pairs have moments of two steps or more, and how many of these are 0.
+        ``swapped``: names of B with the names of those whose moments they have.
+    """
+    own = unwrapped(optimizer)
+    model = innermost(model)
+    names = {id(e.parameter): e.name for e in named_parameters(model)}
+    misshapen = [
+        names.get(id(p), "")
+        for p, state in own.state.items()
+        if _misfits(own, p, state)
+    ]
+    found: dict[str, Any] = {"states": len(own.state)}
+    if misshapen:
+        return found | {
+            "misshapen": misshapen[:SHOWN],
+            "misshapen_count": len(misshapen),
+        }
+    return found | readable(_=lambda: _seconds_facts(model, own.state)).get("_", {})
+
+
+def _misfits(optimizer: Any, parameter: torch.Tensor, state: Any) -> bool:
+    # GaLore, Adafactor and the like keep states of other shapes on purpose.
+    if not type(optimizer).__module__.startswith("torch.optim"):
+        return False
+    return isinstance(state, Mapping) and any(
+        isinstance(state.get(key), torch.Tensor)
+        and state[key].shape != parameter.shape
+        and state[key].numel() > 1
+        for key in _OF_ONE_SHAPE
+    )
+
+
+def _seconds_facts(model: torch.nn.Module, states: Mapping[Any, Any]) -> dict[str, Any]:
+    seconds = list(_seconds(model, states))
+    if not seconds:
+        return {}
+    moved = [each for each in seconds if each.steps >= 2 and _is_whole(each.moment)]
+    empty = sum(not bool(each.values.any()) for each in moved)
+    groups: dict[torch.Size, list[_Second]] = {}
+    for each in seconds:
+        groups.setdefault(each.values.shape, []).append(each)
+    swapped: dict[str, str] = {}
+    for group in groups.values():
+        swapped |= _swapped(group)
+    return {"moved": len(moved), "empty": empty, "swapped": swapped}
+
+
+def _seconds(model: torch.nn.Module, states: Mapping[Any, Any]) -> Iterator[_Second]:
+    """Yield the B of each pair that is trained and begins at 0."""
+    configs = getattr(model, "peft_config", {})
+    for pair in lora_pairs(model):
+        second = pair.parameters[1]
+        begun = getattr(configs.get(pair.adapter), "init_lora_weights", True)
+        # An embedding's A is what begins at 0.
+        embedding = pair.adapter in getattr(pair.layer, "lora_embedding_A", {})
+        plain = begun in (True, "gaussian") and not embedding
+        state = states.get(second)
+        if plain and second.requires_grad and isinstance(state, Mapping):
+            moment = next((state[k] for k in _FIRST if k in state), None)
+            if isinstance(moment, torch.Tensor) and moment.shape == second.shape:
+                steps = state.get("step", 2)
+                name = f"{clean_name(pair.module)}.lora_B.{pair.adapter}.weight"
+                yield _Second(name, second.detach(), moment, float(steps))
+
+
+def _is_whole(moment: torch.Tensor) -> bool:
+    """Tell whether a moment was not emptied: ReLoRA prunes most of it at a restart."""
+    return bool((moment != 0).float().mean() >= OWN)
+
+
+def _swapped(group: list[_Second]) -> dict[str, str]:
+    """Find tensors whose gain points along the moments of another one."""
+    if len(group) < 2:
+        return {}
+    gains = torch.stack([_direction(each.values) for each in group])
+    moments = torch.stack([_direction(-each.moment) for each in group])
+    cosines = (gains @ moments.T).cpu()
+    least = max(ALIKE, CHANCE / gains.shape[1] ** 0.5)
+    found = {}
+    for row, each in enumerate(group):
+        best = int(cosines[row].argmax())
+        mutual = int(cosines[:, best].argmax()) == row
+        clear = cosines[row, row] <= OWN * cosines[row, best]
+        if best != row and mutual and clear and cosines[row, best] >= least:
+            found[each.name] = group[best].name
+    return found if len(found) > 1 else {}
+
+
+def _direction(tensor: torch.Tensor) -> torch.Tensor:
+    flat = tensor.detach().flatten()
+    flat = flat[:: max(1, flat.numel() // _ELEMENTS)].float()
+    return flat / flat.norm().clamp_min(torch.finfo(torch.float32).tiny)

@@ -1,0 +1,119 @@
+"""The rule ADP034, misplaced-optimizer-state.
+
+## What it does
+Finds optimizers whose loaded states stand by other parameters than they belong to.
+
+## Why is this bad?
+`optimizer.load_state_dict` goes by the order of the parameters and looks at no name and
+no shape. Where the optimizer was built over another order (sorted names, other groups,
+an adapter put on first), every moment is another tensor's: the next step raises, or,
+where shapes agree, pushes each tensor by the size and direction of another one.
+
+## Evidence
+The states of each optimizer before the first step, and after each `load_state_dict` of
+it in the run.
+- *shape*: a state that torch's own optimizers keep in the parameter's shape has another
+  one. No threshold. States of other libraries (GaLore projects, Adafactor factors) are
+  not compared.
+- *swapped*: B of a LoRA pair began at 0, so it is the sum of its updates, and these
+  follow its own first moment. Reported when the direction of at least two B of one
+  shape is, by its cosine, mutually nearest to the moments of another one: at least 0.2
+  and six deviations of chance, with at most half of that to its own.
+
+Measured on tiny models of 3 families (4 layers, rank 8, AdamW): cosines with the own
+moment are 0.32 to 0.74 after 5 steps, 0.14 to 0.63 after 20 and 0.09 to 0.29 after
+100; with another's at most 0.19 at any time, in 4096-element tensors at most 0.08.
+By hand: `[(tuple(p.shape), tuple(s["exp_avg"].shape)) for p, s in
+optimizer.state.items()]`.
+
+## What to try
+1. Build the optimizer over the same parameters, in the same order and groups, as where
+   its state was saved: `[p for p in model.parameters() if p.requires_grad]`.
+2. Put the adapter on, and load its weights, before the optimizer is built and loaded.
+3. Pass `model.named_parameters()` to the optimizer and compare `param_names` of the
+   saved groups (torch 2.6 and later).
+4. Begin with a new optimizer and a warm-up rather than with moments of others.
+
+## Known problems
+After hundreds of steps the direction of B fades from its moments, and a swap is not
+seen. Other adapters than LoRA, initialisations that are not 0, and moments in 8 bits
+are judged by their shapes alone.
+
+## References
+- wochenlong/lora-scripts-next#320 (states shifted by one parameter)
+- roytseng-tw/Detectron.pytorch#118, X-LANCE/text2sql-lgesql#18
+- torch, `Optimizer.load_state_dict` (the note on the order of parameters)
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.loads import optimizer_loads
+from ftlab.rules.rule import Rule
+from ftlab.rules.saving import first_facts, needs_model, span, start
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+
+class MisplacedOptimizerState(Rule):
+    """Finds states that belong to other parameters."""
+
+    code = "ADP034"
+    name = "misplaced-optimizer-state"
+    since = "0.1.0"
+    status = "stable"
+    layer = "rollback"
+    requires = (needs_model,)
+
+    def check(self, run: Run) -> Iterator[Finding]:
+        """Yield one finding for the beginning, or for the first load that has it."""
+        first = first_facts(run).step
+        fits = [("before step", first, fit) for fit in _at_start(run)]
+        fits += [("step", e.step, e.detail) for e in optimizer_loads(run)]
+        for when, step, fit in fits:
+            if finding := self._finding(run, f"{when} {step}", step, fit):
+                yield finding
+                return
+
+    def _finding(
+        self, run: Run, when: str, step: int, fit: Mapping[str, Any]
+    ) -> Finding | None:
+        misshapen, swapped = (
+            list(fit.get("misshapen", ())),
+            dict(fit.get("swapped", {})),
+        )
+        if misshapen:
+            count = int(fit["misshapen_count"])
+            reason, names = "shape", misshapen
+            words = (
+                f"the states of {count} of {counted(fit['states'], 'parameter')} have "
+                f"another shape than it: {in_words(misshapen)}"
+            )
+        elif swapped:
+            count, reason, names = len(swapped), "swapped", list(swapped)
+            one, other = next(iter(swapped.items()))
+            words = f"{count} B have the moments of others: {one} those of {other}"
+        else:
+            return None
+        return self.finding(
+            Severity.ERROR,
+            f"{when}: {words}",
+            cause="The optimizer's state was saved for other parameters, or for these "
+            "in another order: load_state_dict goes by order alone.",
+            fix="Build the optimizer over the same parameters in the same order as "
+            "where its state was saved, the adapter on the model before it.",
+            places=[
+                Place("optimizer", "state"),
+                *(Place("param", name) for name in names if name),
+            ],
+            steps=span(run, step),
+            evidence={"reason": reason, "tensors": count},
+            healthy="every state has its parameter's shape, and B points along its own "
+            "moments",
+        )
+
+
+def _at_start(run: Run) -> list[Mapping[str, Any]]:
+    return list(start(run).get("optimizer_fit", ()))

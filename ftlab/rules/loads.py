@@ -1,0 +1,48 @@
+"""What the ledger tells of loads during a run, for the rules about them."""
+
+from collections.abc import Iterator
+
+from ftlab.records.step import LedgerEntry
+from ftlab.runlog.run import Run
+
+WEIGHTS = "model"
+"""Target of the entries about weights; those about states name an optimizer."""
+
+
+def loads_of(run: Run) -> list[LedgerEntry]:
+    """Return the loads of weights, in order."""
+    return [e for e in run.ledger if e.op == "load" and e.target == WEIGHTS]
+
+
+def optimizer_loads(run: Run) -> list[LedgerEntry]:
+    """Return the loads of optimizer states, in order."""
+    return [e for e in run.ledger if e.op == "load" and e.target != WEIGHTS]
+
+
+def lost_loads(run: Run) -> Iterator[LedgerEntry]:
+    """Yield loads that left keys unread that the model waits for.
+
+    Not where another load of the same step read what it was given: files in several
+    parts, and loaders that try one way and then another.
+    """
+    loads = loads_of(run)
+    read = {
+        entry.step
+        for entry in loads
+        if entry.detail.get("matched") and not entry.detail.get("lost")
+    }
+    for entry in loads:
+        if entry.detail.get("lost") and entry.step not in read:
+            yield entry
+
+
+def words_of(entry: LedgerEntry) -> str:
+    """Say what was called."""
+    adapter = entry.detail.get("adapter")
+    return f"PEFT's load of the adapter {adapter!r}" if adapter else "load_state_dict"
+
+
+def updated_before(run: Run, entry: LedgerEntry) -> bool:
+    """Tell whether weights were updated before the load, as far as the ledger goes."""
+    places = ((e.step, e.index) for e in run.ledger if e.op == "step")
+    return any(place < (entry.step, entry.index) for place in places)

@@ -131,6 +131,19 @@ def held_adapters(run: Run) -> set[str]:
     }
 
 
+def adapters_in_groups(run: Run) -> set[str]:
+    """Return the adapters of which a group holds tensors, be they frozen or not."""
+    known = dict(run.facts.model.get("peft") or {})
+    groups = (g for each in run.facts.optimizers for g in each.get("groups", ()))
+    names = [str(name) for group in groups for name in group.get("names", ())]
+    ends = {adapter: tuple(f".{adapter}{end}" for end in _ENDS) for adapter in known}
+    return {a for a, end in ends.items() if any(name.endswith(end) for name in names)}
+
+
+_ENDS = ("", ".weight", ".bias", ".embedding.weight")
+"""What follows an adapter's name in the names of its parameters."""
+
+
 def calls_of(run: Run, *ops: str) -> list[str]:
     """Return the names of the calls that were heard, the latest first."""
     heard = [entry for entry in run.ledger if entry.op in ops]

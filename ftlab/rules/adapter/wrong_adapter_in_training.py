@@ -14,9 +14,11 @@ its gradient arrives, and the gradient is dropped.
 ## Evidence
 Which adapters are active, read of the layers at each forward with a graph and after
 each backward, against the adapters whose tensors the optimizer holds; there is no
-threshold. The first form needs that the choice was made while watched: an optimizer
-that was built for another adapter from the start is OPT002. A pass counts when none of
-its forwards ran an adapter of the optimizer's.
+threshold. A pass counts when none of its forwards ran an adapter of the optimizer's.
+The first form needs that the choice was made while watched, or that the adapter which
+runs is frozen, in 2 passes at least: then it cannot be the one that is meant. An
+optimizer that was built for another adapter from the start, while the one that runs is
+trainable, is OPT002.
 Measured: found at the step of the first such pass. A tensor that is frozen between
 forward and backward gets `.grad` None, without a message (torch 2.13).
 By hand: `model.active_adapters` in the training loop, and `[n for n, p in
@@ -59,6 +61,10 @@ SWITCHES = ("set_adapter", "load_adapter", "add_adapter", "delete_adapter")
 """Operations after which another adapter may be active."""
 
 
+MIN_PASSES = 2
+"""Passes that must have run a frozen adapter where no switch was heard."""
+
+
 class WrongAdapterInTraining(Rule):
     """Finds training with an adapter that the optimizer does not hold."""
 
@@ -88,6 +94,8 @@ class WrongAdapterInTraining(Rule):
         wrong = [each for each in passes if _ran(each) and not _ran(each) & held]
         if wrong and (calls or any(_ran(each) & held for each in passes)):
             yield self._wrong(run, wrong, held, calls)
+        elif len(wrong) >= MIN_PASSES and not _trained(run, wrong):
+            yield self._frozen(run, wrong, held)
         dropped = [each for each in passes if _dropped(each) & held]
         if dropped:
             yield self._dropped(run, dropped, held, calls)
@@ -117,6 +125,34 @@ class WrongAdapterInTraining(Rule):
                 "active": ", ".join(ran),
                 "held": ", ".join(mine),
                 "passes": len(found),
+            },
+            healthy="training forwards run an adapter that the optimizer holds",
+        )
+
+    def _frozen(self, run: Run, found: list[Pass], held: set[str]) -> Finding:
+        first, last = found[0].step, found[-1].step
+        ran, mine = sorted(_ran(found[-1])), sorted(held)
+        return self.finding(
+            Severity.ERROR,
+            f"{at_steps(first, last)}: every training forward ran adapter "
+            f"{', '.join(ran)}, which is frozen; {', '.join(mine)}, which the "
+            "optimizer holds, ran in none",
+            cause=f"{', '.join(ran)} is the active adapter (a reference, or one that "
+            "was loaded for a comparison). What is trainable is chosen apart from what is "
+            "active here, and takes no part in the loss.",
+            fix=f"Call model.set_adapter({mine[0]!r}) before the training forward.",
+            places=[
+                *_tensors(run, mine),
+                Place("call", "set_adapter"),
+                Place("object", f"adapter {ran[0]}"),
+            ],
+            steps=(first, last),
+            evidence={
+                "reason": "frozen-one-active",
+                "active": ", ".join(ran),
+                "held": ", ".join(mine),
+                "passes": len(found),
+                "threshold": MIN_PASSES,
             },
             healthy="training forwards run an adapter that the optimizer holds",
         )
@@ -152,6 +188,13 @@ def _ran(one: Pass) -> frozenset[str]:
     """Return the adapters that took part in a forward of the pass."""
     parts = (s.active for s in one.forwards if len(s.disabled) < s.layers)
     return frozenset().union(*parts)
+
+
+def _trained(run: Run, passes: list[Pass]) -> bool:
+    """Tell whether a tensor of an adapter that ran was trainable at any time."""
+    ran = frozenset[str]().union(*(_ran(each) for each in passes))
+    names = run.names().values()
+    return any(name.trainable and text_of(name, "adapter") in ran for name in names)
 
 
 def _dropped(one: Pass) -> frozenset[str]:

@@ -18,6 +18,12 @@ whose float32 copy the optimizer holds (master weights): in bf16 most of them st
 still at most steps. So is one in whose place another tensor stands while the model
 runs (`torch.func.functional_call`): that one is trained.
 
+Where all of them are of one adapter and the optimizer holds another one of the model's,
+the order in which the adapters were added tells the two mistakes apart: an optimizer
+that holds the newer one was built for it, and it was never made the active one
+(`add_adapter` and `load_adapter` do not do that); one that holds the older one was
+built before the change.
+
 ## What to try
 1. Build the optimizer after get_peft_model, after set_adapter and after unfreezing.
 2. `optimizer.add_param_group({"params": [...]})` for what became trainable later.
@@ -39,6 +45,7 @@ from ftlab.records.name_words import in_words
 from ftlab.rules.masters import mastered, moving
 from ftlab.rules.outside import held_outside
 from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.without_optimizer import without_optimizer
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -86,21 +93,25 @@ class ParametersWithoutOptimizer(Rule):
         facts = run.facts
         total = max(len(run.names()), len(missing))
         first, last = facts.step, max(run.last_step, facts.step)
+        why = without_optimizer(run, missing)
         return self.finding(
             Severity.ERROR,
             f"step {first}: {len(missing)} of {counted(total, 'trainable tensor')} "
             f"{'is' if len(missing) == 1 else 'are'} in no optimizer group: "
             f"{in_words(missing)}",
-            cause="The optimizer was built before these parameters existed or became "
-            "trainable (get_peft_model, set_adapter, unfreezing, a new head).",
-            fix="Build the optimizer from the parameters that are trainable now: "
-            "AdamW([p for p in model.parameters() if p.requires_grad]), or add them "
-            "with optimizer.add_param_group.",
+            cause=why.cause,
+            fix=why.fix,
             places=[
+                *why.places,
                 *(Place("param", name) for name in missing),
                 Place("optimizer", "optimizer 0"),
             ],
             steps=(first, last),
-            evidence={"missing": len(missing), "trainable": total, "threshold": 0},
+            evidence={
+                "reason": why.kind,
+                "missing": len(missing),
+                "trainable": total,
+                "threshold": 0,
+            },
             healthy="every trainable parameter is in one group of one optimizer",
         )

@@ -48,6 +48,34 @@ def test_an_optimizer_that_was_wrong_from_the_start_is_another_rule_s():
     assert report(builder).findings == ()
 
 
+def frozen_reference():
+    builder = RunBuilder()
+    builder.tensor("m.q.lora_A.a.weight", meta={"adapter": "a", "group": 0})
+    builder.facts(optimizers=({"class": "AdamW"},))
+    return builder, builder.state(active="a"), builder.state(active="b")
+
+
+def test_a_frozen_adapter_that_is_active_from_the_start_is_named():
+    builder, _, b = frozen_reference()
+    builder.step(ops=passing(b)).step(ops=passing(b))
+    (finding,) = report(builder).findings
+    assert finding.evidence["reason"] == "frozen-one-active"
+    assert str(finding.place) == "param m.q.lora_A.a.weight"
+    assert "set_adapter('a')" in finding.fix
+
+
+def test_one_pass_of_a_frozen_adapter_is_no_proof():
+    builder, _, b = frozen_reference()
+    builder.step(ops=passing(b))
+    assert report(builder).findings == ()
+
+
+def test_a_frozen_adapter_beside_the_trained_one_is_healthy():
+    builder, a, b = frozen_reference()
+    builder.step(ops=passing(a, b)).step(ops=passing(a, b))
+    assert report(builder).findings == ()
+
+
 def test_adapters_in_turn_that_are_both_held_are_healthy():
     builder, a, b = two_adapters(held=("a", "b"))
     builder.step(ops=passing(a)).step(ops=[SET, *passing(b)])

@@ -2,7 +2,7 @@
 
 They are told from their values. transformers puts new rows at the mean of the old ones,
 or draws them; other code draws them as `nn.Embedding` or `nn.Linear` does. Nobody keeps
-a record, but among rows that were trained such rows stand out: all of them are the same,
+a record, but among trained rows such ones stand out: all of them are the same,
 or of one deviation.
 """
 

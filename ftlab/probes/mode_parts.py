@@ -4,6 +4,7 @@ Dropout does nothing in evaluation mode, batch norm uses what it has gathered, a
 blocks of transformers are not checkpointed. Everything else computes the same in both.
 """
 
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -21,14 +22,22 @@ class Part(NamedTuple):
     ----------
     path
         Clean path in the model.
+    reference
+        The module, held weakly.
     p
         The chance that something is dropped, 0 for other kinds.
     """
 
     path: str
-    module: torch.nn.Module
+    reference: "weakref.ref[torch.nn.Module]"
     kind: Kind
     p: float
+
+    @property
+    def on(self) -> bool:
+        """Whether it is in training mode; also where it is gone."""
+        module = self.reference()
+        return module is None or module.training
 
 
 class Region(NamedTuple):
@@ -59,13 +68,13 @@ def parts_of(model: torch.nn.Module) -> list[Part]:
     """List what depends on the mode."""
     found = []
     for path, module in model.named_modules():
-        name = clean_name(path)
+        name, held = clean_name(path), weakref.ref(module)
         if (p := _chance(module)) > 0:
-            found.append(Part(name, module, "dropout", p))
+            found.append(Part(name, held, "dropout", p))
         if _keeps_statistics(module):
-            found.append(Part(name, module, "statistics", 0.0))
+            found.append(Part(name, held, "statistics", 0.0))
         if vars(module).get("gradient_checkpointing") is True and path:
-            found.append(Part(name, module, "checkpointing", 0.0))
+            found.append(Part(name, held, "checkpointing", 0.0))
     return found
 
 
@@ -73,7 +82,7 @@ def regions_of(model: torch.nn.Module, parts: Sequence[Part]) -> Iterator[Region
     """Yield the highest modules in evaluation mode that hold one of ``parts``."""
     kept: dict[int, list[Part]] = {}
     for part in parts:
-        kept.setdefault(id(part.module), []).append(part)
+        kept.setdefault(id(part.reference()), []).append(part)
     waiting: list[tuple[str, torch.nn.Module, torch.nn.Module | None]]
     waiting = [("", model, None)]
     while waiting:

@@ -49,7 +49,7 @@ class Modes(Probe):
         model = innermost(moment.subject.model)
         if self._due(moment.step) and self._walked != moment.step:
             self._parts, self._walked = parts_of(model), moment.step
-        modes = tuple(part.module.training for part in self._parts)
+        modes = tuple(part.on for part in self._parts)
         if modes != self._modes:
             self._modes = modes
             self._regions = list(regions_of(model, self._parts))
@@ -88,7 +88,7 @@ def _meta(region: Region, parts: Sequence[Part]) -> dict[str, str | float | bool
     return {
         "class": type(region.module).__name__,
         "single": region.single,
-        "alike_on": region.single and any(each.module.training for each in alike),
+        "alike_on": region.single and any(each.on for each in alike),
         "learns": any(p.grad is not None for p in owner.parameters()),
         "p": max((part.p for part in drops), default=0.0),
         "parts": ",".join(part.path for part in drops[:PARTS]),

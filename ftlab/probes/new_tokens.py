@@ -84,6 +84,8 @@ class NewTokens(Probe):
         if not self._due(moment.step):
             return
         for each in self._followed:
+            if each.table.reference() is None:
+                continue
             moved = _sums(each.table.weight, each.ids) != each.before
             values = torch.stack([each.seen, moved]).float().flatten()
             yield Reading(values, _Finish(moment, each))

@@ -16,6 +16,7 @@ from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.new_tokens import NewTokens
 from ftlab.probes.probe import Probe
 from ftlab.probes.throughput import Throughput
+from ftlab.probes.unregistered import Unregistered
 from ftlab.probes.updates import Updates
 from ftlab.probes.weights import Weights
 
@@ -56,6 +57,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         FourBit(),
         Modes(interval),
         NewTokens(interval),
+        Unregistered(interval),
     ]
     if activations:
         probes.append(Activations(interval))

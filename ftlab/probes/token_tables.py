@@ -1,6 +1,7 @@
 """The tensors with one row for each token, and which of their rows can learn."""
 
 import math
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +24,8 @@ class TokenTable:
     ----------
     name
         Of the parameter.
-    weight
-        The parameter, one row for each token.
+    reference
+        The parameter, one row for each token; held weakly.
     output
         Whether it makes the logits.
     tied
@@ -36,11 +37,17 @@ class TokenTable:
     """
 
     name: str
-    weight: torch.nn.Parameter
+    reference: "weakref.ref[torch.nn.Parameter]"
     output: bool
     tied: bool
     learnt: frozenset[int] | None
     drawn: tuple[float, ...]
+
+    @property
+    def weight(self) -> torch.Tensor:
+        """The parameter; nothing is in it any more when it is gone."""
+        weight = self.reference()
+        return torch.empty(0, 0) if weight is None else weight
 
 
 def token_tables(model: torch.nn.Module) -> list[TokenTable]:
@@ -131,4 +138,4 @@ def _table(
     name, _, weight, output = found
     own = 1 / math.sqrt(3 * weight.shape[1]) if output else 1.0
     known = [range_] if isinstance(range_, float) and range_ > 0 else []
-    return TokenTable(name, weight, output, tied, learnt, (*known, own))
+    return TokenTable(name, weakref.ref(weight), output, tied, learnt, (*known, own))

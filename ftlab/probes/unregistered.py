@@ -1,0 +1,176 @@
+"""Parameters that modules keep where torch does not look: in lists, dicts and objects.
+
+Only modules and parameters that are attributes themselves are registered. What is
+found elsewhere and gets gradients takes part in the loss, and is in no optimizer, no
+state dict and on no device but its own.
+"""
+
+import gc
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+
+from ftlab.probes.naming import clean_name
+from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.schedule import every
+from ftlab.probes.subject import Subject
+from ftlab.records.step import Block, Column
+
+DEPTH = 4
+"""Containers within containers that are looked into."""
+
+ITEMS = 256
+"""Items of one container that are looked at."""
+
+SEARCH_EVERY = 4
+"""Due steps between two searches."""
+
+_OWN = frozenset(vars(torch.nn.Module()))
+"""What every module has, and torch knows about."""
+
+_PLAIN = (str, bytes, int, float, bool, type(None), type, torch.device, torch.dtype)
+
+
+class Kept(NamedTuple):
+    """A parameter that is kept out of torch's sight.
+
+    Attributes
+    ----------
+    name
+        As one would write it: ``"model.layers.0.gates[1].weight"``.
+    owner
+        Clean path of the module that has the attribute.
+    attribute
+        Its name.
+    container
+        The class of what it holds.
+    parameter
+        Held weakly.
+    """
+
+    name: str
+    owner: str
+    attribute: str
+    container: str
+    parameter: "weakref.ref[torch.nn.Parameter]"
+
+
+class Unregistered(Probe):
+    """Name unregistered parameters that receive gradients."""
+
+    name: ClassVar[str] = "unregistered"
+    table: ClassVar[str] = "unregistered"
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("held", "1", "1 where an optimizer of this process holds it."),
+    )
+
+    def __init__(self, interval: int = 16) -> None:
+        self._due = every(interval)
+        self._turn = 0
+        self._kept: list[Kept] = []
+
+    def on_gradients(self, moment: Moment) -> Iterable[Reading]:
+        """Look which of them have a gradient."""
+        if not self._due(moment.step):
+            return ()
+        if self._turn % SEARCH_EVERY == 0:
+            self._kept = list(unregistered(moment.subject.model))
+        self._turn += 1
+        live = [(each, each.parameter()) for each in self._kept]
+        used = {
+            id(parameter): each
+            for each, parameter in live
+            if parameter is not None and parameter.grad is not None
+        }
+        return (_rows(moment, used),) if used else ()
+
+
+def unregistered(model: torch.nn.Module) -> Iterator[Kept]:
+    """Yield trainable parameters that modules of ``model`` keep unregistered."""
+    seen = {id(parameter) for parameter in model.parameters()}
+    modules = {id(module) for module in model.modules()}
+    for path, module in model.named_modules():
+        for attribute, value in list(vars(module).items()):
+            if attribute in _OWN or isinstance(value, _PLAIN):
+                continue
+            place = clean_name(f"{path}.{attribute}" if path else attribute)
+            kind = type(value).__name__
+            for name, parameter in _inside(place, value, modules.copy(), DEPTH):
+                if parameter.requires_grad and id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    held = weakref.ref(parameter)
+                    yield Kept(name, clean_name(path), attribute, kind, held)
+
+
+def _inside(
+    place: str, value: Any, seen: set[int], depth: int
+) -> Iterator[tuple[str, torch.nn.Parameter]]:
+    """Yield parameters within a value, named by the way to them."""
+    if isinstance(value, torch.nn.Parameter):
+        yield place, value
+        return
+    if id(value) in seen or isinstance(value, (*_PLAIN, torch.Tensor)):
+        return
+    seen.add(id(value))
+    if isinstance(value, torch.nn.Module):
+        for name, parameter in value.named_parameters():
+            yield f"{place}.{name}", parameter
+        return
+    if depth:
+        for name, item in _items(value):
+            yield from _inside(f"{place}{name}", item, seen, depth - 1)
+
+
+def _items(value: Any) -> list[tuple[str, Any]]:
+    """List what a container or an object of a class of one's own holds."""
+    if isinstance(value, dict):
+        pairs = list(value.items())[:ITEMS]
+        known = [pair for pair in pairs if isinstance(pair[0], str | int)]
+        return [(f"[{key!r}]", item) for key, item in known]
+    if isinstance(value, list | tuple):
+        return [(f"[{index}]", item) for index, item in enumerate(value[:ITEMS])]
+    if callable(value) or type(value).__module__.partition(".")[0] in _LIBRARIES:
+        return []
+    inside = getattr(value, "__dict__", None)
+    if not isinstance(inside, dict):
+        return []
+    return [(f".{name}", item) for name, item in list(inside.items())[:ITEMS]]
+
+
+_LIBRARIES = frozenset(
+    {"builtins", "torch", "transformers", "peft", "accelerate", "trl"}
+)
+"""Whose objects are not looked into: what they hold they know about."""
+
+
+def _rows(moment: Moment, used: dict[int, Kept]) -> Reading:
+    held = _held(moment.subject, set(used))
+    rows = {}
+    for own, each in used.items():
+        meta = {
+            "owner": each.owner,
+            "attribute": each.attribute,
+            "container": each.container,
+            "held": own in held,
+        }
+        row = moment.name("unregistered", each.name, "param", meta, trainable=True)
+        rows[row] = float(own in held)
+    ids = np.array(sorted(rows), np.int32)
+    values = np.array([rows[row] for row in ids.tolist()], np.float32)
+    block = Block("unregistered", moment.step, ids, {"held": values})
+    return Reading(torch.zeros(0), lambda _: (block,))
+
+
+def _held(subject: Subject, wanted: set[int]) -> set[int]:
+    """Return which parameters an optimizer holds, of the subject or of anybody."""
+    groups = [group for each in subject.optimizers for group in each.param_groups]
+    found = wanted & {id(p) for group in groups for p in group["params"]}
+    if found != wanted:
+        for each in gc.get_objects():
+            if issubclass(type(each), torch.optim.Optimizer):
+                for group in each.param_groups:
+                    found |= wanted & {id(p) for p in group["params"]}
+    return found

@@ -1,0 +1,46 @@
+"""MOD008: parameters in the loss that the model does not know of."""
+
+import numpy as np
+
+from ftlab.records.finding import Severity
+from ftlab.records.names import NameRecord
+from ftlab.records.step import Block
+from ftlab.rules.engine import Engine
+from ftlab.rules.model.parameters_not_registered import ParametersNotRegistered
+from tests.runs import RunBuilder
+
+
+def check(*held):
+    builder = RunBuilder().step()
+    for row, each in enumerate(held):
+        meta = {"owner": "m.0", "attribute": "gates", "container": "list", "held": each}
+        name = f"m.0.gates[{row}].weight"
+        builder.run.append(
+            NameRecord(row, "unregistered", name, "param", "", meta=meta)
+        )
+    ids = np.arange(len(held), dtype=np.int32)
+    values = {"held": np.array(held, np.float32)}
+    if held:
+        builder.run.append(Block("unregistered", 0, ids, values))
+    return Engine([ParametersNotRegistered()]).check(builder.run).findings
+
+
+def test_parameters_without_an_optimizer_are_found():
+    (found,) = check(False, False)
+    assert found.severity is Severity.ERROR
+    assert list(map(str, found.places)) == [
+        "param m.0.gates[0].weight",
+        "param m.0.gates[1].weight",
+        "object m.0.gates",
+    ]
+    assert "m.0.gates is a plain list" in found.cause
+
+
+def test_those_that_an_optimizer_holds_are_noted():
+    first, second = check(False, True)
+    assert (first.severity, second.severity) == (Severity.ERROR, Severity.INFO)
+    assert second.evidence["reason"] == "not-saved"
+
+
+def test_a_model_without_such_parameters_does_not_concern_it():
+    assert check() == ()

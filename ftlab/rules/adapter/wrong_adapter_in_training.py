@@ -138,8 +138,8 @@ class WrongAdapterInTraining(Rule):
             f"{', '.join(ran)}, which is frozen; {', '.join(mine)}, which the "
             "optimizer holds, ran in none",
             cause=f"{', '.join(ran)} is the active adapter (a reference, or one that "
-            "was loaded for a comparison). What is trainable is chosen apart from what is "
-            "active here, and takes no part in the loss.",
+            "was loaded for a comparison). What is trainable was chosen apart from "
+            "what is active, and takes no part in the loss.",
             fix=f"Call model.set_adapter({mine[0]!r}) before the training forward.",
             places=[
                 *_tensors(run, mine),

@@ -86,7 +86,7 @@ class FlatLoss(Rule):
             "pass the optimizer: ftlab.watch(model, optimizer)",
         ),
     )
-    caused_by = ("ADP001", "GRD003", "OPT002", "OPT001", "NUM002", ANY)
+    caused_by = ("ADP001", "GRD003", "OPT002", "OPT001", "OPT005", "NUM002", ANY)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding when no tensor had any effect."""

@@ -1,0 +1,62 @@
+"""OPT005."""
+
+import pytest
+
+from ftlab.records.finding import Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.optimizer.group_without_rate import GroupWithoutRate
+from tests.runs import RunBuilder, healthy_lora
+
+
+def report(rates, initial, steps=3, b_norm=0.0, role="lora_B"):
+    """Report on a pair: its first factor in group 0, its second in group 1."""
+    builder = RunBuilder()
+    for group, part in enumerate(("lora_A", role)):
+        meta = {"role": part, "adapter": "x", "module": "m.q", "group": group}
+        builder.tensor(f"m.q.{part}.x.weight", "layers.0", meta=meta)
+    groups = [
+        {"lr": lr} | ({} if first is None else {"initial_lr": first})
+        for lr, first in zip(rates, initial, strict=True)
+    ]
+    builder.facts(optimizers=({"class": "AdamW", "groups": groups},))
+    for _ in range(steps):
+        builder.step({"weight_l2": [1.0, b_norm]}, lr=rates)
+    return Engine([GroupWithoutRate()]).check(builder.run)
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert report((1e-3, 1e-3), (1e-3, 1e-3)).findings == ()
+    assert Engine([GroupWithoutRate()]).check(healthy_lora().run).findings == ()
+
+
+def test_a_pair_whose_second_factor_cannot_move_is_an_error():
+    (finding,) = report((1e-3, 0.0), (1e-3, 0.0)).findings
+    assert finding.severity is Severity.ERROR
+    assert str(finding.place) == "optimizer lr"
+    assert "param_groups[1]" in finding.fix
+
+
+def test_a_pair_that_was_trained_before_is_a_warning():
+    (finding,) = report((1e-3, 0.0), (1e-3, 0.0), b_norm=1.0).findings
+    assert finding.severity is Severity.WARNING
+
+
+def test_a_frozen_first_factor_is_only_noted():
+    (finding,) = report((0.0, 1e-3), (0.0, 1e-3), b_norm=1.0).findings
+    assert finding.severity is Severity.INFO
+
+
+def test_nothing_with_a_rate_is_an_error():
+    (finding,) = report((0.0, 0.0), (0.0, 0.0), b_norm=1.0).findings
+    assert finding.severity is Severity.ERROR
+
+
+def test_what_a_schedule_gives_is_let_pass():
+    assert report((1e-3, 0.0), (1e-3, 1e-3), steps=40).findings == ()
+
+
+@pytest.mark.parametrize(("steps", "found"), [(15, 0), (16, 1)])
+def test_rates_by_hand_are_noted_later(steps, found):
+    findings = report((1e-3, 0.0), (None, None), steps=steps, b_norm=1.0).findings
+    assert len(findings) == found
+    assert all(each.severity is Severity.INFO for each in findings)

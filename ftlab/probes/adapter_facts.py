@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.adapter_parts import adapter_parts, outside_facts, part_facts
+from ftlab.probes.adapter_switches import switched_off
 from ftlab.probes.adapter_targets import asked, leftovers, unheeded_exclusions
 from ftlab.probes.adapter_tree import (
     Holder,
@@ -23,9 +24,11 @@ from ftlab.probes.adapter_tree import (
     pattern_of,
     plain_modules,
 )
+from ftlab.probes.combined import combinations
 from ftlab.probes.kept_modules import idle_copies
 from ftlab.probes.naming import NamedParameter
 from ftlab.probes.plain import jsonable, readable
+from ftlab.probes.rescaled_sides import rescaled_sides
 from ftlab.probes.task_heads import frozen_heads
 from ftlab.probes.unadapted import block_weights
 
@@ -60,6 +63,7 @@ def adapter_facts(model: torch.nn.Module) -> dict[str, Any]:
         blocks=lambda: block_weights(inner.root, inner.root_path),
         heads=lambda: frozen_heads(inner.root, inner.root_path),
         outside=lambda: outside_facts(model, parts),
+        combinations=lambda: combinations(model),
         idle_copies=lambda: {
             name: bounded(paths) for name, paths in idle_copies(model).items()
         },
@@ -96,7 +100,8 @@ def _adapter(
         leftover=lambda: leftovers(config, name, mine, inner.root_path),
         unheeded=lambda: unheeded_exclusions(config, mine, inner.root_path),
         parts=lambda: {part: part_facts(entries) for part, entries in parts.items()},
-        dropout=lambda: max((_dropout(layer, name) for layer in mine), default=0.0),
+        rescaled=lambda: rescaled_sides(config, mine, inner.root),
+        switched_off=lambda: switched_off(mine, name),
         init=lambda: jsonable(getattr(config, "init_lora_weights", None)),
     )
 
@@ -109,10 +114,3 @@ def _path(layer: Layer, prefix: str) -> str:
 def _type(config: Any) -> str:
     kind = getattr(config, "peft_type", "")
     return str(getattr(kind, "value", kind))
-
-
-def _dropout(layer: Layer, adapter: str) -> float:
-    drops = getattr(layer.module, "lora_dropout", None)
-    if not isinstance(drops, torch.nn.ModuleDict) or adapter not in drops:
-        return 0.0
-    return float(getattr(drops[adapter], "p", 0.0))

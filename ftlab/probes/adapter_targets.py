@@ -58,6 +58,7 @@ def asked(
             )
             for entry in _entries(config, "target_parameters")
         },
+        "feedforward_modules": _feed_forward(config, keys),
         "layers_to_transform": _indices(config, keys),
         "rank_pattern": _patterns(config, "rank_pattern", keys, layers),
         "alpha_pattern": _patterns(config, "alpha_pattern", keys, layers),
@@ -142,6 +143,14 @@ def _indices(config: Any, keys: Sequence[str]) -> Counts:
     wanted = [asked_for] if isinstance(asked_for, int) else list(asked_for)
     found = [match["index"] for key in keys if (match := _INDEX.match(f".{key}."))]
     return {str(index): found.count(str(index)) for index in wanted}
+
+
+def _feed_forward(config: Any, keys: Sequence[str]) -> Counts:
+    """Count the adapted layers that IA3 scales at their input, by entry."""
+    entries = _entries(config, "feedforward_modules")
+    if isinstance(entries, str):
+        return {entries: sum(_fullmatch(entries, key) for key in keys)}
+    return {entry: sum(key.endswith(entry) for key in keys) for entry in entries}
 
 
 def _patterns(

@@ -15,9 +15,11 @@ from ftlab.probes.modes import Modes
 from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.new_tokens import NewTokens
 from ftlab.probes.probe import Probe
+from ftlab.probes.rank_budget import RankBudget
 from ftlab.probes.throughput import Throughput
 from ftlab.probes.unregistered import Unregistered
 from ftlab.probes.updates import Updates
+from ftlab.probes.vectors import Vectors
 from ftlab.probes.weights import Weights
 
 
@@ -55,6 +57,8 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Memory(),
         GraphFlow(interval),
         FourBit(),
+        RankBudget(),
+        Vectors(),
         Modes(interval),
         NewTokens(interval),
         Unregistered(interval),

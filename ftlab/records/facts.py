@@ -21,13 +21,15 @@ class Facts:
         what carries configurations, outermost first; ``adapters`` by name (``layers``,
         ``patterns``, ``asked`` with the modules that each entry of the configuration
         matched, ``leftover``, ``unheeded`` exclusions, ``parts`` with what is trainable
-        and in which dtypes, ``dropout``, ``init``); ``blocks``, the linear-like weights
-        and how many carry an adapter; ``heads``, frozen task heads; ``outside``, what
-        is trainable besides. ``saving``, what saving would write (``unsaved`` trainable
-        parameters, ``renamed`` keys, a ``hidden`` PeftModel); ``start``, how the run
-        began: ``adapters`` (pairs, how many B are 0, scaling), samples of the ``base``
-        weights, the slope of each on its ``delta_in_base``, the adapter's ``file``
-        against the model, the run it was ``trained_as``, ``optimizer_states``.
+        and in which dtypes, ``rescaled`` sides, ``switched_off``, ``init``);
+        ``combinations``, adapters that are sums of others; ``blocks``, the linear-like
+        weights and how many carry an adapter; ``heads``, frozen task heads;
+        ``outside``, what is trainable besides. ``saving``, what saving would write
+        (``unsaved`` trainable parameters, ``renamed`` keys, a ``hidden`` PeftModel);
+        ``start``, how the run began: ``adapters`` (pairs, how many B are 0, scaling),
+        samples of the ``base`` weights, the slope of each on its ``delta_in_base``, the
+        adapter's ``file`` against the model, the run it was ``trained_as``,
+        ``optimizer_states``.
     optimizers
         One mapping per optimizer: ``class``, ``fused``, ``groups`` (each with ``lr``,
         ``weight_decay``, ``ids`` of the parameters it holds that the model has),

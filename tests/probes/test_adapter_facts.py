@@ -17,13 +17,14 @@ def test_a_model_without_adapters_has_none():
 def test_facts_of_a_healthy_adapter():
     facts = adapter_facts(lora(lora_dropout=0.1))
     parts = {"chain", "adapters", "blocks", "heads", "outside", "idle_copies"}
-    assert set(facts) == parts
+    assert set(facts) == parts | {"combinations"}
+    assert facts["combinations"] == {}
     assert facts["idle_copies"] == {}
     mine = facts["adapters"]["default"]
     assert mine["type"] == "LORA"
     assert mine["layers"] == 4
     assert mine["patterns"]["model.layers.#.self_attn.q_proj"] == 2
-    assert mine["dropout"] == pytest.approx(0.1)
+    assert mine["switched_off"] == {}
     assert mine["init"] is True
     assert mine["leftover"]["count"] == 0
     assert facts["heads"] == []

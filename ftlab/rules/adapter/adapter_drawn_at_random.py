@@ -1,7 +1,8 @@
 """The rule ADP032, adapter-drawn-at-random.
 
 ## What it does
-Finds LoRA adapters both of whose factors are random when training begins.
+Finds LoRA adapters both of whose factors are random when training begins, and IA3 whose
+vectors are random, or 0, in place of 1.
 
 ## Why is this bad?
 LoRA begins as nothing: B is 0, and the first step starts from the pretrained model.
@@ -16,7 +17,10 @@ sqrt(3 r)). A finding when all pairs fit within 4 standard errors of the norm (1
 sqrt(2 n) for n elements). B of a trained adapter differs from layer to layer, and B of
 PiSSA, OLoRA and CorDA follows the weight: neither fits. Measured: with
 `init_lora_weights=False` 20 of 20 adapters fitted, of adapters trained for 1 to 50
-steps and of PiSSA and OLoRA none.
+steps and of PiSSA and OLoRA none. IA3 multiplies by its vectors, so that 1 is nothing.
+A finding when, at step 0, mean and standard deviation of every trainable vector are
+within 4 standard errors of 0 and 1, as `init_ia3_weights=False` draws them, or every
+element is 0. Measured: after 200 steps at 1e-2 the means are still within 0.2 of 1.
 By hand: `{n: float(p.std()) for n, p in model.named_parameters() if "lora_B" in n}`
 before the first step: all 0 in a fresh adapter.
 
@@ -24,6 +28,7 @@ before the first step: all 0 in a fresh adapter.
 1. Leave `init_lora_weights` at True; False does not mean "nothing special" but "draw
    both", and is there for tests.
 2. In a layer of one's own: `torch.nn.init.zeros_(lora_B)`.
+3. IA3: `init_ia3_weights=True`; its nothing is `torch.nn.init.ones_`, not zeros_.
 
 ## Known problems
 Adapters that were trained on before ftlab looked are not judged by their start. With a
@@ -44,11 +49,13 @@ random ones disturb the model.
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.lora import may_hold_lora
-from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.rule import Need, Rule
 from ftlab.rules.tensors import records_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
@@ -73,20 +80,27 @@ class AdapterDrawnAtRandom(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (
-        needs_column(
-            "b_l2",
+        Need(
             "the norms of LoRA's A and B",
             "watch a model with LoRA layers, with the standard probes",
-            table="adapters",
+            lambda run: (
+                "b_l2" in run.columns("adapters") or "off_one" in run.columns("vectors")
+            ),
         ),
     )
 
     def applies(self, run: Run) -> bool:
-        """Tell whether there are LoRA pairs."""
-        return may_hold_lora(run)
+        """Tell whether there are LoRA pairs, or vectors of IA3."""
+        return may_hold_lora(run) or bool(run.names("vectors"))
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
-        """Yield one finding for all pairs."""
+        """Yield one finding for all pairs, and one for all vectors."""
+        if "b_l2" in run.columns("adapters"):
+            yield from self._pairs(run)
+        if "off_one" in run.columns("vectors"):
+            yield from self._vectors(run)
+
+    def _pairs(self, run: Run) -> Iterator[Finding]:
         a, b = run.matrix("a_l2", "adapters"), run.matrix("b_l2", "adapters").measured()
         if not len(b.steps) or b.steps[0] != 0:
             return
@@ -131,6 +145,49 @@ class AdapterDrawnAtRandom(Rule):
                 "threshold": f"{ERRORS:g} standard errors",
             },
             healthy="B is 0 before the first step, or follows the weight (PiSSA)",
+        )
+
+    def _vectors(self, run: Run) -> Iterator[Finding]:
+        mean = run.matrix("vector_mean", "vectors").measured()
+        if not len(mean.steps) or mean.steps[0] != 0:
+            return
+        spread = run.matrix("vector_spread", "vectors").measured()
+        names = records_of(run, mean.ids, "vectors")
+        sizes = np.array([max(int(name.meta.get("size", 1)), 1) for name in names])
+        means, spreads = mean.values[0].astype(float), spread.values[0].astype(float)
+        zero = bool(((means == 0) & (spreads == 0)).all())
+        fits = abs(means) * np.sqrt(sizes) <= ERRORS
+        fits &= abs(spreads - 1) * np.sqrt(2 * sizes) <= ERRORS
+        if zero or bool(fits.all()):
+            yield self._start(run, names, zero=zero)
+
+    def _start(self, run: Run, vectors: Sequence[NameRecord], *, zero: bool) -> Finding:
+        named = run.names()
+        held = [named.get(int(vector.meta.get("param", -1))) for vector in vectors]
+        names = [record.name for record in held if record is not None]
+        params = [Place("param", name) for name in names]
+        config = Place("config", "init_ia3_weights")
+        return self.finding(
+            Severity.WARNING,
+            f"step 0: {counted(len(names), 'vector')} of IA3 "
+            f"{'are 0' if zero else 'are drawn around 0'} in place of 1: "
+            f"{in_words(names)}",
+            cause="IA3 multiplies activations by these: 0 takes them away. Somebody "
+            "set the adapter to 0 to make it add nothing."
+            if zero
+            else "init_ia3_weights=False leaves the vectors as they were drawn, with "
+            "every second one below 0.",
+            fix="torch.nn.init.ones_(vector), or reset_ia3_parameters(adapter)."
+            if zero
+            else "init_ia3_weights=True.",
+            places=[*params, config] if zero else [config, *params],
+            steps=(0, 0),
+            evidence={
+                "reason": "zeros" if zero else "normal",
+                "vectors": len(names),
+                "threshold": f"{ERRORS:g} standard errors",
+            },
+            healthy="every vector of a fresh IA3 is 1",
         )
 
 

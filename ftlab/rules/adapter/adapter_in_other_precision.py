@@ -1,27 +1,37 @@
 """The rule ADP019, adapter-in-other-precision.
 
 ## What it does
-Finds adapters in float64 on a base that is not, and notes trainable adapters in
-float16.
+Finds adapters in float64 on a base that is not, adapters in half precision that lose
+most of their updates by it, and notes trainable adapters in float16.
 
 ## Why is this bad?
 PEFT casts the input of every adapter to the adapter's dtype and the result back, so
 nothing fails. In float64 each adapter costs two casts and a matrix product at a
 fraction of the speed (on most GPUs a thirty-second), twice the memory for weights and
-optimizer, and twice the file. In float16 small gradients and updates round to 0.
+optimizer, and twice the file. In float16 small gradients and updates round to 0. In
+bf16 an update below 1/512 of a weight is rounded away; PEFT keeps adapters in float32
+for that reason, until `model.to(torch.bfloat16)` or `.half()` takes them along.
 
 ## Evidence
 The dtype of every tensor of an adapter by part, against the dtypes of the model. There
 is no threshold: PEFT makes adapters in the base's dtype, or in float32, and never in
 float64. float32 on a bf16 or 4-bit base is the recommended state; what bf16 does to
-updates is measured by NUM002. float16 is only noted.
+updates is measured. float16 is only noted.
+bf16 and float16 are an error where the updates say so: at least 90 % of a tensor stays
+where it was, as NUM002 measures it (which then follows from this), in tensors of the
+adapter with 10 % of all that is trained. Measured on a small Llama (r = 8, AdamW),
+median share of lora_A that an update left in place in bf16, at learning rates of 1e-3,
+2e-4, 1e-4, 2e-5 and 1e-6: 0.14, 0.69, 0.81, 0.96 and 1.00; of lora_B, which starts at
+0, at most 0.01; in float32 0.
 By hand: `{p.dtype for n, p in model.named_parameters() if "lora_" in n}`.
 
 ## What to try
 1. `torch.from_numpy(array).float()`: NumPy's default is float64.
 2. `model.to(torch.float32)` for adapters alone: `for n, p in model.named_parameters():
    if "lora_" in n: p.data = p.data.float()`, before the optimizer is built.
-3. For float16 models: adapters in float32 (`autocast_adapter_dtype=True`, the default).
+3. Cast the base before get_peft_model, not the whole model after it; for a model that
+   is cast already, 2.
+4. For float16 models: adapters in float32 (`autocast_adapter_dtype=True`, the default).
 
 ## Known problems
 A base in float64 on purpose (a test of gradients) is quiet.
@@ -41,9 +51,12 @@ layers: the loss fell in all, and what the adapter added was alpha / r times B A
 
 from collections.abc import Iterator, Mapping
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.lost_updates import lost_to_rounding
+from ftlab.rules.numeric.update_below_precision import STUCK
 from ftlab.rules.rule import Rule
+from ftlab.rules.tensors import params
 from ftlab.rules.wiring import (
     Described,
     adapters,
@@ -53,7 +66,7 @@ from ftlab.rules.wiring import (
     param_places,
     steps_of,
 )
-from ftlab.rules.words import counted
+from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
 _PLACES = {"float64": Severity.WARNING, "float16": Severity.INFO}
@@ -74,6 +87,7 @@ class AdapterInOtherPrecision(Rule):
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per adapter and dtype."""
+        yield from self._rounded(run)
         dtypes: Mapping[str, int] = run.facts.model.get("dtypes") or {}
         for name, described, _ in adapters(run):
             for dtype, severity in _PLACES.items():
@@ -113,6 +127,36 @@ class AdapterInOtherPrecision(Rule):
             evidence={"reason": dtype, "tensors": count, "threshold": 0},
             healthy="adapters are float32, or of the base's 16-bit dtype",
         )
+
+    def _rounded(self, run: Run) -> Iterator[Finding]:
+        """Find adapters that half precision keeps from learning."""
+        lost = lost_to_rounding(run)
+        for adapter, (names, share, steps) in lost.items():
+            dtypes = sorted({name.dtype.rpartition(".")[2] for name in names})
+            yield self.finding(
+                Severity.ERROR,
+                f"{at_steps(*steps)}: an update leaves {number(100 * share)} % of "
+                f"{counted(len(names), 'tensor')} of adapter {adapter} in place: "
+                f"{in_words(name.name for name in names)}",
+                cause=f"The adapter is {' and '.join(dtypes)}, in which a small update "
+                "is rounded away. PEFT makes adapters in float32: the whole model was "
+                "cast after get_peft_model, or autocast_adapter_dtype is False.",
+                fix="Cast the base before get_peft_model, or the adapter back: "
+                "p.data = p.data.float() for its parameters, before the optimizer.",
+                places=[
+                    *params(names),
+                    Place("config", "autocast_adapter_dtype"),
+                    Place("call", "to"),
+                ],
+                steps=steps,
+                evidence={
+                    "reason": "rounded-away",
+                    "stuck_share": share,
+                    "threshold": STUCK,
+                    "dtype": ", ".join(dtypes),
+                },
+                healthy="an adapter in float32 keeps every update",
+            )
 
 
 def _of_dtype(described: Described, dtype: str) -> dict[str, Described]:

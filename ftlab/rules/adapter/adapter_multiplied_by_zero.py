@@ -9,15 +9,20 @@ The adapter adds nothing and gets gradients of exactly 0, for ever. It is traina
 is in the optimizer, it is active and it is saved, so that every other check passes.
 
 ## Evidence
-`scaling` of each active pair as the layer holds it, measured at the first step; the
-probability of each `lora_dropout` layer; the number of elements of a learned prompt.
-There is no threshold: each is exactly 0, or exactly 1. All pairs at 0 is an error, some
-are a warning.
+`scaling` of each active LoRA pair as the layer holds it, measured at the first step;
+that of the layers of other methods (LoHa, LoKr, VeRA), and the probability of every
+dropout that a layer has (`lora_dropout`, `vera_dropout`, `rank_dropout`,
+`module_dropout`), as read of the layers; the number of elements of a learned prompt.
+There is no threshold: each is exactly 0, or exactly 1. All layers at 0 is an error,
+some are a warning.
+Measured on peft 0.21.2: with `module_dropout=1` and nothing else to train, backward
+raises; with a head beside it that is trained it does not.
 By hand: `{n: m.scaling for n, m in model.named_modules() if hasattr(m, "scaling")}`.
 
 ## What to try
 1. `lora_alpha` above 0; alpha / r is the factor that B A is multiplied with.
-2. `lora_dropout=0.05`: it is the share that is dropped, not the share that is kept.
+2. `lora_dropout=0.05`: it is the share that is dropped, not the share that is kept; the
+   same holds for `vera_dropout`, `rank_dropout` and `module_dropout`.
 3. `num_virtual_tokens=20`.
 4. After `scale_layer(0)` or an ablation: `unscale_layer()`, `set_scale(adapter, 1)`.
 
@@ -31,6 +36,7 @@ meanwhile.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +47,9 @@ from ftlab.rules.tensors import records_of
 from ftlab.rules.wiring import (
     Described,
     adapters,
+    count_of,
     may_hold_adapters,
+    names_of,
     needs_wiring,
     steps_of,
 )
@@ -104,18 +112,10 @@ class AdapterMultipliedByZero(Rule):
     def _configured(
         self, run: Run, name: str, described: Described, config: Described
     ) -> Iterator[Finding]:
-        if float(described.get("dropout") or 0.0) >= 1.0:
-            yield self._finding(
-                "dropout",
-                f"lora_dropout of adapter {name} is {described['dropout']:g}: in "
-                "training its input is all 0",
-                (
-                    "lora_dropout is the share that is dropped, and it is 1.",
-                    "lora_dropout=0.05, or 0.",
-                ),
-                [Place("config", "lora_dropout")],
-                steps_of(run),
-            )
+        for setting, found in (described.get("switched_off") or {}).items():
+            # LoRA's is measured as its layers are: it may change at any step.
+            if setting != "scaling" or described.get("type") != "LORA":
+                yield self._switched_off(run, name, setting, found, described)
         prompt = (described.get("parts") or {}).get("prompt")
         if config.get("num_virtual_tokens") == 0 or (
             prompt and not prompt.get("elements")
@@ -127,6 +127,31 @@ class AdapterMultipliedByZero(Rule):
                 [Place("config", "num_virtual_tokens")],
                 steps_of(run),
             )
+
+    def _switched_off(
+        self, run: Run, name: str, setting: str, found: Any, described: Described
+    ) -> Finding:
+        layers, modules = int(described.get("layers") or 0), names_of(found)
+        where = f"{count_of(found)} of {counted(layers, 'layer')} of adapter {name}"
+        if setting == "scaling":
+            words = f"the scaling of {where} is 0"
+            why = ("alpha is 0, so that alpha / r is.", "Set alpha to r or 2 r.")
+            field = "alpha"
+        else:
+            words = f"{setting} of {where} is 1: in training it adds nothing"
+            why = (
+                f"{setting} is the share that is dropped, and it is 1.",
+                f"{setting}=0.05, or 0.",
+            )
+            field = setting
+        return self._finding(
+            "scaling" if setting == "scaling" else "dropout",
+            f"{words}: {in_words(modules)}",
+            why,
+            [Place("config", field), *(Place("module", m) for m in modules)],
+            steps_of(run),
+            whole=count_of(found) >= layers,
+        )
 
     def _finding(
         self,

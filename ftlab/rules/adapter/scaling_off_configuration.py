@@ -12,8 +12,9 @@ adapter is as much too strong or too weak as the two differ.
 ## Evidence
 `scaling` of each active pair, measured with its norms, against alpha / r, or alpha /
 sqrt(r) with rsLoRA, of the *layer* (so alpha_pattern and rank_pattern are considered);
-the threshold is a relative difference of 1e-6. A warning where some pairs differ, or
-all by different factors; only noted where all differ by one factor, as after
+whether it is rsLoRA the configuration says, which is what is saved. The threshold is a
+relative difference of 1e-6. A warning where some pairs of an adapter differ, or all by
+different factors; only noted where all its active pairs differ by one factor, as after
 `set_scale` for the whole adapter. 0 is another rule's (ADP011).
 By hand: `{n: (m.scaling, m.lora_alpha, m.r) for n, m in model.named_modules() if
 hasattr(m, "lora_alpha")}`.
@@ -35,6 +36,7 @@ meaning and is not judged.
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,7 +45,7 @@ from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.lora import expected_scaling, may_hold_lora
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import records_of
+from ftlab.rules.tensors import records_of, text_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
@@ -79,9 +81,10 @@ class ScalingOffConfiguration(Rule):
         pairs = records_of(run, matrix.ids, "adapters")
         factors: dict[int, float] = {}
         seen: list[int] = []
-        for column, pair in enumerate(pairs):
-            wanted = expected_scaling(pair)
-            if not wanted or not pair.meta.get("active", True):
+        active = [i for i, pair in enumerate(pairs) if pair.meta.get("active", True)]
+        for column in active:
+            wanted = _wanted(run, pairs[column])
+            if not wanted:
                 continue
             values = matrix.values[:, column] / wanted
             off = matrix.known[:, column] & (abs(values - 1) > TOLERANCE)
@@ -92,22 +95,23 @@ class ScalingOffConfiguration(Rule):
                 seen += [int(rows[0]), int(rows[-1])]
         if factors:
             steps = int(matrix.steps[min(seen)]), int(matrix.steps[max(seen)])
-            yield self._finding(pairs, factors, steps)
+            yield self._finding(pairs, active, factors, steps)
 
     def _finding(
         self,
         pairs: Sequence[NameRecord],
+        active: Sequence[int],
         factors: dict[int, float],
         steps: tuple[int, int],
     ) -> Finding:
         low, high = min(factors.values()), max(factors.values())
-        alike = math.isclose(low, high, rel_tol=1e-4) and len(factors) == len(pairs)
+        alike = _alike(pairs, active, factors)
         names = [str(pairs[c].meta.get("module", pairs[c].name)) for c in factors]
         span = number(low) if math.isclose(low, high) else f"{low:.3g} to {high:.3g}"
         return self.finding(
             Severity.INFO if alike else Severity.WARNING,
             f"step {steps[0]}: the scaling of {len(factors)} of "
-            f"{counted(len(pairs), 'LoRA pair')} is {span} times what alpha and r "
+            f"{counted(len(active), 'LoRA pair')} is {span} times what alpha and r "
             f"give: {in_words(names)}",
             cause="Something changed the layer's scaling after it was made (set_scale, "
             "scale_layer, an assignment); the adapter's file does not hold it.",
@@ -126,3 +130,28 @@ class ScalingOffConfiguration(Rule):
             },
             healthy="scaling is alpha / r, or alpha / sqrt(r) with rsLoRA",
         )
+
+
+def _wanted(run: Run, pair: NameRecord) -> float:
+    """Return the scaling that will be there after the adapter was saved and loaded.
+
+    The configuration is what is saved: a layer's own flag of rsLoRA is not.
+    """
+    adapter = text_of(pair, "adapter")
+    config = (run.facts.model.get("peft") or {}).get(adapter) or {}
+    if config.get("use_rslora") is False:
+        return expected_scaling(replace(pair, meta={**pair.meta, "use_rslora": False}))
+    return expected_scaling(pair)
+
+
+def _alike(
+    pairs: Sequence[NameRecord], active: Sequence[int], factors: dict[int, float]
+) -> bool:
+    """Tell whether every adapter that is off is so as a whole, by one factor."""
+    off = {text_of(pairs[column], "adapter") for column in factors}
+    for adapter in off:
+        mine = [c for c in active if text_of(pairs[c], "adapter") == adapter]
+        found = [factors.get(column, 1.0) for column in mine]
+        if not math.isclose(min(found), max(found), rel_tol=1e-4):
+            return False
+    return True

@@ -4,7 +4,8 @@
 Finds entries of an adapter's configuration that match nothing in the model: names in
 `target_modules`, `target_parameters` and `modules_to_save`, indices in
 `layers_to_transform`, keys of `rank_pattern` and `alpha_pattern`, and names in
-`exclude_modules` that exclude nothing.
+`exclude_modules` that exclude nothing; and IA3's `feedforward_modules` that leave the
+feed-forward part out.
 
 ## Why is this bad?
 PEFT raises only when *nothing* matches. As long as one entry does, the others are
@@ -24,6 +25,11 @@ Lists of `target_modules` are often written for many models at once
   a layer that has none, or nobody can tell what the entry was for. A regular expression
   is taken as one entry. An exclusion is reported when an adapted layer stands inside
   the module that it names.
+IA3's `feedforward_modules` may match nothing, be empty or name attention as well. They
+are judged by the layers: one that narrows, of the feed-forward part by its name, and is
+scaled at its output; one that makes queries, keys or values and is scaled at its input.
+What PEFT does by default for the kind of model is left alone. Measured on a tiny Llama:
+the vector of down_proj then has 64 elements in place of 128, and nothing is raised.
 By hand: `model.targeted_module_names`, and `[n for n, m in base.named_modules() if
 n.endswith("up_proj")]`.
 
@@ -33,6 +39,7 @@ n.endswith("up_proj")]`.
 3. A key of `rank_pattern` must match up to the *end* of the module's name; no `^`.
 4. `exclude_modules=["vision_tower"]` compares ends of names: to exclude what is inside
    it takes a regular expression, `r".*vision_tower.*"`.
+5. IA3: `feedforward_modules=["down_proj"]`, one of the target_modules.
 
 ## Known problems
 A list for many models is only noted where its role is carried out, also when its author
@@ -58,6 +65,7 @@ from dataclasses import dataclass
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.feed_forward_sides import FIELD, wrong_sides
 from ftlab.rules.module_roles import role_of
 from ftlab.rules.rule import Rule
 from ftlab.rules.wiring import (
@@ -136,6 +144,7 @@ class TargetWithoutMatch(Rule):
                 elif field in _ALWAYS_WRONG:
                     yield from self._entries(run, name, field, counts)
             yield from self._exclusions(run, name, described)
+            yield from self._sides(run, name, described)
 
     def _entries(
         self, run: Run, adapter: str, field: str, counts: Mapping[str, int]
@@ -229,6 +238,34 @@ class TargetWithoutMatch(Rule):
                 },
                 healthy="no layer inside an excluded module carries an adapter",
             )
+
+    def _sides(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
+        outside, inside = wrong_sides(described)
+        if not (outside or inside):
+            return
+        layers = counted(len(outside) + len(inside), "layer")
+        yield self.finding(
+            Severity.WARNING,
+            f"step {steps_of(run)[0]}: adapter {adapter} scales {layers} on the wrong "
+            f"side ({len(outside)} at the output, {len(inside)} at the input): "
+            f"{in_words([*outside, *inside])}",
+            cause="IA3 scales the layers that feedforward_modules names at their input "
+            "and all others at their output. The last layer of the feed-forward part "
+            "belongs there, keys and values do not.",
+            fix=f"{FIELD}=[...] with the last layer of the feed-forward part alone.",
+            places=[
+                Place("config", FIELD),
+                *(Place("module", name) for name in [*outside, *inside]),
+            ],
+            steps=steps_of(run),
+            evidence={
+                "reason": FIELD,
+                "at_output": len(outside),
+                "at_input": len(inside),
+                "threshold": 0,
+            },
+            healthy="feedforward_modules names the last feed-forward layers, no other",
+        )
 
 
 def _judge(

@@ -102,6 +102,7 @@ class UpdateBelowPrecision(Rule):
             "(every 16 steps)",
         ),
     )
+    caused_by = ("ADP019",)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all tensors that stand still."""

@@ -1,0 +1,111 @@
+"""The rule ADP037, adapter-begun-anew.
+
+## What it does
+Finds adapters that are set back to their start in the middle of a training, so that
+what they have learned is thrown away.
+
+## Why is this bad?
+Each reset costs all that was learned since the last one; what is saved at the end holds
+the last stretch alone. The loss jumps back to that of the base model, which in a noisy
+curve looks like an epoch's edge, and the optimizer's moments are those of other
+weights.
+
+## Evidence
+For methods that add a product (LoRA, DoRA, LoHa, LoKr, VeRA, AdaLoRA): `grad_l2` of the
+tensors of each layer. While one factor is 0 the gradients of the others are exactly 0;
+a step at which they are so again, after they were not, and at which a gradient still
+arrives, in at least half of the adapter's layers. For IA3: `off_one`, exactly 0 after
+it was above. Twice is a warning, once is only noted. Not counted:
+- after a merge, an unload, a save or a change of the adapters since the last step (as
+  in ReLoRA, or one adapter per task), or where the base under it has changed by as
+  much,
+- when an optimizer steps that had not before (folds of a cross-validation),
+- tensors in float16, whose small gradients are 0 as well.
+Measured over 40 steps with a reset after each 8 (LoRA, LoHa, IA3): all 4 resets; in the
+healthy runs of the gallery none.
+By hand: print `max(p.abs().max() for n, p in model.named_parameters() if "lora_B" in
+n)` after each epoch; it must not be 0 again.
+
+## What to try
+1. Take `reset_lora_parameters`, `reset_adapter_parameters` or `nn.init` out of the
+   loop: they belong where the adapter is made.
+2. For ReLoRA merge first: `model.merge_and_unload()`, then a new adapter, then a new
+   optimizer.
+3. For several tasks: save the adapter, then begin anew with a new optimizer.
+
+## Known problems
+A reset right after a checkpoint is taken for the beginning of a new task. Only some
+layers that are reset by turns, up to half of them, are not reported.
+
+## References
+- Lialin et al. 2023, ReLoRA, arXiv:2307.05695 (merge, then reset)
+- huggingface/peft: `LoraLayer.reset_lora_parameters`, `IA3Layer.reset_ia3_parameters`
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.restarts import Restarts, restarts_of
+from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.wiring import may_hold_adapters
+from ftlab.rules.words import at_steps, counted, listed
+from ftlab.runlog.run import Run
+
+OFTEN = 2
+"""Restarts from which it is a habit of the loop."""
+
+SOME = 4
+"""Steps that are named in a message."""
+
+
+class AdapterBegunAnew(Rule):
+    """Finds adapters that lose what they learned, again and again."""
+
+    code = "ADP037"
+    name = "adapter-begun-anew"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_column(
+            "has_grad",
+            "whether each trainable tensor had a gradient",
+            "ftlab.watch(...) with its standard probes",
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return may_hold_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per adapter."""
+        for adapter, restarts in restarts_of(run).items():
+            yield self._finding(adapter, restarts)
+
+    def _finding(self, adapter: str, found: Restarts) -> Finding:
+        steps = found.steps
+        count = len(steps)
+        named = listed([str(step) for step in steps], SOME)
+        return self.finding(
+            Severity.WARNING if count >= OFTEN else Severity.INFO,
+            f"{at_steps(steps[0], steps[-1])}: adapter {adapter} was back at its start "
+            f"{counted(count, 'time')} (step {named}), in {len(found.modules)} of "
+            f"{counted(found.layers, 'layer')}: {in_words(found.modules)}",
+            cause="Something in the loop writes its first values to the adapter: a "
+            "reset at each epoch, or an initialisation that is called again.",
+            fix="Reset an adapter where it is made, not in the loop; merge or save it "
+            "before it is reset.",
+            places=[
+                *(Place("module", name) for name in found.modules),
+                Place("object", f"adapter {adapter}"),
+            ],
+            steps=(steps[0], steps[-1]),
+            evidence={
+                "reason": "set-back",
+                "restarts": count,
+                "layers": len(found.modules),
+                "threshold": OFTEN,
+            },
+            healthy="after its first update an adapter is never at its start again",
+        )

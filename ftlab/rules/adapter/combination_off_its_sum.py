@@ -1,0 +1,182 @@
+"""The rule ADP038, combination-off-its-sum.
+
+## What it does
+Finds adapters that were combined of others and are not the sum that was asked for: all
+of it several times too strong, or without what DoRA or LoRA biases have learned.
+
+## Why is this bad?
+Nothing fails, and the combined adapter does something like its sources. It overdoes it
+by a factor that grows with its rank, or lacks a part of them; whoever trains it on, or
+compares weights of combinations, does so with another adapter than the one asked for.
+
+## Evidence
+Of at most 8 layers: both factors of the adapter lie in what the factors of the adapters
+before it span (at most 1 % of their norm lies outside; those of an adapter of its own
+cannot, as the others span at most half of a layer's width). Its B A, scaling included,
+is then regressed on theirs. Only adapters that are in use are judged.
+- *overscaled*: PEFT folds the sources' scaling into the new factors and sets alpha to
+  the rank, so that the new scaling is 1. With `use_rslora` of the first source taken
+  over it is sqrt(r). A finding when it is so, and the weights sum up to 2 or more, or
+  are round numbers (to 0.01) only after they were divided by that scaling. Weights that
+  were divided by sqrt(r) on purpose are thereby left alone.
+- *magnitudes*: the sources' DoRA magnitudes differ from each layer's own norms, and
+  those of the combination are these norms (within 1 %).
+- *biases*: a source has `lora_bias` that is not 0, and that of the combination is 0.
+Measured on peft 0.21.2 with two adapters of rank 8 and weights 0.5 and 0.5: *cat* gives
+0.50 and 0.50 without rsLoRA and 2.0 and 2.0 with it, *svd* 0.38 and 0.40 (cut to rank
+8) and 1.07 and 1.12, *linear* 0.50 and 0.50, and 1.41 and 1.40.
+By hand: combine one adapter with weight 1.0; the logits must not change.
+
+## What to try
+1. Divide: `weights=[w / r**0.5 for w in weights]` with the new rank r, which is the sum
+   of the ranks for "cat" and the largest for the others.
+2. For this session only: `layer.set_scale(name, 1 / r**0.5)` on every layer.
+3. With DoRA or lora_bias: merge each adapter into a copy of the base and average these.
+
+## Known problems
+Sources that were deleted are not there to compare with, and an adapter that was trained
+on is no combination any more. With a scaling that is a whole number and small weights
+(rank 4, 0.4 and 0.4) it is not known what was asked for.
+
+## Known myths
+"linear adds the adapters up": measured, its slope on each source is right within 1 %,
+but it adds products of one adapter's A with another's B besides, which for two adapters
+of random directions are as large as the sum. PEFT says so, and it is not reported;
+"cat" has none.
+
+## References
+- huggingface/peft#3449, #3761, #3473 (rsLoRA, lora_bias and DoRA in the combination)
+- huggingface/peft#3004, #3013 (what "linear" adds)
+"""
+
+from collections.abc import Iterator, Mapping
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule
+from ftlab.rules.wiring import (
+    Described,
+    adapters,
+    may_hold_adapters,
+    needs_wiring,
+    steps_of,
+    trainable_tensors,
+    wiring,
+)
+from ftlab.rules.words import number
+from ftlab.runlog.run import Run
+
+STRONG = 2.0
+"""Sum of the weights from which a scaling above 1 is certainly too much."""
+
+ROUND = 1e-3
+"""Distance from a multiple of 0.01 up to which a weight was typed by somebody."""
+
+SAME = 1e-3
+"""Relative distance of the scaling from 1 up to which it is 1."""
+
+_LOST = {
+    "magnitudes": (
+        "the magnitudes that DoRA has learned: its own are those of the base weights",
+        "use_dora",
+    ),
+    "biases": ("the biases that lora_bias has learned: its own are 0", "lora_bias"),
+}
+
+
+class CombinationOffItsSum(Rule):
+    """Finds combined adapters that are not what was asked for."""
+
+    code = "ADP038"
+    name = "combination-off-its-sum"
+    since = "0.1.0"
+    status = "stable"
+    requires = (needs_wiring,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return may_hold_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield the findings of every adapter that was combined and is in use."""
+        found = wiring(run).get("combinations") or {}
+        active = run.facts.model.get("active_adapters") or ()
+        for name, described, config in adapters(run):
+            used = name in active or trainable_tensors(described)
+            if name not in found or not used:
+                continue
+            if _is_overscaled(found[name], config):
+                yield self._overscaled(run, name, found[name])
+            for part in found[name]["lost"]:
+                yield self._without(run, name, part, found[name])
+
+    def _overscaled(self, run: Run, name: str, found: Described) -> Finding:
+        scaling, weights = float(found["scaling"]), found["weights"]
+        asked = {source: weight / scaling for source, weight in weights.items()}
+        return self.finding(
+            Severity.ERROR,
+            f"step {steps_of(run)[0]}: adapter {name} is {_sum(weights)}, "
+            f"{number(scaling)} times {_sum(asked)}",
+            cause="add_weighted_adapter folds the scaling of its sources into the "
+            "factors and takes use_rslora over from the first one, so that they are "
+            f"multiplied by sqrt(r) = {number(scaling)} once more.",
+            fix=f"Divide the weights by {number(scaling)} (the root of the new rank), "
+            "or combine adapters without use_rslora.",
+            places=[
+                Place("call", "add_weighted_adapter"),
+                Place("config", "use_rslora"),
+                Place("object", f"adapter {name}"),
+            ],
+            steps=steps_of(run),
+            evidence={
+                "reason": "overscaled",
+                "scaling": scaling,
+                "sum_of_weights": _strength(weights),
+                "threshold": STRONG,
+            },
+            healthy="the scaling of a combined adapter is 1",
+        )
+
+    def _without(self, run: Run, name: str, part: str, found: Described) -> Finding:
+        words, field = _LOST[part]
+        return self.finding(
+            Severity.WARNING,
+            f"step {steps_of(run)[0]}: adapter {name} is {_sum(found['weights'])}, "
+            f"without {words}",
+            cause="add_weighted_adapter combines A and B alone; what else the sources "
+            "have learned is left behind.",
+            fix="Merge each adapter into a copy of the base and average these, or "
+            f"train adapters that are to be combined without {field}.",
+            places=[
+                Place("call", "add_weighted_adapter"),
+                Place("config", field),
+                Place("object", f"adapter {name}"),
+            ],
+            steps=steps_of(run),
+            evidence={"reason": part, "layers": int(found["layers"]), "threshold": 0},
+            healthy="a single adapter combined with weight 1 is that adapter",
+        )
+
+
+def _is_overscaled(found: Described, config: Described) -> bool:
+    scaling, weights = float(found["scaling"]), found["weights"]
+    asked = config.get("r"), config.get("lora_alpha")
+    if not config.get("use_rslora") or asked[0] != asked[1]:
+        return False
+    # Without a scaling above 1 the factors alone hold what was asked for.
+    if scaling <= 1 + SAME:
+        return False
+    typed = all(_is_round(weight / scaling) for weight in weights.values())
+    as_is = all(_is_round(weight) for weight in weights.values())
+    return _strength(weights) >= STRONG - SAME or (typed and not as_is)
+
+
+def _is_round(weight: float) -> bool:
+    return abs(100 * weight - round(100 * weight)) <= 100 * ROUND
+
+
+def _strength(weights: Mapping[str, float]) -> float:
+    return sum(abs(weight) for weight in weights.values())
+
+
+def _sum(weights: Mapping[str, float]) -> str:
+    return " + ".join(f"{weight:.3g} x {name}" for name, weight in weights.items())

@@ -1,0 +1,55 @@
+"""Adapters that half precision keeps from learning: their updates are rounded away."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from ftlab.records.names import NameRecord
+from ftlab.rules.numeric.update_below_precision import (
+    HALF,
+    POINTS,
+    STUCK,
+    WEIGHT,
+    at_height,
+)
+from ftlab.rules.rounding import rounded_away
+from ftlab.rules.tensors import elements, records_of, text_of
+from ftlab.rules.updates import effective
+from ftlab.runlog.run import Run
+
+Lost = tuple[list[NameRecord], float, tuple[int, int]]
+"""The tensors, the share that an update leaves in place, the first and last step."""
+
+
+def lost_to_rounding(run: Run) -> dict[str, Lost]:
+    """Return, by adapter, the tensors in half precision that stand still.
+
+    What counts as standing still is the same as in the rule about any weights, NUM002.
+    """
+    if "stuck_share" not in run.columns():
+        return {}
+    matrix = run.matrix("stuck_share").measured()
+    if not len(matrix.steps):
+        return {}
+    names = records_of(run, matrix.ids)
+    counts = at_height(effective(run), matrix.steps, names)
+    counts &= matrix.known & ~np.isnan(matrix.values)
+    stuck = counts & (matrix.values >= STUCK)
+    still = (stuck.sum(axis=0) >= POINTS) & (stuck == counts).all(axis=0)
+    still &= rounded_away(run, matrix.ids, names)
+    sizes = elements(names)
+    columns: dict[str, list[int]] = defaultdict(list)
+    for column in np.flatnonzero(still).tolist():
+        name = names[column]
+        half = name.dtype.rpartition(".")[2] in HALF
+        if half and text_of(name, "role") != "modules_to_save":
+            columns[text_of(name, "adapter")].append(column)
+    columns.pop("", None)
+    found = {}
+    for adapter, mine in columns.items():
+        if sizes[mine].sum() >= WEIGHT * sizes.sum():
+            rows = np.flatnonzero(stuck[:, mine].any(axis=1))
+            steps = int(matrix.steps[rows[0]]), int(matrix.steps[rows[-1]])
+            share = float(matrix.values[:, mine][stuck[:, mine]].mean())
+            found[adapter] = [names[column] for column in mine], share, steps
+    return found

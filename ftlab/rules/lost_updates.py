@@ -5,14 +5,8 @@ from collections import defaultdict
 import numpy as np
 
 from ftlab.records.names import NameRecord
-from ftlab.rules.numeric.update_below_precision import (
-    HALF,
-    POINTS,
-    STUCK,
-    WEIGHT,
-    at_height,
-)
 from ftlab.rules.rounding import rounded_away
+from ftlab.rules.standstill import HALF, POINTS, STUCK, WEIGHT, at_height, coarse
 from ftlab.rules.tensors import elements, records_of, text_of
 from ftlab.rules.updates import effective
 from ftlab.runlog.run import Run
@@ -36,7 +30,7 @@ def lost_to_rounding(run: Run) -> dict[str, Lost]:
     counts &= matrix.known & ~np.isnan(matrix.values)
     stuck = counts & (matrix.values >= STUCK)
     still = (stuck.sum(axis=0) >= POINTS) & (stuck == counts).all(axis=0)
-    still &= rounded_away(run, matrix.ids, names)
+    still &= ~coarse(run, matrix.ids, names) & rounded_away(run, matrix.ids, names)
     sizes = elements(names)
     columns: dict[str, list[int]] = defaultdict(list)
     for column in np.flatnonzero(still).tolist():

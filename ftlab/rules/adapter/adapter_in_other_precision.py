@@ -54,8 +54,8 @@ from collections.abc import Iterator, Mapping
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.lost_updates import lost_to_rounding
-from ftlab.rules.numeric.update_below_precision import STUCK
 from ftlab.rules.rule import Rule
+from ftlab.rules.standstill import STUCK
 from ftlab.rules.tensors import params
 from ftlab.rules.wiring import (
     Described,

@@ -5,13 +5,15 @@ drops or changes it. ruff's rule against private names is off in this file alone
 exists to hold them.
 """
 
+import contextlib
 import sys
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 # ruff: noqa: SLF001
 import torch
+import torch.utils.checkpoint
 
 Evaluation = Any
 """What Dynamo has put in place of Python's frame evaluation."""
@@ -142,6 +144,37 @@ def leave_to_python(function: Callable[..., Any]) -> None:
         return
     skip, default = dynamo._FrameAction.SKIP, dynamo._FrameAction.DEFAULT
     dynamo.set_code_exec_strategy(code, dynamo._FrameExecStrategy(skip, default))
+
+
+class _RunOnce:
+    """Stands in for the function that a reentrant checkpoint is."""
+
+    @staticmethod
+    def apply(function: Callable[..., Any], preserve: bool, *args: Any) -> Any:  # noqa: ARG004  as torch calls it
+        return function(*args)
+
+
+def _run_once(*args: Any, **kwargs: Any) -> Iterator[None]:  # noqa: ARG001  as torch calls it
+    """Stand in for what goes before and after the function of a checkpoint."""
+    yield
+
+
+@contextlib.contextmanager
+def without_checkpoints() -> Iterator[None]:
+    """Let ``torch.utils.checkpoint`` keep what it computes, and compute nothing again.
+
+    It looks these two up whenever it is called, whoever imported it and when.
+    """
+    module: Any = torch.utils.checkpoint
+    names = ("CheckpointFunction", "_checkpoint_without_reentrant_generator")
+    before = [getattr(module, name) for name in names]
+    module.CheckpointFunction = _RunOnce
+    module._checkpoint_without_reentrant_generator = _run_once
+    try:
+        yield
+    finally:
+        for name, value in zip(names, before, strict=True):
+            setattr(module, name, value)
 
 
 leave_to_python(suspend_dynamo)

@@ -37,7 +37,8 @@ class CheckItem:
         What was measured, by name.
     cause, fix
         Of a failed item. ``fix`` of one that was not checked says what to hand over or
-        to record.
+        to record. One that passed and has a fix is noted: right or wrong depends on
+        what comes next, which nobody can check now.
     code
         The rule behind it, ``""`` where there is none.
     places
@@ -76,6 +77,11 @@ class CheckItem:
             raise ValueError(msg)
 
     @property
+    def noted(self) -> bool:
+        """Whether it passed, and is worth a look all the same."""
+        return self.status == "passed" and bool(self.fix)
+
+    @property
     def label(self) -> str:
         """The status, and of a failed item how bad it is."""
         return self.severity.label if self.status == "failed" else self.status
@@ -89,6 +95,7 @@ def in_order(items: Iterable[CheckItem]) -> tuple[CheckItem, ...]:
             key=lambda item: (
                 LAYERS.index(item.layer),
                 STATUSES.index(item.status),
+                not item.noted,
                 -item.severity,
             ),
         )

@@ -1,11 +1,11 @@
 """The rules as items of a checklist: what they found, could not tell and passed.
 
 Who calls whom: `rule_items` is given a run that was judged and its report. A finding
-is an item of its own; what the other rules of a layer say is gathered in one item, for
-sixty lines of *passed* help nobody.
+is an item of its own, failed or only noted; what the other rules of a layer say is
+gathered in one item, for sixty lines of *passed* help nobody.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ftlab.records.checklist import LAYERS, CheckItem, Layer
@@ -46,7 +46,11 @@ def layer_of(rule: Rule) -> Layer:
 
 
 def rule_items(
-    run: Run, report: Report, rules: Iterable[Rule] | None = None
+    run: Run,
+    report: Report,
+    rules: Iterable[Rule] | None = None,
+    *,
+    unrun: tuple[str, str] = ("", ""),
 ) -> list[CheckItem]:
     """Return what a judged run's rules say, as items of a checklist.
 
@@ -58,25 +62,52 @@ def rule_items(
         What the engine said of it.
     rules
         The rules that the engine had; all of them by default.
+    unrun
+        Why there is no step at all, and what to do: said once, in place of what each
+        rule misses.
     """
     asked = [each for each in rules or all_rules() if each.status != "removed"]
     layers = {rule.code: layer_of(rule) for rule in asked}
-    bad = [each for each in report.findings if each.severity >= Severity.WARNING]
-    items = [_failed(each, layers[each.code]) for each in bad if each.code in layers]
-    decided = _quiet(asked, run, report, {each.code for each in bad})
+    known = list(_known(report, layers))
+    items = [_found(each, layers[each.code]) for each in known]
+    decided = _quiet(asked, run, report, {each.code for each in known})
     for layer in LAYERS:
-        passed = [rule for rule in decided if layers[rule.code] == layer]
-        noted = [f for f in report.findings if f not in bad]
-        items += _passed(layer, passed, noted)
+        items += _passed(layer, [r for r in decided if layers[r.code] == layer])
         undecided = [e for e in report.not_checked if layers.get(e.code) == layer]
-        items += _undecided(layer, undecided)
+        items += _unseen(layer, undecided, *unrun)
     return items
+
+
+def _known(report: Report, layers: Mapping[str, Layer]) -> Iterator[Finding]:
+    """Yield the findings of these rules; a warning makes a rule's own note needless."""
+    bad = {each.code for each in report.findings if each.severity >= Severity.WARNING}
+    for each in report.findings:
+        noted = each.severity < Severity.WARNING
+        if each.code in layers and not (noted and each.code in bad):
+            yield each
+
+
+def _unseen(
+    layer: Layer, entries: Sequence[NotChecked], why: str, do: str
+) -> Iterator[CheckItem]:
+    """Say of all rules of a layer at once what they miss, if it is one thing."""
+    if not why or not entries:
+        yield from _undecided(layer, entries)
+        return
+    yield CheckItem(
+        layer=layer,
+        name=f"{counted(len(entries), 'rule')} of layer {layer}",
+        status="not checked",
+        says=why,
+        fix=do,
+        evidence={"rules": ", ".join(entry.code for entry in entries)},
+    )
 
 
 def _quiet(
     rules: Sequence[Rule], run: Run, report: Report, found: set[str]
 ) -> list[Rule]:
-    """List the rules that could decide and found nothing to warn of."""
+    """List the rules that could decide and found nothing."""
     open_ = {each.code for each in report.not_checked}
     judged = [rule for rule in rules if rule.code not in found | open_]
     return [rule for rule in judged if _safely(rule.applies, run)]
@@ -90,7 +121,8 @@ def _safely(applies: Callable[[Run], bool], run: Run) -> Any:
         return False
 
 
-def _failed(finding: Finding, layer: Layer) -> CheckItem:
+def _found(finding: Finding, layer: Layer) -> CheckItem:
+    """Make an item: failed from a warning on, else passed and noted."""
     seen = dict(finding.evidence)
     if finding.last_step >= 0:
         seen["seen at"] = at_steps(finding.first_step, finding.last_step)
@@ -100,7 +132,7 @@ def _failed(finding: Finding, layer: Layer) -> CheckItem:
     return CheckItem(
         layer=layer,
         name=finding.name.replace("-", " "),
-        status="failed",
+        status="failed" if finding.severity >= Severity.WARNING else "passed",
         says=finding.message,
         evidence=seen,
         cause=cause,
@@ -111,19 +143,15 @@ def _failed(finding: Finding, layer: Layer) -> CheckItem:
     )
 
 
-def _passed(
-    layer: Layer, rules: Sequence[Rule], noted: Sequence[Finding]
-) -> Iterator[CheckItem]:
+def _passed(layer: Layer, rules: Sequence[Rule]) -> Iterator[CheckItem]:
     if not rules:
         return
     codes = [rule.code for rule in rules]
-    notes = [f"{each.code}: {each.message}" for each in noted if each.code in codes]
     yield CheckItem(
         layer=layer,
         name=f"rules of this layer ({listed(codes, 3)})",
         status="passed",
-        says=f"{counted(len(rules), 'rule')} found nothing"
-        + (f" to warn of; {' '.join(notes)}" if notes else ""),
+        says=f"{counted(len(rules), 'rule')} found nothing",
         evidence={"rules": ", ".join(codes)},
     )
 

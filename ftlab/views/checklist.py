@@ -118,6 +118,11 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
         return self._with("passed")
 
     @property
+    def noted(self) -> tuple[CheckItem, ...]:
+        """What passed and is worth a look: a fault only if it is not meant so."""
+        return tuple(item for item in self._items if item.noted)
+
+    @property
     def not_checked(self) -> tuple[CheckItem, ...]:
         """What could not be told, with what to hand over or record."""
         return self._with("not checked")
@@ -187,6 +192,11 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
             lines += ["", f"{item.label.upper()} {item.layer}: {_heading(item)}"]
             for word, text in said(item):
                 lines += _wrapped(f"  {word:<9}", text, 12)
+        if noted := [each for each in summary.items if each.noted]:
+            lines += ["", "NOTED; a fault only where it is not meant so:"]
+            for item in noted:
+                lines += _wrapped("  -", f"{item.layer}: {item.says}", 4)
+                lines += _wrapped("    do", item.fix, 7)
         if open_ := to_check(summary.items):
             lines += ["", "NOT CHECKED; what would let it be checked:"]
             lines += [part for text in open_ for part in _wrapped("  -", text, 4)]
@@ -239,7 +249,9 @@ def _line(layer: Layer, items: tuple[CheckItem, ...]) -> LayerLine:
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         return LayerLine(layer, "failed", worst.label, worst.says + more, items)
     if good:
-        words = f"{len(good)} passed" + (f", {len(open_)} not checked" * bool(open_))
+        noted = sum(item.noted for item in good)
+        words = f"{len(good) - noted} passed" + f", {noted} noted" * bool(noted)
+        words += f", {len(open_)} not checked" * bool(open_)
         return LayerLine(layer, "passed", "passed", words, items)
     says = open_[0].says if open_ else "nothing was checked"
     return LayerLine(layer, "not checked", "not checked", says, items)
@@ -248,8 +260,9 @@ def _line(layer: Layer, items: tuple[CheckItem, ...]) -> LayerLine:
 def _verdict(checklist: Checklist) -> str:
     counts = [
         (len(checklist.failed), "failed"),
+        (len(checklist.noted), "noted"),
         (len(checklist.not_checked), "not checked"),
-        (len(checklist.passed), "passed"),
+        (len(checklist.passed) - len(checklist.noted), "passed"),
     ]
     words = [f"{count} {word}" for count, word in counts if count]
     return ", ".join(words if checklist.failed else ["nothing failed", *words])

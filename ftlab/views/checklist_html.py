@@ -77,7 +77,7 @@ def _item(item: CheckItem, headline: str = "") -> str:
         f"{_mark(item.status)}<b>{html.escape(item.name)}</b>"
         f"{code if item.code else ''}"
     )
-    if item.status == "passed":
+    if item.status == "passed" and not item.noted:
         says = f"<span>{html.escape(item.says)}</span>"
         return f'<div class="ftlab-c-item {_kind(item.label)}">{head}{says}</div>'
     rows = "".join(

@@ -8,9 +8,14 @@ from ftlab.views.style import number
 
 
 def said(item: CheckItem) -> list[tuple[str, str]]:
-    """Return what an item says as (word, text): what, why, do, where, measured."""
+    """Return what an item says as (word, text): what, why, do, where, measured.
+
+    Of one that passed it is a line, and of one that is noted what to look at too.
+    """
     if item.status == "not checked":
         return [(w, t) for w, t in (("what", item.says), ("record", item.fix)) if t]
+    if item.status == "passed" and not item.noted:
+        return [("what", item.says)]
     lines = [("what", item.says), ("why", item.cause), ("do", item.fix)]
     lines += [("where", where(item)), ("measured", measured(item))]
     return [(word, text) for word, text in lines if text]

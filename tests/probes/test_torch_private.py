@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils.checkpoint import checkpoint
 
 from ftlab.probes import torch_private
 
@@ -163,3 +164,23 @@ def test_scripts_of_modules_are_made_where_we_look(monkeypatch):
     model = torch.nn.Linear(4, 1)
     torch.jit.script(model)
     assert seen == [model]
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpoints_run_their_function_once_while_that_is_asked_for(reentrant):
+    runs = []
+
+    def square(x):
+        runs.append(torch_private.is_within_backward())
+        return x * x
+
+    def gradient():
+        x = torch.full((2,), 3.0, requires_grad=True)
+        checkpoint(square, x, use_reentrant=reentrant).sum().backward()
+        return x.grad.tolist()
+
+    with torch_private.without_checkpoints():
+        assert gradient() == [6.0, 6.0]
+    assert runs == [False]
+    assert gradient() == [6.0, 6.0]
+    assert runs == [False, False, True]

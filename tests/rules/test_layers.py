@@ -71,11 +71,30 @@ def test_what_a_finding_follows_from_is_said():
     assert item.cause.endswith("Mend OPT001 first: this follows from it.")
 
 
-def test_a_quiet_rule_passes_with_its_note():
+def test_what_is_only_worth_knowing_is_noted_with_what_to_do():
     note = dataclasses.replace(FINDING, severity=Severity.INFO, message="worth knowing")
     (item,) = only(Report((note,)), find_rule("GRD003"))
-    assert item.status == "passed"
-    assert "worth knowing" in item.says
+    assert (item.status, item.noted, item.code) == ("passed", True, "GRD003")
+    assert (item.says, item.fix) == ("worth knowing", FINDING.fix)
+
+
+def test_a_warning_makes_the_rules_own_note_needless():
+    note = dataclasses.replace(FINDING, severity=Severity.INFO, message="worth knowing")
+    (item,) = only(Report((FINDING, note)), find_rule("GRD003"))
+    assert item.status == "failed"
+
+
+def test_what_all_rules_miss_for_one_reason_is_one_item():
+    missing = [
+        NotChecked(code, find_rule(code).name, f"{code} misses it", "record it")
+        for code in ("GRD001", "GRD002")
+    ]
+    rules = [find_rule("GRD001"), find_rule("GRD002")]
+    report = Report((), tuple(missing))
+    (item,) = rule_items(Run(), report, rules, unrun=("no step", "mend it"))
+    assert (item.says, item.fix) == ("no step", "mend it")
+    assert item.name == "2 rules of layer numerics"
+    assert item.evidence == {"rules": "GRD001, GRD002"}
 
 
 def test_rules_that_miss_the_same_are_one_item():

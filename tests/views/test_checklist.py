@@ -54,6 +54,21 @@ def test_text_names_the_failed_layer_first_and_then_says_what_to_do():
     )
 
 
+def test_what_is_noted_stands_apart_with_what_to_do():
+    note = CheckItem("model", "tied", "passed", "head and embedding", fix="Untie.")
+    checklist = Checklist([GOOD, note])
+    assert checklist.ok
+    assert checklist.noted == (note,)
+    assert repr(checklist).startswith("Checklist: nothing failed, 1 noted, 1 passed\n")
+    assert "+ model      1 passed, 1 noted" in repr(checklist)
+    assert repr(checklist).endswith(
+        "NOTED; a fault only where it is not meant so:\n"
+        "  - model: head and embedding\n"
+        "    do Untie."
+    )
+    assert "Untie." in checklist_html(checklist.summary)
+
+
 def test_what_several_checks_wait_for_is_said_once():
     others = [
         CheckItem("data", f"part {n}", "not checked", "none", fix="pass args=")

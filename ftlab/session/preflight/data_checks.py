@@ -20,7 +20,7 @@ _RANGE = Check("data", "labels within the vocabulary")
 _FLOATS = Check("data", "float inputs are finite")
 _SIZE = Check("data", "tokenizer fits the embedding")
 
-_HAND_OVER = (
+HAND_OVER = (
     "preflight(..., batches=loader), batch=batch, or dataset= with collator=; a "
     "Trainer brings its own"
 )
@@ -50,7 +50,7 @@ def data_checks(seen: Seen) -> Items:
 
 def _unread(seen: Seen) -> Any:
     if seen.unread is None:
-        return _READ.not_checked("no batch was handed over", _HAND_OVER)
+        return _READ.not_checked("no batch was handed over", HAND_OVER)
     if isinstance(seen.unread, UnreadableError):
         return _READ.not_checked(
             str(seen.unread), "preflight(..., batch=batch) with a batch of your own"

@@ -5,8 +5,7 @@ any others. What a step raises is kept and told; it is the user's to see.
 """
 
 import contextlib
-import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,14 +17,11 @@ from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
 from ftlab.records.step import StepRecord
 from ftlab.runlog.run import Run
+from ftlab.session.preflight.failing import Failure, NoLossError, failure_of
 from ftlab.session.preflight.given import Given
 
 STEPS = 2
 """With LoRA the first gradient of A is 0: B is. The second step tells more."""
-
-
-class NoLossError(Exception):
-    """The model's output holds no loss; the message says what does instead."""
 
 
 @dataclass(slots=True)
@@ -38,17 +34,15 @@ class DryRun:
         What was recorded.
     losses
         Of the steps that came through, as the step returned them.
-    error, phase
-        What a step raised, and in which part of it: ``"forward"``, ``"backward"`` or
-        ``"optimizer step"``.
+    failure
+        What a step raised, and where; ``None`` where all came through.
     why_not
         Why there was no dry step; ``""`` where there was one.
     """
 
     run: Run = field(default_factory=Run)
     losses: list[float] = field(default_factory=list)
-    error: Exception | None = None
-    phase: str = ""
+    failure: Failure | None = None
     why_not: str = ""
 
 
@@ -93,7 +87,7 @@ def run_dry(
             try:
                 dry.losses.append(_number(step(batch)))
             except Exception as error:  # noqa: BLE001  told as the item that failed
-                dry.error, dry.phase = error, phase_of(error)
+                dry.failure = failure_of(error, subject.model)
                 return
 
 
@@ -103,39 +97,20 @@ def _number(loss: Any) -> float:
     return float(loss) if isinstance(loss, int | float) else float("nan")
 
 
-def phase_of(error: BaseException) -> str:
-    """Tell from a traceback which part of a step raised.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from ftlab.session.preflight.dry_run import phase_of
-    >>> try:
-    ...     torch.ones(1).sum().backward()
-    ... except RuntimeError as error:
-    ...     phase_of(error)
-    'backward'
-    """
-    for frame in traceback.extract_tb(error.__traceback__):
-        if frame.name == "backward":
-            return "backward"
-        if frame.name in ("step", "unscale_") and "optim" in frame.filename:
-            return "optimizer step"
-    return "forward"
-
-
 def plain_step(given: Given, optimizers: Sequence[Any]) -> Callable[[Any], Any]:
     """Return a correct loop body for a model that computes its own loss.
 
-    It updates with ``optimizers`` and moves the schedulers after them.
+    It updates with ``optimizers``, moves the schedulers after them, and computes in the
+    precision that the arguments ask for.
     """
     model, scaler = given.model, given.scaler
     scaled = scaler is not None and scaler.is_enabled()
+    precision = torch.float16 if scaled else asked_precision(given.args)
 
     def step(batch: Any) -> Any:
         model.train()
         model.zero_grad()
-        with _autocast(model, scaled):
+        with autocast(model, precision):
             loss = loss_of(_called(model, batch))
         (scaler.scale(loss) if scaled else loss).backward()
         for optimizer in optimizers:
@@ -208,13 +183,30 @@ def _there(value: Any, model: torch.nn.Module) -> Any:
     return value.to(next(model.parameters()).device)
 
 
+def asked_precision(args: Any) -> torch.dtype | None:
+    """Return the dtype that trainer arguments ask to compute in, if they ask for one.
+
+    Examples
+    --------
+    >>> from ftlab.session.preflight.dry_run import asked_precision
+    >>> asked_precision({"bf16": True}), asked_precision(None)
+    (torch.bfloat16, None)
+    """
+    asked = args if isinstance(args, Mapping) else {}
+    for name, dtype in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
+        if asked.get(name, getattr(args, name, False)) is True:
+            return dtype
+    return None
+
+
 @contextlib.contextmanager
-def _autocast(model: torch.nn.Module, on: bool) -> Any:
-    if not on:
+def autocast(model: torch.nn.Module, dtype: torch.dtype | None) -> Iterator[None]:
+    """Compute in ``dtype`` where the model is; do nothing for ``None``."""
+    if dtype is None:
         yield
         return
     device = next(model.parameters()).device.type
-    with torch.autocast(device, torch.float16):
+    with torch.autocast(device, dtype):
         yield
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
 import torch
 
 from ftlab.probes.taps.optimizer import unwrapped
@@ -135,6 +136,14 @@ def bytes_to_keep(model: torch.nn.Module, optimizers: Iterable[Any]) -> int:
         for tensor in _tensors(entry)
     )
     return weights + gradients + state
+
+
+def free_bytes(model: torch.nn.Module) -> int:
+    """Return the free bytes where a model is."""
+    device = next(model.parameters()).device
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    return int(psutil.virtual_memory().available)
 
 
 class _KeptParameters:

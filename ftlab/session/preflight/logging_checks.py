@@ -54,13 +54,8 @@ def logging_checks(seen: "Seen") -> Items:
 
 
 def asked_logging(args: Mapping[str, Any], steps: int) -> Items:
-    """Yield what trainer arguments alone tell."""
+    """Yield what trainer arguments alone tell; a loop of one's own has none."""
     if not args:
-        yield _STEPS.not_checked(
-            "there are no trainer arguments",
-            "nothing to do for a loop of your own: ftlab.watch logs each step; else "
-            "preflight(..., args=args)",
-        )
         return
     yield _trackers(str(args.get("report_to", "")))
     yield _within(args, steps)

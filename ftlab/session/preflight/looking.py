@@ -1,16 +1,9 @@
 """Keep everything, read batches, try two steps, judge, put everything back."""
 
-import copy
-import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
-import psutil
-import torch
-
-from ftlab.probes.subject import Subject
 from ftlab.records.checklist import CheckItem, Layer, in_order
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.finding import Severity
@@ -19,21 +12,32 @@ from ftlab.rules.layers import layer_of, rule_items
 from ftlab.rules.registry import all_rules
 from ftlab.rules.report import Report
 from ftlab.rules.rule import Rule
-from ftlab.session.integrations.transformers import argument_facts, trainer_subject
 from ftlab.session.preflight import dry_run, trainer_run
-from ftlab.session.preflight.data_checks import data_checks
+from ftlab.session.preflight.data_checks import HAND_OVER, data_checks
 from ftlab.session.preflight.device_checks import device_checks
 from ftlab.session.preflight.given import Given
-from ftlab.session.preflight.kept import Kept, KeptState, bytes_to_keep
+from ftlab.session.preflight.kept import (
+    Kept,
+    KeptState,
+    bytes_to_keep,
+    free_bytes,
+)
 from ftlab.session.preflight.logging_checks import logging_checks
 from ftlab.session.preflight.model_checks import model_checks
-from ftlab.session.preflight.numeric_checks import numeric_checks
+from ftlab.session.preflight.numeric_checks import (
+    MEND_FIRST,
+    NOT_THROUGH,
+    numeric_checks,
+)
 from ftlab.session.preflight.optimizer_checks import optimizer_checks
 from ftlab.session.preflight.reading import first_batches, sources
 from ftlab.session.preflight.rollback_checks import rollback_checks
 from ftlab.session.preflight.seen import Seen
+from ftlab.session.preflight.trying import try_steps
 
 NOT_ASKED = "dry_steps=0: no step was tried"
+
+TRAIN_FIRST = "where it is to be trained, make something trainable first"
 
 CHECKS: dict[Layer, Callable[[Seen], Iterator[CheckItem]]] = {
     "data": data_checks,
@@ -60,7 +64,7 @@ def look(given: Given, dry_steps: int) -> tuple[CheckItem, ...]:
     try:
         with _heard_later():
             _read(seen, dry_steps)
-            _try(seen)
+            try_steps(seen, kept)
         items = _items(seen)
     finally:
         changed = kept.restore()
@@ -88,10 +92,7 @@ def _too_tight(given: Given) -> str:
 
 def free_memory(given: Given) -> int:
     """Return the free bytes where the model is."""
-    device = next(given.model.parameters()).device
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
-    return int(psutil.virtual_memory().available)
+    return free_bytes(given.model)
 
 
 def _used(given: Given, dry_steps: int, *, values: bool) -> Kept:
@@ -136,82 +137,6 @@ def _read(seen: Seen, dry_steps: int) -> None:
         seen.unread = error
 
 
-def _try(seen: Seen) -> None:
-    """Make the dry steps, or read the facts alone."""
-    subject, step = _subject(seen), None
-    if not seen.dry.why_not:
-        step = _step_of(seen, subject)
-    batches = itertools.islice(seen.batches, dry_run.STEPS if step else 0)
-    # a step trains, also where preflight is called among evaluation
-    with torch.inference_mode(mode=False), torch.enable_grad():
-        dry_run.run_dry(seen.dry, subject, step, [_copied(each) for each in batches])
-
-
-def _copied(batch: Any) -> Any:
-    """Copy what holds a batch's tensors: steps take out what they have used."""
-    return copy.copy(batch) if isinstance(batch, Mapping | list) else batch
-
-
-def _subject(seen: Seen) -> Subject:
-    given = seen.given
-    if given.trainer is not None:
-        subject = trainer_subject(given.trainer)
-        seen.steps = trainer_run.planned_steps(given.trainer)
-        subject.training["max_steps"] = seen.steps
-    else:
-        asked = {} if given.args is None else argument_facts(given.args)
-        limit = _number(given.args, "max_steps")
-        seen.steps = max(limit, 0)
-        subject = Subject(
-            given.model,
-            given.optimizers,
-            schedulers=given.schedulers,
-            scaler=given.scaler,
-            training={"args": asked} if asked else {},
-        )
-    subject.tokenizer = given.tokenizer
-    subject.adapter_dir, subject.trained_as = given.adapter, given.trained_as
-    return subject
-
-
-def _number(args: Any, name: str) -> int:
-    read = args.get if isinstance(args, Mapping) else lambda key: getattr(args, key, 0)
-    value = read(name) if args is not None else 0
-    return value if isinstance(value, int) else 0
-
-
-def _step_of(seen: Seen, subject: Subject) -> Callable[[Any], Any] | None:
-    given = seen.given
-    if given.trainer is not None:
-        return _trainer_step(seen, subject)
-    if given.step is not None:
-        return given.step
-    if not any(each.requires_grad for each in given.model.parameters()):
-        return dry_run.forward_only(given.model)
-    if seen.optimizers:
-        return dry_run.plain_step(given, seen.optimizers)
-    seen.stood_in = True
-    return dry_run.plain_step(given, dry_run.stand_in(given.model))
-
-
-def _trainer_step(seen: Seen, subject: Subject) -> Callable[[Any], Any] | None:
-    trainer, dry = seen.given.trainer, seen.dry
-    dry.why_not = trainer_run.why_not(trainer)
-    if dry.why_not:
-        return None
-    try:
-        model = trainer_run.prepare(trainer, seen.steps)
-    except Exception as error:  # noqa: BLE001  told as the item that failed
-        dry.error, dry.phase = error, "preparation"
-        return None
-    seen.optimizers, seen.schedulers = (trainer.optimizer,), (trainer.lr_scheduler,)
-    made = trainer_subject(trainer)
-    subject.optimizers[:] = made.optimizers
-    subject.schedulers[:] = made.schedulers
-    subject.scaler = made.scaler
-    return trainer_run.trainer_step(trainer, model)
-
-
 # -- judging
 
 
@@ -219,11 +144,28 @@ def _items(seen: Seen) -> tuple[CheckItem, ...]:
     rules = _rules(seen)
     report = _judged(seen, rules)
     bad = (each for each in report.findings if each.severity >= Severity.WARNING)
-    seen.codes = frozenset(each.code for each in bad)
-    items = rule_items(seen.dry.run, report, rules)
+    seen.findings = tuple(bad)
+    items = rule_items(seen.dry.run, report, rules, unrun=_unrun(seen))
     for layer, check in CHECKS.items():
         items += _checked(layer, check, seen)
     return in_order(items)
+
+
+def _unrun(seen: Seen) -> tuple[str, str]:
+    """Say why rules miss what steps record, and what to do; nothing where they do not.
+
+    Said once: what each of them would need to see helps nobody then.
+    """
+    dry, facts = seen.dry, seen.facts.model
+    if facts.get("trainable") == 0:
+        return "nothing is trainable", TRAIN_FIRST
+    if len(dry.run.steps):
+        return "", ""
+    if dry.failure is not None:
+        return NOT_THROUGH, MEND_FIRST
+    if dry.why_not:
+        return dry.why_not, "ftlab.watch checks this in the first steps"
+    return "no dry step was made", HAND_OVER
 
 
 def _rules(seen: Seen) -> Sequence[Rule]:

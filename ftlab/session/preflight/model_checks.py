@@ -6,7 +6,8 @@ from typing import Any
 from ftlab.probes.naming import named_parameters
 from ftlab.records.finding import Severity
 from ftlab.session.preflight.data_checks import vocabulary
-from ftlab.session.preflight.dry_run import NoLossError
+from ftlab.session.preflight.failing import NoLossError
+from ftlab.session.preflight.forward_failures import raised, under_autocast
 from ftlab.session.preflight.saying import Check, Fault, Items
 from ftlab.session.preflight.seen import Seen
 
@@ -29,7 +30,7 @@ def model_checks(seen: Seen) -> Items:
     """Yield the items of the layer."""
     if FROZEN not in seen.codes:
         yield _trainable(seen)
-    yield _forward(seen)
+    yield from _forward(seen)
     yield from _first_loss(seen)
 
 
@@ -72,28 +73,19 @@ def _trainable(seen: Seen) -> Any:
     )
 
 
-def _forward(seen: Seen) -> Any:
-    dry = seen.dry
+def _forward(seen: Seen) -> Items:
+    dry, failure = seen.dry, seen.dry.failure
     if dry.why_not or not seen.batches:
         why = dry.why_not or "there is no batch to try it on"
-        return _FORWARD.not_checked(why, "hand over a batch: batch= or batches=")
-    if dry.error is None or dry.phase != "forward":
-        return _FORWARD.passed("the model took the first batch")
-    error = dry.error
-    if isinstance(error, NoLossError):
-        return _FORWARD.not_checked(str(error), "pass step=, the body of your loop")
-    message = str(error).strip().splitlines() or ["no message"]
-    return _FORWARD.failed(
-        Fault(
-            f"forward raised {type(error).__name__}: {message[0]}",
-            cause="The model does not take this batch; training would end in its "
-            "first step.",
-            fix="Call the step once by hand for the whole traceback, and compare the "
-            "batch's names, shapes and device with what forward takes.",
-            places=[("call", "forward")],
-        ),
-        error=type(error).__name__,
-    )
+        yield _FORWARD.not_checked(why, "hand over a batch: batch= or batches=")
+    elif seen.eased is not None:
+        yield under_autocast(seen, seen.eased)
+    elif failure is not None and isinstance(failure.error, NoLossError):
+        yield _FORWARD.not_checked(str(failure.error), "pass step=, your loop's body")
+    elif failure is None or failure.phase not in ("forward", "step"):
+        yield _FORWARD.passed("the model took the first batch")
+    else:
+        yield raised(seen, failure)
 
 
 def _first_loss(seen: Seen) -> Items:

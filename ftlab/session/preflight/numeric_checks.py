@@ -6,51 +6,72 @@ from collections.abc import Sequence
 import numpy as np
 
 from ftlab.records.checklist import CheckItem
+from ftlab.records.finding import Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.missing import Missing
 from ftlab.rules.reach import reason_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
+from ftlab.session.preflight.checkpoint_trial import LIMIT, CheckpointTrial
+from ftlab.session.preflight.failing import Failure
 from ftlab.session.preflight.saying import Check, Fault, Items
 from ftlab.session.preflight.seen import Seen
+
+NOT_THROUGH = "no dry step came through"
+MEND_FIRST = "mend what failed above, and call preflight again"
 
 _FINITE = Check("numerics", "dry steps are finite")
 _BACKWARD = Check("numerics", "backward and update work")
 _REACH = Check("numerics", "gradients reach what is trainable")
+_AGAIN = Check("numerics", "gradients are those without checkpointing")
 
-UNREACHED, NOT_FINITE = "GRD003", "NUM001"
-"""The rules that tell why a gradient did not arrive, and where a loss broke."""
+UNREACHED, NOT_FINITE, OTHERWISE = "GRD003", "NUM001", "GRD004"
+"""The rules that tell why a gradient did not arrive, where a loss broke, and which
+modules are computed otherwise when a checkpoint runs them again."""
 
 
 def numeric_checks(seen: Seen) -> Items:
     """Yield the items of the layer."""
     dry = seen.dry
-    if dry.error is not None and dry.phase != "forward":
-        yield _broken(seen)
+    if dry.failure is not None and dry.failure.phase not in ("forward", "step"):
+        yield _broken(seen, dry.failure)
     if not dry.losses:
-        why = dry.why_not or "no dry step came through"
-        yield _FINITE.not_checked(why, "hand over a batch, and step= where needed")
+        failed = dry.failure is not None
+        why = NOT_THROUGH if failed else dry.why_not or "no dry step was made"
+        do = MEND_FIRST if failed else "hand over a batch, and step= where needed"
+        yield _FINITE.not_checked(why, do)
         return
     if NOT_FINITE not in seen.codes:
         yield _finite(dry.run, dry.losses)
     yield from _reach(dry.run, seen.codes)
+    yield from _as_without(seen.trial, seen.codes)
 
 
-def _broken(seen: Seen) -> CheckItem:
-    error, phase = seen.dry.error, seen.dry.phase
-    message = str(error).strip().splitlines() or ["no message"]
-    call = "backward" if phase == "backward" else "step"
+def _broken(seen: Seen, failure: Failure) -> CheckItem:
+    """Say what a part after the forward raised, and which finding is its cause."""
+    root = next((f for f in seen.findings if f.severity >= Severity.ERROR), None)
+    cause = (
+        "The first step of training would end here. Where nothing requires a "
+        "gradient, the loss hangs on no trainable parameter."
+    )
+    fix = (
+        "Call the step once by hand for the whole traceback; loss.requires_grad must "
+        "be true."
+    )
+    if root is not None:
+        name = root.name.replace("-", " ")
+        cause = f"It follows from {root.code}, {name}: {root.cause}"
+        fix = f"Mend {root.code} first: {root.fix}"
     return _BACKWARD.failed(
         Fault(
-            f"{phase} raised {type(error).__name__}: {message[0]}",
-            cause="The first step of training would end here. Where nothing requires "
-            "a gradient, the loss hangs on no trainable parameter.",
-            fix="Call the step once by hand for the whole traceback; "
-            "loss.requires_grad must be true.",
-            places=[("call", call)],
+            f"{failure.phase} raised {failure.message}",
+            cause=cause,
+            fix=fix,
+            places=[("call", "backward" if failure.phase == "backward" else "step")],
+            code="" if root is None else root.code,
         ),
-        error=type(error).__name__,
+        error=type(failure.error).__name__,
     )
 
 
@@ -120,4 +141,37 @@ def _none_reached(run: Run, lost: Sequence[NameRecord], all_: str) -> CheckItem:
         ),
         lost=len(lost),
         reason=reason.kind,
+    )
+
+
+def _as_without(trial: CheckpointTrial | None, codes: frozenset[str]) -> Items:
+    """Tell whether checkpointing leaves gradients as they are, if it was tried."""
+    if trial is None or codes & {UNREACHED, OTHERWISE}:
+        return  # there is no checkpointing, or a rule names the module
+    if trial.why_not or not trial.tensors:
+        why = trial.why_not or "the step left no gradients to compare"
+        yield _AGAIN.not_checked(why, "compare p.grad of one step, on and off, by hand")
+        return
+    all_ = counted(trial.tensors, "tensor")
+    if not trial.apart:
+        how = f"within {number(trial.largest)}" if trial.largest else "bit for bit"
+        yield _AGAIN.passed(f"{all_} {how} equal", largest=trial.largest)
+        return
+    names = list(trial.apart)
+    yield _AGAIN.failed(
+        Fault(
+            f"{len(names)} of {all_} get other gradients with checkpointing than "
+            f"without, by up to {number(trial.largest)}: {in_words(names)}",
+            cause="What runs under the checkpoint gives something else when backward "
+            "runs it again (random numbers, a mode, a state, a precision), or a path "
+            "of the gradient ends there.",
+            fix="gradient_checkpointing_kwargs={'use_reentrant': False}, "
+            "preserve_rng_state at its default, and nothing in the checkpointed "
+            "function that counts calls or draws numbers of its own.",
+            # what is nearer to the loss is hit first
+            places=[("param", name) for name in reversed(names[-64:])],
+        ),
+        largest=trial.largest,
+        threshold=LIMIT,
+        noise=trial.noise,
     )

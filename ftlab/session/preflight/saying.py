@@ -1,5 +1,6 @@
 """How a check says what it found: one item of a checklist, whichever way it ends."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +25,11 @@ class Check:
         """Say what was missing, and what to hand over."""
         return CheckItem(self.layer, self.name, "not checked", why, fix=fix)
 
+    def noted(self, fault: "Fault", **evidence: float | int | str) -> CheckItem:
+        """Say what is well as long as it is meant so."""
+        item = self.failed(fault, **evidence)
+        return dataclasses.replace(item, status="passed", severity=Severity.INFO)
+
     def failed(self, fault: "Fault", **evidence: float | int | str) -> CheckItem:
         """Say what is wrong."""
         return CheckItem(
@@ -34,6 +40,7 @@ class Check:
             evidence=_readable(evidence),
             cause=fault.cause,
             fix=fault.fix,
+            code=fault.code,
             places=tuple(Place(kind, name) for kind, name in fault.places),
             severity=fault.severity,
         )
@@ -41,13 +48,14 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong, why, what to do and where."""
+    """What is wrong, why, what to do and where; ``code`` of a rule that tells more."""
 
     says: str
     cause: str
     fix: str
     places: Sequence[tuple[PlaceKind, str]] = field(default_factory=tuple)
     severity: Severity = Severity.ERROR
+    code: str = ""
 
 
 def _readable(

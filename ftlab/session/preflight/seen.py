@@ -7,7 +7,10 @@ from typing import Any
 import torch
 
 from ftlab.records.facts import Facts
+from ftlab.records.finding import Finding
+from ftlab.session.preflight.checkpoint_trial import CheckpointTrial
 from ftlab.session.preflight.dry_run import DryRun
+from ftlab.session.preflight.failing import Failure
 from ftlab.session.preflight.given import Given
 
 
@@ -27,8 +30,12 @@ class Seen:
         Whether the dry steps were made without an optimizer of the user's.
     steps
         Optimizer steps that the run will have; 0 where unknown.
-    codes
-        The rules that found something to warn of.
+    findings
+        What the rules found to warn of, causes above what follows from them.
+    eased
+        The failure of steps that came through under autocast, if that was so.
+    trial
+        Gradients with and without checkpointing, where they were compared.
     """
 
     given: Given
@@ -39,7 +46,14 @@ class Seen:
     schedulers: Sequence[Any] = ()
     stood_in: bool = False
     steps: int = 0
-    codes: frozenset[str] = frozenset()
+    findings: tuple[Finding, ...] = ()
+    eased: Failure | None = None
+    trial: CheckpointTrial | None = None
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """The rules that found something to warn of."""
+        return frozenset(each.code for each in self.findings)
 
     @property
     def model(self) -> torch.nn.Module:

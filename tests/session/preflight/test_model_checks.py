@@ -54,8 +54,9 @@ def test_what_forward_raises_is_a_failed_item():
         batch["attention"] = batch.pop("attention_mask")
         batch["input_ids"] = batch["input_ids"].float()
     item = item_of("forward works", **given)
-    assert item.says.startswith("forward raised ")
-    assert item.places[0].name == "forward"
+    assert item.says.startswith("forward of embed_tokens raised RuntimeError")
+    kinds = [(place.kind, place.name.rpartition(".")[2]) for place in item.places]
+    assert kinds == [("module", "embed_tokens"), ("call", "forward")]
 
 
 def test_a_model_without_a_loss_is_not_checked_and_says_what_to_pass():

@@ -85,3 +85,22 @@ def test_a_tensor_out_of_use_is_not_called_a_fault_after_two_steps():
     (item,) = [i for i in checklist if i.name == REACH]
     assert item.status == "not checked"
     assert "1 of 13 trainable tensors got none in 2 dry steps: spare" in item.says
+
+
+def test_a_backward_that_fails_points_to_the_finding_that_is_its_cause():
+    given = lora_loop()
+    for parameter in given["model"].parameters():
+        parameter.requires_grad_(False)
+    step = step_of(given, lambda model, batch: model(**batch).loss)
+    item = item_of("backward and update work", **given, step=step)
+    assert item.code == "ADP010"
+    assert item.fix.startswith("Mend ADP010 first: ")
+
+
+def test_rules_on_gradients_are_not_asked_for_where_nothing_is_trainable():
+    given = lora_loop()
+    for parameter in given["model"].parameters():
+        parameter.requires_grad_(False)
+    checklist = preflight(**given)
+    fixes = {i.fix for i in checklist["numerics"] if i.status == "not checked"}
+    assert fixes == {"where it is to be trained, make something trainable first"}

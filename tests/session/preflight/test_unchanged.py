@@ -10,6 +10,7 @@ import torch
 import ftlab
 from ftlab.session.preflight import looking
 from tests.models import Rows, batches, tiny_lora
+from tests.session.preflight.mixed import mixed_loop
 from tests.session.scenarios import (
     LOOPS,
     TRAINERS,
@@ -106,6 +107,20 @@ def test_a_loop_goes_on_bit_equal(name):
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loops_own_step_may_be_tried(name):
     assert train(name, lambda loop: flown(loop, step=loop.step)) == train(name, nothing)
+
+
+def test_a_second_try_under_autocast_leaves_nothing_behind():
+    def run(check):
+        seed()
+        given, step = mixed_loop()
+        if check:
+            assert "only under autocast" in str(ftlab.preflight(**given))
+            ftlab.preflight(**given, step=step)
+        with torch.autocast("cpu", torch.bfloat16):
+            losses = [step(batch).item() for batch in given["batches"]]
+        return everything(given["model"], given["optimizer"], losses)
+
+    assert run(check=True) == run(check=False)
 
 
 def test_a_compiled_model_goes_on_bit_equal():

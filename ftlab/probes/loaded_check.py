@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.adapter_keys import why_lost
-from ftlab.probes.saved_keys import adapter_configs, adapter_keys
+from ftlab.probes.saved_keys import adapter_configs, adapter_keys, learns_prompts
 from ftlab.records.printable import printable
 
 SHOWN = 64
@@ -67,7 +67,7 @@ def given_to(
         sum(_is_same_memory(value, mine) for value, mine in trained),
         len(trained),
         [k for k, v, mine in pairs if adapter and _is_misshapen(k, v, mine)][:SHOWN],
-        any(getattr(c, "is_prompt_learning", False) for c in configs.values()),
+        any(learns_prompts(config) for config in configs.values()),
         frozenset(wanted or named),
     )
 

@@ -10,7 +10,7 @@ import torch
 
 from ftlab.probes.adapter_folder import WEIGHTS, AdapterFolder, adapter_folder
 from ftlab.probes.naming import named_trainables, roles_of
-from ftlab.probes.saved_keys import adapter_configs, adapter_keys
+from ftlab.probes.saved_keys import adapter_configs, adapter_keys, learns_prompts
 from ftlab.probes.saving_facts import wrapper_names
 from ftlab.probes.taps.forward import innermost
 
@@ -43,7 +43,7 @@ def check_saved(
         what it has put into the model) with an ``example``; for adapters ``below``
         (those that are in folders of their name), ``unsaved`` (trainable parameters of
         the model, those of other adapters left out, that are in no file, and
-        ``unsaved_count``), ``b``, ``zero_b`` and ``live_zero_b`` (how many B there
+        ``unsaved_count``; absent for prompts), ``b``, ``zero_b`` and ``live_zero_b`` (how many B there
         are, are 0 in the file, and are 0 in the model), ``broken`` (keys whose values
         are not finite) and ``shapeless`` (keys without elements).
     """
@@ -119,6 +119,8 @@ def _values(
 def _unsaved(
     model: torch.nn.Module, folders: dict[str, AdapterFolder]
 ) -> dict[str, Any]:
+    if any(learns_prompts(adapter_configs(model)[name]) for name in folders):
+        return {}  # what is written is what its encoder computes
     written: set[int] = set()
     for adapter, folder in folders.items():
         live, named = adapter_keys(model, adapter), dict(model.named_parameters())

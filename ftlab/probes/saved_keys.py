@@ -53,7 +53,7 @@ def saved_parameters(model: torch.nn.Module) -> set[int] | None:
     told (prompt learning writes what its encoder computes).
     """
     configs = adapter_configs(model)
-    if not configs or any(_learns_prompts(each) for each in configs.values()):
+    if not configs or any(learns_prompts(each) for each in configs.values()):
         return None
     return {
         id(tensor)
@@ -118,5 +118,6 @@ def _vocabulary_of(name: str) -> int | None:
     return int(size) if isinstance(size, int) else None
 
 
-def _learns_prompts(config: Any) -> bool:
+def learns_prompts(config: Any) -> bool:
+    """Tell whether an adapter is a prompt: PEFT does not save its parameters."""
     return bool(getattr(config, "is_prompt_learning", False))

@@ -20,7 +20,7 @@ WHEN = 2
 
 def build(fixed: bool) -> Case:
     """Build a loop that loads an adapter after some steps."""
-    rank = current().rank
+    rank, name = current().rank, current().adapter
     model = lora()
     trained = taught(lora(r=rank if fixed else 2 * rank, lora_alpha=2 * rank))
     path = saved(trained, model)
@@ -30,10 +30,7 @@ def build(fixed: bool) -> Case:
     def step(batch: Any) -> float:
         if len(case.losses) == WHEN:
             model.load_adapter(
-                path,
-                current().adapter,
-                is_trainable=True,
-                ignore_mismatched_sizes=True,
+                path, name, is_trainable=True, ignore_mismatched_sizes=True
             )
         return train(batch)
 

@@ -113,7 +113,7 @@ class AdapterNotLoaded(Rule):
             return
         idle = idle_beside_fresh(run)
         if idle:
-            yield self._inactive(run, *idle)
+            yield from self._inactive(run, *idle)
         elif lost := _behind_moments(run):
             words = f"the optimizer has moved {lost} B, and all of them are 0"
             yield self._finding(run, "moments-without-weights", words, _all_b(run))
@@ -206,12 +206,15 @@ class AdapterNotLoaded(Rule):
             healthy="every key of the file is read, and B is what it is there",
         )
 
-    def _inactive(self, run: Run, fresh: str, idle: str) -> Finding:
+    def _inactive(self, run: Run, fresh: str, idle: str) -> Iterator[Finding]:
         cause, fix = CAUSES["inactive"]
         first = first_facts(run)
         modes = first.model.get("training_modes") or {}
         used = not first.optimizers and not modes.get("training")
-        return self.finding(
+        # A teacher is activated within the first step.
+        if not used and (not len(run.steps) or _is_activated(run, idle)):
+            return
+        yield self.finding(
             Severity.WARNING if used else Severity.INFO,
             f"before step {first.step}: the adapter {fresh!r} is active and adds 0, "
             f"while {idle!r}, which was trained, is not active",
@@ -229,6 +232,14 @@ def _behind_moments(run: Run) -> int:
     fits = list(start(run).get("optimizer_fit", ()))
     moved = sum(int(each.get("moved", 0)) for each in fits)
     return moved if moved == sum(int(each.get("empty", 0)) for each in fits) else 0
+
+
+def _is_activated(run: Run, adapter: str) -> bool:
+    return any(
+        adapter in str(entry.detail.get("adapters", "")).split(",")
+        for entry in run.ledger
+        if entry.op == "set_adapter"
+    )
 
 
 def _all_b(run: Run) -> list[str]:

@@ -18,6 +18,9 @@ checkpoint, and the folder passed as `adapter`. There is no threshold.
   was loaded so (before the first step).
 - *absent*: tensors of the model's adapter that the file does not have, modules_to_save
   among them, or trainable parameters that no file has and that ADP020 did not foresee.
+  Adapters that selected_adapters leaves out, prompts and merged models are not judged.
+- *adapter-name*: the same, and each of them is in a module that another adapter is
+  called like. peft 0.21.2 takes the keys of all modules called so for that adapter's.
 - *no-adapter*, *unreadable*: the folder holds a whole model or nothing, or a file that
   is cut off.
 By hand: `f = safetensors.safe_open(path, "pt")`, then
@@ -28,7 +31,8 @@ By hand: `f = safetensors.safe_open(path, "pt")`, then
 2. ZeRO-3, FSDP: gather the parameters first (transformers 5 does; before,
    `stage3_gather_16bit_weights_on_model_save`).
 3. *not-finite*: go back to the checkpoint before; NUM001 says where it began.
-4. *absent*: modules_to_save must be the same where it is saved and where it is loaded.
+4. *adapter-name*: call no adapter `q_proj`, `score`, `layers` or the like.
+5. *absent*: modules_to_save must be the same where it is saved and where it is loaded.
 
 ## Known problems
 An adapter that is saved before it was trained has B = 0 in the model too, and is not
@@ -40,6 +44,7 @@ reported when it is saved. A pickled `adapter_model.bin` is not opened: *not che
 - huggingface/sentence-transformers#3980, unslothai/unsloth#3317 (heads)
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -72,6 +77,11 @@ _CAUSES = {
         "than save_pretrained; what is missing keeps its random values.",
         "Save with save_pretrained of the model that was trained; repeat its "
         "target_modules and modules_to_save where it is loaded.",
+    ),
+    "adapter-name": (
+        "Another adapter is called like a module: PEFT leaves out of this one's file "
+        "every key with that name in it.",
+        "Give adapters names that no module of the model has, and save again.",
     ),
     "no-adapter": (
         "The folder is no adapter's: it holds a whole model, or no weights.",
@@ -126,11 +136,14 @@ class IncompleteAdapterFile(Rule):
             if problem in _UNKNOWN:
                 yield self.cannot_tell(*_UNKNOWN[problem])
         foreseen = set(saving(run).get("unsaved", ()))
+        named = list(run.facts.model.get("peft") or ())
         for entry in run.ledger:
             if entry.op == "save" and entry.detail.get("kind") == "adapter":
                 found = _of_save(entry.detail, foreseen)
                 if found is not None:
                     reason, words, names = found
+                    if reason == "absent" and _are_named(names, named):
+                        reason = "adapter-name"
                     where = f"saved to {entry.detail.get('folder')}"
                     steps = (entry.step, entry.step)
                     yield self._finding(reason, f"{where}: {words}", names, steps)
@@ -174,6 +187,12 @@ class IncompleteAdapterFile(Rule):
             healthy="the file holds every tensor of the adapter, finite, and as it is "
             "in the model",
         )
+
+
+def _are_named(left: Sequence[str], adapters: Sequence[str]) -> bool:
+    """Tell whether each of these has an adapter's name as that of a module."""
+    paths = [re.split(r"\.(?:lora_|modules_to_save\.)", name)[0] for name in left]
+    return all(set(path.split(".")) & set(adapters) for path in paths)
 
 
 def _of_save(

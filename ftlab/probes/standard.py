@@ -16,6 +16,7 @@ from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.new_tokens import NewTokens
 from ftlab.probes.probe import Probe
 from ftlab.probes.rank_budget import RankBudget
+from ftlab.probes.running_statistics import RunningStatistics
 from ftlab.probes.throughput import Throughput
 from ftlab.probes.unregistered import Unregistered
 from ftlab.probes.updates import Updates
@@ -62,6 +63,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Modes(interval),
         NewTokens(interval),
         Unregistered(interval),
+        RunningStatistics(interval),
     ]
     if activations:
         probes.append(Activations(interval))

@@ -6,7 +6,7 @@ a module keeps them in a list, a dict or an object of its own.
 
 ## Why is this bad?
 `model.parameters()` does not name them, so the optimizer does not get them and they
-stay as they were drawn. `model.to(...)` does not move them, `state_dict()` does not save
+stay as drawn. `model.to(...)` does not move them, `state_dict()` does not save
 them, PEFT neither freezes nor adapts them. Nothing fails: the layers run, and they have
 gradients.
 

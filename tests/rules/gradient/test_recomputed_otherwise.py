@@ -40,3 +40,14 @@ def test_names_the_innermost_module_and_the_steps():
     ]
     assert (found.first_step, found.last_step) == (1, 3)
     assert found.evidence["largest_difference"] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("first", "again", "found"), [(1, 1, 1), (0, 1, 0), (2, 0, 0)])
+def test_statistics_that_are_gathered_in_both_passes_are_found(first, again, found):
+    builder = RunBuilder().step(values={"recomputed": 4.0})
+    builder.run.append(NameRecord(3, "statistics", "layers.0.norm", "module", ""))
+    values = {"gathered": first, "gathered_again": again}
+    arrays = {name: np.array([n], np.float32) for name, n in values.items()}
+    builder.run.append(Block("statistics", 0, np.array([3], np.int32), arrays))
+    findings = Engine([RecomputedOtherwise()]).check(builder.run).findings
+    assert [str(each.place) for each in findings] == ["module layers.0.norm"] * found

@@ -1,0 +1,113 @@
+"""How often batch norms gather statistics: in forward, and once more in backward.
+
+A checkpointed block runs again in backward, and a batch norm in it takes the same batch
+into its running statistics a second time. Its own count of batches tells.
+"""
+
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ftlab.probes.module_hook import ModuleHook
+from ftlab.probes.naming import clean_name
+from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.schedule import every
+from ftlab.probes.subject import Subject
+from ftlab.probes.taps.forward import innermost
+from ftlab.records.handle import Handle, HandleStack
+from ftlab.records.step import Block, Column
+
+Norms = list[tuple[str, "weakref.ref[torch.nn.Module]"]]
+
+
+class RunningStatistics(Probe):
+    """Read the counters of batch norms before and after forward, and after backward."""
+
+    name: ClassVar[str] = "running_statistics"
+    table: ClassVar[str] = "statistics"
+    columns: ClassVar[Sequence[Column]] = (
+        Column("gathered", "1", "Batches that it took into its statistics in forward."),
+        Column("gathered_again", "1", "Batches that it took in backward."),
+    )
+
+    def __init__(self, interval: int = 16) -> None:
+        self._due = every(interval)
+        self._hooks = HandleStack()
+        self._norms: Norms = []
+        self._counts: list[torch.Tensor] = []
+
+    def attach(self, subject: Subject) -> Iterable[Handle]:
+        """Take the hook off at the end."""
+        return [self._hooks]
+
+    def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
+        """Read the counters before the model runs."""
+        self._hooks.remove()
+        self._counts = []
+        if not self._due(moment.step):
+            return ()
+        root = innermost(moment.subject.model)
+        self._norms = _norms(root)
+        if self._norms:
+            self._counts = [_read(self._norms)]
+            hook = ModuleHook(self.after_forward, root, "")
+            self._hooks.add(root.register_forward_hook(hook))
+        return ()
+
+    def after_forward(self, _path: str, _output: object) -> None:
+        """Read them once more; of several forwards the last one counts."""
+        self._counts = [*self._counts[:1], _read(self._norms)]
+
+    def on_gradients(self, moment: Moment) -> Iterable[Reading]:
+        """Compare with what they are after backward."""
+        self._hooks.remove()
+        counts, self._counts = self._counts, []
+        if len(counts) < 2:
+            return ()
+        before, between = counts
+        after = _read(self._norms)
+        names = [path for path, _ in self._norms]
+
+        def finish(values: NDArray[np.float32]) -> Iterable[Block]:
+            first, again = values.reshape(2, -1)
+            rows = {
+                moment.name("statistics", name, "module", {}, since_step=moment.step): n
+                for n, name in enumerate(names)
+                if again[n] > 0
+            }
+            if rows:
+                ids = np.array(sorted(rows), np.int32)
+                order = [rows[row] for row in ids.tolist()]
+                columns = {"gathered": first[order], "gathered_again": again[order]}
+                yield Block("statistics", moment.step, ids, columns)
+
+        read = torch.cat([between - before, after - between]).float()
+        return (Reading(read, finish),)
+
+
+def _norms(model: torch.nn.Module) -> Norms:
+    """List batch norms whose average leans to the batches that come last."""
+    kind = torch.nn.modules.batchnorm._BatchNorm  # noqa: SLF001  the base of them all
+    return [
+        (clean_name(path), weakref.ref(module))
+        for path, module in model.named_modules()
+        if isinstance(module, kind)
+        and module.training
+        and module.momentum
+        and module.num_batches_tracked is not None
+    ]
+
+
+def _read(norms: Norms) -> torch.Tensor:
+    """Copy the counters, on the device of the first one."""
+    counts = [
+        module.num_batches_tracked.detach().clone()
+        for _, reference in norms
+        if isinstance(module := reference(), torch.nn.Module)
+        and isinstance(module.num_batches_tracked, torch.Tensor)
+    ]
+    return torch.stack([count.to(counts[0].device) for count in counts])

@@ -7,26 +7,23 @@ A loop that never calls the model itself gives no batch: then `on_gradients` put
 on, for the step that follows, and they only tell which modules are called.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from ftlab.probes.flow_calls import FlowCalls
-from ftlab.probes.module_calls import ModuleCalls, Swapped
 from ftlab.probes.module_hook import ModuleHook, ModulePreHook
 from ftlab.probes.naming import clean_name
 from ftlab.probes.points import hookable_modules
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.recomputed import Recomputed
 from ftlab.probes.schedule import every
+from ftlab.probes.step_calls import SecondLook, StepCalls, marked
 from ftlab.probes.subject import Subject
 from ftlab.probes.torch_private import is_within_backward, leave_to_python
 from ftlab.records.handle import Handle, HandleStack
-from ftlab.records.names import NameKind
-from ftlab.records.step import Block, Column
+from ftlab.records.step import Column
 
 
 class GraphFlow(Probe):
@@ -51,8 +48,8 @@ class GraphFlow(Probe):
         self._step = -1
         self._hooks = HandleStack()
         self._calls: FlowCalls | None = None
-        self._modules: ModuleCalls | None = None
-        self._swapped: Swapped | None = None
+        self._called: StepCalls | None = None
+        self._second = SecondLook()
         self._blind = False
         self._batch = -1
         self._error: Exception | None = None
@@ -73,27 +70,20 @@ class GraphFlow(Probe):
             return ()
         if self._calls is None or self._step != moment.step or fresh:
             self._begin_step(moment)
-        if self._calls is None or self._modules is None:  # all is compiled
+        if self._calls is None or self._called is None:  # all is compiled
             return ()
         self._calls.begin_model(inputs)
-        self._modules.began("")
-        if self._swapped is not None:
-            self._swapped.see("")
+        self._called.began("")
         return ()
 
     def _begin_step(self, moment: Moment) -> None:
         self._hooks.remove()
-        self._calls = self._modules = self._swapped = None
+        self._calls = self._called = None
         modules = hookable_modules(moment.subject.model)
         if not modules:
             return
         self._step, self._calls = moment.step, _follow(modules)
-        self._modules = ModuleCalls(dict(modules))
-        self._swapped = Swapped(
-            dict(modules),
-            zip(moment.tensors.names, moment.tensors.parameters, strict=True),
-            _held(moment.subject),
-        )
+        self._called = StepCalls(moment, dict(modules), self._second)
         self._recomputed.begin()
         for path, module in modules:
             self._put_on(path, module)
@@ -126,16 +116,15 @@ class GraphFlow(Probe):
                 self._error = error
 
     def _tell(self, what: str, path: str, value: Any) -> None:
-        calls, modules, swapped = self._calls, self._modules, self._swapped
-        if calls is None or modules is None or swapped is None or self._error:
+        calls, called = self._calls, self._called
+        if calls is None or called is None or self._error is not None:
             return
         try:
             getattr(calls, what)(path, value)
             if what == "begin":
-                modules.began(path)
-                swapped.see(path)
+                called.began(path)
             elif what == "end":
-                modules.ended(path, value)
+                called.ended(path, value)
         except Exception as error:  # noqa: BLE001  raised in on_gradients instead
             self._error = error
 
@@ -149,24 +138,19 @@ class GraphFlow(Probe):
         self._again = self._step != moment.step and _fewer(self._received, received)
         self._received = received
         blind, self._blind = self._blind, False
-        calls, modules, swapped = self._calls, self._modules, self._swapped
+        calls, called = self._calls, self._called
         if blind:
             self._step = moment.step
         elif self._batch != moment.step and not all(received):
             self._look_without_batch(moment)
             return
-        if calls is None or modules is None or self._step != moment.step:
+        if calls is None or called is None or self._step != moment.step:
             return
         yield from self._recomputed.readings(moment)
         if calls.cuts:
             yield _rows(moment, calls)
-        names = swapped.names if swapped is not None else set()
-        if names:
-            yield _named(
-                moment, "swapped", "param", {name: {} for name in sorted(names)}
-            )
-        if not all(received):
-            yield from _unreached(moment, modules, names)
+        yield from called.readings(moment)
+        self._again = self._again or bool(self._second.suspects)
 
     def _look_without_batch(self, moment: Moment) -> None:
         """Put hooks on for the next step of a loop that never calls the model."""
@@ -213,51 +197,6 @@ def _fewer(before: Sequence[bool], now: Sequence[bool]) -> bool:
     return any(had and not has for had, has in pairs)
 
 
-def _held(subject: Subject) -> frozenset[int]:
-    """Give the ``id`` of each tensor that an optimizer holds."""
-    return frozenset(
-        id(each)
-        for optimizer in subject.optimizers
-        for group in optimizer.param_groups
-        for each in group["params"]
-    )
-
-
-def _unreached(
-    moment: Moment, calls: ModuleCalls, swapped: Collection[str]
-) -> Iterator[Reading]:
-    """Name the modules whose calls tell why their parameters have no gradient."""
-    tensors = moment.tensors
-    pairs = list(zip(tensors.names, tensors.parameters, strict=True))
-    lost = [n for n, each in pairs if each.grad is None and n not in swapped]
-    reached = [n for n, each in pairs if each.grad is not None]
-    modules = dict(hookable_modules(moment.subject.model))
-    rows: dict[str, dict[str, str]] = {}
-    for _, found in calls.explain(lost, reached):
-        meta = {"kind": found.kind, "to": clean_name(found.to)}
-        meta["class"] = type(modules.get(found.path)).__name__
-        rows[found.path or "model"] = meta
-    if rows:
-        yield _named(moment, "unreached", "module", rows)
-
-
-def _named(
-    moment: Moment,
-    table: str,
-    kind: NameKind,
-    rows: Mapping[str, Mapping[str, str]],
-    column: str = "",
-) -> Reading:
-    """Give each name a row of ``table`` with 1 in its column, called like the table."""
-    found = [moment.name(table, name, kind, meta) for name, meta in rows.items()]
-    ids, step = np.array(found, np.int32), moment.step
-
-    def finish(_: NDArray[np.float32]) -> Iterable[Block]:
-        yield Block(table, step, ids, {column or table: np.ones(len(ids), np.float32)})
-
-    return Reading(torch.zeros(1), finish)
-
-
 def _rows(moment: Moment, calls: FlowCalls) -> Reading:
     """Name the modules; what is a part of a PEFT layer is told as the layer."""
     modules = dict(hookable_modules(moment.subject.model))
@@ -266,4 +205,4 @@ def _rows(moment: Moment, calls: FlowCalls) -> Reading:
         meta = {"kind": cut.kind, "op": cut.op, "to": clean_name(cut.to)}
         meta["class"] = type(modules.get(path)).__name__
         rows.setdefault(path.removesuffix(".base_layer") or "model", meta)
-    return _named(moment, "cuts", "module", rows, column="cut")
+    return marked(moment, "cuts", "module", rows, column="cut")

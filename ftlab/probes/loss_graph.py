@@ -52,7 +52,7 @@ def means_from_graph(losses: Iterable[Any], samples: int) -> SampleMeans | None:
     SampleMeans(losses=tensor([0.6931, 0.6931]), counts=tensor([2, 1]))
     """
     node = _cross_entropy([getattr(each, "grad_fn", None) for each in losses])
-    if node is None or not (_plain(node, "self") and _plain(node, "target")):
+    if node is None or not (is_plain(node, "self") and is_plain(node, "target")):
         return None
     # What a node has saved torch documents, by names that begin with an underscore.
     logs, targets = node._saved_self.detach(), node._saved_target  # noqa: SLF001
@@ -118,7 +118,7 @@ def _cross_entropy(nodes: Iterable[Any]) -> Any:
     return None
 
 
-def _plain(node: Any, what: str) -> bool:
-    """Whether a saved tensor is just there, without a hook that would bring it."""
+def is_plain(node: Any, what: str) -> bool:
+    """Tell whether a saved tensor is just there, without a hook that would bring it."""
     saved = getattr(node, f"_raw_saved_{what}", None)
     return getattr(saved, "unpack_hook", _MISSING) is None

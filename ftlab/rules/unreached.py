@@ -49,7 +49,9 @@ def by_calls(run: Run, missing: Missing) -> Reason | None:
     if not known or len(known) < len(found):
         return None
     kinds = [call.kind for call in known]
-    kind = max(dict.fromkeys(kinds), key=kinds.count)
+    # The lowest layer's input may need no gradient: nothing is kept there to prove it.
+    taken = "weight-taken" in kinds and set(kinds) <= {"weight-taken", "not-called"}
+    kind = "weight-taken" if taken else max(dict.fromkeys(kinds), key=kinds.count)
     chosen = list(dict.fromkeys(call for call in known if call.kind == kind))
     return _REASONS[kind](chosen)
 
@@ -121,6 +123,22 @@ def _not_called(calls: Sequence[Call]) -> Reason:
     )
 
 
+def _taken(calls: Sequence[Call]) -> Reason:
+    first = calls[0]
+    around = "the model" if first.to == MODEL else short_name(first.to)
+    named = listed([short_name(call.name) for call in calls], 3)
+    return Reason(
+        "weight-taken-directly",
+        f"{around} computes with the weight of {short_name(first.name)} itself (its "
+        f"output keeps it for backward) and never calls the module: {named} "
+        f"({first.module_class}) and any adapter on it are passed by.",
+        f"In the forward of {around} call the module, self.layer(x), in place of "
+        "F.linear(x, self.layer.weight); switch off the fused implementation, or put "
+        "the adapter on what it calls.",
+        (*_places(calls), *([] if first.to == MODEL else [Place("module", first.to)])),
+    )
+
+
 def _unused(calls: Sequence[Call]) -> Reason:
     first = calls[0]
     if first.name == MODEL:
@@ -153,4 +171,9 @@ def _places(calls: Sequence[Call]) -> tuple[Place, ...]:
     return tuple(Place("module", call.name) for call in calls)
 
 
-_REASONS = {"bypassed": _bypassed, "not-called": _not_called, "unused": _unused}
+_REASONS = {
+    "bypassed": _bypassed,
+    "not-called": _not_called,
+    "weight-taken": _taken,
+    "unused": _unused,
+}

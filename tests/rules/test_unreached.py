@@ -32,6 +32,7 @@ def reason(rows, lost=(WEIGHT,), step=0):
         (("m.side", "bypassed", "m.side.inner"), "module-bypassed", "module m.side"),
         (("model", "not-called", ""), "model-not-called", "call forward"),
         (("m.side", "not-called", "m"), "module-not-called", "module m.side"),
+        (("m.side", "weight-taken", "m"), "weight-taken-directly", "module m.side"),
         (("model", "unused", ""), "loss-without-model", "object loss"),
         (("m.side", "unused", ""), "output-not-used", "module m.side"),
     ],

@@ -4,6 +4,8 @@ Each group has a schedule of its own that gives 0 for a while; a last group is f
 for good by a rate of 0, as some like to do it.
 """
 
+from collections.abc import Callable
+
 import torch
 
 from ftlab.faults.fault import Case, Healthy
@@ -11,6 +13,11 @@ from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import batches, llama
 
 EVERY = 20
+
+
+def from_turn(turn: int) -> Callable[[int], float]:
+    """Return a schedule that is 0 until its turn has come, and then 1."""
+    return lambda step: float(step >= turn * EVERY)
 
 
 def build() -> Case:
@@ -21,10 +28,7 @@ def build() -> Case:
     groups = [{"params": list(part.parameters()), "lr": 1e-3} for part in parts]
     groups.append({"params": list(model.model.embed_tokens.parameters()), "lr": 0.0})
     optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
-    turns = [
-        (lambda step, turn=turn: float(step >= turn * EVERY))
-        for turn in range(len(groups))
-    ]
+    turns = [from_turn(turn) for turn in range(len(groups))]
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, turns)
     step = plain_step(model, optimizer, schedule)
     return Case(model, optimizer, batches(), step, scheduler=schedule)

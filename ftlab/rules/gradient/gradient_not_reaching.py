@@ -33,7 +33,10 @@ layers' state, and from which modules were called in a step that was followed:
 - *loss-without-model*: the model ran, its output is in the graph, and no gradient came
   back;
 - *module-not-called*, *module-bypassed*, *output-not-used*: the same of one module.
-  The first and last take 16 steps, for another batch may use the module.
+  The first and last take 16 steps, for another batch may use the module;
+- *weight-taken-directly*: a module was not called, and the module around it has the
+  weight among what its output keeps for backward (`F.linear(x, layer.weight)`). Not
+  seen where a copy is made first, as when three weights are put into one.
 
 Then it is decided from facts (reentrant checkpointing without input gradients) and from
 the pattern (the lowest layers only, one adapter only). Where these do not decide, the

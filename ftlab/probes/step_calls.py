@@ -1,0 +1,141 @@
+"""What the calls of one step tell of parameters that got no gradient, as records.
+
+Who calls whom: `ftlab.probes.graph_flow` tells `StepCalls` of each call of a module,
+and takes its readings when backward is over.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ftlab.probes.module_calls import ModuleCalls, Swapped, Unreached
+from ftlab.probes.naming import clean_name
+from ftlab.probes.probe import Moment, Reading
+from ftlab.probes.subject import Subject
+from ftlab.probes.weight_use import WeightUse
+from ftlab.records.names import NameKind
+from ftlab.records.step import Block
+
+
+@dataclass(slots=True)
+class SecondLook:
+    """Modules that were not called, and whether others were seen to take their weight.
+
+    Attributes
+    ----------
+    suspects
+        What the next step is to look at: by the module around that is called.
+    looked_at, taken
+        Those that were looked at, and whose weight another one takes.
+    """
+
+    suspects: dict[str, frozenset[str]] = field(default_factory=dict)
+    looked_at: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+
+
+class StepCalls:
+    """Follows one step's calls of modules.
+
+    Parameters
+    ----------
+    moment
+        Knows the trainable parameters and the optimizers.
+    modules
+        All modules that have hooks, by path.
+    second
+        What an earlier step has left to be looked at; `readings` adds to it.
+    """
+
+    def __init__(
+        self,
+        moment: Moment,
+        modules: Mapping[str, torch.nn.Module],
+        second: SecondLook,
+    ) -> None:
+        self._modules = modules
+        self._calls = ModuleCalls(modules)
+        names, parameters = moment.tensors.names, moment.tensors.parameters
+        pairs = zip(names, parameters, strict=True)
+        self._swapped = Swapped(modules, pairs, _held(moment.subject))
+        self._second = second
+        self._use = WeightUse(second.suspects, modules)
+        second.looked_at.update(*second.suspects.values())
+        second.suspects = {}
+
+    def began(self, path: str) -> None:
+        """Hear that a module is called."""
+        self._calls.began(path)
+        self._swapped.see(path)
+
+    def ended(self, path: str, output: Any) -> None:
+        """Hear what a module has put out."""
+        self._calls.ended(path, output)
+        self._use.see(path, output)
+
+    def readings(self, moment: Moment) -> Iterator[Reading]:
+        """Hand over what others stand in for, and why gradients did not arrive."""
+        swapped = sorted(self._swapped.names)
+        if swapped:
+            yield marked(moment, "swapped", "param", {name: {} for name in swapped})
+        names, parameters = moment.tensors.names, moment.tensors.parameters
+        pairs = list(zip(names, parameters, strict=True))
+        lost = [n for n, p in pairs if p.grad is None and n not in swapped]
+        if not lost:
+            return
+        reached = [n for n, p in pairs if p.grad is not None]
+        found = dict.fromkeys(each for _, each in self._calls.explain(lost, reached))
+        self._second.taken |= self._use.used
+        self._second.suspects = self._worth_a_look(found)
+        rows = {each.path or "model": self._described(each) for each in found}
+        if rows:
+            yield marked(moment, "unreached", "module", rows)
+
+    def _described(self, found: Unreached) -> dict[str, str]:
+        taken = found.kind == "not-called" and found.path in self._second.taken
+        return {
+            "kind": "weight-taken" if taken else found.kind,
+            "to": clean_name(found.to),
+            "class": type(self._modules.get(found.path)).__name__,
+        }
+
+    def _worth_a_look(self, found: Iterable[Unreached]) -> dict[str, frozenset[str]]:
+        """Give modules whose weight another one may take, each of them once."""
+        wanted: dict[str, frozenset[str]] = {}
+        for each in found:
+            around = "" if each.to == "model" else each.to
+            new = each.path and each.path not in self._second.looked_at
+            if each.kind == "not-called" and each.to and new:
+                wanted[around] = wanted.get(around, frozenset()) | {each.path}
+        return wanted
+
+
+def marked(
+    moment: Moment,
+    table: str,
+    kind: NameKind,
+    rows: Mapping[str, Mapping[str, str]],
+    column: str = "",
+) -> Reading:
+    """Give each name a row of ``table`` with 1 in its column, called like the table."""
+    found = [moment.name(table, name, kind, meta) for name, meta in rows.items()]
+    ids, step = np.array(found, np.int32), moment.step
+
+    def finish(_: NDArray[np.float32]) -> Iterable[Block]:
+        yield Block(table, step, ids, {column or table: np.ones(len(ids), np.float32)})
+
+    return Reading(torch.zeros(1), finish)
+
+
+def _held(subject: Subject) -> frozenset[int]:
+    """Give the ``id`` of each tensor that an optimizer holds."""
+    return frozenset(
+        id(each)
+        for optimizer in subject.optimizers
+        for group in optimizer.param_groups
+        for each in group["params"]
+    )

@@ -43,9 +43,9 @@ def check_saved(
         what it has put into the model) with an ``example``; for adapters ``below``
         (those that are in folders of their name), ``unsaved`` (trainable parameters of
         the model, those of other adapters left out, that are in no file, and
-        ``unsaved_count``; absent for prompts), ``b``, ``zero_b`` and ``live_zero_b`` (how many B there
-        are, are 0 in the file, and are 0 in the model), ``broken`` (keys whose values
-        are not finite) and ``shapeless`` (keys without elements).
+        ``unsaved_count``; absent for prompts), ``b``, ``zero_b`` and ``live_zero_b``
+        (how many B there are, are 0 in the file, and are 0 in the model), ``broken``
+        (keys whose values are not finite) and ``shapeless`` (keys without elements).
     """
     model = innermost(model)
     configs = list(selected or adapter_configs(model))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.probes.adapter_keys import why_unread
+from ftlab.probes.adapter_keys import why_lost, why_unread
 
 LIVE = [
     f"base_model.model.model.layers.{layer}.self_attn.{part}.lora_{factor}.weight"
@@ -46,3 +46,40 @@ def test_a_compiled_model_that_reads_a_clean_file():
 
 def test_nothing_unread_has_no_reason():
     assert why_unread([], LIVE) == ("", 0)
+
+
+NAMED = [key.replace(".weight", ".default.weight") for key in LIVE]
+
+
+@pytest.mark.parametrize(
+    "reason", ["compiled", "parallel", "wrapped-twice", "adapter-name"]
+)
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_load_lost_what_the_model_waits_for(reason, whole):
+    unread = [key for key in changed(CASES[reason]) if key not in LIVE]
+    assert why_lost(unread, LIVE, whole=whole) == (reason, unread)
+
+
+def test_the_files_own_keys_have_no_name_and_the_models_have_one():
+    assert why_lost(LIVE, NAMED, whole=True) == ("adapter-name", list(LIVE))
+
+
+def test_the_bare_models_keys_are_those_before_peft():
+    wanted = [f"{PEFT}model.layers.0.self_attn.q_proj.base_layer.weight"]
+    given = ["model.layers.0.self_attn.q_proj.weight"]
+    assert why_lost(given, wanted, whole=True) == ("wrapped-twice", given)
+
+
+def test_another_beginning_counts_only_where_nothing_was_read():
+    unread = [f"net.{key}" for key in LIVE]
+    assert why_lost(unread, LIVE, whole=True) == ("prefix", unread)
+    assert why_lost(unread, LIVE, whole=False) == ("", [])
+
+
+def test_what_fits_nothing_is_another_models():
+    assert why_lost(["a.b.c"], LIVE, whole=True) == ("other-model", ["a.b.c"])
+
+
+def test_an_adapter_that_the_model_does_not_have_is_not_lost_beside_its_own():
+    other = [key.replace(".default.", ".second.") for key in NAMED]
+    assert why_lost(other, [], whole=False) == ("", [])

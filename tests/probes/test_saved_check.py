@@ -1,6 +1,7 @@
 """What is on disk right after a save."""
 
 import torch
+from peft import PromptTuningConfig, get_peft_model
 
 from ftlab.faults.adapter.compiled_layer_checkpoint_dead import compile_blocks
 from ftlab.faults.saved import taught
@@ -89,3 +90,39 @@ def test_two_adapters_with_names_of_their_own_are_found_below(tmp_path):
     model.add_adapter("second", model.peft_config["mine"])
     model.save_pretrained(tmp_path)
     assert check_saved(model, tmp_path)["keys"] == 16
+
+
+def test_other_adapters_are_left_out_on_purpose(tmp_path):
+    model = lora()
+    model.add_adapter("second", model.peft_config["default"])
+    model.base_model.set_adapter(["default", "second"])
+    model.save_pretrained(tmp_path, selected_adapters=["default"])
+    assert check_saved(model, tmp_path, ["default"])["unsaved"] == []
+
+
+def test_an_adapter_below_is_told(tmp_path):
+    with varied(Variation(adapter="mine")):
+        model = lora()
+    model.save_pretrained(tmp_path)
+    assert check_saved(model, tmp_path)["below"] == ["mine"]
+
+
+def test_a_base_that_is_saved_with_its_adapter_on_holds_pefts_names(tmp_path):
+    base = lora().get_base_model()
+    base.save_pretrained(tmp_path)
+    found = check_saved(base, tmp_path)
+    assert (found["kind"], found["inside"]) == ("model", 12)
+    assert found["example"].endswith("q_proj.base_layer.weight")
+
+
+def test_a_merged_model_holds_none_of_them(tmp_path):
+    merged = lora().merge_and_unload()
+    merged.save_pretrained(tmp_path)
+    assert check_saved(merged, tmp_path) == {"kind": "model", "keys": 21, "renamed": 0}
+
+
+def test_what_a_prompt_saves_is_not_among_its_parameters(tmp_path):
+    config = PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
+    model = get_peft_model(llama(), config)
+    model.save_pretrained(tmp_path)
+    assert "unsaved" not in check_saved(model, tmp_path)

@@ -86,3 +86,100 @@ def test_a_run_that_goes_on_does_not_begin_at_zero():
     assert finding.evidence["reason"] == "resumed-at-zero"
     assert finding.first_step == 100
     assert check(state(zero=1), step=100) == ()
+
+
+def load(**detail):
+    given = {"adapter": "", "keys": 8, "aliased": 0, "of": 0, "matched": 0}
+    return ("load", "model", given | detail)
+
+
+LOST = load(lost=8, reason="prefix", example="model.q.lora_A.default.weight")
+
+
+def loading(*ops):
+    builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": state()})
+    builder.step().step(ops=ops)
+    return Engine([AdapterNotLoaded()]).check(builder.run).findings
+
+
+def test_a_load_that_nobody_read():
+    (finding,) = loading(LOST)
+    assert finding.evidence["reason"] == "prefix"
+    assert (finding.first_step, finding.place) == (1, Place("file", "adapter keys"))
+    assert "load_state_dict left 8 of 8 keys unread" in finding.message
+
+
+def test_another_load_of_the_step_that_was_read_forgives_it():
+    assert loading(LOST, load(matched=8)) == ()
+    assert loading(load(matched=8)) == ()
+
+
+def test_an_adapter_of_another_shape():
+    (finding,) = loading(load(adapter="mine", matched=0, misshapen=["a.lora_A.weight"]))
+    assert finding.evidence["reason"] == "other-shape"
+    assert "PEFT's load of the adapter 'mine'" in finding.message
+    (finding,) = check(file(misshapen=[B], different=[B], live_zero_b=[B]))
+    assert finding.evidence["reason"] == "other-shape"
+
+
+def fit(**counts):
+    return state() | {"optimizer_fit": [{"states": 4} | counts]}
+
+
+def test_moments_have_moved_what_is_zero():
+    (finding,) = check(fit(moved=2, empty=2))
+    assert finding.evidence["reason"] == "moments-without-weights"
+    assert finding.place == Place("file", "adapter keys")
+    assert check(fit(moved=2, empty=1)) == ()
+    assert check(fit(moved=0, empty=0)) == ()
+
+
+def row(**more):
+    plain = {"pairs": 2, "zero_b": 2, "init": "True", "trainable": False}
+    scaling = {"model.q": 1.0}
+    return plain | {"active": False, "saved_from": "", "scaling": scaling} | more
+
+
+FRESH, TRAINED = row(active=True, trainable=True), row(zero_b=0)
+
+
+def beside(adapters, steps=0, ops=(), optimizers=(), **model):
+    facts = {"peft": {name: {} for name in adapters}, "trainable": 8} | model
+    builder = RunBuilder().facts(
+        model=facts | {"start": {"adapters": adapters}}, optimizers=optimizers
+    )
+    for _ in range(steps):
+        builder.step(ops=ops)
+    return Engine([AdapterNotLoaded()]).check(builder.run).findings
+
+
+def test_a_trained_adapter_came_later_and_a_fresh_one_is_used():
+    (finding,) = beside({"default": FRESH, "mine": TRAINED})
+    assert finding.evidence["reason"] == "inactive"
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("call", "set_adapter")
+
+
+def test_in_training_it_is_noted_after_a_step_unless_the_other_is_used_too():
+    case = {"optimizers": ({"class": "AdamW"},)}
+    adapters = {"default": FRESH, "teacher": TRAINED}
+    assert beside(adapters, **case) == ()
+    (finding,) = beside(adapters, steps=1, **case)
+    assert finding.severity is Severity.INFO
+    used = [("set_adapter", "adapters", {"adapters": "teacher"})]
+    assert beside(adapters, steps=1, ops=used, **case) == ()
+
+
+@pytest.mark.parametrize(
+    "adapters",
+    [
+        {"old": TRAINED, "second": FRESH},
+        {"default": FRESH | {"zero_b": 0}, "mine": TRAINED},
+        {"default": FRESH, "reference": row()},
+        {"default": FRESH, "mine": TRAINED | {"active": True}},
+        {"default": FRESH, "mine": TRAINED | {"init": "pissa"}},
+        {"default": FRESH, "mine": TRAINED | {"trainable": True}},
+    ],
+)
+def test_a_new_task_beside_an_old_one_is_fine(adapters):
+    assert beside(adapters) == ()

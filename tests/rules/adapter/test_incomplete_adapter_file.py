@@ -21,9 +21,10 @@ GOOD = {
 }
 
 
-def report(file=None, saves=(), unsaved=()):
+def report(file=None, saves=(), unsaved=(), adapters=("d",)):
     start = {} if file is None else {"file": {"folder": "a", "problems": []} | file}
-    model = {"peft": {"d": {}}, "start": start, "saving": {"unsaved": list(unsaved)}}
+    peft = {name: {} for name in adapters}
+    model = {"peft": peft, "start": start, "saving": {"unsaved": list(unsaved)}}
     builder = RunBuilder().facts(model=model)
     for save in saves:
         builder.step(ops=[("save", "model", GOOD | save)])
@@ -106,3 +107,10 @@ def test_what_cannot_be_read_is_not_checked(problem, reason):
     outcome = report(file={"problems": [problem]})
     assert outcome.findings == ()
     assert reason in outcome.not_checked[0].reason
+
+
+def test_keys_in_a_module_that_another_adapter_is_called_like():
+    left = ["layers.0.q_proj.lora_A.style.weight"]
+    assert reasons(saves=[{"unsaved": left}], adapters=["style"]) == ["absent"]
+    two = ["q_proj", "style"]
+    assert reasons(saves=[{"unsaved": left}], adapters=two) == ["adapter-name"]

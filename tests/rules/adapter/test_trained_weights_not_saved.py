@@ -59,3 +59,55 @@ def test_what_depends_on_an_unknown_base_is_not_checked():
 
 def test_a_full_fine_tune_is_left_out():
     assert report({"unsaved": [HEAD]}, peft=()).findings == ()
+
+
+WHOLE = {"kind": "model", "folder": "out", "keys": 21}
+OFF = ("unload", "adapters", {"call": "unload"})
+MERGED = ("unload", "adapters", {"call": "merge_and_unload"})
+UPDATE = ("step", "optimizer 0", {})
+
+
+def without(*ops):
+    builder = RunBuilder().facts(model={"peft": {"default": {}}, "saving": {}})
+    builder.step(ops=ops)
+    return Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+
+
+def save(**more):
+    return ("save", "model", WHOLE | more)
+
+
+def test_a_base_saved_with_the_adapter_on_it_is_an_error():
+    (finding,) = without(UPDATE, save(inside=12, example="q.base_layer.weight"))
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence["reason"] == "wrapped-base"
+    assert finding.place == Place("call", "save_pretrained")
+    assert "12 of 21 keys" in finding.message
+
+
+def test_with_the_adapter_saved_as_well_it_is_a_warning():
+    adapter = ("save", "model", {"kind": "adapter", "folder": "a"})
+    (finding,) = without(save(inside=12, example="q.base_layer.weight"), adapter)
+    assert finding.severity is Severity.WARNING
+
+
+def test_an_adapter_that_was_taken_off_unmerged_is_lost():
+    (finding,) = without(UPDATE, OFF, save())
+    assert finding.evidence["reason"] == "unloaded"
+    assert finding.place == Place("call", "unload")
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (UPDATE, save()),
+        (UPDATE, MERGED, save()),
+        (OFF, save()),
+        (UPDATE, save(), OFF),
+        (UPDATE, OFF, save(adapter_taken=True)),
+        (UPDATE, ("merge", "adapters", {}), OFF, save()),
+        (UPDATE, ("save", "model", {"kind": "adapter"}), OFF, save()),
+    ],
+)
+def test_a_whole_model_that_was_merged_or_an_adapter_kept_elsewhere_is_fine(ops):
+    assert without(*ops) == ()

@@ -1,0 +1,48 @@
+"""ADP034."""
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.adapter.misplaced_optimizer_state import MisplacedOptimizerState
+from ftlab.rules.engine import Engine
+from ftlab.runlog.run import Run
+from tests.runs import RunBuilder, healthy_lora
+
+FINE = {"states": 8, "moved": 4, "empty": 0, "swapped": {}}
+ODD = {"states": 8, "misshapen": ["a", ""], "misshapen_count": 2}
+SWAPPED = FINE | {"swapped": {"a.lora_B": "b.lora_B", "b.lora_B": "a.lora_B"}}
+
+
+def check(*fits, loads=()):
+    start = {"optimizer_fit": list(fits)}
+    builder = RunBuilder().facts(model={"peft": {}, "start": start})
+    builder.step().step(ops=[("load", "optimizer 0", each) for each in loads])
+    return Engine([MisplacedOptimizerState()]).check(builder.run).findings
+
+
+def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
+    found = Engine([MisplacedOptimizerState()]).check(healthy_lora().run)
+    assert found.findings == ()
+    assert len(Engine([MisplacedOptimizerState()]).check(Run()).not_checked) == 1
+
+
+def test_states_that_fit_are_fine():
+    assert check(FINE, loads=[FINE, {}]) == ()
+
+
+def test_states_of_other_shapes():
+    (finding,) = check(ODD)
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence == {"reason": "shape", "tensors": 2}
+    assert finding.places == (Place("optimizer", "state"), Place("param", "a"))
+    assert finding.message.startswith("before step 0: the states of 2 of 8 parameters")
+
+
+def test_moments_of_other_tensors():
+    (finding,) = check(FINE, SWAPPED)
+    assert finding.evidence["reason"] == "swapped"
+    assert "a.lora_B those of b.lora_B" in finding.message
+
+
+def test_a_state_that_is_loaded_in_the_run_is_judged_too():
+    (finding,) = check(loads=[FINE, SWAPPED])
+    assert finding.first_step == 1
+    assert finding.message.startswith("step 1: ")

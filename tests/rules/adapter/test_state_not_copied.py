@@ -1,0 +1,48 @@
+"""ADP033."""
+
+import pytest
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.adapter.state_not_copied import StateNotCopied
+from ftlab.rules.engine import Engine
+from ftlab.runlog.run import Run
+from tests.runs import RunBuilder, healthy_lora
+
+UPDATE = ("step", "optimizer 0", {})
+
+
+def load(**detail):
+    given = {"adapter": "", "keys": 8, "aliased": 8, "of": 8, "fresh": False}
+    return ("load", "model", given | detail)
+
+
+def check(*ops):
+    builder = RunBuilder().facts(model={"peft": {}}).step(ops=ops)
+    return Engine([StateNotCopied()]).check(builder.run).findings
+
+
+def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
+    assert Engine([StateNotCopied()]).check(healthy_lora().run).findings == ()
+    assert len(Engine([StateNotCopied()]).check(Run()).not_checked) == 1
+
+
+def test_what_is_put_back_is_the_models_own_memory():
+    (finding,) = check(UPDATE, load(), load(keys=9))
+    assert finding.severity is Severity.ERROR
+    assert finding.place == Place("call", "load_state_dict")
+    assert finding.evidence == {"reason": "own-memory", "tensors": 8}
+    assert "load_state_dict was given the model's own memory" in finding.message
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (load(),),
+        (load(), UPDATE),
+        (UPDATE, load(fresh=True)),
+        (UPDATE, load(aliased=0)),
+        (UPDATE, load(aliased=1)),
+    ],
+)
+def test_copies_states_of_now_and_loads_before_training_are_fine(ops):
+    assert check(*ops) == ()

@@ -6,7 +6,7 @@ loop does it by hand (``p.grad = None``, ``p.grad.data.zero_()``) it is measured
 """
 
 import weakref
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,9 +91,9 @@ class CarriedGradients:
         """Remember what the update has left, where the next step is to be looked at."""
         self._left.pop(id(optimizer), None)
         self._stepped.add(id(optimizer))
-        if not _is_due(step.step + 1):
+        if not is_due(step.step + 1):
             return
-        chosen = _spread([p for p in _held(optimizer) if self._is_followed(p)])
+        chosen = spread([p for p in _held(optimizer) if self._is_followed(p)])
         gradients = [p.grad for p in chosen if p.grad is not None]
         if gradients:
             self._left[id(optimizer)] = _Left(
@@ -135,7 +135,7 @@ class CarriedGradients:
         """
         left = self._left.pop(id(optimizer), None)
         known = id(optimizer) in self._stepped
-        if closure or not known or not _is_due(step.step):
+        if closure or not known or not is_due(step.step):
             return
         if left is None:
             step.values.setdefault(CARRIED, 0.0)
@@ -163,7 +163,8 @@ def _keep(step: OpenStep, column: str, norm: torch.Tensor) -> None:
     step.keep((column, ""), [Reading(norm.reshape(1).float(), finish)])
 
 
-def _is_due(step: int) -> bool:
+def is_due(step: int) -> bool:
+    """Tell whether what becomes of gradients is looked at in a step."""
     return step < FIRST or step % INTERVAL == 0
 
 
@@ -171,7 +172,7 @@ def _held(optimizer: Any) -> list[torch.Tensor]:
     return [each for group in optimizer.param_groups for each in group["params"]]
 
 
-def _spread(parameters: list[torch.Tensor]) -> list[torch.Tensor]:
+def spread(parameters: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Choose at most `SAMPLE`, of all places and roles, on one device."""
     device = parameters[0].device if parameters else None
     near = [each for each in parameters if each.device == device]

@@ -22,6 +22,7 @@ import torch
 from ftlab.probes.backward import UNCLAIMED, Backward
 from ftlab.probes.carried import CarriedGradients
 from ftlab.probes.clip_work import ClipWork
+from ftlab.probes.discarded import DiscardedGradients
 from ftlab.probes.open_step import OpenStep
 from ftlab.probes.scaler import read_new_scale, read_overflow
 from ftlab.probes.steps import Steps, Versions
@@ -51,6 +52,7 @@ class Loop(ClipWork):
         self._unclaimed: deque[torch.Tensor | None] = deque(maxlen=UNCLAIMED)
         self._thread: int | None = None
         self._carried = CarriedGradients(steps.watched)
+        self._discarded = DiscardedGradients(steps.watched)
         self._unheard = UnheardUpdates(self._subject.model, steps.watched)
 
     @property
@@ -99,6 +101,7 @@ class Loop(ClipWork):
             return
         self._steps.refresh()
         self._carried.before_backward()
+        self._discarded.before_backward(self.step)
         self._backward = Backward(losses, weights, self._steps.versions())
         self._steps.look_for_leftovers()
 
@@ -169,6 +172,7 @@ class Loop(ClipWork):
         if overflow is not None:
             read_overflow(step, index, overflow, entry)
         changed = step.measured and self._steps.versions() != step.versions
+        self._discarded.before_step(step, judged=not (closure or changed))
         if not step.measured and (step.micro_batches or not closure):
             self._steps.measure(optimizer)
         if first:
@@ -221,6 +225,7 @@ class Loop(ClipWork):
             target = None if index is None else f"optimizer {index}"
         if target is not None:
             self._carried.on_zero_grad(owner)
+            self._discarded.on_zero_grad()
             self.step.ledger.add("zero_grad", target)
             self._steps.explain()
 
@@ -264,6 +269,7 @@ class Loop(ClipWork):
             if not self.step.measured:
                 self._steps.measure()
             self._attempt(inner, index, "skip")
+            self._discarded.before_step(self.step, judged=False)
             self.step.draft["skipped"] = True
         self._after_update()
 

@@ -50,7 +50,9 @@ def state_facts(model: torch.nn.Module, optimizer: Any) -> dict[str, Any]:
     -------
     dict
         ``states``: parameters that have one. ``misshapen`` and ``misshapen_count``:
-        those whose state has another shape. ``moved`` and ``empty``: how many B of LoRA
+        those whose state has another shape. ``misnamed``: parameters that the
+        optimizer's groups call by the name of another one: a state that is loaded
+        brings its names along. ``moved`` and ``empty``: how many B of LoRA
         pairs have moments of two steps or more, and how many of these are 0.
         ``swapped``: names of B with the names of those whose moments they have.
     """
@@ -63,12 +65,27 @@ def state_facts(model: torch.nn.Module, optimizer: Any) -> dict[str, Any]:
         if _misfits(own, p, state)
     ]
     found: dict[str, Any] = {"states": len(own.state)}
+    if misnamed := _misnamed(own, names):
+        found["misnamed"] = misnamed
     if misshapen:
         return found | {
             "misshapen": misshapen[:SHOWN],
             "misshapen_count": len(misshapen),
         }
     return found | readable(_=lambda: _seconds_facts(model, own.state)).get("_", {})
+
+
+def _misnamed(optimizer: Any, names: Mapping[int, str]) -> dict[str, str]:
+    """Find parameters that a group calls by another one's name."""
+    known = set(names.values())
+    found = {}
+    for group in optimizer.param_groups:
+        stated = group.get("param_names") or ()
+        for parameter, name in zip(group["params"], stated, strict=False):
+            own = names.get(id(parameter), "")
+            if own and clean_name(name) != own and clean_name(name) in known:
+                found[own] = clean_name(name)
+    return dict(list(found.items())[:SHOWN])
 
 
 def _misfits(optimizer: Any, parameter: torch.Tensor, state: Any) -> bool:

@@ -40,12 +40,13 @@ def check_saved(
         ``kind`` (``"adapter"``, ``"model"``, or ``"unread"`` for a pickle or a file
         that was moved already, and nothing else), ``keys``, ``renamed`` (how many hold
         a wrapper's name); for models ``inside`` (how many keys hold PEFT's names for
-        what it has put into the model) with an ``example``; for adapters ``below``
-        (those that are in folders of their name), ``unsaved`` (trainable parameters of
-        the model, those of other adapters left out, that are in no file, and
-        ``unsaved_count``; absent for prompts), ``b``, ``zero_b`` and ``live_zero_b``
-        (how many B there are, are 0 in the file, and are 0 in the model), ``broken``
-        (keys whose values are not finite) and ``shapeless`` (keys without elements).
+        what it has put into the model) with an ``example``; for adapters their names
+        (``adapters``), ``below`` (those that are in folders of their name),
+        ``unsaved`` (trainable parameters of the model, those of other adapters left
+        out, that are in no file, and ``unsaved_count``; absent for prompts), ``b``,
+        ``zero_b`` and ``live_zero_b`` (how many B there are, are 0 in the file, and
+        are 0 in the model), ``broken`` (keys whose values are not finite) and
+        ``shapeless`` (keys without elements).
     """
     model = innermost(model)
     configs = list(selected or adapter_configs(model))
@@ -59,7 +60,8 @@ def check_saved(
             return {"kind": "unread"}
         return {"kind": "model", "renamed": _renamed(model, keys)} | _inside(keys)
     keys = [key for each in folders.values() for key in each.keys]
-    found = {"kind": "adapter", "keys": len(keys), "renamed": _renamed(model, keys)}
+    found: dict[str, Any] = {"kind": "adapter", "adapters": list(folders)}
+    found |= {"keys": len(keys), "renamed": _renamed(model, keys)}
     below = [name for name, each in folders.items() if each.path != folder]
     found |= {"below": below} if below else {}
     return found | _values(model, folders) | _unsaved(model, folders)

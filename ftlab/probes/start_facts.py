@@ -51,11 +51,7 @@ def _start(subject: Subject) -> dict[str, Any]:
         optimizer_states=lambda: [
             len(unwrapped(each).state) for each in subject.optimizers
         ],
-        optimizer_fit=lambda: [
-            state_facts(model, each)
-            for each in subject.optimizers
-            if unwrapped(each).state
-        ],
+        optimizer_fit=lambda: [state_facts(model, each) for each in subject.optimizers],
         last_epochs=lambda: [
             int(each.last_epoch)
             for each in subject.schedulers

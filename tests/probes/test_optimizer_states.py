@@ -100,3 +100,22 @@ def test_pruned_moments_prove_nothing():
         optimizer.state[parameter]["exp_avg"].flatten()[1:] = 0
         parameter.data.zero_()
     assert state_facts(model, optimizer)["moved"] == 0
+
+
+def test_names_that_a_state_brings_along_are_compared():
+    model = lora()
+    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    first = torch.optim.AdamW(named, lr=1e-3)
+    assert "misnamed" not in state_facts(model, first)
+    second = torch.optim.AdamW(named[4:] + named[:4], lr=1e-3)
+    second.load_state_dict(first.state_dict())
+    misnamed = state_facts(model, second)["misnamed"]
+    assert len(misnamed) == 8
+    assert misnamed[named[4][0]] == named[0][0]
+
+
+def test_names_of_the_users_own_say_nothing():
+    model = lora()
+    named = [(f"mine.{n}", p) for n, p in model.named_parameters() if p.requires_grad]
+    facts = state_facts(model, torch.optim.AdamW(named, lr=1e-3))
+    assert "misnamed" not in facts

@@ -16,6 +16,7 @@ def test_a_good_file_lacks_nothing(tmp_path):
     found = check_saved(model, tmp_path)
     assert found == {
         "kind": "adapter",
+        "adapters": ["default"],
         "keys": 8,
         "renamed": 0,
         "b": 4,

@@ -15,6 +15,8 @@ it in the run.
 - *shape*: a state that torch's own optimizers keep in the parameter's shape has another
   one. No threshold. States of other libraries (GaLore projects, Adafactor factors) are
   not compared.
+- *names*: a group calls a parameter by the name of another one of the model: an
+  optimizer that was built of named_parameters() stores names, and loading brings them.
 - *swapped*: B of a LoRA pair began at 0, so it is the sum of its updates, and these
   follow its own first moment. Reported when the direction of at least two B of one
   shape is, by its cosine, mutually nearest to the moments of another one: at least 0.2
@@ -80,6 +82,7 @@ class MisplacedOptimizerState(Rule):
     def _finding(
         self, run: Run, when: str, step: int, fit: Mapping[str, Any]
     ) -> Finding | None:
+        misnamed = dict(fit.get("misnamed", {}))
         misshapen, swapped = (
             list(fit.get("misshapen", ())),
             dict(fit.get("swapped", {})),
@@ -91,10 +94,11 @@ class MisplacedOptimizerState(Rule):
                 f"the states of {count} of {counted(fit['states'], 'parameter')} have "
                 f"another shape than it: {in_words(misshapen)}"
             )
-        elif swapped:
-            count, reason, names = len(swapped), "swapped", list(swapped)
-            one, other = next(iter(swapped.items()))
-            words = f"{count} B have the moments of others: {one} those of {other}"
+        elif misnamed or swapped:
+            reason, pairs = ("names", misnamed) if misnamed else ("swapped", swapped)
+            count, names = len(pairs), list(pairs)
+            one, other = next(iter(pairs.items()))
+            words = f"{count} tensors have the states of others: {one} that of {other}"
         else:
             return None
         return self.finding(

@@ -26,6 +26,8 @@ note in a loop of one's own until then, for it may save by other means.
 saved in the run as well. *unloaded*: after updates the adapter was taken off with
 `unload()`, unmerged, a model was saved whole, and no adapter was, nor was a state dict
 with one taken since the last update. A warning.
+*other-adapter*: after updates, all adapters that were saved at one step are others than
+those that an optimizer holds, and none of these was saved in the run. A warning.
 Measured with transformers 5.23, peft 0.21.2: of 21 keys of a tiny Llama 4 are found
 under no name when such a folder is loaded, and drawn anew.
 By hand: `[k for k in safe_open(file, "pt").keys() if "base_layer" in k]`, and
@@ -59,6 +61,7 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
+from ftlab.rules.adapter_states import held_adapters
 from ftlab.rules.rule import Rule
 from ftlab.rules.saving import (
     has_adapters,
@@ -112,6 +115,8 @@ class TrainedWeightsNotSaved(Rule):
             if _is_save(entry, "model") and not apart and _is_bare(run, entry):
                 yield self._unloaded(entry)
                 return
+        if apart and (others := _others_saved(run)):
+            yield self._others(*others)
 
     def _wrapped(self, entry: LedgerEntry, *, apart: bool) -> Finding:
         detail = entry.detail
@@ -143,6 +148,22 @@ class TrainedWeightsNotSaved(Rule):
             steps=(entry.step, entry.step),
             evidence={"reason": "unloaded", "keys": int(entry.detail.get("keys", 0))},
             healthy="the adapter is saved, or merged into what is saved",
+        )
+
+    def _others(self, entry: LedgerEntry, saved: set[str], held: set[str]) -> Finding:
+        trained = ", ".join(sorted(map(repr, held)))
+        return self.finding(
+            Severity.WARNING,
+            f"step {entry.step}, saved to {entry.detail['folder']}: the adapter "
+            f"{', '.join(sorted(map(repr, saved)))}, and {trained} is what was trained",
+            cause="selected_adapters names another adapter than the optimizer holds: "
+            "what was trained is in no file.",
+            fix=f"model.save_pretrained(folder, selected_adapters=[{trained}]), or "
+            "leave selected_adapters out.",
+            places=[Place("call", "save_pretrained"), Place("file", "adapter keys")],
+            steps=(entry.step, entry.step),
+            evidence={"reason": "other-adapter", "adapters": len(held)},
+            healthy="the adapter that was trained is among those that are saved",
         )
 
     def _finding(self, run: Run, lost: Sequence[str]) -> Finding:
@@ -187,6 +208,21 @@ def _is_bare(run: Run, save: LedgerEntry) -> bool:
         if entry.op == "unload" and updated and not merged:
             return entry.detail.get("call") == "unload"
     return False
+
+
+def _others_saved(run: Run) -> tuple[LedgerEntry, set[str], set[str]] | None:
+    """Return a save after updates, its adapters, and those that no save holds."""
+    held, updated = held_adapters(run), False
+    last: LedgerEntry | None = None
+    names: set[str] = set()
+    for entry in run.ledger:
+        updated |= entry.op == "step"
+        if _is_save(entry, "adapter") and "adapters" in entry.detail:
+            names |= set(entry.detail["adapters"])
+            last = entry if updated else last
+    if last is None or not held or names & held:
+        return None
+    return last, names, held
 
 
 def _untrained(run: Run) -> set[str]:

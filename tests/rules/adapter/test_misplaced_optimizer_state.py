@@ -39,7 +39,13 @@ def test_states_of_other_shapes():
 def test_moments_of_other_tensors():
     (finding,) = check(FINE, SWAPPED)
     assert finding.evidence["reason"] == "swapped"
-    assert "a.lora_B those of b.lora_B" in finding.message
+    assert "a.lora_B that of b.lora_B" in finding.message
+
+
+def test_groups_that_name_other_parameters():
+    (finding,) = check(FINE | {"misnamed": {"a": "b"}})
+    assert finding.evidence["reason"] == "names"
+    assert finding.places[1] == Place("param", "a")
 
 
 def test_a_state_that_is_loaded_in_the_run_is_judged_too():

@@ -111,3 +111,26 @@ def test_an_adapter_that_was_taken_off_unmerged_is_lost():
 )
 def test_a_whole_model_that_was_merged_or_an_adapter_kept_elsewhere_is_fine(ops):
     assert without(*ops) == ()
+
+
+def saving_adapters(*saved, held="default", before=False):
+    builder = RunBuilder().facts(model={"peft": {"default": {}}, "saving": {}})
+    builder.lora("layers.0", adapter=held)
+    saves = [("save", "model", KIND | {"adapters": names}) for names in saved]
+    builder.step(ops=[*saves, UPDATE] if before else [UPDATE, *saves])
+    return Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+
+
+KIND = {"kind": "adapter", "folder": "a"}
+
+
+def test_another_adapter_than_the_trained_one_was_saved():
+    (finding,) = saving_adapters(["reference"])
+    assert finding.evidence["reason"] == "other-adapter"
+    assert "'default' is what was trained" in finding.message
+
+
+def test_the_trained_one_among_all_saves_is_enough():
+    assert saving_adapters(["reference"], ["default"]) == ()
+    assert saving_adapters(["reference", "default"]) == ()
+    assert saving_adapters(["reference"], before=True) == ()

@@ -1,6 +1,7 @@
 """Reasons in the order of operations: why no gradient was there at the step."""
 
 from ftlab.records.finding import Place
+from ftlab.records.step import LedgerEntry
 from ftlab.rules.missing import Missing, Reason
 from ftlab.runlog.run import Run
 
@@ -11,20 +12,43 @@ def zeroed_too_late(run: Run, missing: Missing) -> Reason | None:
         return None
     state = ""
     for entry in run.ledger:
-        if entry.op == "backward":
-            state = "backward"
-        elif entry.op == "zero_grad" and state == "backward":
-            state = "zeroed"
-        elif entry.op in ("step", "skip"):
-            if state == "zeroed":
-                return Reason(
-                    "zero-grad-before-step",
-                    "zero_grad was called between backward and the optimizer's step.",
-                    "Call zero_grad before backward or after the optimizer's step.",
-                    (Place("call", "zero_grad"),),
-                )
+        if entry.op not in ("step", "skip"):
+            state = _after(state, entry)
+        elif state == "zeroed":
+            return _ZEROED
+        elif state == "forward":
+            return _step_too_early(f"{entry.target}.step")
+        else:
             state = ""
     return None
+
+
+def _after(state: str, entry: LedgerEntry) -> str:
+    """Return how far it has come since the last step, from backward on."""
+    if entry.op == "backward":
+        return "backward"
+    if entry.op == "zero_grad" and state == "backward":
+        return "zeroed"
+    with_graph = entry.op == "forward" and entry.detail.get("grad_enabled")
+    return "forward" if state == "zeroed" and with_graph else state
+
+
+_ZEROED = Reason(
+    "zero-grad-before-step",
+    "zero_grad was called between backward and the optimizer's step.",
+    "Call zero_grad before backward or after the optimizer's step.",
+    (Place("call", "zero_grad"),),
+)
+
+
+def _step_too_early(call: str) -> Reason:
+    return Reason(
+        "step-before-backward",
+        "The optimizer steps between the forward and its backward, when gradients were "
+        "just cleared; what backward computes is cleared before the next step.",
+        "Call loss.backward() before optimizer.step().",
+        (Place("call", call), Place("call", "backward")),
+    )
 
 
 def no_backward(run: Run, missing: Missing) -> Reason | None:

@@ -36,6 +36,13 @@ def test_zero_grad_between_backward_and_step():
     assert kind(loop(FORWARD, BACKWARD, ZERO, STEP), [LOW]) == "zero-grad-before-step"
 
 
+def test_a_step_between_the_forward_and_its_backward():
+    builder = loop(BACKWARD, ZERO, FORWARD, STEP)
+    assert kind(builder, [LOW]) == "step-before-backward"
+    reason = reason_of(builder.run, Missing(True, [LOW], ()))
+    assert str(reason.places[0]) == "call optimizer 0.step"
+
+
 def test_zero_grad_elsewhere_is_legal():
     for ops in ((ZERO, FORWARD, BACKWARD, STEP), (FORWARD, BACKWARD, STEP, ZERO)):
         assert kind(loop(*ops), [HEAD]) == "unknown"

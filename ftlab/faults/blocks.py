@@ -60,3 +60,16 @@ def four_bit(model: Any, *, packing: bool = False, **settings: Any) -> Any:
         if hasattr(module, "support_avx512bf16_for_cpu"):
             module.support_avx512bf16_for_cpu = packing
     return loaded
+
+
+def eight_bit(model: Any, dtype: torch.dtype) -> Any:
+    """Load ``model`` again, in 8 bits, its other parts in ``dtype``."""
+    from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+
+    from ftlab.faults.trainers import folder
+
+    path = folder(model)
+    model.save_pretrained(path)
+    config = BitsAndBytesConfig(load_in_8bit=True)
+    kind = AutoModelForCausalLM
+    return kind.from_pretrained(path, dtype=dtype, quantization_config=config)

@@ -93,8 +93,19 @@ class KeptGradients:
         for parameter, kept in self._kept:
             if kept is not None:
                 kept.restore()
-            parameter.grad = None if kept is None else kept.tensor
+            _give(parameter, None if kept is None else kept.tensor)
 
 
 def _kept(gradient: torch.Tensor | None, *, copied: bool) -> KeptTensor | None:
     return None if gradient is None else KeptTensor("", gradient, copied=copied)
+
+
+def _give(parameter: torch.nn.Parameter, gradient: torch.Tensor | None) -> None:
+    """Set ``.grad``, also to one of another shape: resizing in place leaves such."""
+    if gradient is None or gradient.shape == parameter.shape:
+        parameter.grad = gradient
+        return
+    data = parameter.data
+    parameter.data = torch.empty_like(gradient)  # torch compares shapes when it is set
+    parameter.grad = gradient
+    parameter.data = data

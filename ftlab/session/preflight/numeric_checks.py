@@ -10,6 +10,7 @@ from ftlab.records.finding import Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.missing import Missing
+from ftlab.rules.outside import held_outside
 from ftlab.rules.reach import reason_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
@@ -111,8 +112,13 @@ def _reach(run: Run, codes: frozenset[str]) -> Items:
     if not has.ids.size or UNREACHED in codes:
         return  # the layer model says so, or the rule says it better
     reached = np.nan_to_num(has.values).max(axis=0) > 0
-    names = [run.names()[row] for row in has.ids.tolist()]
-    lost = [name for name, there in zip(names, reached, strict=True) if not there]
+    named = [run.names()[row] for row in has.ids.tolist()]
+    elsewhere = held_outside(run)
+    names = [name for name in named if name.name not in elsewhere]
+    got = {name.name for name, there in zip(named, reached, strict=True) if there}
+    lost = [name for name in names if name.name not in got]
+    if not names:
+        return
     all_ = counted(len(names), "trainable tensor")
     if not lost:
         yield _REACH.passed(f"all {all_} got one")

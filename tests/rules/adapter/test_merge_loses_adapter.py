@@ -38,6 +38,12 @@ def test_the_bound_is_lower_for_quantised_weights(error, quantized, found):
     assert len(report(merged(error, quantized=quantized)).findings) == found
 
 
+@pytest.mark.parametrize(("bits", "found"), [(4, 1), (8, 0)])
+def test_eight_bits_are_judged_like_floating_point(bits, found):
+    assert len(report(merged(0.4, quantized=True, bits=bits)).findings) == found
+    assert len(report(merged(0.6, quantized=True, bits=bits)).findings) == 1
+
+
 def test_the_layer_and_the_call_are_named():
     (finding,) = report(merged(0.9, dtype="4-bit", quantized=True)).findings
     assert [str(place) for place in finding.places] == [

@@ -93,3 +93,15 @@ def test_what_will_be_copied_is_counted():
     assert bytes_to_keep(model, []) == trained
     model(torch.ones(2, 3)).sum().backward()
     assert bytes_to_keep(model, []) == 2 * trained
+
+
+def test_a_gradient_of_another_shape_is_put_back():
+    model = torch.nn.Linear(2, 3)
+    model(torch.ones(1, 2)).sum().backward()
+    gradient = model.weight.grad
+    model.weight.data = torch.ones(5, 2)  # as resizing embeddings in place does
+    kept = KeptState(Kept(model))
+    model.weight.grad = None
+    kept.restore()
+    assert model.weight.grad is gradient
+    assert model.weight.shape == (5, 2)

@@ -13,9 +13,9 @@ out of `train()` is the last one, and `trainer.save_model()` saves that.
 ## Evidence
 The trainer's `load_best_model_at_end`, and each of its checkpoints as it is on disk:
 adapters are in folders of their own name only. There is no threshold. Read in
-transformers 4.31 to 5.23 (`Trainer._load_best_model`) and measured with 5.23 and peft
-0.21.2: with an adapter called "mine" 0 tensors change at the end, with "default" the
-best ones come back.
+transformers 5.23 (`Trainer._load_best_model`) and measured with it and peft 0.21.2,
+the first of two checkpoints being the best: with an adapter called "mine" all 8
+tensors are those of the last one after train(), with "default" those of the best.
 By hand: `ls checkpoint-*/adapter_model.safetensors`.
 
 ## What to try

@@ -23,8 +23,11 @@ it in the run.
   and six deviations of chance, with at most half of that to its own.
 
 Measured on tiny models of 3 families (4 layers, rank 8, AdamW): cosines with the own
-moment are 0.32 to 0.74 after 5 steps, 0.14 to 0.63 after 20 and 0.09 to 0.29 after
-100; with another's at most 0.19 at any time, in 4096-element tensors at most 0.08.
+moment are 0.33 to 0.74 on average after 5 steps, 0.18 to 0.63 after 20 and 0.10 to 0.29
+after 100; with another's at most 0.19, and that in the smallest tensors (256 elements,
+where six deviations of chance are 0.38). Of 288 states that stood right (4 families, 6
+seeds, 2 and 4 layers, rank 4, 2 to 80 steps) none is reported; of 192 that were loaded
+over layers in reverse after 2 to 20 steps all are.
 By hand: `[(tuple(p.shape), tuple(s["exp_avg"].shape)) for p, s in
 optimizer.state.items()]`.
 
@@ -37,9 +40,9 @@ optimizer.state.items()]`.
 4. Begin with a new optimizer and a warm-up rather than with moments of others.
 
 ## Known problems
-After hundreds of steps the direction of B fades from its moments, and a swap is not
-seen. Other adapters than LoRA, initialisations that are not 0, and moments in 8 bits
-are judged by their shapes alone.
+After a hundred steps and more the direction of B fades from its moments, and a swap is
+not seen. Other adapters than LoRA, initialisations that are not 0, and moments in 8
+bits are judged by their shapes and names alone.
 
 ## References
 - wochenlong/lora-scripts-next#320 (states shifted by one parameter)

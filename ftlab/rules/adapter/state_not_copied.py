@@ -16,8 +16,8 @@ than the last update: it was not taken since, and nothing else has written to th
 weights since (torch counts writes). There is no threshold, and nothing is compared by
 value. By hand: `best["...lora_B..."].data_ptr() == parameter.data_ptr()`.
 
-Measured with torch 2.13: of 20 steps with the best state kept so at step 5 and loaded
-at the end, 0 of all elements change; with `copy.deepcopy` all trained tensors do.
+Measured with torch 2.13, LoRA on a tiny Llama, the state of step 5 loaded after step
+19: 0 of 3,584 elements change; with `copy.deepcopy` all of them do.
 `.cpu()` copies from a GPU and hands back the same tensor on a CPU.
 
 ## What to try

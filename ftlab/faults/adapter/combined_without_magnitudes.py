@@ -30,7 +30,7 @@ FAULT = Fault(
     "combined-without-magnitudes",
     "a combination of one adapter alone is not that adapter",
     code="ADP038",
-    places=("call add_weighted_adapter",),
+    places=("config use_dora",),
     builder=build,
     steps=4,
     evident=-1,

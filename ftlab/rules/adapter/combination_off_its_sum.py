@@ -147,7 +147,6 @@ class CombinationOffItsSum(Rule):
             fix="Merge each adapter into a copy of the base and average these, or "
             f"train adapters that are to be combined without {field}.",
             places=[
-                Place("call", "add_weighted_adapter"),
                 Place("config", field),
                 Place("object", f"adapter {name}"),
             ],

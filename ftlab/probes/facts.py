@@ -132,6 +132,7 @@ class _Known:
     """A model's parameters as of the last walk, held weakly."""
 
     age: int = WALK_EVERY
+    registrations: int = 0
     parameters: list["weakref.ref[torch.Tensor]"] = field(default_factory=list)
 
 
@@ -142,7 +143,8 @@ def facts_signature(subject: Subject) -> Hashable:
     """Give a value that differs when the facts should be read again.
 
     It follows optimizers and what their groups hold, schedulers, the scaler, adapters,
-    and which parameters exist and are trainable; new parameters are seen at the latest
+    and which parameters exist, their shapes and whether they are trainable. New ones
+    are seen at once where a module was heard to get a parameter, and else at the latest
     at the sixteenth call after they appeared.
     """
     model = subject.model
@@ -179,8 +181,10 @@ def _parameters_signature(subject: Subject, model: torch.nn.Module) -> Hashable:
     known = _known.setdefault(subject, _Known())
     known.age += 1
     live = [each() for each in known.parameters]
-    if known.age >= WALK_EVERY or any(each is None for each in live):
+    heard, known.registrations = known.registrations, subject.registrations
+    new = heard != subject.registrations
+    if new or known.age >= WALK_EVERY or any(each is None for each in live):
         known.parameters = [weakref.ref(each) for each in model.parameters()]
         known.age = 0
         live = [each() for each in known.parameters]
-    return hash(tuple((id(p), p.requires_grad) for p in live if p is not None))
+    return hash(tuple((id(p), p.requires_grad, p.shape) for p in live if p is not None))

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.naming import NamedParameter, named_parameters
+from ftlab.probes.optimizer_states import misfits
 from ftlab.probes.plain import dtype_name, jsonable, number, readable
 from ftlab.probes.taps.optimizer import unwrapped
 
@@ -66,10 +67,21 @@ def _optimizer(
         fused=lambda: _flag(defaults.get("fused")),
         foreach=lambda: _flag(defaults.get("foreach")),
         groups=lambda: [_group(group, names, ids) for group in _groups(optimizer)],
+        misfits=lambda: _misfits(optimizer, names),
         foreign=lambda: (
             [] if _is_flat(optimizer) else _foreign(optimizer, names, missing)
         ),
     )
+
+
+def _misfits(optimizer: Any, names: Mapping[int, str]) -> list[str]:
+    """Name the model's parameters whose state has another shape than they have."""
+    states = getattr(optimizer, "state", {})
+    return [
+        names[id(parameter)]
+        for parameter, state in states.items()
+        if id(parameter) in names and misfits(optimizer, parameter, state)
+    ]
 
 
 def _groups(optimizer: Any) -> list[dict[str, Any]]:

@@ -60,9 +60,7 @@ def state_facts(model: torch.nn.Module, optimizer: Any) -> dict[str, Any]:
     model = innermost(model)
     names = {id(e.parameter): e.name for e in named_parameters(model)}
     misshapen = [
-        names.get(id(p), "")
-        for p, state in own.state.items()
-        if _misfits(own, p, state)
+        names.get(id(p), "") for p, state in own.state.items() if misfits(own, p, state)
     ]
     found: dict[str, Any] = {"states": len(own.state)}
     if misnamed := _misnamed(own, names):
@@ -88,7 +86,8 @@ def _misnamed(optimizer: Any, names: Mapping[int, str]) -> dict[str, str]:
     return dict(list(found.items())[:SHOWN])
 
 
-def _misfits(optimizer: Any, parameter: torch.Tensor, state: Any) -> bool:
+def misfits(optimizer: Any, parameter: torch.Tensor, state: Any) -> bool:
+    """Tell whether a parameter's state has another shape than it, and should not."""
     # GaLore, Adafactor and the like keep states of other shapes on purpose.
     if not type(optimizer).__module__.startswith("torch.optim"):
         return False

@@ -37,6 +37,11 @@ class Subject:
     trained_as
         Facts of the run that the adapter was trained in: its base weights and scaling
         are compared with the model's.
+
+    Attributes
+    ----------
+    registrations
+        How many parameters modules were heard to get since watching began.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class Subject:
         self.training = dict(training or {})
         self.adapter_dir = adapter_dir
         self.trained_as = trained_as
+        self.registrations = 0
 
     @property
     def model(self) -> torch.nn.Module:

@@ -89,6 +89,7 @@ class WatchedParameters:
 
     def _hear(self, module: torch.nn.Module, name: str, parameter: object) -> None:
         self.stale = True
+        self._subject.registrations += 1
 
     def _walk(self, step: int, groups: list[int]) -> None:
         entries = named_parameters(self._subject.model)

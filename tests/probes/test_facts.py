@@ -184,3 +184,20 @@ def test_signature_keeps_no_model_alive():
     del model
     gc.collect()
     assert gone() is None
+
+
+def test_signature_follows_another_shape_of_the_same_parameter():
+    model = torch.nn.Linear(2, 2)
+    subject = Subject(model)
+    before = facts_signature(subject)
+    model.weight.data = torch.ones(3, 2)
+    assert facts_signature(subject) != before
+
+
+def test_signature_walks_at_once_when_a_module_was_heard_to_get_a_parameter():
+    model = torch.nn.Linear(2, 2)
+    subject = Subject(model)
+    before = facts_signature(subject)
+    model.extra = torch.nn.Parameter(torch.ones(1))
+    subject.registrations += 1
+    assert facts_signature(subject) != before

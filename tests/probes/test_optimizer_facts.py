@@ -152,3 +152,13 @@ def test_hints_at_nothing_where_two_could_have_taken_the_place():
     (facts,) = optimizer_facts(model, [torch.optim.SGD([stale])])
     assert facts["missing"] == ["0.weight", "1.weight"]
     assert [entry["name_hint"] for entry in facts["foreign"]] == [""]
+
+
+def test_names_moments_of_another_shape():
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    assert optimizer_facts(model, [optimizer])[0]["misfits"] == []
+    model.weight.data = torch.ones(3, 2)
+    assert optimizer_facts(model, [optimizer])[0]["misfits"] == ["weight"]

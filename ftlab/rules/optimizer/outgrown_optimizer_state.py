@@ -1,0 +1,93 @@
+"""The rule OPT006, outgrown-optimizer-state.
+
+## What it does
+Finds parameters that were given another shape while the optimizer keeps moments of the
+old one.
+
+## Why is this bad?
+The next step fails with "The size of tensor a must match the size of tensor b", at a
+line of the optimizer that says nothing of the cause; an optimizer whose state happens
+to broadcast goes on with moments that belong to other elements.
+
+## Evidence
+The shape of each parameter against the shape of its own moments, for optimizers of
+`torch.optim`, read again when a parameter's shape changes. There is no threshold.
+Seen with transformers 5.23: `resize_token_embeddings` gives the embedding's parameter
+new data and keeps the parameter itself, so that the optimizer still holds it, with
+moments of the old number of rows; an output head that is not tied is replaced, which is
+OPT001. A state that did not fit when the run began was loaded so: see ADP034.
+By hand: `[p.shape for p, s in optimizer.state.items() if "exp_avg" in s and
+s["exp_avg"].shape != p.shape]`.
+
+## What to try
+1. Resize before the optimizer is built.
+2. In the middle of a run build the optimizer anew afterwards, or forget the moments:
+   `del optimizer.state[weight]`.
+
+## Known problems
+Optimizers of other libraries keep states of other shapes on purpose, and are left out.
+
+## References
+- transformers, `resize_token_embeddings`
+- pytorch/pytorch#1266 (changing parameters under an optimizer)
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.saving import first_facts
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+
+class OutgrownOptimizerState(Rule):
+    """Finds moments of another shape than their parameter."""
+
+    code = "OPT006"
+    name = "outgrown-optimizer-state"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_facts(
+            "optimizers",
+            "the optimizer's parameter groups",
+            "pass the optimizer: ftlab.watch(model, optimizer)",
+        ),
+    )
+    caused_by = ("ADP034",)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per optimizer."""
+        facts = run.facts
+        if facts.step <= first_facts(run).step:
+            return
+        for index, optimizer in enumerate(facts.optimizers):
+            names = list(optimizer.get("misfits", ()))
+            if names:
+                yield self._finding(run, index, names)
+
+    def _finding(self, run: Run, index: int, names: list[str]) -> Finding:
+        first, last = run.facts.step, max(run.last_step, run.facts.step)
+        return self.finding(
+            Severity.ERROR,
+            f"step {first}: optimizer {index} keeps moments of another shape for "
+            f"{counted(len(names), 'parameter')}: {in_words(names)}",
+            cause="The parameter got data of another shape after the optimizer had "
+            "stepped (resize_token_embeddings, an assignment to .data).",
+            fix="Resize before the optimizer is built, or build it anew after the "
+            "resize; del optimizer.state[weight] forgets the moments of one weight.",
+            places=[
+                *(Place("param", name) for name in names),
+                Place("optimizer", f"optimizer {index}"),
+                Place("call", "resize_token_embeddings"),
+            ],
+            steps=(first, last),
+            evidence={
+                "reason": "another-shape",
+                "parameters": len(names),
+                "threshold": 0,
+            },
+            healthy="moments have the shape of their parameter",
+        )

@@ -1,0 +1,29 @@
+"""OPT006."""
+
+from ftlab.rules.engine import Engine
+from ftlab.rules.optimizer.outgrown_optimizer_state import OutgrownOptimizerState
+from tests.runs import RunBuilder, healthy_lora
+
+
+def report(*, later):
+    builder = RunBuilder()
+    builder.facts(step=0, optimizers=({"misfits": [] if later else ["m.w"]},))
+    for _ in range(3):
+        builder.step()
+    if later:
+        builder.facts(step=3, optimizers=({"misfits": ["m.w"]},)).step()
+    return Engine([OutgrownOptimizerState()]).check(builder.run)
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert Engine([OutgrownOptimizerState()]).check(healthy_lora().run).findings == ()
+
+
+def test_names_what_got_another_shape_in_the_run():
+    (finding,) = report(later=True).findings
+    assert str(finding.place) == "param m.w"
+    assert finding.first_step == 3
+
+
+def test_a_state_that_was_loaded_so_is_another_rule_s():
+    assert report(later=False).findings == ()

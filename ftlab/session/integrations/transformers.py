@@ -46,6 +46,7 @@ _ARGUMENTS = (
     "report_to",
     "use_cpu",
     "load_best_model_at_end",
+    "eval_strategy",
 )
 
 

@@ -3,6 +3,7 @@
 import pytest
 from peft import LoraConfig
 
+from ftlab.faults.methods import rescaled
 from ftlab.faults.tiny import llama, lora
 from ftlab.probes.adapter_targets import asked, leftovers, unheeded_exclusions
 from ftlab.probes.adapter_tree import adapted_layers, plain_modules
@@ -92,3 +93,18 @@ def test_adapted_children_of_an_excluded_module():
     assert entry[1]["count"] == 2
     config.exclude_modules = "layers.1"
     assert unheeded_exclusions(config, layers, PREFIX) == {}
+
+
+@pytest.mark.parametrize(
+    ("entries", "found"),
+    [
+        (["down_proj"], {"down_proj": 2}),
+        (r".*\.down_proj", {r".*\.down_proj": 2}),
+        (r".*\.fc2", {r".*\.fc2": 0}),
+    ],
+)
+def test_layers_that_ia3_scales_at_their_input(entries, found):
+    model = rescaled(feedforward_modules=entries)
+    config = model.peft_config["default"]
+    layers = list(adapted_layers(model))
+    assert asked(config, [], layers, PREFIX)["feedforward_modules"] == found

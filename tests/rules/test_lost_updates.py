@@ -6,7 +6,7 @@ from ftlab.rules.lost_updates import lost_to_rounding
 from tests.runs import RunBuilder
 
 
-def lost(stuck, *, dtype="bfloat16", role="lora_A", points=2, sizes=(8, 8)):
+def built(stuck, *, dtype="bfloat16", role="lora_A", points=2, sizes=(8, 8)):
     """Build a run with an adapter tensor and one that is not of an adapter."""
     builder = RunBuilder()
     meta = {"role": role, "adapter": "default", "module": "m"}
@@ -18,7 +18,11 @@ def lost(stuck, *, dtype="bfloat16", role="lora_A", points=2, sizes=(8, 8)):
     norms = {"weight_l2": 1.0, "grad_l2": 1e-3}
     for _ in range(points):
         builder.step(norms | {"stuck_share": [stuck, 0.0]}, lr=(1e-5,))
-    return lost_to_rounding(builder.run)
+    return builder
+
+
+def lost(stuck, **settings):
+    return lost_to_rounding(built(stuck, **settings).run)
 
 
 def test_an_adapter_in_half_precision_that_stands_still():

@@ -2,9 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
+from ftlab.records.names import NameRecord
+from ftlab.records.step import Block
 from ftlab.rules.adapter.adapter_drawn_at_random import AdapterDrawnAtRandom
 from ftlab.rules.engine import Engine
 from tests.runs import RunBuilder
@@ -75,3 +78,52 @@ def test_only_the_start_of_what_is_trained_is_judged():
     assert check(drawn(uniform), first=16) == ()
     assert check(drawn(uniform), active=False) == ()
     assert check(drawn(uniform), trainable=False) == ()
+
+
+def vectors(*values, first=0):
+    """Check a run of IA3 with these vectors at its first step."""
+    builder = RunBuilder()
+    ids = np.arange(len(values), dtype=np.int32) + 50
+    for row, value in zip(ids.tolist(), values, strict=True):
+        name = f"layers.{row}.ia3_l.default"
+        meta = {"param": builder.tensor(name), "size": value.numel()}
+        builder.run.append(NameRecord(row, "vectors", name, "adapter", "", meta=meta))
+    columns = {
+        "vector_mean": [float(value.mean()) for value in values],
+        "vector_spread": [float(value.std(correction=0)) for value in values],
+        "off_one": [float((value - 1).abs().max()) for value in values],
+    }
+    arrays = {name: np.array(each, np.float32) for name, each in columns.items()}
+    builder.run.append(Block("vectors", first, ids, arrays))
+    builder.step_number = first
+    builder.step()
+    return Engine([AdapterDrawnAtRandom()]).check(builder.run).findings
+
+
+def noise(size, seed):
+    return torch.randn(size, generator=torch.Generator().manual_seed(seed))
+
+
+def test_vectors_that_are_drawn_around_0():
+    (finding,) = vectors(noise(64, 0), noise(128, 1))
+    assert finding.evidence["reason"] == "normal"
+    assert str(finding.place) == "config init_ia3_weights"
+
+
+def test_vectors_that_are_0():
+    (finding,) = vectors(torch.zeros(64), torch.zeros(128))
+    assert finding.evidence["reason"] == "zeros"
+    assert finding.place.name == "layers.50.ia3_l.default"
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.3, 1.0])
+def test_vectors_around_1_are_fresh_or_trained(spread):
+    assert vectors(1 + spread * noise(64, 0), 1 + spread * noise(64, 1)) == ()
+
+
+def test_one_vector_that_is_not_drawn_is_enough_to_be_quiet():
+    assert vectors(noise(64, 0), torch.ones(64)) == ()
+
+
+def test_later_steps_prove_nothing_of_vectors():
+    assert vectors(noise(64, 0), first=3) == ()

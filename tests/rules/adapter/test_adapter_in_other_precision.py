@@ -6,6 +6,8 @@ import torch
 from ftlab.faults.tiny import llama, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_in_other_precision import AdapterInOtherPrecision
+from ftlab.rules.engine import Engine
+from tests.rules.test_lost_updates import built
 from tests.wired import findings
 
 
@@ -43,3 +45,17 @@ def test_float16_is_only_noted_and_bfloat16_is_measured_elsewhere():
 
 def test_frozen_adapters_are_left_alone():
     assert check(cast(lora(), torch.float64).requires_grad_(False)) == ()
+
+
+def test_a_cast_adapter_that_loses_its_updates_is_an_error():
+    builder = built(0.95)
+    adapters = {"adapters": {"default": {"parts": {}}}}
+    builder.facts(
+        model={"adapters": adapters, "dtypes": {"bfloat16": 8}},
+        optimizers=builder.run.facts.optimizers,
+    )
+    (finding,) = Engine([AdapterInOtherPrecision()]).check(builder.run).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence["reason"] == "rounded-away"
+    assert str(finding.place) == "param m.a"
+    assert (finding.first_step, finding.last_step) == (0, 1)

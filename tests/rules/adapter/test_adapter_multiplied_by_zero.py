@@ -2,6 +2,7 @@
 
 import pytest
 
+from ftlab.faults.methods import tuned
 from ftlab.faults.tiny import llama, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_multiplied_by_zero import AdapterMultipliedByZero
@@ -75,3 +76,30 @@ def test_one_layer_at_zero_is_a_warning_at_that_layer():
 def test_small_scalings_and_inactive_pairs_are_quiet():
     assert measured(1e-6, 2.0) == ()
     assert measured(0.0, 0.0, active=False) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "place"),
+    [
+        ("LoHaConfig", {"module_dropout": 1.0}, "config module_dropout"),
+        ("VeraConfig", {"vera_dropout": 1.0}, "config vera_dropout"),
+        ("LoKrConfig", {"alpha": 0}, "config alpha"),
+    ],
+)
+def test_other_methods_that_are_multiplied_by_zero(kind, settings, place):
+    (finding,) = check(tuned(kind, **settings))
+    assert finding.severity is Severity.ERROR
+    assert places(finding)[0] == place
+    assert "4 of 4 layers" in finding.message
+
+
+def test_some_layers_are_a_warning():
+    model = tuned("LoHaConfig")
+    layers = [m for m in model.modules() if hasattr(m, "module_dropout")]
+    layers[0].module_dropout["default"] = 1.0
+    (finding,) = check(model)
+    assert finding.severity is Severity.WARNING
+
+
+def test_a_scaling_of_lora_is_told_once():
+    assert check(lora(lora_alpha=0)) == ()

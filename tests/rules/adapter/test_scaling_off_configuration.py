@@ -44,3 +44,32 @@ def test_zero_and_inactive_pairs_are_other_matters():
 @pytest.mark.parametrize(("scaling", "found"), [(2 * (1 + 2e-7), 0), (2.00001, 1)])
 def test_rounding_is_no_difference(scaling, found):
     assert len(check(scaling)) == found
+
+
+def test_idle_adapters_beside_it_do_not_make_one_factor_many():
+    builder = RunBuilder()
+    for adapter, active in (("default", False), ("both", True)):
+        for index in range(2):
+            facts = {"r": 8, "alpha": 16, "active": active}
+            builder.pair(f"layers.{index}", adapter, **facts)
+    builder.step(None, {"scaling": [2.0, 2.0, 0.5, 0.5]})
+    (finding,) = Engine([ScalingOffConfiguration()]).check(builder.run).findings
+    assert finding.severity is Severity.INFO
+
+
+def test_two_adapters_each_at_a_strength_of_its_own_are_only_noted():
+    builder = RunBuilder()
+    for adapter in ("one", "two"):
+        for index in range(2):
+            builder.pair(f"layers.{index}", adapter, r=8, alpha=16)
+    builder.step(None, {"scaling": [1.4, 1.4, 0.8, 0.8]})
+    (finding,) = Engine([ScalingOffConfiguration()]).check(builder.run).findings
+    assert finding.severity is Severity.INFO
+
+
+def test_the_configuration_says_whether_it_is_rslora():
+    builder = RunBuilder()
+    builder.pair("layers.0", "both", r=16, alpha=16, use_rslora=True)
+    builder.facts(model={"peft": {"both": {"use_rslora": False}}})
+    builder.step(None, {"scaling": [1.0]})
+    assert Engine([ScalingOffConfiguration()]).check(builder.run).findings == ()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ftlab.faults.methods import rescaled
 from ftlab.faults.tiny import gpt2, llama, lora, mixtral, own
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.target_without_match import TargetWithoutMatch
@@ -103,3 +104,17 @@ def test_an_excluded_parent_excludes_none_of_its_children():
     assert str(finding.place) == "config exclude_modules"
     assert finding.evidence["adapted_inside"] == 2
     assert len(finding.places) == 3
+
+
+@pytest.mark.parametrize(
+    ("entries", "count"),
+    [(["down_proj"], 0), ([], 2), (r".*\.fc2", 2), (["down_proj", "v_proj"], 2)],
+)
+def test_ia3_that_scales_layers_on_the_wrong_side(entries, count):
+    found = check(rescaled(feedforward_modules=entries))
+    sides = [
+        each.evidence[side] for each in found for side in ("at_output", "at_input")
+    ]
+    assert sum(sides) == count
+    assert [each.severity for each in found] == [Severity.WARNING] * bool(count)
+    assert all(str(each.place) == "config feedforward_modules" for each in found)

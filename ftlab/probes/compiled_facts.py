@@ -16,7 +16,8 @@ from typing import Any
 import torch
 
 from ftlab.probes.naming import clean_name
-from ftlab.probes.torch_private import compiled_graphs
+from ftlab.probes.taps.forward import innermost
+from ftlab.probes.torch_private import compiled_graphs, skips_guards
 
 _HOOKS = {
     "_forward_hooks": "forward hook",
@@ -52,8 +53,10 @@ def compiled_facts(model: torch.nn.Module) -> dict[str, Any]:
     -------
     dict
         ``modules`` (paths of compiled modules, ``""`` for the model itself), ``graphs``
-        (how many graphs of modules are in use) and ``ignored_hooks``: by module, what
-        kinds of hooks no graph has. Empty where nothing is compiled.
+        (how many graphs of modules are in use), ``ignored_hooks``: by module, what
+        kinds of hooks no graph has; and ``unguarded``: compiled modules whose graphs
+        go on being used whatever becomes of their parameters. Empty where nothing is
+        compiled.
     """
     modules = [clean_name(path) for path, m in model.named_modules() if _is_root(m)]
     graphs: dict[int, list[str]] = {}
@@ -62,13 +65,30 @@ def compiled_facts(model: torch.nn.Module) -> dict[str, Any]:
         kinds = _ignored(chain, graphs)
         if kinds:
             ignored[clean_name(chain[-1][0]) or "model"] = ", ".join(kinds)
-    if not modules and not (ignored and _compiled_from_outside(model)):
+    unguarded = list(_unguarded(model))
+    outside = bool(ignored or unguarded) and not modules
+    if not modules and not (outside and _compiled_from_outside(model)):
         return {}
     return {
         "modules": modules,
         "graphs": sum(map(len, graphs.values())),
         "ignored_hooks": ignored,
+        "unguarded": unguarded,
     }
+
+
+def _unguarded(model: torch.nn.Module) -> Iterator[str]:
+    """Yield compiled modules with a graph whose guards do not look at the module.
+
+    A guard names what it looks at: ``L['self']._modules[...]``. `torch.compile` can be
+    asked to leave such guards out, or not to look at any.
+    """
+    for path, module in model.named_modules():
+        if path and not _is_root(module):
+            continue
+        graphs = compiled_graphs(innermost(module))
+        if graphs and (skips_guards() or not all("['self']" in g for g in graphs)):
+            yield clean_name(path) or "model"
 
 
 def hooks_signature(model: torch.nn.Module) -> int:
@@ -110,7 +130,7 @@ def _compiled_from_outside(model: torch.nn.Module) -> bool:
         if type(each).__name__ == "OptimizedModule":
             if id(vars(each)["_modules"].get("_orig_mod")) in parts:
                 return True
-        elif isinstance(each, types.FunctionType) and _calls(each, parts):
+        elif type(each) is types.FunctionType and _calls(each, parts):
             return True
     return False
 

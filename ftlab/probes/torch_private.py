@@ -130,9 +130,24 @@ def compiled_graphs(module: torch.nn.Module) -> list[str]:
     while function is not None:
         code = getattr(function, "__code__", None)
         if code is not None:
-            found += [str(each.guard_manager) for each in entries(code)]
+            found += [text for each in entries(code) if (text := _guards(each))]
         function = getattr(function, "__wrapped__", None)
     return found
+
+
+def _guards(entry: Any) -> str:
+    """Write out a graph's guards; nothing where they speak of what is gone."""
+    try:
+        return str(entry.guard_manager)
+    except ReferenceError:
+        return ""
+
+
+def skips_guards() -> bool:
+    """Tell whether compiled graphs are used now without a look at their guards."""
+    dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
+    stance = getattr(dynamo, "_stance", None)
+    return getattr(stance, "skip_guard_eval_unsafe", False) is True
 
 
 def leave_to_python(function: Callable[..., Any]) -> None:

@@ -76,3 +76,25 @@ def test_graphs_of_another_model_of_the_class_are_not_this_ones():
     other = build()
     other[0].register_forward_hook(lambda *_: None)
     assert compiled_facts(other) == {}
+
+
+SKIPPING = {"guard_filter_fn": torch.compiler.skip_guard_on_all_nn_modules_unsafe}
+
+
+@pytest.mark.parametrize(("options", "found"), [({}, []), (SKIPPING, ["model"])])
+def test_a_graph_without_guards_on_its_module_is_told(options, found):
+    torch._dynamo.reset()
+    model = Pair()
+    compiled = torch.compile(model, backend="eager", options=options)
+    compiled(torch.ones(1, 2))
+    assert compiled_facts(compiled)["unguarded"] == found
+    assert compiled_facts(model).get("unguarded", []) == found
+
+
+def test_guards_that_nobody_looks_at_are_as_good_as_none():
+    torch._dynamo.reset()
+    compiled = torch.compile(Pair(), backend="eager")
+    compiled(torch.ones(1, 2))
+    with torch.compiler.set_stance(skip_guard_eval_unsafe=True):
+        assert compiled_facts(compiled)["unguarded"] == ["model"]
+    assert compiled_facts(compiled)["unguarded"] == []

@@ -184,3 +184,10 @@ def test_checkpoints_run_their_function_once_while_that_is_asked_for(reentrant):
     assert runs == [False]
     assert gradient() == [6.0, 6.0]
     assert runs == [False, False, True]
+
+
+def test_the_stance_tells_whether_guards_are_looked_at():
+    assert not torch_private.skips_guards()
+    with torch.compiler.set_stance(skip_guard_eval_unsafe=True):
+        assert torch_private.skips_guards()
+    assert not torch_private.skips_guards()

@@ -1,8 +1,8 @@
 """The rule MOD003, less-quantised-than-asked.
 
 ## What it does
-Finds models that were to be loaded in 4 bits and whose blocks hold more weights in
-floating point than in 4 bits.
+Finds models that were to be loaded in 4 bits and whose blocks hold more than a tenth of
+their weights in floating point.
 
 ## Why is this bad?
 The memory that quantisation was to save is spent all the same, and nobody says so: the
@@ -11,13 +11,19 @@ model loads, trains and is called quantised.
 ## Evidence
 The configuration (`quantization_config.load_in_4bit`) against the weights: elements of
 matrices within numbered blocks in 4 bits and in floating point. Layers that the
-configuration leaves out by name (`llm_int8_skip_modules`) do not count, nor does the
-head. Threshold: half of the elements, set by judgement.
+configuration leaves out by whole names or by a pattern (`llm_int8_skip_modules`) do not
+count, nor does the head. Threshold: a tenth of the elements.
+Measured over the default configurations of 24 architectures of transformers 5.23, were
+all their linear layers quantised: 0 in 13 dense ones, at most 1.8 % where there is a
+state space, a recurrence or a convolution (RecurrentGemma; 3.7 % in a tiny Mamba), and
+88 % and more where experts are one parameter (Jamba 88 %, DeepSeek V3 91 %, Mixtral
+97 %, Qwen3-MoE 98 %, GPT-OSS 99 %). One of the three feed-forward matrices of a Llama
+is 22 %.
 
 ## What to try
 1. Look at what is left: experts that are one three-dimensional parameter are no linear
    layers, and bitsandbytes passes them by.
-2. `llm_int8_skip_modules` matches parts of names: `["proj"]` leaves out all
+2. `llm_int8_skip_modules` matches the ends of names: `["proj"]` leaves out all
    projections.
 By hand: `{n: p.dtype for n, p in model.named_parameters() if p.dim() > 1}`.
 
@@ -30,6 +36,7 @@ layers unquantised on purpose.
 - huggingface/transformers `quantizers/quantizer_bnb_4bit.py`
 """
 
+import re
 from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
@@ -37,12 +44,15 @@ from ftlab.records.name_words import in_words
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.runlog.run import Run
 
-SHARE = 0.5
+SHARE = 0.1
 """Share of the blocks' elements in floating point from which on it is told."""
+
+_PATTERN = re.compile(r"[*+?\\\[(|^$]")
+"""What makes an entry of the configuration a pattern instead of a name."""
 
 
 class LessQuantisedThanAsked(Rule):
-    """Finds models asked for in 4 bits that mostly are not."""
+    """Finds models asked for in 4 bits that are not in good part."""
 
     code = "MOD003"
     name = "less-quantised-than-asked"
@@ -100,5 +110,10 @@ class LessQuantisedThanAsked(Rule):
 
 
 def _is_named(name: str, skipped: Sequence[str]) -> bool:
-    """Tell whether a whole component of the name is left out by the configuration."""
-    return any(f".{entry}." in f".{name}." for entry in skipped)
+    """Tell whether a component of the name, or a pattern, is left out on purpose."""
+    return any(
+        re.match(entry, name) is not None
+        if _PATTERN.search(entry)
+        else f".{entry}." in f".{name}."
+        for entry in skipped
+    )

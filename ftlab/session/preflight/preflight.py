@@ -34,8 +34,9 @@ def preflight(
     """Check a fine-tune in seven layers before it begins.
 
     Data, model, optimizer, device, numerics, logging, rollback: each item passed,
-    failed or could not be checked, with what was measured. Up to two training steps are
-    tried, watched by the rules, and undone: weights, gradients, buffers, optimizer,
+    failed or could not be checked, with what was measured; some that passed are noted,
+    because what comes next decides. Up to two training steps are tried, watched by the
+    rules, and undone: weights, gradients, buffers, optimizer,
     scheduler and scaler state, random numbers, modes and the trainer's own state are
     bit for bit what they were.
 
@@ -82,6 +83,11 @@ def preflight(
     they are small together (256 MiB); if a step writes to larger ones, a warning names
     them. A trainer's callbacks are not called, and with ``torch_compile`` its model is
     tried uncompiled.
+
+    Where a forward fails because two precisions meet, the steps are tried once more
+    under autocast, and the item says whether that helps. Under gradient checkpointing
+    one step is made with and one without it, from the same state, and their gradients
+    are compared.
 
     Examples
     --------

@@ -42,14 +42,17 @@ class DiscardedGradients:
         self._moved: list[torch.Tensor] = []
 
     def before_backward(self, step: OpenStep) -> None:
-        """Count it, and see whether the weights have moved since the one before."""
+        """See whether the weights have moved since the backward before."""
         if not is_due(step.step):
             return
-        self._fresh += 1
         now = [spaced(p.detach())[:ELEMENTS] for p in self._followed()]
         before, self._weights = self._weights, [each.clone() for each in now]
         if self._thrown and len(before) == len(now):
             self._moved += [(a != b).any() for a, b in zip(now, before, strict=True)]
+
+    def after_backward(self) -> None:
+        """Count a backward that has changed a watched gradient."""
+        self._fresh += 1
 
     def on_zero_grad(self) -> None:
         """Count what is thrown away."""
@@ -59,7 +62,8 @@ class DiscardedGradients:
     def before_step(self, step: OpenStep, *, judged: bool) -> None:
         """Hand over the count; ``judged``: the gradients are backward's own.
 
-        They are not with a closure, or where somebody has put others in place.
+        They are not with a closure, or where somebody has put others in place; and of
+        an optimizer of another model nothing can be said.
         """
         thrown, fresh, moved = self._thrown, self._fresh, self._moved
         self._forget()

@@ -130,6 +130,7 @@ class Loop(ClipWork):
             step.micro_batches += 1
         step.add_loss(loss)
         self.note("backward", "loss", micro=step.micro_batches - 1)
+        self._discarded.after_backward()
         step.end_micro_batch()
         step.scaler = step.scaler or self._scaling.pending
         step.measured, step.versions = False, now
@@ -155,6 +156,7 @@ class Loop(ClipWork):
         """Measure what has not been measured, just before the weights change."""
         index = self._optimizers.index(optimizer)
         if index is None:
+            self._discarded.before_step(self.step, judged=False)
             return
         if is_within_backward():
             self._update_within_backward(optimizer, index)

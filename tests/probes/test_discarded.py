@@ -66,6 +66,32 @@ def test_gradients_that_are_put_in_place_by_hand_are_not_judged():
     assert loop(body) == [None, None, None]
 
 
+def test_the_backward_of_another_model_does_not_count():
+    other = nn.Linear(3, 1)
+
+    def body(model, optimizer):
+        optimizer.zero_grad()
+        backward(model)
+        optimizer.step()
+        backward(other)
+
+    assert loop(body) == [0, 0, 0]
+
+
+def test_another_model_s_optimizer_may_use_what_is_cleared_then():
+    critic = nn.Linear(1, 1)
+    judge = torch.optim.SGD(critic.parameters(), lr=0.1)
+
+    def body(model, optimizer):
+        critic(model(torch.ones(2, 3))).sum().backward()
+        judge.step()
+        optimizer.zero_grad()
+        backward(model)
+        optimizer.step()
+
+    assert loop(body) == [0, 0, 0]
+
+
 def test_what_is_cleared_without_a_backward_to_follow_is_another_fault():
     def body(model, optimizer):
         backward(model)

@@ -16,7 +16,7 @@ before any optimizer stepped, while another backward followed. It is looked at i
 Some methods do so on purpose, and count as 0: those that move the weights between two
 backwards (sharpness-aware steps; up to 64 elements of 8 weights are compared), those
 that write to the gradients after the last backward (projected gradients of several
-tasks), and a closure.
+tasks), a closure, and backwards that another model's optimizer steps after.
 Measured on a small Llama with 4 micro-batches per step: 3 in each step with zero_grad
 inside of the loop, 0 with it outside; 0 with sharpness-aware steps and LBFGS.
 By hand: print a line at each `zero_grad`, `backward` and `step`, and read the order.

@@ -89,6 +89,7 @@ class ExplodingGradient(Rule):
             "watch a loop that calls backward on the loss while ftlab is attached",
         ),
     )
+    caused_by = ("GRD005",)
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are gradients; GRD003 finds where there are none."""

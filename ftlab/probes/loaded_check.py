@@ -7,7 +7,12 @@ from typing import Any
 import torch
 
 from ftlab.probes.adapter_keys import why_lost
-from ftlab.probes.saved_keys import adapter_configs, adapter_keys, learns_prompts
+from ftlab.probes.saved_keys import (
+    PREFIX,
+    adapter_configs,
+    adapter_keys,
+    learns_prompts,
+)
 from ftlab.records.printable import printable
 
 SHOWN = 64
@@ -52,7 +57,9 @@ def given_to(
 ) -> Given:
     """Compare a state dict with the module that it is about to be loaded into."""
     named = dict(owner.named_parameters(remove_duplicate=False))
-    own = named if adapter is None else named | adapter_keys(owner, adapter)
+    own: dict[str, torch.Tensor] = {**named}
+    for key, tensor in (adapter_keys(owner, adapter) if adapter else {}).items():
+        own |= {key: tensor, key.removeprefix(PREFIX): tensor}
     pairs = [
         (key, value, own[key])
         for key, value in state.items()

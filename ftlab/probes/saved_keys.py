@@ -18,12 +18,18 @@ import torch
 
 from ftlab.probes.taps.forward import innermost
 
+PREFIX = "base_model.model."
+"""What the keys of a PeftModel's adapter begin with."""
+
 EMBEDDINGS = ("embed_tokens", "lm_head")
 """Targets for which PEFT saves the embeddings too (its ``EMBEDDING_LAYER_NAMES``)."""
 
 
 def adapter_keys(model: torch.nn.Module, adapter: str) -> dict[str, torch.Tensor]:
     """Return what PEFT would write for one adapter, by key of the file.
+
+    An adapter that a transformers model has itself (``model.add_adapter``) is written
+    as if it were a PeftModel's.
 
     Raises
     ------
@@ -36,14 +42,14 @@ def adapter_keys(model: torch.nn.Module, adapter: str) -> dict[str, torch.Tensor
     named: dict[str, Any] = dict(model.named_parameters(remove_duplicate=False))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return dict(
-            get_peft_model_state_dict(
-                model,
-                state_dict=named,
-                adapter_name=adapter,
-                save_embedding_layers=bool(embeddings_saved(model, adapter)),
-            )
+        found = get_peft_model_state_dict(
+            model,
+            state_dict=named,
+            adapter_name=adapter,
+            save_embedding_layers=bool(embeddings_saved(model, adapter)),
         )
+    prefix = PREFIX if getattr(model, "_hf_peft_config_loaded", False) else ""
+    return {prefix + key: tensor for key, tensor in found.items()}
 
 
 def saved_parameters(model: torch.nn.Module) -> set[int] | None:

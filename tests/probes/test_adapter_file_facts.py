@@ -52,7 +52,7 @@ def test_rounding_to_bfloat16_is_no_difference():
 def test_another_rank_differs_by_shape_and_setting():
     path = saved(trained := taught())
     found = facts(lora(r=4, lora_alpha=8), path)
-    assert len(found["different"]) == 8
+    assert len(found["different"]) == len(found["misshapen"]) == 8
     assert found["config"]["r"] == [8, 4]
     assert found["scaling"] == {}
     del trained
@@ -81,4 +81,13 @@ def test_a_model_without_adapters_is_compared_with_nothing():
     found = facts(llama(), path)
     assert (found["adapter"], found["keys"]) == ("", 8)
     assert "unread" not in found
+    del trained
+
+
+def test_an_adapter_of_transformers_own_reads_a_peft_models_file(tmp_path):
+    path = saved(trained := taught())
+    model = base()
+    model.load_adapter(path)
+    found = facts(model, path)
+    assert {name: found[name] for name in NOTHING} == NOTHING
     del trained

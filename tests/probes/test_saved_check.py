@@ -5,7 +5,7 @@ from peft import PromptTuningConfig, get_peft_model
 
 from ftlab.faults.adapter.compiled_layer_checkpoint_dead import compile_blocks
 from ftlab.faults.saved import taught
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.tiny import llama, lora, lora_config
 from ftlab.faults.variation import Variation, varied
 from ftlab.probes.saved_check import check_saved
 
@@ -127,3 +127,17 @@ def test_what_a_prompt_saves_is_not_among_its_parameters(tmp_path):
     model = get_peft_model(llama(), config)
     model.save_pretrained(tmp_path)
     assert "unsaved" not in check_saved(model, tmp_path)
+
+
+def test_an_adapter_of_transformers_own_is_found_in_its_file(tmp_path):
+    model = llama()
+    model.add_adapter(lora_config(model, task_type=None))
+    model.save_pretrained(tmp_path)
+    found = check_saved(model, tmp_path)
+    assert (found["unsaved"], found["live_zero_b"], found["keys"]) == ([], 4, 8)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_B" in name:
+                parameter.fill_(1.0)
+    model.save_pretrained(tmp_path)
+    assert check_saved(model, tmp_path)["live_zero_b"] == 0

@@ -12,7 +12,8 @@ tensors without elements; a patched `state_dict` writes none at all.
 ## Evidence
 Files as they are on disk, read back right after `save_pretrained` or a Trainer's
 checkpoint, and the folder passed as `adapter`. There is no threshold.
-- *empty*: no key at all, or tensors without elements.
+- *empty*: no key at all, or tensors without elements. *merged-away*: after the adapter
+  was unloaded in the run.
 - *not-finite*: NaN or infinity among the values.
 - *zero*: every B of the file is 0, and in the model not (after a save), or the adapter
   was loaded so (before the first step).
@@ -40,6 +41,7 @@ reported when it is saved. A pickled `adapter_model.bin` is not opened: *not che
 
 ## References
 - huggingface/trl#4416, huggingface/peft#2892, #2450, #939 (empty files of ZeRO-3)
+- huggingface/peft#868, #2764 (saved after merge_and_unload)
 - tloen/alpaca-lora#319, #446, huggingface/peft#286 (443 bytes)
 - huggingface/sentence-transformers#3980, unslothai/unsloth#3317 (heads)
 """
@@ -50,6 +52,7 @@ from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.records.step import LedgerEntry
 from ftlab.rules.rule import Rule
 from ftlab.rules.saving import adapter_file, has_adapters, needs_model, saving, span
 from ftlab.rules.words import counted
@@ -61,6 +64,12 @@ _CAUSES = {
         "gathered, or a patched state_dict gave nothing.",
         "Gather the parameters before saving (ZeRO-3, FSDP), and save with "
         "model.save_pretrained(folder) alone.",
+    ),
+    "merged-away": (
+        "The adapter was taken off the model before it was saved: merge_and_unload "
+        "returns the merged model, and what is left of the PeftModel has no adapter.",
+        "merged = model.merge_and_unload(), then merged.save_pretrained(folder); or "
+        "save the adapter first.",
     ),
     "not-finite": (
         "The adapter's weights were NaN or infinite when they were saved.",
@@ -142,6 +151,8 @@ class IncompleteAdapterFile(Rule):
                 found = _of_save(entry.detail, foreseen)
                 if found is not None:
                     reason, words, names = found
+                    if reason == "empty" and _is_taken_off(run, entry):
+                        reason = "merged-away"
                     if reason == "absent" and _are_named(names, named):
                         reason = "adapter-name"
                     where = f"saved to {entry.detail.get('folder')}"
@@ -187,6 +198,12 @@ class IncompleteAdapterFile(Rule):
             healthy="the file holds every tensor of the adapter, finite, and as it is "
             "in the model",
         )
+
+
+def _is_taken_off(run: Run, save: LedgerEntry) -> bool:
+    """Tell whether the adapter was unloaded before the save."""
+    place = save.step, save.index
+    return any(e.op == "unload" and (e.step, e.index) < place for e in run.ledger)
 
 
 def _are_named(left: Sequence[str], adapters: Sequence[str]) -> bool:

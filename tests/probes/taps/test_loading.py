@@ -155,3 +155,27 @@ def test_loads_change_nothing_else():
     plain.load_state_dict(state)
     for one, other in zip(model.parameters(), plain.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+METHODS = {
+    "dora": {"use_dora": True},
+    "kept head": {"modules_to_save": ["lm_head"]},
+    "tokens": {"trainable_token_indices": [3, 4]},
+    "embeddings": {"target_modules": ["q_proj", "embed_tokens"]},
+    "pissa": {"init_lora_weights": "pissa"},
+}
+
+
+@pytest.mark.parametrize("settings", METHODS.values(), ids=METHODS)
+def test_what_peft_saves_it_reads_again(settings, tmp_path):
+    model = lora(**settings)
+    model.save_pretrained(tmp_path)
+
+    def load(model):
+        model.load_adapter(tmp_path, "default", is_trainable=True)
+        model.load_adapter(tmp_path, "second")
+        model.load_state_dict(copy.deepcopy(model.state_dict()))
+
+    for _, detail in heard(model, load):
+        assert detail["matched"] == detail["keys"]
+        assert "lost" not in detail

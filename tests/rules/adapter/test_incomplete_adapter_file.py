@@ -114,3 +114,12 @@ def test_keys_in_a_module_that_another_adapter_is_called_like():
     assert reasons(saves=[{"unsaved": left}], adapters=["style"]) == ["absent"]
     two = ["q_proj", "style"]
     assert reasons(saves=[{"unsaved": left}], adapters=two) == ["adapter-name"]
+
+
+def test_an_adapter_that_was_merged_away_before_it_was_saved():
+    builder = RunBuilder().facts(model={"peft": {"d": {}}})
+    off = ("unload", "adapters", {"call": "merge_and_unload"})
+    builder.step(ops=[off, ("save", "model", GOOD | {"keys": 0})])
+    (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
+    assert finding.evidence["reason"] == "merged-away"
+    assert "merge_and_unload" in finding.fix

@@ -54,7 +54,6 @@ FAULT = Fault(
     places=("module *.*",),
     steps=6,
     evident=2,
-    also=("ADP010",),
     families=("llama", "gpt2", "neox", "own"),
     builder=build,
 )

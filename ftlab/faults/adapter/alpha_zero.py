@@ -24,11 +24,7 @@ FAULT = Fault(
     code="ADP011",
     places=("config lora_alpha",),
     builder=build,
-    steps=6,
+    steps=20,
     evident=0,
-    also=(
-        "ADP001",
-        "GRD003",
-    ),
     families=("llama", "gpt2", "neox", "own"),
 )

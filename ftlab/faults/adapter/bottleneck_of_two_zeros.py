@@ -33,6 +33,5 @@ FAULT = Fault(
     builder=build,
     steps=10,
     evident=1,
-    also=("GRD003",),
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -37,7 +37,6 @@ FAULT = Fault(
     places=("module *_proj", "call merge_and_unload"),
     steps=6,
     evident=5,
-    also=("ADP014", "ADP015"),
     needs=("bitsandbytes>=0.46",),
     builder=build,
 )

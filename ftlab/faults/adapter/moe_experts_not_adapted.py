@@ -33,5 +33,4 @@ FAULT = Fault(
     builder=build,
     steps=6,
     evident=-1,
-    also=("ADP012",),
 )

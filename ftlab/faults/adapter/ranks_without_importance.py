@@ -44,6 +44,5 @@ FAULT = Fault(
     builder=build,
     steps=STEPS,
     evident=8,
-    also=("ADP037",),
     families=("llama", "gpt2", "neox"),
 )

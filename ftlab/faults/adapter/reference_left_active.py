@@ -34,6 +34,6 @@ FAULT = Fault(
     builder=build,
     steps=12,
     evident=1,
-    also=("GRD003", "ADP001", "ADP010", "ADP016", "ADP020"),
+    also=("GRD003", "ADP020"),
     families=("llama", "gpt2", "neox"),
 )

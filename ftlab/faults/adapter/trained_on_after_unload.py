@@ -41,7 +41,6 @@ FAULT = Fault(
     places=("call merge_and_unload", "param *lora_*"),
     steps=8,
     evident=3,
-    also=("OPT001",),
     families=("llama", "gpt2", "neox", "own"),
     builder=build,
 )

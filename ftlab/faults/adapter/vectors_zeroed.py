@@ -31,6 +31,5 @@ FAULT = Fault(
     builder=build,
     steps=6,
     evident=0,
-    also=("GRD001", "GRD003", "ADP039"),
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -44,5 +44,4 @@ FAULT = Fault(
     steps=10,
     evident=1,
     families=("llama", "gpt2", "neox"),
-    also=("ADP016",),
 )

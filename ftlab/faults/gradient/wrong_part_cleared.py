@@ -38,5 +38,5 @@ FAULT = Fault(
     steps=12,
     evident=3,
     families=("llama", "gpt2", "neox"),
-    also=("ADP016", "ADP020"),
+    also=("ADP020",),
 )

@@ -28,6 +28,5 @@ FAULT = Fault(
     builder=build,
     steps=4,
     evident=-1,
-    also=("ADP018",),
     needs=("bitsandbytes>=0.46",),
 )

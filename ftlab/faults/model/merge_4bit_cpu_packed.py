@@ -47,7 +47,6 @@ FAULT = Fault(
     builder=build,
     steps=4,
     evident=3,
-    also=("ADP009",),
     needs=("bitsandbytes>=0.50",),
     cpu="avx512_bf16",
 )

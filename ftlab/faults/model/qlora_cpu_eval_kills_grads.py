@@ -48,7 +48,6 @@ FAULT = Fault(
     builder=build,
     steps=12,
     evident=EVALUATION,
-    also=("GRD003", "ADP001"),
     needs=("bitsandbytes>=0.50",),
     cpu="avx512_bf16",
 )

@@ -44,6 +44,6 @@ FAULT = Fault(
     builder=build,
     steps=12,
     evident=1,
-    also=("NUM003", "ADP001"),
+    also=("NUM003",),
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -62,7 +62,8 @@ def preflight(
     trained_in
         The run, or its folder, in which that adapter was trained.
     dry_steps
-        How many steps are tried: 0, 1 or 2.
+        How many steps are tried: 0, 1 or 2. With 2, a loop's own ``step`` that moves a
+        ``scheduler`` is tried a third time, for the order of its calls.
 
     Returns
     -------

@@ -44,8 +44,20 @@ def _attempt(seen: Seen, precision: torch.dtype | None = None) -> None:
         step = _step_of(seen, subject)
     if step is not None and precision is not None:
         step = _under(step, seen, precision)
-    batches = itertools.islice(seen.batches, dry_run.STEPS if step else 0)
+    batches = itertools.islice(itertools.cycle(seen.batches), _count(seen, step))
     dry_run.run_dry(seen.dry, subject, step, [_copied(each) for each in batches])
+
+
+def _count(seen: Seen, step: Step | None) -> int:
+    """Return how many steps are tried: one more where a loop steps a schedule itself.
+
+    That calls stand in a wrong order is told from the third time on.
+    """
+    batches = len(seen.batches)
+    ordered = seen.given.step is not None and bool(seen.given.schedulers)
+    if step is None or batches < dry_run.STEPS:
+        return batches if step else 0
+    return dry_run.STEPS + ordered
 
 
 def _under(step: Step, seen: Seen, precision: torch.dtype) -> Step:

@@ -75,3 +75,28 @@ def test_a_warm_up_of_unknown_length_is_not_judged():
     given = lora_loop()
     given |= schedule(given, lambda step: max(0, step - 5) / 50)
     assert item_of(RATE, **given).status == "not checked"
+
+
+def scheduled(model, optimizer, scheduler, *, first):
+    """Return a loop's body that steps its schedule before the optimizer, or after."""
+
+    def step(batch):
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        for each in (scheduler, optimizer) if first else (optimizer, scheduler):
+            each.step()
+        return loss
+
+    return step
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.filterwarnings("ignore:Detected call of .lr_scheduler")
+def test_a_schedule_that_is_stepped_first_is_found_before_the_run(first):
+    given = lora_loop()
+    scheduler = torch.optim.lr_scheduler.LinearLR(given["optimizer"], total_iters=9)
+    step = scheduled(given["model"], given["optimizer"], scheduler, first=first)
+    checklist = preflight(**given, scheduler=scheduler, step=step)
+    assert ("OPT003" in {item.code for item in checklist.failed}) is first
+    assert scheduler.last_epoch == 0

@@ -137,7 +137,7 @@ def _config_facts(
         "saved_class": (saved.get("auto_mapping") or {}).get("base_model_class", ""),
         "live_class": _class_of_base(model),
     }
-    return {"config": differing, "scaling": _scaling(saved, model, adapter), **base}
+    return {"config": differing, "scaling": factors_off(saved, model, adapter), **base}
 
 
 def _plain(value: Any) -> Any:
@@ -148,7 +148,7 @@ def _plain(value: Any) -> Any:
     return value if value not in ([], {}, "", False) else None
 
 
-def _scaling(
+def factors_off(
     saved: Mapping[str, Any], model: torch.nn.Module, adapter: str
 ) -> dict[str, list[float]]:
     """Return modules whose factor is another one than the file's settings give."""

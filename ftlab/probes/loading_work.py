@@ -7,18 +7,25 @@ update by torch's count of writes.
 """
 
 import contextlib
+import os
 import weakref
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from ftlab.probes.adapter_file_facts import factors_off
+from ftlab.probes.adapter_folder import adapter_folder
 from ftlab.probes.loaded_check import Given, compare_keys, given_to
 from ftlab.probes.optimizer_states import state_facts
 from ftlab.probes.steps import Steps, Versions
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.optimizer import unwrapped
 from ftlab.probes.torch_private import versions
+
+SETTINGS = "adapter settings"
+"""Target of the entry about an adapter that does not act as its folder says."""
 
 _SAMPLE = 8
 """Trainable tensors whose count of writes is looked at after each update."""
@@ -78,6 +85,19 @@ class LoadingWork:
             values = [v for v in state.values() if isinstance(v, torch.Tensor)]
             self._taken = [weakref.ref(value) for value in values]
             self.adapter_taken |= any(".lora_" in str(key) for key in state)
+
+    def after_adapter_load(self, owner: Any, folder: Any, adapter: Any) -> None:
+        """Write into the ledger where factors are others than the folder says.
+
+        PEFT reads the settings of a new adapter, and not those of one that is there.
+        """
+        if self._is_mine(owner) and isinstance(folder, str | os.PathLike):
+            with contextlib.suppress(Exception):
+                saved = adapter_folder(Path(folder)).config
+                factors = factors_off(saved, owner, str(adapter))
+                if factors:
+                    detail = {"adapter": str(adapter), "scaling": factors}
+                    self._steps.now.ledger.add("load", SETTINGS, **detail)
 
     def after_optimizer_load(self, optimizer: Any) -> None:
         """Write into the ledger how the loaded state fits its parameters."""

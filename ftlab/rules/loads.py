@@ -6,7 +6,8 @@ from ftlab.records.step import LedgerEntry
 from ftlab.runlog.run import Run
 
 WEIGHTS = "model"
-"""Target of the entries about weights; those about states name an optimizer."""
+"""Target of the entries about weights; those about states name an optimizer, and those
+about settings hold factors."""
 
 
 def loads_of(run: Run) -> list[LedgerEntry]:
@@ -16,7 +17,14 @@ def loads_of(run: Run) -> list[LedgerEntry]:
 
 def optimizer_loads(run: Run) -> list[LedgerEntry]:
     """Return the loads of optimizer states, in order."""
-    return [e for e in run.ledger if e.op == "load" and e.target != WEIGHTS]
+    return [
+        e for e in run.ledger if e.op == "load" and e.target.startswith("optimizer ")
+    ]
+
+
+def settings_loads(run: Run) -> list[LedgerEntry]:
+    """Return the loads of adapters that do not act as their folder says, in order."""
+    return [e for e in run.ledger if e.op == "load" and "scaling" in e.detail]
 
 
 def lost_loads(run: Run) -> Iterator[LedgerEntry]:

@@ -76,6 +76,9 @@ class Listener(Protocol):
     def after_load(self, owner: Any, state: Any, result: Any) -> None:
         """Hear that a module has loaded, and which keys torch found."""
 
+    def after_adapter_load(self, owner: Any, folder: Any, adapter: Any) -> None:
+        """Hear that PEFT has loaded an adapter from a folder."""
+
     def after_state_dict(self, owner: Any, state: Any) -> None:
         """Hear that a module's state dict was taken."""
 

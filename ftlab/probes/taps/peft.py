@@ -83,6 +83,10 @@ def _operation(listener: Listener, method: str, outer: Nesting) -> Callable[...,
         with outer.entered():
             result = original(owner, *args, **kwargs)
         listener.after_adapter_call(owner, method, _adapters_in(args, kwargs))
+        if method == "load_adapter":
+            folder = args[0] if args else kwargs.get("model_id")
+            name = kwargs.get("adapter_name", args[1] if len(args) > 1 else None)
+            listener.after_adapter_load(owner, folder, name)
         return result
 
     return around

@@ -179,3 +179,19 @@ def test_what_peft_saves_it_reads_again(settings, tmp_path):
     for _, detail in heard(model, load):
         assert detail["matched"] == detail["keys"]
         assert "lost" not in detail
+
+
+@pytest.mark.parametrize(("alpha", "off"), [(16, False), (64, True)])
+def test_settings_that_a_load_leaves_alone_are_compared(alpha, off, tmp_path):
+    lora(lora_alpha=alpha).save_pretrained(tmp_path)
+    loads = heard(lora(), lambda model: model.load_adapter(tmp_path, "default"))
+    found = [detail for target, detail in loads if target == "adapter settings"]
+    assert bool(found) is off
+    if found:
+        assert set(map(tuple, found[0]["scaling"].values())) == {(8.0, 2.0)}
+
+
+def test_a_new_adapter_takes_the_folders_settings(tmp_path):
+    lora(lora_alpha=64).save_pretrained(tmp_path)
+    loads = heard(lora(), lambda model: model.load_adapter(tmp_path, "second"))
+    assert [target for target, _ in loads] == ["model"]

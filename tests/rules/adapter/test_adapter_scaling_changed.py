@@ -58,3 +58,13 @@ def test_an_equal_factor_by_other_settings_is_fine():
     assert (
         check({"file": {"folder": "a", "config": {"r": [8, 16]}, "scaling": {}}}) == ()
     )
+
+
+def test_a_load_in_the_run_that_leaves_the_settings():
+    detail = {"adapter": "mine", "scaling": {"model.q": [8.0, 2.0]}}
+    builder = RunBuilder().facts(model={"peft": {"mine": {}}}).step()
+    builder.step(ops=[("load", "adapter settings", detail)])
+    (finding,) = Engine([AdapterScalingChanged()]).check(builder.run).findings
+    assert (finding.first_step, finding.evidence["trained"]) == (1, 8.0)
+    assert finding.message.startswith("step 1: 1 LoRA layer")
+    assert finding.place == Place("config", "scaling")

@@ -9,11 +9,12 @@ Source: a sweep over alpha that begins at 0.
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
+from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:
     """Build a LoRA model with an alpha of 0."""
-    model = lora(lora_alpha=16 if fixed else 0)
+    model = lora(lora_alpha=2 * current().rank if fixed else 0)
     optimizer = adamw(model, lr=1e-2)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))
 

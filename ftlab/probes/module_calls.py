@@ -107,8 +107,10 @@ class ModuleCalls:
         return Unreached(outermost, "not-called", around)
 
     def _unused(self, owner: str, alive: set[str]) -> Unreached | None:
-        if owner not in self._in_graph:
-            return None  # it is where the graph was cut that tells more
+        # Where the graph was cut tells more; and a module of which another parameter has
+        # a gradient was used.
+        if owner not in self._in_graph or owner in alive:
+            return None
         outermost = owner
         for path in _above(owner + "."):
             if path in alive:

@@ -89,6 +89,16 @@ def test_each_way_of_clearing_counts(clear):
     assert not any(again[1:])
 
 
+def test_a_gradient_that_is_kept_elsewhere_is_not_carried():
+    kept = []
+
+    def move_away(model, optimizer):
+        kept.extend(each.grad for each in model.parameters())
+        let_go(model, optimizer)
+
+    assert not any(loop(move_away)[0][1:])
+
+
 def test_what_was_cleared_in_another_part_does_not_count():
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -175,3 +175,25 @@ def test_a_second_pass_with_the_same_mask_does_not_differ():
     model = Chain(run=reentrant)
     model.second = nn.Sequential(nn.Dropout(0.5), nn.Linear(4, 4))
     assert recomputed(model) == []
+
+
+class Dropping(nn.Module):
+    """Runs a part and hands on what it got, or what it got without a graph."""
+
+    def __init__(self, cut):
+        super().__init__()
+        self.part = nn.Linear(4, 4)
+        self.cut = cut
+
+    def forward(self, hidden):
+        more = self.part(hidden)
+        return (hidden + more).detach() if self.cut else hidden
+
+
+def test_a_module_that_hands_on_what_had_no_graph_cuts_nothing():
+    model = Chain(run=lambda module, hidden: module(hidden.detach()))
+    model.first.requires_grad_(False)
+    model.second = Dropping(cut=False)
+    assert cuts(record(model)) == {}
+    model.second = Dropping(cut=True)
+    assert list(cuts(record(model))) == ["second"]

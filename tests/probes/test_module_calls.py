@@ -59,6 +59,11 @@ def test_an_output_that_nobody_used():
     assert found["layers.0.0.weight"] == Unreached("layers.0", "unused")
 
 
+def test_a_module_with_another_parameter_that_was_reached_was_used():
+    made = calls(("side", True), ("", True))
+    assert explained(made, ["side.bias"], ["side.weight"]) == {}
+
+
 def test_the_whole_model_was_not_used():
     made = calls(("layers.0.0", True), ("layers.0", True), ("", True))
     assert explained(made, ["layers.0.0.weight"])["layers.0.0.weight"].path == ""

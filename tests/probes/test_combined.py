@@ -15,7 +15,9 @@ def combined(weights, kind="cat", **settings):
 
 @pytest.mark.parametrize("kind", ["cat", "linear"])
 def test_weights_are_those_that_were_asked_for(kind):
-    found = combinations(combined((0.75, -0.5), kind))["both"]
+    every = combinations(combined((0.75, -0.5), kind))
+    assert set(every) == {"both"}
+    found = every["both"]
     asked = {"default": 0.75, "other": -0.5}
     assert found["weights"] == pytest.approx(asked, abs=0.2 * (kind == "linear") + 1e-4)
     assert found["scaling"] == 1.0

@@ -1,8 +1,9 @@
 """The rule ADP032, adapter-drawn-at-random.
 
 ## What it does
-Finds LoRA adapters both of whose factors are random when training begins, and IA3 whose
-vectors are random, or 0, in place of 1.
+Finds LoRA adapters both of whose factors are random when training begins, LoRA whose A
+is random although it was to be computed from data (EVA, LoRA-GA), and IA3 whose vectors
+are random, or 0, in place of 1.
 
 ## Why is this bad?
 LoRA begins as nothing: B is 0, and the first step starts from the pretrained model.
@@ -17,10 +18,12 @@ sqrt(3 r)). A finding when all pairs fit within 4 standard errors of the norm (1
 sqrt(2 n) for n elements). B of a trained adapter differs from layer to layer, and B of
 PiSSA, OLoRA and CorDA follows the weight: neither fits. Measured: with
 `init_lora_weights=False` 20 of 20 adapters fitted, of adapters trained for 1 to 50
-steps and of PiSSA and OLoRA none. IA3 multiplies by its vectors, so that 1 is nothing.
-A finding when, at step 0, mean and standard deviation of every trainable vector are
+steps and of PiSSA and OLoRA none. Where `init_lora_weights` is "eva" or "lora_ga": B is
+0, and A of all its pairs has the norm that the default draws, sqrt(r / 3). EVA's own is
+sqrt(r), LoRA-GA's B is not 0. IA3 multiplies by its vectors, so that 1 is nothing. A
+finding when, at step 0, mean and standard deviation of every trainable vector are
 within 4 standard errors of 0 and 1, as `init_ia3_weights=False` draws them, or every
-element is 0. Measured: after 200 steps at 1e-2 the means are still within 0.2 of 1.
+element is 0.
 By hand: `{n: float(p.std()) for n, p in model.named_parameters() if "lora_B" in n}`
 before the first step: all 0 in a fresh adapter.
 
@@ -28,7 +31,9 @@ before the first step: all 0 in a fresh adapter.
 1. Leave `init_lora_weights` at True; False does not mean "nothing special" but "draw
    both", and is there for tests.
 2. In a layer of one's own: `torch.nn.init.zeros_(lora_B)`.
-3. IA3: `init_ia3_weights=True`; its nothing is `torch.nn.init.ones_`, not zeros_.
+3. EVA: `initialize_lora_eva_weights(model, loader)` after get_peft_model; LoRA-GA:
+   `preprocess_loraga(model, config, step)` before it.
+4. IA3: `init_ia3_weights=True`; its nothing is `torch.nn.init.ones_`, not zeros_.
 
 ## Known problems
 Adapters that were trained on before ftlab looked are not judged by their start. With a
@@ -43,6 +48,7 @@ random ones disturb the model.
 - Hu et al. 2021, LoRA, section 4.1 (B = 0 at the start)
 - huggingface/peft#2212 (what False means), hao-ai-lab/FastVideo#781,
   mflux-community/mflux#739 (B drawn at random)
+- huggingface/peft#2142 (EVA), #2926 (LoRA-GA): both fall back to the default
 - Hayou et al. 2024, arXiv:2406.08447 (A or B at 0)
 """
 
@@ -54,15 +60,12 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.computed_start import COMPUTED, ERRORS, asked_init, not_computed
 from ftlab.rules.lora import may_hold_lora
 from ftlab.rules.rule import Need, Rule
 from ftlab.rules.tensors import records_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
-
-ERRORS = 4.0
-"""Standard errors of a norm within which it fits a law."""
-
 
 Deviation = Callable[[int], float]
 
@@ -97,6 +100,8 @@ class AdapterDrawnAtRandom(Rule):
         """Yield one finding for all pairs, and one for all vectors."""
         if "b_l2" in run.columns("adapters"):
             yield from self._pairs(run)
+            for adapter, lost in not_computed(run).items():
+                yield self._plain(run, adapter, lost)
         if "off_one" in run.columns("vectors"):
             yield from self._vectors(run)
 
@@ -145,6 +150,31 @@ class AdapterDrawnAtRandom(Rule):
                 "threshold": f"{ERRORS:g} standard errors",
             },
             healthy="B is 0 before the first step, or follows the weight (PiSSA)",
+        )
+
+    def _plain(self, run: Run, adapter: str, lost: Sequence[NameRecord]) -> Finding:
+        method = asked_init(run, adapter)
+        call = COMPUTED[method]
+        return self.finding(
+            Severity.WARNING,
+            f"step 0: A of {counted(len(lost), 'LoRA pair')} of adapter {adapter} is "
+            f"drawn as by default, init_lora_weights is {method!r}: "
+            f"{in_words(name.name for name in lost)}",
+            cause=f"{method!r} is computed from data by {call}, which was not called, "
+            "or not for this model; PEFT then begins as ordinary LoRA does.",
+            fix=f"{call}(model, ...) with batches of the training data, see its page.",
+            places=[
+                Place("config", "init_lora_weights"),
+                Place("call", call),
+                *(Place("param", name.name) for name in lost),
+            ],
+            steps=(0, 0),
+            evidence={
+                "reason": "not-computed",
+                "pairs": len(lost),
+                "threshold": f"{ERRORS:g} standard errors",
+            },
+            healthy="A of EVA has rows of length 1, A and B of LoRA-GA are not 0",
         )
 
     def _vectors(self, run: Run) -> Iterator[Finding]:

@@ -5,8 +5,8 @@ Finds adapters whose initialisation has changed the base weights, and passes tha
 the model without that adapter for the base model.
 
 ## Why is this bad?
-PiSSA, OLoRA, CorDA and LoftQ put a part of the weight into the adapter and take it out
-of the base: together they are the model as it was. With the adapter off, or another
+PiSSA, OLoRA, CorDA, LoftQ and LoRA-GA put a part into the adapter and take it out of
+the base: together they are the model as it was. With the adapter off, or another
 one on, what runs is the residual. As a reference for DPO or a KL term it is wrong from
 the first step on; an ordinary adapter put on it starts from a broken model.
 
@@ -109,9 +109,17 @@ def _residual(run: Run) -> dict[str, str]:
     found = {}
     for adapter, config in (run.facts.model.get("peft") or {}).items():
         method = config.get("init_lora_weights") if isinstance(config, dict) else None
-        if isinstance(method, str) and method.lower().startswith(RESIDUAL):
+        if isinstance(method, str) and _takes_out(run, str(adapter), method.lower()):
             found[str(adapter)] = method
     return found
+
+
+def _takes_out(run: Run, adapter: str, method: str) -> bool:
+    if method != "lora_ga":
+        return method.startswith(RESIDUAL)
+    # Without the gradients that it needs it begins as LoRA does, and changes nothing.
+    start = (run.facts.model.get("start") or {}).get("adapters") or {}
+    return not start.get(adapter, {}).get("zero_b", 1)
 
 
 def _references(run: Run, adapter: str) -> list[int]:

@@ -45,7 +45,7 @@ def test_weights_that_are_round_only_without_the_scaling_were_typed_so():
 
 def test_weights_that_were_divided_on_purpose_are_left_alone():
     assert check({"a": 0.5, "b": 0.5}, math.sqrt(8)) == ()
-    assert check({"a": 0.5, "b": 0.5}, 4.0) == ()
+    assert check({"a": 0.5, "b": 0.5}, 2.0) == ()
 
 
 def test_a_scaling_of_1_adds_nothing_of_its_own():

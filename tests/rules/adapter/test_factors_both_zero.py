@@ -46,6 +46,10 @@ def test_a_factor_that_is_not_0_may_wait_for_its_partner():
     assert check(((0.0, 0.0), (2.0, 0.0))) == ()
 
 
+def test_a_factor_at_0_that_has_a_gradient_leaves_it():
+    assert check(((0.0, 1.0), (0.0, 0.0))) == ()
+
+
 def test_matrices_of_one_module_belong_together():
     (finding,) = check(STUCK, HEALTHY, role="weight", adapter="", shape=(8, 4))
     assert finding.evidence["tensors"] == 2

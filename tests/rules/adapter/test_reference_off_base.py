@@ -67,3 +67,17 @@ def test_other_initialisations_leave_the_base_alone(method):
     builder = trained(method)
     builder.step(ops=[forward(builder.state(disabled_layers="a,b"), graph=False)])
     assert report(builder).findings == ()
+
+
+@pytest.mark.parametrize(("at_zero", "found"), [(0, 1), (4, 0)])
+def test_lora_ga_changes_the_base_unless_it_had_no_gradients(at_zero, found):
+    builder = RunBuilder()
+    builder.lora("layers.0")
+    builder.facts(
+        model={
+            "peft": {"default": {"init_lora_weights": "lora_ga"}},
+            "start": {"adapters": {"default": {"zero_b": at_zero}}},
+        }
+    )
+    builder.step(ops=[forward(builder.state(), graph=True)])
+    assert len(report(builder).findings) == found

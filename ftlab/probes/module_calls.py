@@ -107,8 +107,8 @@ class ModuleCalls:
         return Unreached(outermost, "not-called", around)
 
     def _unused(self, owner: str, alive: set[str]) -> Unreached | None:
-        # Where the graph was cut tells more; and a module of which another parameter has
-        # a gradient was used.
+        # Where the graph was cut tells more; and a module of which another parameter
+        # has a gradient was used.
         if owner not in self._in_graph or owner in alive:
             return None
         outermost = owner

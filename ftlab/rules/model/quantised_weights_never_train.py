@@ -28,6 +28,15 @@ of a linear layer.
 ## Known problems
 Tuning only norms or biases of a quantised model on purpose looks the same.
 
+## Known myths
+"Without prepare_model_for_kbit_training QLoRA does not learn": measured on a CPU with
+peft 0.21.2, a Llama of width 128 in NF4 with LoRA on all layers, 60 steps: a mean loss
+of 3.657 to 3.661 in all of 15 runs, with and without it, with norms in bf16 or float32,
+with and without autocast, and with a compute dtype of bf16, float16 or float32 for a
+model in bf16; no trainable tensor lacked a gradient. What it changes is memory (norms
+and heads in float32) and checkpointing. Activations above 65,504, where float16
+overflows, were not measured.
+
 ## References
 - huggingface/transformers#30526 (a purely quantised model cannot be trained)
 """

@@ -12,7 +12,7 @@ from ftlab.records.checklist import LAYERS, CheckItem, Layer
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.rules.registry import PREFIXES, all_rules
 from ftlab.rules.report import Report
-from ftlab.rules.rule import Rule
+from ftlab.rules.rule import ANY, Rule
 from ftlab.rules.words import at_steps, counted, listed
 from ftlab.runlog.run import Run
 
@@ -71,9 +71,10 @@ def rule_items(
     known = list(_known(report, layers))
     items = [_found(each, layers[each.code]) for each in known]
     decided = _quiet(asked, run, report, {each.code for each in known})
+    open_ = _unexplained(asked, report)
     for layer in LAYERS:
         items += _passed(layer, [r for r in decided if layers[r.code] == layer])
-        undecided = [e for e in report.not_checked if layers.get(e.code) == layer]
+        undecided = [each for each in open_ if layers.get(each.code) == layer]
         items += _unseen(layer, undecided, *unrun)
     return items
 
@@ -85,6 +86,16 @@ def _known(report: Report, layers: Mapping[str, Layer]) -> Iterator[Finding]:
         noted = each.severity < Severity.WARNING
         if each.code in layers and not (noted and each.code in bad):
             yield each
+
+
+def _unexplained(rules: Sequence[Rule], report: Report) -> list[NotChecked]:
+    """Leave out rules that wait for what a finding has made impossible to come."""
+    bad = [each for each in report.findings if each.severity >= Severity.WARNING]
+    causes = {each.code for each in bad}
+    if any(each.severity >= Severity.ERROR for each in bad):
+        causes.add(ANY)
+    late = {rule.code for rule in rules if causes.intersection(rule.caused_by)}
+    return [each for each in report.not_checked if each.code not in late]
 
 
 def _unseen(

@@ -108,6 +108,15 @@ def test_rules_that_miss_the_same_are_one_item():
     assert item.evidence == {"rules": "GRD001, GRD002"}
 
 
+def test_a_rule_that_waits_for_what_a_finding_prevents_is_left_out():
+    waits = NotChecked("ADP001", "adapter-stuck-at-zero", "too early", "let it run")
+    rules = [find_rule("ADP001"), find_rule("GRD003")]
+    cut = only(Report((FINDING,), (waits,)), *rules)
+    assert [item.code for item in cut] == ["GRD003"]
+    note = dataclasses.replace(FINDING, severity=Severity.INFO)
+    assert "ADP001" in {item.code for item in only(Report((note,), (waits,)), *rules)}
+
+
 @pytest.mark.parametrize("answer", [False, RuntimeError("broken")])
 def test_what_does_not_apply_is_left_out(monkeypatch, answer):
     monkeypatch.setattr(Applies, "answer", answer)

@@ -60,6 +60,11 @@ def test_without_it_the_same_run_is_sick():
     }
 
 
+def test_after_the_first_step_a_model_that_is_not_called_itself_is_not_known():
+    run = functional(1, swapped=False).run
+    assert Engine([OptimizerHoldsStaleParameters()]).check(run).not_checked
+
+
 def test_before_the_first_step_it_cannot_be_told():
     run = functional(0, swapped=False).run
     report = Engine([OptimizerHoldsStaleParameters()]).check(run)

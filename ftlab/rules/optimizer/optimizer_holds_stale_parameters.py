@@ -19,9 +19,9 @@ the parameters moves over a step that should have moved it (a model that was loa
 anew). Where other tensors stand in the place of the model's parameters while it runs
 (`torch.func.functional_call`), which is looked at in the first forward, the optimizer
 holds what it should and the rule is quiet; so an optimizer that holds nothing of the
-model's is not judged before the first step. Measured on a small Llama in bf16 with
-copies in float32 (lr 1e-3): the norms of all 21 weights differ between two
-measurements, in the stale run those of none.
+model's, or tensors that fit what is missing one by one, is judged from the second step
+on only. Measured on a small Llama in bf16 with copies in float32 (lr 1e-3): the norms
+of all 21 weights differ between two measurements, in the stale run those of none.
 Seen with transformers 5.23: `resize_token_embeddings` after the optimizer was built
 replaces `lm_head.weight` and leaves the old tensor in the optimizer.
 
@@ -50,6 +50,9 @@ from ftlab.rules.outside import held_outside
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
+
+LOOKED = 1
+"""The step by which the modules were looked at, be the model called itself or not."""
 
 
 class OptimizerHoldsStaleParameters(Rule):
@@ -83,12 +86,11 @@ class OptimizerHoldsStaleParameters(Rule):
                 "let it run for one step",
             )
             return
-        if run.last_step < 0 and missing and _holds_nothing_of_ours(run):
+        if run.last_step < LOOKED and missing and _may_stand_in(run, missing):
             yield self.cannot_tell(
-                "the optimizer holds nothing of the model's, which is right where "
-                "torch.func.functional_call runs the model with other tensors; the "
-                "first forward shows it",
-                "let it run for one step",
+                "what the optimizer holds may stand in for the model's parameters, "
+                "as torch.func.functional_call has it; the first forwards show it",
+                f"let it run for {LOOKED + 1} steps",
             )
             return
         for index, optimizer in enumerate(facts.optimizers):
@@ -143,11 +145,17 @@ class OptimizerHoldsStaleParameters(Rule):
         )
 
 
-def _holds_nothing_of_ours(run: Run) -> bool:
+def _may_stand_in(run: Run, missing: Sequence[str]) -> bool:
+    """Tell whether strangers could run in the place of parameters in no group.
+
+    They could if each has one that it would fit, or if there is nothing else.
+    """
+    strangers = [f for each in run.facts.optimizers for f in each.get("foreign", ())]
+    hints = {str(each.get("name_hint", "")) for each in strangers}
     groups = [
         group for each in run.facts.optimizers for group in each.get("groups", ())
     ]
-    return not any(group.get("names") for group in groups)
+    return hints == set(missing) or not any(group.get("names") for group in groups)
 
 
 def _shape(entry: Mapping[str, Any]) -> str:

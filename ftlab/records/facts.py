@@ -33,7 +33,8 @@ class Facts:
     optimizers
         One mapping per optimizer: ``class``, ``fused``, ``groups`` (each with ``lr``,
         ``weight_decay``, ``ids`` of the parameters it holds that the model has),
-        ``foreign`` (shapes of held parameters that the model does not have) and
+        ``foreign`` (shapes of held parameters that the model does not have),
+        ``misfits`` (names of parameters whose moments have another shape) and
         ``missing`` (names of trainable parameters in no group, in the first mapping).
     schedulers
         One mapping per scheduler: ``class`` and what its schedule was asked to be.

@@ -18,7 +18,8 @@ backwards (sharpness-aware steps; up to 64 elements of 8 weights are compared), 
 that write to the gradients after the last backward (projected gradients of several
 tasks), a closure, and backwards that another model's optimizer steps after.
 Measured on a small Llama with 4 micro-batches per step: 3 in each step with zero_grad
-inside of the loop, 0 with it outside; 0 with sharpness-aware steps and LBFGS.
+inside of the loop (norm of the gradient 0.09), 0 with it outside (0.26). With
+sharpness-aware steps and with LBFGS the rule is quiet.
 By hand: print a line at each `zero_grad`, `backward` and `step`, and read the order.
 
 ## What to try

@@ -92,7 +92,7 @@ def _counts(read: NDArray[np.float32], total: int) -> Iterable[dict[str, float]]
 
 def _singular_values(moment: Moment) -> list[torch.Tensor]:
     names = zip(moment.tensors.names, moment.tensors.parameters, strict=True)
-    return [parameter for name, parameter in names if ".lora_E." in f".{name}."]
+    return [parameter for name, parameter in names if "lora_E" in name]
 
 
 def _is_module(value: Any) -> bool:

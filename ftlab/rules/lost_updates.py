@@ -14,6 +14,26 @@ from ftlab.runlog.run import Run
 Lost = tuple[list[NameRecord], float, tuple[int, int]]
 """The tensors, the share that an update leaves in place, the first and last step."""
 
+VANISHES = 2.0**-25
+"""Half of the smallest number of float16: what is not above it rounds to 0."""
+
+
+def epsilon_vanishes(run: Run) -> bool:
+    """Tell whether an Adam of torch's divides by what float16 may round to 0.
+
+    A fused one computes in float32 whatever it stores.
+    """
+    return any(
+        "adam" in str(optimizer.get("class", "")).lower()
+        and str(optimizer.get("module", "")).startswith("torch.optim")
+        and not optimizer.get("fused")
+        and any(
+            (group.get("eps") or 1.0) <= VANISHES
+            for group in optimizer.get("groups", ())
+        )
+        for optimizer in run.facts.optimizers
+    )
+
 
 def lost_to_rounding(run: Run) -> dict[str, Lost]:
     """Return, by adapter, the tensors in half precision that stand still.

@@ -1,8 +1,9 @@
 """Adapters that half precision keeps from learning."""
 
 import pytest
+import torch
 
-from ftlab.rules.lost_updates import lost_to_rounding
+from ftlab.rules.lost_updates import epsilon_vanishes, lost_to_rounding
 from tests.runs import RunBuilder
 
 
@@ -49,3 +50,25 @@ def test_what_is_not_lost(healthy):
 
 def test_nothing_is_known_where_nothing_was_measured():
     assert lost_to_rounding(RunBuilder().step().run) == {}
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "vanishes"),
+    [
+        ({}, True),
+        ({"class": "SGD", "groups": [{"lr": 1e-3}]}, False),
+        ({"fused": True}, False),
+        ({"module": "bitsandbytes.optim.adamw"}, False),
+        ({"groups": [{"eps": 1e-6}]}, False),
+        ({"groups": [{"eps": None}]}, False),
+    ],
+)
+def test_an_eps_that_float16_rounds_to_0(optimizer, vanishes):
+    adam = {"class": "AdamW", "module": "torch.optim.adamw", "groups": [{"eps": 1e-8}]}
+    run = RunBuilder().facts(optimizers=(adam | optimizer,)).run
+    assert epsilon_vanishes(run) is vanishes
+
+
+def test_torch_rounds_it_so():
+    assert float(torch.tensor(1e-8, dtype=torch.float16)) == 0.0
+    assert float(torch.tensor(6e-8, dtype=torch.float16)) > 0.0

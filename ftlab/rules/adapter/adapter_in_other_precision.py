@@ -16,13 +16,16 @@ for that reason, until `model.to(torch.bfloat16)` or `.half()` takes them along.
 The dtype of every tensor of an adapter by part, against the dtypes of the model. There
 is no threshold: PEFT makes adapters in the base's dtype, or in float32, and never in
 float64. float32 on a bf16 or 4-bit base is the recommended state; what bf16 does to
-updates is measured. float16 is only noted.
-bf16 and float16 are an error where the updates say so: at least 90 % of a tensor stays
-where it was, as NUM002 measures it (which then follows from this), in tensors of the
-adapter with 10 % of all that is trained. Measured on a small Llama (r = 8, AdamW),
-median share of lora_A that an update left in place in bf16, at learning rates of 1e-3,
-2e-4, 1e-4, 2e-5 and 1e-6: 0.14, 0.69, 0.81, 0.96 and 1.00; of lora_B, which starts at
-0, at most 0.01; in float32 0.
+updates is measured. float16 is noted, and an error where an optimizer of torch.optim
+with Adam in its name has an eps below 3e-8, which float16 rounds to 0, and is not
+fused: the first step then divides 0 by 0. Measured with `model.half()` and AdamW: the
+loss is NaN at step 1, on a tiny Llama on the CPU; with SGD it is not. bf16 and float16
+are an error where the updates say so: at least 90 % of a tensor stays where it was, as
+NUM002 measures it (which then follows from this), in tensors of the adapter with 10 %
+of all that is trained. Measured on a small Llama (r = 8, AdamW), median share of lora_A
+that an update left in place in bf16, at learning rates of 1e-3, 2e-4, 1e-4, 2e-5 and
+1e-6: 0.14, 0.69, 0.81, 0.96 and 1.00; of lora_B, which starts at 0, at most 0.01; in
+float32 0.
 By hand: `{p.dtype for n, p in model.named_parameters() if "lora_" in n}`.
 
 ## What to try
@@ -53,7 +56,7 @@ from collections.abc import Iterator, Mapping
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.lost_updates import lost_to_rounding
+from ftlab.rules.lost_updates import VANISHES, epsilon_vanishes, lost_to_rounding
 from ftlab.rules.rule import Rule
 from ftlab.rules.standstill import STUCK
 from ftlab.rules.tensors import params
@@ -95,7 +98,10 @@ class AdapterInOtherPrecision(Rule):
                 # A base in float64 holds most of the model's elements.
                 if not found or (dtype == "float64" and next(iter(dtypes)) == dtype):
                     continue
-                yield self._finding(run, (name, dtype), found, severity)
+                if dtype == "float16" and epsilon_vanishes(run):
+                    yield self._without_epsilon(run, name, found)
+                else:
+                    yield self._finding(run, (name, dtype), found, severity)
 
     def _finding(
         self,
@@ -126,6 +132,31 @@ class AdapterInOtherPrecision(Rule):
             steps=steps_of(run),
             evidence={"reason": dtype, "tensors": count, "threshold": 0},
             healthy="adapters are float32, or of the base's 16-bit dtype",
+        )
+
+    def _without_epsilon(
+        self, run: Run, adapter: str, found: Mapping[str, Described]
+    ) -> Finding:
+        names = [n for part in found.values() for n in names_of(part.get("first"))]
+        count = sum(int(part["dtypes"]["float16"]) for part in found.values())
+        return self.finding(
+            Severity.ERROR,
+            f"step {steps_of(run)[0]}: {counted(count, 'tensor')} of adapter {adapter} "
+            f"are float16, and Adam's eps is 0 in it: {in_words(names)}",
+            cause="Adam divides by the root of its second moment plus eps. An eps of "
+            "1e-8 is 0 in float16, and a gradient of 0, as lora_A's at the first step, "
+            "gives 0 / 0. PEFT makes adapters in float32: the model was cast after "
+            "get_peft_model, or autocast_adapter_dtype is False.",
+            fix="Cast the base before get_peft_model, or the adapter back: "
+            "p.data = p.data.float() for its parameters, before the optimizer.",
+            places=[
+                *param_places(names),
+                Place("config", "autocast_adapter_dtype"),
+                Place("optimizer", "eps"),
+            ],
+            steps=steps_of(run),
+            evidence={"reason": "float16-eps", "tensors": count, "threshold": VANISHES},
+            healthy="adapters are float32, or of the base's bf16",
         )
 
     def _rounded(self, run: Run) -> Iterator[Finding]:

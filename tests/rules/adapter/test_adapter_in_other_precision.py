@@ -59,3 +59,12 @@ def test_a_cast_adapter_that_loses_its_updates_is_an_error():
     assert finding.evidence["reason"] == "rounded-away"
     assert str(finding.place) == "param m.a"
     assert (finding.first_step, finding.last_step) == (0, 1)
+
+
+def test_float16_under_an_adam_whose_eps_is_0_in_it_is_an_error():
+    adam = {"class": "AdamW", "module": "torch.optim.adamw", "groups": [{"eps": 1e-8}]}
+    model = cast(lora(), torch.float16)
+    (finding,) = findings(AdapterInOtherPrecision(), model, optimizers=(adam,))
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence["reason"] == "float16-eps"
+    assert "lora_A" in finding.place.name

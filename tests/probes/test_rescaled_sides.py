@@ -34,3 +34,7 @@ def test_peft_s_own_choice_for_a_kind_of_model():
 
 def test_other_methods_have_none():
     assert sides(lora()) == {}
+
+
+def test_an_empty_list_is_not_what_peft_does_by_default():
+    assert sides(rescaled(feedforward_modules=[]))["as_by_default"] is False

@@ -121,6 +121,10 @@ def test_vectors_around_1_are_fresh_or_trained(spread):
     assert vectors(1 + spread * noise(64, 0), 1 + spread * noise(64, 1)) == ()
 
 
+def test_small_vectors_around_0_are_not_drawn_so():
+    assert vectors(0.1 * noise(64, 0), 0.1 * noise(64, 1)) == ()
+
+
 def test_one_vector_that_is_not_drawn_is_enough_to_be_quiet():
     assert vectors(noise(64, 0), torch.ones(64)) == ()
 

@@ -23,8 +23,20 @@ def optimizer_loads(run: Run) -> list[LedgerEntry]:
 
 
 def settings_loads(run: Run) -> list[LedgerEntry]:
-    """Return the loads of adapters that do not act as their folder says, in order."""
-    return [e for e in run.ledger if e.op == "load" and "scaling" in e.detail]
+    """Return the loads of adapters that do not act as their folder says, in order.
+
+    Not where the weights were not read: then no factor is to blame.
+    """
+    unread = {
+        entry.step
+        for entry in loads_of(run)
+        if entry.detail.get("lost") or entry.detail.get("misshapen")
+    }
+    return [
+        entry
+        for entry in run.ledger
+        if entry.op == "load" and "scaling" in entry.detail and entry.step not in unread
+    ]
 
 
 def lost_loads(run: Run) -> Iterator[LedgerEntry]:

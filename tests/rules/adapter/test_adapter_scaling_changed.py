@@ -68,3 +68,12 @@ def test_a_load_in_the_run_that_leaves_the_settings():
     assert (finding.first_step, finding.evidence["trained"]) == (1, 8.0)
     assert finding.message.startswith("step 1: 1 LoRA layer")
     assert finding.place == Place("config", "scaling")
+
+
+def test_of_weights_that_were_not_read_no_factor_is_to_blame():
+    detail = {"adapter": "mine", "scaling": {"model.q": [8.0, 2.0]}}
+    left = {"adapter": "mine", "misshapen": ["a"]}
+    builder = RunBuilder().facts(model={"peft": {"mine": {}}})
+    ops = [("load", "model", left), ("load", "adapter settings", detail)]
+    builder.step(ops=ops)
+    assert Engine([AdapterScalingChanged()]).check(builder.run).findings == ()

@@ -16,7 +16,7 @@ import torch
 from ftlab.probes.lora_pairs import LoraPair, lora_pairs
 from ftlab.probes.plain import readable
 
-LAYERS = 8
+LAYERS = 4
 """Layers that are looked at: the sum is the same in all of them."""
 
 SPANNED = 1e-2
@@ -25,15 +25,15 @@ SPANNED = 1e-2
 WIDE = 0.5
 """Share of a layer's width up to which being spanned by the others says something."""
 
-TINY = 1e-6
-"""Singular value, over the largest, of a direction that is not spanned."""
+TINY = 1e-12
+"""Squared singular value, over the largest, of a direction that is not spanned."""
 
 UNUSED = 0.05
 """Weight up to which an adapter counts as no part of a sum."""
 
 
 def combinations(model: torch.nn.Module) -> dict[str, Any]:
-    """Describe the LoRA adapters that are a weighted sum of the others.
+    """Describe the active LoRA adapters that are a weighted sum of the others.
 
     Returns
     -------
@@ -51,9 +51,16 @@ def combinations(model: torch.nn.Module) -> dict[str, Any]:
     if not several:
         return {}
     some = several[:: max(1, len(several) // LAYERS)][:LAYERS]
-    names = dict.fromkeys(pair.adapter for pairs in some for pair in pairs)
+    every = (pair for pairs in some for pair in pairs if _may_be_sum(pair))
+    names = dict.fromkeys(pair.adapter for pair in every)
     readers = {name: functools.partial(_described, name, some) for name in names}
     return {name: entry for name, entry in readable(**readers).items() if entry}
+
+
+def _may_be_sum(pair: LoraPair) -> bool:
+    """Tell an active pair whose alpha is its rank, as PEFT makes those of a sum."""
+    layer, name = pair.layer, pair.adapter
+    return name in layer.active_adapters and layer.lora_alpha[name] == layer.r[name]
 
 
 def _described(name: str, layers: Sequence[Sequence[LoraPair]]) -> dict[str, Any]:
@@ -118,10 +125,12 @@ def _spanned(rows: torch.Tensor, others: torch.Tensor) -> bool:
     """Tell whether ``rows`` are sums of ``others``, which are too few for any."""
     if len(others) > WIDE * others.shape[1]:
         return False
-    basis = torch.linalg.svd(others, full_matrices=False)
-    kept = basis.S / basis.S[0] > TINY
-    inside = rows @ basis.Vh[kept].T @ basis.Vh[kept]
-    return bool((rows - inside).norm() <= SPANNED * rows.norm())
+    # By the Gram matrix of the others, which is as small as their ranks are.
+    values, vectors = torch.linalg.eigh(others @ others.T)
+    kept = values / values[-1] > TINY
+    inside = vectors[:, kept].T @ (others @ rows.T) / values[kept].sqrt()[:, None]
+    whole = rows.square().sum()
+    return bool(whole - inside.square().sum() <= SPANNED**2 * whole)
 
 
 def _inner(one: LoraPair, other: LoraPair) -> torch.Tensor:

@@ -10,7 +10,7 @@ by a factor that grows with its rank, or lacks a part of them; whoever trains it
 compares weights of combinations, does so with another adapter than the one asked for.
 
 ## Evidence
-Of at most 8 layers: both factors of the adapter lie in what the factors of the adapters
+Of at most 4 layers: both factors of the adapter lie in what the factors of the adapters
 before it span (at most 1 % of their norm lies outside; those of an adapter of its own
 cannot, as the others span at most half of a layer's width). Its B A, scaling included,
 is then regressed on theirs. Only adapters that are in use are judged.

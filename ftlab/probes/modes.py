@@ -1,7 +1,8 @@
 """In which mode the parts of the model are that depend on it, at each training forward.
 
 Modes are plain attributes, so that looking at them costs nothing on the device. The
-model is walked on a schedule; in between only the parts that are known are asked.
+model is walked when its trainable set has changed, and from time to time; in between
+only the parts that are known are asked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +13,15 @@ import torch
 
 from ftlab.probes.adapter_tree import pattern_of
 from ftlab.probes.mode_parts import Kind, Part, Region, parts_of, regions_of
-from ftlab.probes.probe import Moment, Probe, Reading
-from ftlab.probes.schedule import every
+from ftlab.probes.probe import Moment, Probe, Reading, Tensors
 from ftlab.probes.taps.forward import innermost
 from ftlab.records.step import Block, Column
 
 MANY = 64
 """Parts of a model in evaluation mode that are named at most."""
+
+WALK_EVERY = 16
+"""Intervals between two walks over the modules."""
 
 PARTS = 8
 """Dropouts within one of them that are named at most."""
@@ -38,17 +41,20 @@ class Modes(Probe):
     )
 
     def __init__(self, interval: int = 16) -> None:
-        self._due = every(interval)
+        self._interval = WALK_EVERY * interval
         self._parts: list[Part] = []
-        self._walked = -1
+        self._walked = 0
+        self._tensors: Tensors | None = None
         self._modes: tuple[bool, ...] = ()
         self._regions: list[Region] | None = None
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Ask the parts for their modes; look closer where one has changed."""
         model = innermost(moment.subject.model)
-        if self._due(moment.step) and self._walked != moment.step:
+        late = moment.step >= self._walked + self._interval
+        if late or moment.tensors is not self._tensors:
             self._parts, self._walked = parts_of(model), moment.step
+            self._tensors = moment.tensors
         modes = tuple(part.on for part in self._parts)
         if modes != self._modes:
             self._modes = modes

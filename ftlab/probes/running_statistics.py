@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ftlab.probes.module_hook import ModuleHook
 from ftlab.probes.naming import clean_name
-from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.probe import Moment, Probe, Reading, Tensors
 from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
@@ -37,6 +37,8 @@ class RunningStatistics(Probe):
     def __init__(self, interval: int = 16) -> None:
         self._due = every(interval)
         self._hooks = HandleStack()
+        self._tensors: Tensors | None = None
+        self._all: Norms = []
         self._norms: Norms = []
         self._counts: list[torch.Tensor] = []
 
@@ -51,7 +53,9 @@ class RunningStatistics(Probe):
         if not self._due(moment.step):
             return ()
         root = innermost(moment.subject.model)
-        self._norms = _norms(root)
+        if moment.tensors is not self._tensors:
+            self._tensors, self._all = moment.tensors, _norms(root)
+        self._norms = [each for each in self._all if _gathers(each[1]())]
         if self._norms:
             self._counts = [_read(self._norms)]
             hook = ModuleHook(self.after_forward, root, "")
@@ -90,16 +94,20 @@ class RunningStatistics(Probe):
 
 
 def _norms(model: torch.nn.Module) -> Norms:
-    """List batch norms whose average leans to the batches that come last."""
+    """List the batch norms of a model."""
     kind = torch.nn.modules.batchnorm._BatchNorm  # noqa: SLF001  the base of them all
     return [
         (clean_name(path), weakref.ref(module))
         for path, module in model.named_modules()
         if isinstance(module, kind)
-        and module.training
-        and module.momentum
-        and module.num_batches_tracked is not None
     ]
+
+
+def _gathers(norm: Any) -> bool:
+    """Tell whether a batch norm updates its statistics with a momentum."""
+    if norm is None or not norm.training or not norm.momentum:
+        return False
+    return norm.num_batches_tracked is not None
 
 
 def _read(norms: Norms) -> torch.Tensor:

@@ -25,7 +25,7 @@ DEPTH = 4
 ITEMS = 256
 """Items of one container that are looked at."""
 
-SEARCH_EVERY = 4
+SEARCH_EVERY = 16
 """Due steps between two searches."""
 
 _OWN = frozenset(vars(torch.nn.Module()))
@@ -98,7 +98,7 @@ def unregistered(model: torch.nn.Module) -> Iterator[Kept]:
                 continue
             place = clean_name(f"{path}.{attribute}" if path else attribute)
             kind = type(value).__name__
-            for name, parameter in _inside(place, value, modules.copy(), DEPTH):
+            for name, parameter in _inside(place, value, (modules, set()), DEPTH):
                 if parameter.requires_grad and id(parameter) not in seen:
                     seen.add(id(parameter))
                     held = weakref.ref(parameter)
@@ -106,13 +106,15 @@ def unregistered(model: torch.nn.Module) -> Iterator[Kept]:
 
 
 def _inside(
-    place: str, value: Any, seen: set[int], depth: int
+    place: str, value: Any, passed: tuple[set[int], set[int]], depth: int
 ) -> Iterator[tuple[str, torch.nn.Parameter]]:
     """Yield parameters within a value, named by the way to them."""
     if isinstance(value, torch.nn.Parameter):
         yield place, value
         return
-    if id(value) in seen or isinstance(value, (*_PLAIN, torch.Tensor)):
+    modules, seen = passed
+    known = id(value) in modules or id(value) in seen
+    if known or isinstance(value, (*_PLAIN, torch.Tensor)):
         return
     seen.add(id(value))
     if isinstance(value, torch.nn.Module):
@@ -121,7 +123,7 @@ def _inside(
         return
     if depth:
         for name, item in _items(value):
-            yield from _inside(f"{place}{name}", item, seen, depth - 1)
+            yield from _inside(f"{place}{name}", item, passed, depth - 1)
 
 
 def _items(value: Any) -> list[tuple[str, Any]]:

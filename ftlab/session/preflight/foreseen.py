@@ -1,7 +1,9 @@
-"""What a rule only notes, and the arguments of the run make sure to come.
+"""How bad a finding is that depends on what the run will be.
 
-Some states harm nothing until an evaluation meets them. Where the trainer's arguments
-plan one, the note is a warning before the run; nobody has to lose the first epoch.
+Some states harm nothing until an evaluation meets them: where the trainer's arguments
+plan one, the note is a warning before the run, and nobody has to lose the first epoch.
+Others harm nothing where nothing is trained: with no optimizer and no step handed over,
+the model may be one that is only used, or that gets its adapter later.
 """
 
 import dataclasses
@@ -13,6 +15,21 @@ from ftlab.rules.report import Report
 
 BY_EVALUATION = frozenset({"MOD001"})
 """Rules whose notes speak of what the first forward in eval mode will do."""
+
+
+BY_TRAINING = frozenset({"MOD002"})
+"""Rules that take what is trainable for what shall be trained."""
+
+
+def supposed(report: Report) -> Report:
+    """Return the report with as notes what holds only if the model shall be trained."""
+    findings = (
+        dataclasses.replace(each, severity=Severity.INFO)
+        if each.code in BY_TRAINING
+        else each
+        for each in report.findings
+    )
+    return dataclasses.replace(report, findings=tuple(findings))
 
 
 def foreseen(report: Report, args: Mapping[str, Any]) -> Report:

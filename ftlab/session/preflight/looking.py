@@ -15,7 +15,7 @@ from ftlab.rules.rule import Rule
 from ftlab.session.preflight import dry_run, trainer_run
 from ftlab.session.preflight.data_checks import HAND_OVER, data_checks
 from ftlab.session.preflight.device_checks import device_checks
-from ftlab.session.preflight.foreseen import foreseen
+from ftlab.session.preflight.foreseen import foreseen, supposed
 from ftlab.session.preflight.given import Given
 from ftlab.session.preflight.kept import (
     Kept,
@@ -145,6 +145,8 @@ def _items(seen: Seen) -> tuple[CheckItem, ...]:
     rules = _rules(seen)
     asked = seen.facts.training.get("args", {})
     report = foreseen(_judged(seen, rules), asked)
+    if seen.stood_in:
+        report = supposed(report)
     bad = (each for each in report.findings if each.severity >= Severity.WARNING)
     seen.findings = tuple(bad)
     items = rule_items(seen.dry.run, report, rules, unrun=_unrun(seen))

@@ -79,7 +79,7 @@ def test_biases_that_were_learned_and_are_not_in_the_sum():
 
 
 def test_a_term_is_no_sum_of_the_sum_and_the_other_terms():
-    model = two_trained(lora_alpha=8)
+    model = two_trained(r=4, lora_alpha=4)
     combine(model, [0.75, 0.5], "cat")
     assert set(combinations(model)) == {"both"}
     model.set_adapter("default")

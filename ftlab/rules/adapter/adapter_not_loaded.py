@@ -1,7 +1,8 @@
 """The rule ADP026, adapter-not-loaded.
 
 ## What it does
-Finds adapters that stand on the model without the values of the file they came from.
+Finds adapters that stand on the model without the values of the file they came from,
+and loads, of adapters or of any weights, that left what they were given unread.
 
 ## Why is this bad?
 Loading goes by name, and what is not found is left as it was made: B stays 0, and the

@@ -63,7 +63,8 @@ class BestAdapterNotFound(Rule):
         for entry in run.ledger:
             name = str(entry.detail.get("folder", ""))
             if entry.op == "save" and name.startswith(_CHECKPOINT):
-                if below := list(entry.detail.get("below", ())):
+                below = list(entry.detail.get("below", ()))
+                if below and len(below) == len(entry.detail.get("adapters", ())):
                     yield self._finding(run, entry, below)
                 return
 

@@ -8,7 +8,12 @@ from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run
 from tests.runs import RunBuilder, healthy_lora
 
-SAVE = {"kind": "adapter", "folder": "checkpoint-4", "below": ["mine"]}
+SAVE = {
+    "kind": "adapter",
+    "folder": "checkpoint-4",
+    "adapters": ["mine"],
+    "below": ["mine"],
+}
 
 
 def check(save, asked=True):
@@ -37,6 +42,7 @@ def test_a_checkpoint_holds_its_adapter_one_folder_below():
     [
         (SAVE, False),
         (SAVE | {"below": []}, True),
+        (SAVE | {"adapters": ["default", "mine"]}, True),
         (SAVE | {"folder": "export"}, True),
     ],
 )

@@ -1,0 +1,40 @@
+"""A Trainer that loads its best checkpoint at the end, with a reference beside.
+
+The adapter that is trained is called "default" and lies in the checkpoint's own folder;
+the frozen reference lies one folder below.
+"""
+
+from typing import Any
+
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.tiny import base, batches, lora_config, rows_of, set_seed
+from ftlab.faults.trainers import trained
+
+
+def build() -> Case:
+    """Build a Trainer that evaluates and keeps its checkpoints."""
+    from peft import get_peft_model
+
+    bare = base()
+    set_seed(1)
+    model: Any = get_peft_model(bare, lora_config(bare))
+    model.add_adapter("reference", model.peft_config["default"])
+    return trained(
+        model,
+        max_steps=40,
+        eval_strategy="steps",
+        eval_steps=10,
+        save_strategy="steps",
+        save_steps=10,
+        load_best_model_at_end=True,
+        trainer={"eval_dataset": rows_of(batches(2, seed=3))},
+    )
+
+
+HEALTHY = Healthy(
+    "best-checkpoint-loaded",
+    "an adapter of each checkpoint lies in a folder of its own",
+    looks_like=("ADP035", "ADP026", "ADP020", "ADP028"),
+    builder=build,
+    steps=40,
+)

@@ -45,8 +45,15 @@ class _Followed:
         self.seen = torch.zeros_like(self.ids, dtype=torch.bool)
 
     def look(self, ids: torch.Tensor) -> None:
-        """Mark the fresh rows that are among ``ids``."""
-        self.seen |= torch.isin(self.ids, ids.to(self.ids.device, non_blocking=True))
+        """Mark the fresh rows that are among ``ids``.
+
+        ``torch.isin`` would wait for the device.
+        """
+        rows = len(self.table.weight)
+        held = ids.to(self.ids.device, non_blocking=True).flatten()
+        inside = torch.where((held >= 0) & (held < rows), held, rows).long()
+        marks = torch.zeros(rows + 1, dtype=torch.bool, device=held.device)
+        self.seen |= marks.index_fill_(0, inside, True)[self.ids]
 
 
 class NewTokens(Probe):

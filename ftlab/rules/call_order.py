@@ -2,6 +2,7 @@
 
 from ftlab.records.finding import Place
 from ftlab.records.step import LedgerEntry
+from ftlab.rules.method_place import method_place
 from ftlab.rules.missing import Missing, Reason
 from ftlab.runlog.run import Run
 
@@ -17,7 +18,7 @@ def zeroed_too_late(run: Run, missing: Missing) -> Reason | None:
         elif state == "zeroed":
             return _ZEROED
         elif state == "forward":
-            return _step_too_early(f"{entry.target}.step")
+            return _step_too_early(method_place(run, entry.target, "step"))
         else:
             state = ""
     return None
@@ -37,17 +38,17 @@ _ZEROED = Reason(
     "zero-grad-before-step",
     "zero_grad was called between backward and the optimizer's step.",
     "Call zero_grad before backward or after the optimizer's step.",
-    (Place("call", "zero_grad"),),
+    (Place("call", "optimizer.zero_grad"),),
 )
 
 
-def _step_too_early(call: str) -> Reason:
+def _step_too_early(call: Place) -> Reason:
     return Reason(
         "step-before-backward",
         "The optimizer steps between the forward and its backward, when gradients were "
         "just cleared; what backward computes is cleared before the next step.",
         "Call loss.backward() before optimizer.step().",
-        (Place("call", call), Place("call", "backward")),
+        (call, Place("call", "loss.backward")),
     )
 
 
@@ -60,7 +61,7 @@ def no_backward(run: Run, missing: Missing) -> Reason | None:
         "no-backward",
         "The optimizer stepped, but backward was not called.",
         "Call loss.backward() before optimizer.step().",
-        (Place("call", "backward"),),
+        (Place("call", "loss.backward"),),
     )
 
 
@@ -77,5 +78,5 @@ def no_grad_forward(run: Run, missing: Missing) -> Reason | None:
         "forward-without-grad",
         "Every forward of the model ran with gradients switched off.",
         "Take the training forward out of torch.no_grad() / inference_mode().",
-        (Place("call", "forward"),),
+        (Place("call", "model.forward"), Place("call", "torch.no_grad")),
     )

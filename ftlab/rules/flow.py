@@ -127,7 +127,7 @@ def extra_places(cut: MeasuredCut) -> list[Place]:
     if cut.kind == "checkpoint":
         return [Place("config", "use_reentrant")]
     if cut.kind == "no-grad":
-        return [Place("call", "no_grad")]
+        return [Place("call", "torch.no_grad")]
     if cut.module_class in PACKED:
         return [
             Place("op", "gemv_4bit"),

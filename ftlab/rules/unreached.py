@@ -105,7 +105,7 @@ def _not_called(calls: Sequence[Call]) -> Reason:
             "the optimizer and the next: the loss is computed from something else.",
             "Call model(...) on each batch in the loop, and compute the loss from what "
             "it returns; look for an old copy of the model.",
-            (Place("call", "forward"), Place("object", "loss")),
+            (Place("call", "model.forward"), Place("object", "loss")),
         )
     named = listed([short_name(call.name) for call in calls], 3)
     one = len(calls) == 1
@@ -149,7 +149,7 @@ def _unused(calls: Sequence[Call]) -> Reason:
             "a detached copy of it.",
             "Compute the loss from the model's own output; look for .detach(), .data, "
             ".item(), numpy() or argmax between the output and the loss.",
-            (Place("object", "loss"), Place("call", "backward")),
+            (Place("object", "loss"), Place("call", "loss.backward")),
         )
     named = listed([_said(call) for call in calls], 3)
     return Reason(

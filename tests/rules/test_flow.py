@@ -88,7 +88,7 @@ def test_each_kind_has_its_words(found, cause, fix):
     ("found", "places"),
     [
         (cut("checkpoint"), ["config use_reentrant"]),
-        (cut("no-grad"), ["call no_grad"]),
+        (cut("no-grad"), ["call torch.no_grad"]),
         (cut("between", "detach", "m.b"), ["module m.b", "op detach"]),
         (cut("output"), []),
     ],

@@ -30,7 +30,7 @@ def reason(rows, lost=(WEIGHT,), step=0):
     [
         (("model", "bypassed", "m.base"), "wrapper-bypassed", "module model"),
         (("m.side", "bypassed", "m.side.inner"), "module-bypassed", "module m.side"),
-        (("model", "not-called", ""), "model-not-called", "call forward"),
+        (("model", "not-called", ""), "model-not-called", "call model.forward"),
         (("m.side", "not-called", "m"), "module-not-called", "module m.side"),
         (("m.side", "weight-taken", "m"), "weight-taken-directly", "module m.side"),
         (("model", "unused", ""), "loss-without-model", "object loss"),

@@ -44,7 +44,7 @@ FAULT = Fault(
     "cleared-while-accumulating",
     "accumulation over four micro-batches learns as if there were one",
     code="GRD006",
-    places=("call zero_grad",),
+    places=("call optimizer.zero_grad",),
     builder=build,
     steps=8,
     evident=2,

@@ -35,7 +35,7 @@ FAULT = Fault(
     "model-not-called",
     "the loss stays flat although the adapter is trainable and in the optimizer",
     code="GRD003",
-    places=("call forward",),
+    places=("call model.forward",),
     builder=build,
     steps=10,
     evident=1,

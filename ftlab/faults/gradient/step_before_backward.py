@@ -32,7 +32,7 @@ FAULT = Fault(
     "step-before-backward",
     "the loss stays flat although backward runs in every iteration",
     code="GRD003",
-    places=("call optimizer 0.step",),
+    places=("call optimizer.step",),
     builder=build,
     steps=10,
     evident=1,

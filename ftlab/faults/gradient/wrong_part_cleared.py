@@ -33,7 +33,7 @@ FAULT = Fault(
     "wrong-part-cleared",
     "the gradient norm of the adapter grows with every step",
     code="GRD005",
-    places=("call zero_grad",),
+    places=("call optimizer.zero_grad",),
     builder=build,
     steps=12,
     evident=3,

@@ -35,7 +35,7 @@ FAULT = Fault(
     "zero-grad-before-step",
     "the loss stays flat; no gradient reaches the optimizer",
     code="GRD003",
-    places=("call zero_grad",),
+    places=("call optimizer.zero_grad",),
     builder=build,
     steps=10,
     also=("ADP001",),

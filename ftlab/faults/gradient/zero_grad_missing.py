@@ -35,7 +35,7 @@ FAULT = Fault(
     "zero-grad-missing",
     "the gradient norm grows with every step, and the loss begins to swing",
     code="GRD005",
-    places=("call zero_grad",),
+    places=("call optimizer.zero_grad",),
     builder=build,
     steps=12,
     evident=3,

@@ -36,7 +36,7 @@ FAULT = Fault(
     "meta-to-empty-buffers",
     "all keys match, and the model generates noise",
     code="MOD004",
-    places=("param *inv_freq", "call to_empty"),
+    places=("param *inv_freq", "call model.to_empty"),
     builder=build,
     steps=4,
     evident=-1,

@@ -59,7 +59,7 @@ FAULT = Fault(
     "update-of-a-copy",
     "the loss is flat; gradients and learning rate look normal",
     code="NUM003",
-    places=("call PlainDescent.step",),
+    places=("call optimizer.step",),
     builder=build,
     steps=12,
     evident=7,

@@ -40,7 +40,7 @@ FAULT = Fault(
     "scheduler-before-optimizer",
     "the schedule is one step ahead of training",
     code="OPT003",
-    places=("call scheduler 0.step",),
+    places=("call scheduler.step",),
     builder=build,
     steps=8,
     evident=1,

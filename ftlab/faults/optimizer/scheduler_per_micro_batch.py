@@ -51,7 +51,7 @@ FAULT = Fault(
     "scheduler-per-micro-batch",
     "the learning rate is 0 after a quarter of the run",
     code="OPT003",
-    places=("call scheduler 0.step",),
+    places=("call scheduler.step",),
     builder=build,
     steps=STEPS,
     evident=1,

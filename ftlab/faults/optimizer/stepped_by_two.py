@@ -38,7 +38,7 @@ FAULT = Fault(
     "stepped-by-two",
     "training needs half of the usual learning rate",
     code="OPT004",
-    places=("call optimizer 0.step",),
+    places=("call optimizer.step",),
     builder=build,
     steps=8,
     evident=3,

@@ -177,7 +177,7 @@ class AdapterInOtherPrecision(Rule):
                 places=[
                     *params(names),
                     Place("config", "autocast_adapter_dtype"),
-                    Place("call", "to"),
+                    Place("call", "model.to"),
                 ],
                 steps=steps,
                 evidence={

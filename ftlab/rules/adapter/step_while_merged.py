@@ -91,7 +91,7 @@ class StepWhileMerged(Rule):
             places=[
                 *(Place("param", name) for name in weights),
                 *(Place("call", call) for call in calls_of(run, "merge")),
-                Place("call", "step"),
+                Place("call", "optimizer.step"),
                 *(Place("module", path) for path in layers),
             ],
             steps=(steps[0], steps[-1]),

@@ -45,6 +45,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.method_place import method_place
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.tensors import group_of, params
 from ftlab.rules.words import at_steps, number
@@ -97,8 +98,8 @@ class GradientsCarriedOver(Rule):
             fix="Call optimizer.zero_grad() once per update, before the forward or "
             "right after optimizer.step().",
             places=[
-                Place("call", "zero_grad"),
-                *(Place("call", f"{each}.step") for each in optimizers),
+                Place("call", "optimizer.zero_grad"),
+                *(method_place(run, each, "step") for each in optimizers),
                 *params(held),
             ],
             steps=(steps[0], steps[-1]),

@@ -89,7 +89,10 @@ class GradientsThrownAway(Rule):
             "backwards that one optimizer step belongs to.",
             fix="Call zero_grad once per update, right after optimizer.step(); within "
             "accelerator.accumulate use the prepared optimizer.",
-            places=[Place("call", "zero_grad"), Place("call", "backward")],
+            places=[
+                Place("call", "optimizer.zero_grad"),
+                Place("call", "loss.backward"),
+            ],
             steps=(steps[0], steps[-1]),
             evidence={
                 "reason": "cleared-while-accumulating",

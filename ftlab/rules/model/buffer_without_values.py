@@ -79,7 +79,10 @@ class BufferWithoutValues(Rule):
             "to_empty(): load_state_dict reports that all keys match.",
             fix="Build these buffers again after to_empty(), or load the model with "
             "from_pretrained.",
-            places=[*(Place("param", name) for name in bad), Place("call", "to_empty")],
+            places=[
+                *(Place("param", name) for name in bad),
+                Place("call", "model.to_empty"),
+            ],
             steps=(0, step),
             evidence={"buffers": len(bad), "threshold": 0.02, "reason": "no-values"},
             healthy="finite values, the same as in a module built anew",

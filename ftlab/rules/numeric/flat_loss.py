@@ -127,7 +127,7 @@ class FlatLoss(Rule):
             fix="Let the optimizer write in place: p.sub_(...) under torch.no_grad()."
             if alone
             else "Mend what is named above; see the page for a check by hand.",
-            places=[Place("call", f"{kind}.step"), Place("object", "loss")]
+            places=[Place("call", "optimizer.step"), Place("object", "loss")]
             if alone
             else [Place("object", "loss")],
             steps=(first, last),

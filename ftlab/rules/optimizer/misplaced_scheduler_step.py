@@ -45,8 +45,9 @@ like too many steps.
 
 from collections.abc import Iterator, Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.rules.cycles import Cycle, cycles_of
+from ftlab.rules.method_place import method_place
 from ftlab.rules.rule import Rule, needs_operations
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
@@ -94,7 +95,7 @@ class MisplacedSchedulerStep(Rule):
             if _repeats(often, cycles) and not _planned(run, target, often):
                 yield self._too_often(run, target, often)
             elif _repeats(early, cycles) and not _repeats(often, cycles):
-                yield self._before(target, owner, early)
+                yield self._before(run, target, owner, early)
 
     def _too_often(self, run: Run, target: str, cycles: Sequence[Cycle]) -> Finding:
         steps = cycles[0].step, cycles[-1].step
@@ -111,7 +112,7 @@ class MisplacedSchedulerStep(Rule):
             else "scheduler.step() is called from more than one place (the loop and a "
             "callback, or a Trainer that steps it as well).",
             fix="Step the scheduler once, right after optimizer.step().",
-            places=[Place("call", f"{target}.step")],
+            places=[method_place(run, target, "step")],
             steps=steps,
             evidence={
                 "kind": "per-micro-batch" if per_micro else "several-times",
@@ -122,7 +123,9 @@ class MisplacedSchedulerStep(Rule):
             healthy="one scheduler step per optimizer step, after it",
         )
 
-    def _before(self, target: str, owner: str, cycles: Sequence[Cycle]) -> Finding:
+    def _before(
+        self, run: Run, target: str, owner: str, cycles: Sequence[Cycle]
+    ) -> Finding:
         steps = cycles[0].step, cycles[-1].step
         return self.finding(
             Severity.WARNING,
@@ -130,7 +133,7 @@ class MisplacedSchedulerStep(Rule):
             f"of {owner}, so the schedule is one step ahead{_rates(cycles[0])}",
             cause="scheduler.step() stands before optimizer.step().",
             fix="Swap the two calls: optimizer.step(), then scheduler.step().",
-            places=[Place("call", f"{target}.step")],
+            places=[method_place(run, target, "step")],
             steps=steps,
             evidence={
                 "kind": "before-optimizer",

@@ -37,7 +37,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.rules.method_place import method_place
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
@@ -83,7 +84,7 @@ class SteppedTwice(Rule):
             "applied twice, and the moments count it twice.",
             fix="Call optimizer.step() (or scaler.step(optimizer)) in one place, once "
             "after backward.",
-            places=[Place("call", f"{each}.step") for each in targets],
+            places=[method_place(run, each, "step") for each in targets],
             steps=(steps[0], steps[-1]),
             evidence={
                 "reason": "no-backward-between",

@@ -33,7 +33,7 @@ def test_a_step_between_merge_and_unmerge_is_named_by_the_base_weight():
     (finding,) = report(builder).findings
     assert (finding.first_step, finding.last_step) == (1, 1)
     assert str(finding.place) == "param model.layers.0.q.base_layer.weight"
-    assert "call step" in map(str, finding.places)
+    assert "call optimizer.step" in map(str, finding.places)
 
 
 def test_a_layer_that_was_merged_in_the_forward_too_does_not_change():

@@ -24,7 +24,7 @@ def test_is_not_checked_where_nothing_was_looked_at():
 def test_finds_gradients_that_add_up():
     (finding,) = report(None, 1.0, 2.0, 3.0).findings
     assert finding.severity is Severity.ERROR
-    assert str(finding.place) == "call zero_grad"
+    assert str(finding.place) == "call optimizer.zero_grad"
     assert finding.evidence["norm_last"] == 3.0
     assert (finding.first_step, finding.last_step) == (1, 3)
 

@@ -23,7 +23,7 @@ def test_is_not_checked_where_nothing_was_looked_at():
 def test_finds_backwards_that_nothing_used():
     (finding,) = report(3, 3, 3).findings
     assert "3 of 4 backwards" in finding.message
-    assert str(finding.place) == "call zero_grad"
+    assert str(finding.place) == "call optimizer.zero_grad"
 
 
 @pytest.mark.parametrize("thrown", [(3, 3), (3, 3, 0), (0, 0, 0, 0), (3, 0, 3, 0, 3)])

@@ -20,7 +20,7 @@ def test_says_which_and_what_is_in_it():
     assert "m.rotary.inv_freq holds NaN" in found.message
     assert [str(p) for p in found.places] == [
         "param m.rotary.inv_freq",
-        "call to_empty",
+        "call model.to_empty",
     ]
 
 

@@ -33,7 +33,7 @@ def test_is_quiet_on_a_healthy_run():
 
 def test_an_optimizer_that_writes_nothing_is_named():
     (finding,) = check(run())
-    assert str(finding.place) == "call Mine.step"
+    assert str(finding.place) == "call optimizer.step"
     assert finding.evidence["reason"] == "step-without-effect"
     assert (finding.first_step, finding.last_step) == (0, 11)
     assert "12 effective steps changed nothing" in finding.message

@@ -21,7 +21,7 @@ def test_is_not_checked_where_nothing_was_looked_at():
 
 def test_finds_steps_with_the_gradients_of_the_last_one():
     (finding,) = report(None, 1.0, 0.0, 1.0).findings
-    assert str(finding.place) == "call optimizer 0.step"
+    assert str(finding.place) == "call optimizer.step"
     assert finding.evidence["looks"] == 2
 
 

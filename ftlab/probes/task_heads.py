@@ -39,16 +39,33 @@ def frozen_heads(root: Any, prefix: str) -> list[dict[str, Any]]:
 
 
 def _heads(root: Any) -> Iterator[tuple[str, Any]]:
-    """Yield linear layers outside of blocks that map to fewer values than they get."""
+    """Yield linear layers outside of blocks that map to fewer values than they get.
+
+    Where the model does not say what its body is, a head is what comes after all
+    adapters: the projection of an image's patches comes before them.
+    """
+    body = _body(root)
+    found: list[tuple[str, Any]] = []
+    for name, module in _candidates(root, body):
+        if module is None and not body:
+            found.clear()
+        elif module is not None:
+            found.append((name, module))
+    yield from found
+
+
+def _candidates(root: Any, body: str) -> Iterator[tuple[str, Any]]:
+    """Yield what may be a head, in the model's order, and ``None`` for each adapter."""
     from peft.tuners.tuners_utils import BaseTunerLayer
     from peft.utils.other import AuxiliaryTrainingWrapper
 
-    body = _body(root)
     vocabulary = _vocabulary(root)
     kept: list[str] = []
     for name, module in plain_modules(root):
         if isinstance(module, BaseTunerLayer | AuxiliaryTrainingWrapper):
             kept.append(f"{name}.")
+            if isinstance(module, BaseTunerLayer):
+                yield name, None
             continue
         if name.startswith(tuple(kept)):
             continue

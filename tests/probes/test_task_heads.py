@@ -73,3 +73,19 @@ def test_a_head_without_values_is_not_judged():
         model = lora(classifier(), task_type=None)
     (head,) = heads(model)
     assert head["fresh"] is False
+
+
+class Reader(nn.Module):
+    """Projects patches, works on them and sums up; nothing says what its body is."""
+
+    def __init__(self):
+        super().__init__()
+        self.patch = nn.Linear(48, 24)
+        self.worker = nn.Linear(24, 24)
+        self.verdict = nn.Linear(24, 3)
+
+
+def test_what_comes_before_the_adapters_is_no_head():
+    torch.manual_seed(0)
+    model = lora(Reader(), target_modules=["worker"], task_type=None)
+    assert [head["module"] for head in heads(model)] == ["base_model.model.verdict"]

@@ -24,6 +24,7 @@ from ftlab.probes.adapter_tree import (
     pattern_of,
     plain_modules,
 )
+from ftlab.probes.block_indices import misread_indices
 from ftlab.probes.combined import combinations
 from ftlab.probes.kept_modules import idle_copies
 from ftlab.probes.naming import NamedParameter
@@ -99,6 +100,7 @@ def _adapter(
         asked=lambda: asked(config, names, mine, inner.root_path),
         leftover=lambda: leftovers(config, name, mine, inner.root_path),
         unheeded=lambda: unheeded_exclusions(config, mine, inner.root_path),
+        misread=lambda: misread_indices(config, mine, inner.root, inner.root_path),
         parts=lambda: {part: part_facts(entries) for part, entries in parts.items()},
         rescaled=lambda: rescaled_sides(config, mine, inner.root),
         switched_off=lambda: switched_off(mine, name),

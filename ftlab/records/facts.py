@@ -20,8 +20,9 @@ class Facts:
         checkpointing, tied parameters; ``adapters``, how PEFT was put on: ``chain`` of
         what carries configurations, outermost first; ``adapters`` by name (``layers``,
         ``patterns``, ``asked`` with the modules that each entry of the configuration
-        matched, ``leftover``, ``unheeded`` exclusions, ``parts`` with what is trainable
-        and in which dtypes, ``rescaled`` sides, ``switched_off``, ``init``);
+        matched, ``leftover``, ``unheeded`` exclusions, ``misread`` indices of layers,
+        ``parts`` with what is trainable and in which dtypes, ``rescaled`` sides,
+        ``switched_off``, ``init``);
         ``combinations``, adapters that are sums of others; ``blocks``, the linear-like
         weights and how many carry an adapter; ``heads``, frozen task heads;
         ``outside``, what is trainable besides. ``saving``, what saving would write

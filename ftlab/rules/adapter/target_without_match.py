@@ -4,7 +4,8 @@
 Finds entries of an adapter's configuration that match nothing in the model: names in
 `target_modules`, `target_parameters` and `modules_to_save`, indices in
 `layers_to_transform`, keys of `rank_pattern` and `alpha_pattern`, and names in
-`exclude_modules` that exclude nothing; and IA3's `feedforward_modules` that leave the
+`exclude_modules` that exclude nothing; indices that PEFT has compared with the numbers
+of experts in place of blocks; and IA3's `feedforward_modules` that leave the
 feed-forward part out.
 
 ## Why is this bad?
@@ -25,6 +26,11 @@ Lists of `target_modules` are often written for many models at once
   a layer that has none, or nobody can tell what the entry was for. A regular expression
   is taken as one entry. An exclusion is reported when an adapted layer stands inside
   the module that it names.
+Without `layers_pattern` PEFT takes the first number of a path that follows two names.
+Where the blocks are at the root (`layers.0.mlp.experts.1.up`) that is the expert's. A
+finding when the numbers are those of a list whose entries hold linear layers alone, and
+blocks carry the adapter that were not asked for: measured, `layers_to_transform=[1]`
+adapts expert 1 of all 3 blocks. Towers and stages hold norms; they are left alone.
 IA3's `feedforward_modules` may match nothing, be empty or name attention as well. They
 are judged by the layers: one that narrows, of the feed-forward part by its name, and is
 scaled at its output; one that makes queries, keys or values and is scaled at its input.
@@ -56,18 +62,18 @@ rank_pattern": measured on 0.21.2, `{"^q_proj": 4}` changes no layer.
 - huggingface/peft#1959, #3554, #3658 (targets that match nothing)
 - huggingface/peft#3582 (rank_pattern and alpha_pattern that match nothing)
 - dllm-reasoning/d1#6 (names of another model: a third of the adapter missing)
+- huggingface/peft#3016 (an expert's index taken for the layer's)
 - huggingface/peft#1070, huggingface/trl#895 (`scores` for `score`)
 """
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.feed_forward_sides import FIELD, wrong_sides
 from ftlab.rules.module_roles import role_of
 from ftlab.rules.rule import Rule
+from ftlab.rules.target_verdicts import Verdict, judge
 from ftlab.rules.wiring import (
     Described,
     adapters,
@@ -84,24 +90,6 @@ from ftlab.runlog.run import Run
 ADDED_BY_PEFT = frozenset({"classifier", "score", "qa_outputs"})
 """Names of heads that PEFT adds for a task, whether the model has them or not."""
 
-OUTSIDE_BLOCKS = frozenset(
-    (
-        "lm_head",
-        "head",
-        "output",
-        "embed_out",
-        "embed_in",
-        "embed_tokens",
-        "wte",
-        "wpe",
-        "word_embeddings",
-    )
-)
-"""What models call their embeddings and their head."""
-
-NEAR = 0.75
-"""Likeness (difflib) from which a name counts as misspelled: one letter of four."""
-
 _ALWAYS_WRONG = {
     "layers_to_transform": "an index of a layer that the targets do not have",
     "rank_pattern": "a key that matches no adapted layer: its rank is not used",
@@ -110,15 +98,6 @@ _ALWAYS_WRONG = {
     "modules_to_save": "a module that the model does not have: nothing is trained "
     "and saved in its place",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """How much an entry that matched nothing matters, and which layers it left."""
-
-    severity: Severity
-    why: str
-    missed: tuple[str, ...] = ()
 
 
 class TargetWithoutMatch(Rule):
@@ -144,6 +123,7 @@ class TargetWithoutMatch(Rule):
                 elif field in _ALWAYS_WRONG:
                     yield from self._entries(run, name, field, counts)
             yield from self._exclusions(run, name, described)
+            yield from self._indices(run, name, described)
             yield from self._sides(run, name, described)
 
     def _entries(
@@ -154,7 +134,7 @@ class TargetWithoutMatch(Rule):
             lost = [entry for entry in lost if entry not in ADDED_BY_PEFT]
         if not lost:
             return
-        verdict = _Verdict(Severity.WARNING, _ALWAYS_WRONG[field])
+        verdict = Verdict(Severity.WARNING, _ALWAYS_WRONG[field])
         yield self._finding(run, (adapter, field), lost, len(counts), verdict)
 
     def _targets(
@@ -169,10 +149,10 @@ class TargetWithoutMatch(Rule):
         bare = [block for block in blocks if block["adapted"] < block["count"]]
         if not lost or not bare:
             return
-        judged = [_judge(entry, blocks, bare) for entry in lost]
+        judged = [judge(entry, blocks, bare) for entry in lost]
         worst = max(judged, key=lambda verdict: verdict.severity)
         missed = dict.fromkeys(name for each in judged for name in each.missed)
-        verdict = _Verdict(worst.severity, worst.why, tuple(missed))
+        verdict = Verdict(worst.severity, worst.why, tuple(missed))
         yield self._finding(
             run, (adapter, "target_modules"), lost, len(counts), verdict
         )
@@ -183,7 +163,7 @@ class TargetWithoutMatch(Rule):
         where: tuple[str, str],
         lost: Sequence[str],
         asked: int,
-        verdict: _Verdict,
+        verdict: Verdict,
     ) -> Finding:
         adapter, field = where
         without = f"; without an adapter: {in_words(verdict.missed)}"
@@ -239,6 +219,36 @@ class TargetWithoutMatch(Rule):
                 healthy="no layer inside an excluded module carries an adapter",
             )
 
+    def _indices(
+        self, run: Run, adapter: str, described: Described
+    ) -> Iterator[Finding]:
+        misread = described.get("misread") or {}
+        if not misread:
+            return
+        outside, names = misread["outside"], names_of(misread["outside"])
+        blocks, read = misread["blocks"], misread["read"]
+        yield self.finding(
+            Severity.WARNING,
+            f"step {steps_of(run)[0]}: {count_of(outside)} adapted layers of "
+            f"adapter {adapter} stand in other blocks than layers_to_transform names: "
+            f"{in_words(names)}",
+            cause=f"PEFT has compared the indices with the numbers in {read}: it skips "
+            f"the first number of a path when only one name ({blocks}) stands before.",
+            fix=f'layers_pattern="{blocks}" beside layers_to_transform.',
+            places=[
+                Place("config", "layers_to_transform"),
+                *(Place("module", name) for name in names),
+            ],
+            steps=steps_of(run),
+            evidence={
+                "reason": "other-index",
+                "outside": count_of(outside),
+                "blocks": ",".join(map(str, misread["indices"])),
+                "threshold": 0,
+            },
+            healthy="adapters stand in the blocks that layers_to_transform names",
+        )
+
     def _sides(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
         outside, inside = wrong_sides(described)
         if not (outside or inside):
@@ -266,29 +276,3 @@ class TargetWithoutMatch(Rule):
             },
             healthy="feedforward_modules names the last feed-forward layers, no other",
         )
-
-
-def _judge(
-    entry: str, blocks: Sequence[Described], bare: Sequence[Described]
-) -> _Verdict:
-    """Say how much one entry of ``target_modules`` matters that matched nothing."""
-    role = role_of(entry)
-    ends = {block["pattern"].rpartition(".")[2]: block for block in bare}
-    last = entry.rpartition(".")[2]
-    near = difflib.get_close_matches(last, ends, n=1, cutoff=NEAR)
-    # A name that other models use is no misspelling: qkv_proj is near k_proj.
-    if near and not role:
-        names = tuple(ends[near[0]]["names"])
-        why = f"{entry!r} is spelled nearly like {near[0]!r}, which has no adapter"
-        return _Verdict(Severity.WARNING, why, names)
-    if last in OUTSIDE_BLOCKS:
-        why = f"embeddings and head are not called {entry!r} here"
-        return _Verdict(Severity.INFO, why)
-    same = [block for block in bare if role and role_of(block["pattern"]) == role]
-    adapted = {role_of(block["pattern"]) for block in blocks if block["adapted"]}
-    if role and role in adapted:
-        why = f"the model calls its layers for the role of {entry!r} ({role}) otherwise"
-        return _Verdict(Severity.INFO, why)
-    names = tuple(name for block in (same or bare) for name in block["names"])
-    why = f"no layer is called {entry!r} here: names of another model, most likely"
-    return _Verdict(Severity.WARNING, why, names)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ftlab.faults.many_ways import own_with_ways
 from ftlab.faults.methods import rescaled
 from ftlab.faults.tiny import gpt2, llama, lora, mixtral, own
 from ftlab.records.finding import Severity
@@ -118,3 +119,12 @@ def test_ia3_that_scales_layers_on_the_wrong_side(entries, count):
     assert sum(sides) == count
     assert [each.severity for each in found] == [Severity.WARNING] * bool(count)
     assert all(str(each.place) == "config feedforward_modules" for each in found)
+
+
+def test_an_index_that_was_compared_with_the_numbers_of_experts():
+    targets = {"target_modules": ["wide", "narrow"], "layers_to_transform": [1]}
+    (finding,) = check(lora(own_with_ways(), **targets))
+    assert finding.severity is Severity.WARNING
+    assert places(finding)[0] == "config layers_to_transform"
+    assert {name.split("tower.")[1][0] for name in places(finding)[1:]} == {"0"}
+    assert check(lora(own_with_ways(), layers_pattern="tower", **targets)) == ()

@@ -1,0 +1,38 @@
+"""``layers_to_transform`` is compared with the numbers of experts.
+
+PEFT takes the first number of a path that follows two names. Where the blocks are at
+the root of a model its path begins ``layers.0.``, and the next number is an expert's:
+one expert of every block gets an adapter, in place of all in one block.
+
+Fix: ``layers_pattern="layers"`` beside ``layers_to_transform``.
+Source: huggingface/peft#3016.
+"""
+
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
+from ftlab.faults.many_ways import own_with_ways
+from ftlab.faults.tiny import adamw, batches, lora
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA on the experts of one block."""
+    model = lora(
+        own_with_ways(),
+        target_modules=["wide", "narrow"],
+        layers_to_transform=[1],
+        layers_pattern="tower" if fixed else None,
+    )
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "index-of-an-expert",
+    "blocks carry adapters that were not to be adapted",
+    code="ADP012",
+    places=("config layers_to_transform",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("own",),
+)

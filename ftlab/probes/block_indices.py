@@ -1,0 +1,72 @@
+"""Which numbered module ``layers_to_transform`` was compared with.
+
+PEFT takes the first number of a path that follows two names. Where the list of blocks
+is at the root of the model, its number follows one name only: in
+``layers.0.mlp.experts.1.up`` it is the expert's number that counts.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ftlab.probes.adapter_tree import Layer, bounded, plain_modules
+from ftlab.probes.unadapted import is_linear
+
+_READ = re.compile(r"(?P<list>.*?\.[^.]*)\.(?P<index>\d+)\.")
+"""As PEFT reads an index where no layers_pattern is given."""
+
+_ROOT = re.compile(r"(?P<list>[^.]+)\.(?P<index>\d+)\.")
+
+
+def misread_indices(
+    config: Any, layers: Sequence[Layer], root: torch.nn.Module, prefix: str
+) -> dict[str, Any]:
+    """Find layers that carry the adapter by a number that is not their block's.
+
+    Returns
+    -------
+    dict
+        Empty where the number is the block's. ``blocks`` (the list at the root),
+        ``read`` (the list whose number was taken), ``indices`` of the blocks that hold
+        adapters, and the layers ``outside`` of the blocks that were asked for.
+    """
+    wanted = getattr(config, "layers_to_transform", None)
+    if wanted is None or wanted == [] or getattr(config, "layers_pattern", None):
+        return {}
+    if isinstance(getattr(config, "target_modules", None), str):
+        return {}
+    numbers = {wanted} if isinstance(wanted, int) else set(wanted)
+    known: dict[str, torch.nn.Module] = dict(plain_modules(root))
+    taken: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for layer in layers:
+        key = layer.name.removeprefix(f"{prefix}.") if prefix else layer.name
+        outer, read = _ROOT.match(key), _READ.match(key)
+        if outer and read and _is_piece(known, f"{read['list']}.{read['index']}"):
+            lists = outer["list"], re.sub(r"\.\d+(?=\.)", ".#", read["list"])
+            taken.setdefault(lists, []).append((int(outer["index"]), layer.name))
+    for (blocks, read_list), found in taken.items():
+        outside = [name for index, name in found if index not in numbers]
+        if outside:
+            indices = sorted({index for index, _ in found})
+            lists_read = {"blocks": blocks, "read": read_list, "indices": indices}
+            return lists_read | {"outside": bounded(outside)}
+    return {}
+
+
+def _is_piece(known: dict[str, torch.nn.Module], path: str) -> bool:
+    """Tell a piece of a block, such as an expert: it has weights of linear layers only.
+
+    A block that stands in a list of towers or stages has norms of its own. There it
+    is the inner number that is meant.
+    """
+    inside = [known[n] for n in known if n == path or n.startswith(f"{path}.")]
+    holders = [m for m in inside if next(m.parameters(recurse=False), None) is not None]
+    return bool(inside) and all(is_linear(_base(m)) for m in holders)
+
+
+def _base(module: Any) -> Any:
+    while hasattr(module, "base_layer"):
+        module = module.base_layer
+    return module

@@ -81,8 +81,13 @@ class Modes(Probe):
 
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Count parts in either mode."""
+        modes = list(zip(self._parts, self._modes, strict=False))
         on = sum(self._modes)
-        return {"modes_on": float(on), "modes_off": float(len(self._modes) - on)}
+        return {
+            "modes_on": float(on),
+            "modes_off": float(len(self._modes) - on),
+            "dropouts_on": float(sum(o for p, o in modes if p.kind == "dropout")),
+        }
 
 
 def _meta(region: Region, parts: Sequence[Part]) -> dict[str, str | float | bool]:

@@ -39,3 +39,13 @@ def test_the_model_is_not_kept_alive():
     parts = [part.reference for part in probe._parts]
     assert parts
     assert all(isinstance(each, weakref.ref) for each in parts)
+
+
+def test_dropouts_are_counted_by_themselves():
+    case = build(fixed=False)
+    records = record(case, EVALUATED + 1)
+    on = [
+        each.values["dropouts_on"] for each in records if isinstance(each, StepRecord)
+    ]
+    many = sum("lora_dropout.default" in name for name, _ in case.model.named_modules())
+    assert on == [many] * EVALUATED + [0]

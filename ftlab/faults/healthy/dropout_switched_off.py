@@ -1,7 +1,9 @@
 """All dropouts are put into evaluation mode by themselves, to train without them.
 
-And the blocks of a model without dropout: there nothing depends on the mode.
+Nothing depends on the mode any more, so it is evaluated in training mode as well.
 """
+
+from typing import Any
 
 import torch
 
@@ -9,6 +11,9 @@ from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches
 from ftlab.faults.zoo import opt
+
+EVALUATED = 20
+"""The step at which all batches go through it without gradients."""
 
 
 def build() -> Case:
@@ -20,13 +25,24 @@ def build() -> Case:
         if isinstance(module, torch.nn.Dropout):
             module.eval()
     optimizer = adamw(model)
-    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+    made, done = batches(), [0]
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        done[0] += 1
+        if done[0] == EVALUATED:
+            with torch.no_grad():
+                for each in made:
+                    model(**each)
+        return train(batch)
+
+    return Case(model, optimizer, made, step)
 
 
 HEALTHY = Healthy(
     "dropout-switched-off",
     "every dropout is in evaluation mode, its parents are not",
-    looks_like=("MOD006",),
+    looks_like=("MOD006", "MOD010"),
     builder=build,
     steps=40,
 )

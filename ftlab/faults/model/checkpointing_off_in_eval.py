@@ -26,7 +26,7 @@ FAULT = Fault(
     "checkpointing-off-in-eval",
     "gradient checkpointing saves nothing",
     code="MOD006",
-    places=("module model",),
+    places=("call model.eval",),
     builder=build,
     steps=6,
     evident=1,

@@ -43,7 +43,7 @@ FAULT = Fault(
     "eval-mode-left-on",
     "dropout does nothing after the first evaluation",
     code="MOD006",
-    places=("module model",),
+    places=("call model.eval",),
     builder=build,
     steps=8,
     evident=EVALUATED + 1,

@@ -57,6 +57,9 @@ MIN_STEPS = 2
 
 TABLE = "modes"
 
+ROOT = "model"
+"""What the probe calls the whole model."""
+
 
 class EvaluationModeInTraining(Rule):
     """Finds what is trained in evaluation mode."""
@@ -121,15 +124,20 @@ class EvaluationModeInTraining(Rule):
             cause="model.eval() was called, for an evaluation, by a hook or by "
             "from_pretrained, and model.train() was not called after it.",
             fix="Call model.train() before the loop and after every evaluation.",
-            places=[
-                *(Place("module", record.name) for record in modules),
-                *_dropouts(modules),
-                Place("call", "model.eval"),
-            ],
+            places=_places(modules),
             steps=steps,
             evidence={"modules": len(modules), "threshold": 0} | total,
             healthy="what depends on the mode is in training mode where it learns",
         )
+
+
+def _places(modules: list[NameRecord]) -> list[Place]:
+    """Name the call first where it concerned all, and else the modules."""
+    parts = [Place("module", record.name) for record in modules]
+    call = [Place("call", "model.eval")]
+    whole = any(record.name == ROOT for record in modules)
+    front, behind = (call, parts) if whole else (parts, call)
+    return [*front, *behind, *_dropouts(modules)]
 
 
 def _lasts(off: dict[int, float], step: int) -> int:

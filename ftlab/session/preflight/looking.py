@@ -4,6 +4,9 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import torch
+
+from ftlab.probes.taps.forward import innermost
 from ftlab.records.checklist import CheckItem, Layer, in_order
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.finding import Severity
@@ -59,7 +62,8 @@ def look(given: Given, dry_steps: int) -> tuple[CheckItem, ...]:
         optimizers=given.optimizers,
         schedulers=given.schedulers,
     )
-    seen.dry.why_not = _too_tight(given) if dry_steps else NOT_ASKED
+    hindered = _nothing_to_call(given) or _too_tight(given)
+    seen.dry.why_not = hindered if dry_steps else NOT_ASKED
     kept = KeptState(_used(given, dry_steps, values=not seen.dry.why_not))
     changed: tuple[str, ...] = ()
     try:
@@ -77,6 +81,16 @@ def look(given: Given, dry_steps: int) -> tuple[CheckItem, ...]:
             )
             warnings.warn(msg, FtlabWarning, stacklevel=4)
     return items
+
+
+def _nothing_to_call(given: Given) -> str:
+    """Say that only the user's loop knows how the parts of a model are called."""
+    own = given.trainer is not None or given.step is not None
+    model = innermost(given.model)
+    if own or type(model).forward is not torch.nn.Module.forward:
+        return ""
+    kind = type(model).__name__
+    return f"a {kind} has no forward; pass your loop's body: preflight(..., step=step)"
 
 
 def _too_tight(given: Given) -> str:

@@ -71,6 +71,14 @@ def _rates(seen: Seen, groups: Sequence[dict[str, Any]]) -> Any:
             "schedule says nothing of later ones",
             "watch the first steps, or pass args= with max_steps",
         )
+    # Every scheduler of torch leaves what it begins from in the groups.
+    begun = max((float(g.get("initial_lr") or 0) for g in groups), default=0.0)
+    if begun > 0 and not seen.schedulers:
+        return _RATE.not_checked(
+            f"it is 0 now; a schedule that was not handed over begins from "
+            f"{number(begun)}",
+            "preflight(..., scheduler=scheduler)",
+        )
     return _RATE.failed(
         Fault(
             "the learning rate of every group is 0: no weight will ever move",

@@ -73,3 +73,12 @@ def test_what_failed_is_said_once_and_not_as_many_missing_records():
     checklist = preflight(**lora_loop(), step=step)
     fixes = {i.fix for i in checklist["numerics"] if i.status == "not checked"}
     assert fixes == {"mend what failed above, and call preflight again"}
+
+
+def test_parts_that_only_the_loop_knows_how_to_call_are_not_tried():
+    parts = torch.nn.ModuleDict({"body": torch.nn.Linear(4, 4)})
+    optimizer = torch.optim.SGD(parts.parameters(), lr=0.1)
+    checklist = preflight(parts, optimizer=optimizer, batch={"x": torch.ones(2, 4)})
+    assert checklist.ok
+    (item,) = [each for each in checklist.not_checked if each.name == FORWARD]
+    assert item.says.startswith("a ModuleDict has no forward")

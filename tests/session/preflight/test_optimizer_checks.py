@@ -100,3 +100,13 @@ def test_a_schedule_that_is_stepped_first_is_found_before_the_run(first):
     checklist = preflight(**given, scheduler=scheduler, step=step)
     assert ("OPT003" in {item.code for item in checklist.failed}) is first
     assert scheduler.last_epoch == 0
+
+
+def test_a_warm_up_that_was_not_handed_over_is_not_judged():
+    given = lora_loop()
+    schedule(given, lambda step: step / 50)
+    item = item_of(RATE, **given)
+    assert item.status == "not checked"
+    assert item.says == (
+        "it is 0 now; a schedule that was not handed over begins from 0.001"
+    )

@@ -48,7 +48,10 @@ def adapter_file_facts(subject: Subject) -> dict[str, Any]:
         (how many B of the file are 0, of how many), ``live_zero_b`` (parameters that
         are 0 and not so in the file), ``broken`` (keys whose values are not finite),
         ``config`` (settings that differ: file's and model's), ``scaling`` (modules
-        whose factor differs: file's and model's).
+        whose factor differs: file's and model's), ``adapter`` (the one of the model's
+        that this holds for: the one that has the file's values; else the active one),
+        ``for_use`` (whether its configuration says inference_mode, as PEFT has it when
+        a folder is loaded for use).
     """
     if subject.adapter_dir is None:
         return {}
@@ -63,15 +66,45 @@ def adapter_file_facts(subject: Subject) -> dict[str, Any]:
     live = {name: adapter_keys(model, name) for name in configs}
     if not live:
         return facts | {"adapter": ""}
-    known = set(folder.keys)
-    adapter = max(live, key=lambda name: len(known & set(live[name])))
+    adapter, values = _holder(folder, model, live)
     facts |= {"adapter": adapter, "absent": []}
     if folder.keys:
-        facts |= _keys_facts(folder, model, live[adapter])
-        facts |= _values_facts(folder, model, live[adapter])
+        facts |= _keys_facts(folder, model, live[adapter]) | values
     if folder.config:
         facts |= _config_facts(folder.config, model, adapter, configs[adapter])
+        facts["for_use"] = bool(getattr(configs[adapter], "inference_mode", False))
     return facts
+
+
+def _holder(
+    folder: AdapterFolder,
+    model: torch.nn.Module,
+    live: Mapping[str, Mapping[str, torch.Tensor]],
+) -> tuple[str, dict[str, Any]]:
+    """Find the adapter that the file was loaded into, and compare its values.
+
+    All adapters of a model often have the same keys; then the values decide, and among
+    those that have them, or where none has, the one that is active.
+    """
+    known, active = set(folder.keys), active_adapters(model)
+    shared = {name: len(known.intersection(keys)) for name, keys in live.items()}
+    alike = [name for name in live if shared[name] == max(shared.values())]
+    values = {name: _values_facts(folder, model, live[name]) for name in alike}
+
+    def rank(name: str) -> tuple[bool, bool]:
+        return bool(values[name]["different"]), name not in active
+
+    adapter = min(alike, key=rank)
+    return adapter, values[adapter]
+
+
+def active_adapters(model: Any) -> list[str]:
+    """List the adapters that a model says are active; transformers has a method."""
+    try:
+        active = getattr(model, "active_adapters", ())
+        return [str(each) for each in (active() if callable(active) else active)]
+    except (ValueError, AttributeError, ImportError):
+        return []
 
 
 def _keys_facts(

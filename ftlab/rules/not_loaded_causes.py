@@ -76,4 +76,11 @@ CAUSES = {
         "model.set_adapter(name) with the loaded adapter's name, or "
         "PeftModel.from_pretrained(base, folder) without get_peft_model before it.",
     ),
+    "other-slot": (
+        "The folder was loaded into an adapter that is not active, and the active one "
+        "is fresh: set_peft_model_state_dict fills 'default' unless it is told another "
+        "name, and load_adapter does not activate what it loads.",
+        "set_peft_model_state_dict(model, state, adapter_name=...) with the name that "
+        "is trained, or model.set_adapter(name) with the one that was loaded.",
+    ),
 }

@@ -62,6 +62,27 @@ def idle_beside_fresh(run: Run) -> tuple[str, str] | None:
     return None
 
 
+def idle_of_file(run: Run) -> tuple[str, str] | None:
+    """Name a fresh adapter that is active, and the one that has the folder's values.
+
+    Not where it was loaded for use: another one is trained beside it then.
+    """
+    file, rows = adapter_file(run), start(run).get("adapters") or {}
+    name = str(file.get("adapter", ""))
+    active = [each for each, row in rows.items() if row.get("active")]
+    if not file.get("keys") or file.get("different") or file.get("for_use", True):
+        return None
+    if name not in rows or not active or name in active or _is_zero(rows[name]):
+        return None
+    if any(not _is_fresh(rows[each]) for each in active):
+        return None
+    return active[-1], name
+
+
+def _is_zero(row: Described) -> bool:
+    return int(row["zero_b"]) >= int(row["pairs"])
+
+
 def _is_fresh(row: Described) -> bool:
     return row["init"] in PLAIN and 0 < row["pairs"] == row["zero_b"]
 

@@ -91,3 +91,24 @@ def test_an_adapter_of_transformers_own_reads_a_peft_models_file(tmp_path):
     found = facts(model, path)
     assert {name: found[name] for name in NOTHING} == NOTHING
     del trained
+
+
+@pytest.mark.parametrize("active", ["default", "mine"])
+def test_the_adapter_that_has_the_files_values_is_compared(active):
+    path = saved(trained := taught())
+    model = lora()
+    model.load_adapter(path, "mine", is_trainable=True)
+    model.set_adapter(active)
+    found = facts(model, path)
+    assert (found["adapter"], found["different"]) == ("mine", [])
+    assert found["for_use"] is False
+    del trained
+
+
+def test_the_active_adapter_is_compared_where_none_has_the_values():
+    path = saved(trained := taught())
+    model = lora()
+    model.add_adapter("mine", model.peft_config["default"])
+    model.set_adapter("mine")
+    assert facts(model, path)["adapter"] == "mine"
+    del trained

@@ -11,8 +11,9 @@ model, and each checkpoint takes the size of the base.
 
 ## Evidence
 The class of the model that the trainer has, and the path of the PeftModel within it.
-There is no threshold. Said only where a Trainer saves; in a loop of your own you save
-what you like.
+There is no threshold. A warning; noted only where `save_strategy="no"` says that no
+checkpoint is planned, since saving by hand may save the inner model. Said only where a
+Trainer trains; in a loop of your own you save what you like.
 By hand: `isinstance(trainer.model, peft.PeftModel)`, and `ls checkpoint-*`.
 
 ## What to try
@@ -54,8 +55,10 @@ class AdapterHiddenInWrapper(Rule):
 
     def _finding(self, run: Run, inner: str, trainer: str) -> Finding:
         outer = str(run.facts.model.get("class") or "module")
+        args = run.facts.training.get("args") or {}
+        planned = args.get("save_strategy") != "no"
         return self.finding(
-            Severity.WARNING,
+            Severity.WARNING if planned else Severity.INFO,
             f"from step {run.facts.step}: the model of the {trainer} is {an(outer)}, "
             f"and its PeftModel stands inside, as {inner}: checkpoints hold a whole "
             "model and no adapter",

@@ -21,7 +21,10 @@ came later and is frozen has others. A warning where nothing is trained (no opti
 evaluation mode), else noted only: a new task beside old ones looks alike.
 
 Before the first step: the keys of the adapter's file against those that the model would
-write, and the values of those that are in both (equal within 1 %). Keys that nobody
+write, and the values of those that are in both (equal within 1 %), for the adapter of
+the model that has the file's values, else the active one. *other-slot*: that adapter is
+not active, was not loaded for use (inference_mode), and all B of the active one are 0;
+a warning, and not where a step activates it. Keys that nobody
 reads are told apart by what they are like: a wrapper's or an adapter's name in them,
 PEFT's prefix once more or once less, a longer or shorter head (an adapter of a causal
 model on the bare transformer), or nothing that fits. Without the file three states are
@@ -42,7 +45,8 @@ model.named_parameters() if "lora_B" in n)` is 0, and `safetensors.safe_open(fil
 4. *adapter-name*: rename the keys, or load with `adapter_name` as it was saved.
 5. *other-model*, *values*: see that this folder belongs to this model.
 6. *prefix*: strip it from the keys; *other-shape*: build the adapter with the rank of
-   the file; *inactive*: `model.set_adapter(name)`.
+   the file; *inactive*, *other-slot*: `model.set_adapter(name)`, or load under the
+   name of the adapter that is trained.
 7. Look at what loading returns: `model.load_state_dict(state, strict=False)` lists
    `unexpected_keys`, and says nothing else.
 
@@ -74,6 +78,7 @@ from ftlab.rules.saving import (
     first_facts,
     has_adapters,
     idle_beside_fresh,
+    idle_of_file,
     needs_model,
     span,
     start,
@@ -111,6 +116,8 @@ class AdapterNotLoaded(Rule):
         file = adapter_file(run)
         if file.get("keys"):
             yield from self._by_file(run, file)
+            if slots := idle_of_file(run):
+                yield from self._other_slot(run, *slots)
             return
         idle = idle_beside_fresh(run)
         if idle:
@@ -225,6 +232,33 @@ class AdapterNotLoaded(Rule):
             steps=span(run, first.step),
             evidence={"reason": "inactive", "active": fresh, "trained": idle},
             healthy="the adapter that was loaded is the active one",
+        )
+
+    def _other_slot(self, run: Run, fresh: str, filled: str) -> Iterator[Finding]:
+        rows, first = start(run)["adapters"], first_facts(run)
+        # Two that are trained in turn are seen to be activated within the first steps.
+        if _is_activated(run, filled):
+            return
+        if rows[filled]["trainable"] and first.optimizers and not len(run.steps):
+            return
+        cause, fix = CAUSES["other-slot"]
+        tensors = [
+            f"{module}.lora_B.{fresh}.weight" for module in rows[fresh]["scaling"]
+        ]
+        yield self.finding(
+            Severity.WARNING,
+            f"before step {first.step}: the folder's values are in the adapter "
+            f"{filled!r}, which is not active, and {fresh!r}, which is, adds 0",
+            cause=cause,
+            fix=fix,
+            places=[
+                Place("call", "set_peft_model_state_dict"),
+                Place("call", "set_adapter"),
+                *(Place("param", name) for name in tensors),
+            ],
+            steps=span(run, first.step),
+            evidence={"reason": "other-slot", "active": fresh, "filled": filled},
+            healthy="the adapter that the folder was loaded into is the active one",
         )
 
 

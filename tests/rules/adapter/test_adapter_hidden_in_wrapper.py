@@ -2,16 +2,16 @@
 
 import pytest
 
-from ftlab.records.finding import Place
+from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_hidden_in_wrapper import AdapterHiddenInWrapper
 from ftlab.rules.engine import Engine
 from tests.runs import RunBuilder, healthy_lora
 
 
-def check(hidden="inner", trainer="Trainer"):
+def check(hidden="inner", trainer="Trainer", **args):
     builder = RunBuilder().facts(
         model={"class": "Wrapped", "saving": {"hidden": hidden}},
-        training={"trainer_class": trainer} if trainer else {},
+        training={"trainer_class": trainer, "args": args} if trainer else {},
     )
     return Engine([AdapterHiddenInWrapper()]).check(builder.run).findings
 
@@ -29,3 +29,10 @@ def test_names_the_inner_model():
 @pytest.mark.parametrize("case", [{"hidden": ""}, {"trainer": ""}])
 def test_takes_a_wrapper_and_a_trainer(case):
     assert check(**case) == ()
+
+
+def test_is_noted_only_where_no_checkpoint_is_planned():
+    (finding,) = check(save_strategy="steps")
+    assert finding.severity is Severity.WARNING
+    (finding,) = check(save_strategy="no")
+    assert finding.severity is Severity.INFO

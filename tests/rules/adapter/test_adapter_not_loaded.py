@@ -183,3 +183,46 @@ def test_in_training_it_is_noted_after_a_step_unless_the_other_is_used_too():
 )
 def test_a_new_task_beside_an_old_one_is_fine(adapters):
     assert beside(adapters) == ()
+
+
+FILLED = {"default": row(zero_b=0), "style": row(active=True, trainable=True)}
+AS_IN_FILE = {"folder": "a", "keys": 4, "adapter": "default", "for_use": False}
+
+
+def filled(adapters=FILLED, ops=(), steps=0, **file):
+    start = {"adapters": adapters, "file": AS_IN_FILE | file}
+    facts = {"peft": {name: {} for name in adapters}, "start": start, "trainable": 8}
+    builder = RunBuilder().facts(model=facts, optimizers=({"class": "AdamW"},))
+    for _ in range(steps):
+        builder.step(ops=ops)
+    return Engine([AdapterNotLoaded()]).check(builder.run).findings
+
+
+def test_the_folder_was_loaded_into_an_adapter_that_is_not_active():
+    (finding,) = filled()
+    assert finding.evidence["reason"] == "other-slot"
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("call", "set_peft_model_state_dict")
+    assert Place("param", "model.q.lora_B.style.weight") in finding.places
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"for_use": True},
+        {"adapter": "style"},
+        {"different": [], "adapters": FILLED | {"style": row(active=True, zero_b=0)}},
+        {"adapters": FILLED | {"default": row()}},
+        {"adapters": {"default": row(zero_b=0, active=True), "style": row()}},
+    ],
+)
+def test_what_is_trained_beside_the_folders_adapter_may_be_empty(case):
+    assert filled(**case) == ()
+
+
+def test_adapters_that_are_trained_in_turn_are_waited_for():
+    both = FILLED | {"default": row(zero_b=0, trainable=True)}
+    used = [("set_adapter", "adapters", {"adapters": "default"})]
+    assert filled(both) == ()
+    assert len(filled(both, steps=1)) == 1
+    assert filled(both, steps=1, ops=used) == ()

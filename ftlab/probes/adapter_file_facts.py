@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.adapter_folder import AdapterFolder, adapter_folder
+from ftlab.probes.adapter_folder import WEIGHTS, AdapterFolder, adapter_folder
 from ftlab.probes.adapter_keys import why_unread
 from ftlab.probes.lora_pairs import lora_pairs
 from ftlab.probes.naming import clean_name, named_parameters
@@ -70,6 +70,8 @@ def adapter_file_facts(subject: Subject) -> dict[str, Any]:
     facts |= {"adapter": adapter, "absent": []}
     if folder.keys:
         facts |= _keys_facts(folder, model, live[adapter]) | values
+        if values["b"] and values["zero_b"] == values["b"]:
+            facts["below"] = _taught_below(folder)
     if folder.config:
         facts |= _config_facts(folder.config, model, adapter, configs[adapter])
         facts["for_use"] = bool(getattr(configs[adapter], "inference_mode", False))
@@ -96,6 +98,19 @@ def _holder(
 
     adapter = min(alike, key=rank)
     return adapter, values[adapter]
+
+
+def _taught_below(folder: AdapterFolder) -> list[str]:
+    """PEFT puts adapters that are not called "default" into folders of their names."""
+    inside = sorted(each.parent for each in folder.path.glob(f"*/{WEIGHTS}"))
+    return [
+        path.name
+        for path in inside
+        if any(
+            ".lora_B." in key and bool((tensor != 0).any())
+            for key, tensor in adapter_folder(path).tensors()
+        )
+    ]
 
 
 def active_adapters(model: Any) -> list[str]:

@@ -112,3 +112,14 @@ def test_the_active_adapter_is_compared_where_none_has_the_values():
     model.set_adapter("mine")
     assert facts(model, path)["adapter"] == "mine"
     del trained
+
+
+def test_what_is_below_a_folder_is_looked_at_where_its_adapter_is_zero(tmp_path):
+    model = lora()
+    model.add_adapter("mine", model.peft_config["default"])
+    model.set_adapter("mine")
+    model.save_pretrained(tmp_path)
+    assert facts(lora(), tmp_path)["below"] == []
+    taught(model).save_pretrained(tmp_path)
+    assert facts(lora(), tmp_path)["below"] == ["mine"]
+    assert "below" not in facts(lora(), tmp_path / "mine")

@@ -17,6 +17,8 @@ checkpoint, and the folder passed as `adapter`. There is no threshold.
 - *not-finite*: NaN or infinity among the values.
 - *zero*: every B of the file is 0, and in the model not (after a save), or the adapter
   was loaded so (before the first step).
+- *other-in-root*: the same of what was loaded, and a folder below holds an adapter that
+  is not 0: PEFT saves each that is not called "default" in a folder of its name.
 - *absent*: tensors of the model's adapter that the file does not have, modules_to_save
   among them, or trainable parameters that no file has and that ADP020 did not foresee.
   Adapters that selected_adapters leaves out, prompts and merged models are not judged.
@@ -41,6 +43,7 @@ reported when it is saved. A pickled `adapter_model.bin` is not opened: *not che
 
 ## References
 - huggingface/trl#4416, huggingface/peft#2892, #2450, #939 (empty files of ZeRO-3)
+- huggingface/peft#699, #1059 (what is in the folder of several adapters)
 - huggingface/peft#868, #2764 (saved after merge_and_unload)
 - tloen/alpaca-lora#319, #446, huggingface/peft#286 (443 bytes)
 - huggingface/sentence-transformers#3980, unslothai/unsloth#3317 (heads)
@@ -80,6 +83,12 @@ _CAUSES = {
         "Every B in the file is 0, so the file adds nothing to any base.",
         "Save the model that was trained, with model.save_pretrained(folder), without "
         "a state_dict that was taken before.",
+    ),
+    "other-in-root": (
+        "This folder holds several adapters: 'default' itself, which was never "
+        "trained, and those of other names each in a folder of its name below.",
+        "Load the folder below: PeftModel.from_pretrained(base, folder + '/name'); "
+        "save with selected_adapters=[name], or delete 'default' first.",
     ),
     "absent": (
         "The file was saved from a configuration with fewer parts, or by other means "
@@ -171,7 +180,10 @@ class IncompleteAdapterFile(Rule):
             yield self._finding("not-finite", f"loaded: {words}", broken, steps)
         if file.get("b") and file.get("zero_b") == file.get("b"):
             words = f"loaded: all {file['b']} B of the file are 0"
-            yield self._finding("zero", words, (), steps)
+            if below := list(file.get("below", ())):
+                words += f", and those in the folder {in_words(below)} below are not"
+            reason = "other-in-root" if below else "zero"
+            yield self._finding(reason, words, (), steps)
         absent = list(file.get("absent", ()))
         if absent and not file.get("unread"):
             words = f"loaded: the file lacks {in_words(absent)}"

@@ -123,3 +123,11 @@ def test_an_adapter_that_was_merged_away_before_it_was_saved():
     (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
     assert finding.evidence["reason"] == "merged-away"
     assert "merge_and_unload" in finding.fix
+
+
+def test_a_folder_below_holds_the_adapter_that_was_trained():
+    file = {"keys": 8, "b": 4, "zero_b": 4, "below": ["sql"]}
+    (finding,) = report(file=file).findings
+    assert finding.evidence["reason"] == "other-in-root"
+    assert "in the folder sql below are not" in finding.message
+    assert reasons(file=file | {"zero_b": 0}) == []

@@ -74,6 +74,8 @@ class _Call:
     alive: bool = False
     cut: bool = False
     before: Tensors | None = None
+    alive_before: bool = False
+    made_before: int = 0
     known: set[int] = field(default_factory=set)
     made: list[tuple[str, Tensors, bool]] = field(default_factory=list)
 
@@ -91,6 +93,14 @@ class FlowCalls:
         Paths of modules without any parameter.
     paths
         Path of each module, by ``id``.
+
+    Attributes
+    ----------
+    cuts
+        Where tensors lost their graph, by path.
+    unreturned
+        Modules that ran in a forward hook of another one, which is given, while the
+        output of that one stayed what it was.
     """
 
     def __init__(
@@ -105,6 +115,7 @@ class FlowCalls:
         self._own = own
         self._bare = bare
         self._paths = paths
+        self.unreturned: dict[str, str] = {}
         self._stack: list[_Call] = []
         self._starved = False
 
@@ -131,7 +142,9 @@ class FlowCalls:
     def before_hooks(self, path: str, output: Any) -> None:
         """See what a module puts out before the hooks of others change it."""
         if self._stack and self._stack[-1].path == path:
-            self._stack[-1].before = tensors_in(output)
+            call = self._stack[-1]
+            call.before, call.alive_before = tensors_in(output), call.alive
+            call.made_before = len(call.made)
 
     def end(self, path: str, output: Any) -> None:
         """Hear that a call is over, or was left by an error."""
@@ -141,7 +154,7 @@ class FlowCalls:
         while call.path != path:
             call = self._stack.pop()
         made = tensors_in(output)
-        alive = call.inputs.graph or call.alive or path in self._own
+        alive = call.inputs.graph or _made_alive(call) or path in self._own
         lost = call.graded and alive and bool(made) and not made.graph and not call.cut
         lost = lost and not _handed_on(call, made)
         # A module without parameters may well make constants of what it is given: the
@@ -150,11 +163,19 @@ class FlowCalls:
         suspect = lost and path in self._bare
         if lost and not suspect:
             self._lost(call, made)
+        self._see_hooks(call, made)
         if self._stack:
             parent = self._stack[-1]
             parent.cut |= call.cut
             parent.alive |= made.graph or suspect
             parent.made.append((path, made, suspect))
+
+    def _see_hooks(self, call: _Call, made: Tensors) -> None:
+        """Keep what ran in a hook that has put nothing in the place of the output."""
+        before = call.before
+        if before is not None and before.addresses == made.addresses:
+            for path, _, _ in call.made[call.made_before :]:
+                self.unreturned.setdefault(path, call.path)
 
     def _lost(self, call: _Call, made: Tensors) -> None:
         for path, other, suspect in call.made:
@@ -207,6 +228,15 @@ class FlowCalls:
     def _note(self, call: _Call, path: str, cut: Cut) -> None:
         call.cut = True
         self.cuts.setdefault(path, cut)
+
+
+def _made_alive(call: _Call) -> bool:
+    """Tell whether a part that ran before the module's hooks put out a graph.
+
+    A hook may run modules of its own; what these put out was never in the output.
+    """
+    before = call.before
+    return call.alive if before is None or before.graph else call.alive_before
 
 
 def _handed_on(call: _Call, made: Tensors) -> bool:

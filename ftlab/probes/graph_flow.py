@@ -149,7 +149,7 @@ class GraphFlow(Probe):
         yield from self._recomputed.readings(moment)
         if calls.cuts:
             yield _rows(moment, calls)
-        yield from called.readings(moment)
+        yield from called.readings(moment, calls.unreturned)
         self._again = self._again or bool(self._second.suspects)
 
     def _look_without_batch(self, moment: Moment) -> None:

@@ -4,7 +4,7 @@ Who calls whom: `ftlab.probes.graph_flow` tells `StepCalls` of each call of a mo
 and takes its readings when backward is over.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ftlab.probes.module_calls import ModuleCalls, Swapped, Unreached
 from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Reading
+from ftlab.probes.stand_ins import StandIns, runs_forward_of
 from ftlab.probes.subject import Subject
 from ftlab.probes.weight_use import WeightUse
 from ftlab.records.names import NameKind
@@ -60,8 +61,9 @@ class StepCalls:
         self._modules = modules
         self._calls = ModuleCalls(modules)
         names, parameters = moment.tensors.names, moment.tensors.parameters
-        pairs = zip(names, parameters, strict=True)
+        pairs = list(zip(names, parameters, strict=True))
         self._swapped = Swapped(modules, pairs, _held(moment.subject))
+        self._stand_ins = StandIns(modules, pairs)
         self._second = second
         self._use = WeightUse(second.suspects, modules)
         second.looked_at.update(*second.suspects.values())
@@ -71,14 +73,20 @@ class StepCalls:
         """Hear that a module is called."""
         self._calls.began(path)
         self._swapped.see(path)
+        self._stand_ins.see(path)
 
     def ended(self, path: str, output: Any) -> None:
         """Hear what a module has put out."""
         self._calls.ended(path, output)
         self._use.see(path, output)
 
-    def readings(self, moment: Moment) -> Iterator[Reading]:
-        """Hand over what others stand in for, and why gradients did not arrive."""
+    def readings(
+        self, moment: Moment, unreturned: Mapping[str, str]
+    ) -> Iterator[Reading]:
+        """Hand over what others stand in for, and why gradients did not arrive.
+
+        ``unreturned`` are modules that ran in a hook, and whose hook it was.
+        """
         swapped = sorted(self._swapped.names)
         if swapped:
             yield marked(moment, "swapped", "param", {name: {} for name in swapped})
@@ -88,18 +96,54 @@ class StepCalls:
         if not lost:
             return
         reached = [n for n, p in pairs if p.grad is not None]
-        found = dict.fromkeys(each for _, each in self._calls.explain(lost, reached))
+        known, new = self._by_stand_ins(lost)
+        if new:
+            yield marked(moment, "made_anew", "param", {name: {} for name in new})
+        found = known | {
+            each: None
+            for name, each in self._calls.explain(lost, reached)
+            if not any(_holds(other.path, name) for other in known)
+        }
         self._second.taken |= self._use.used
         self._second.suspects = self._worth_a_look(found)
-        rows = {each.path or "model": self._described(each) for each in found}
+        rows = {
+            each.path or "model": self._described(each, unreturned) for each in found
+        }
         if rows:
             yield marked(moment, "unreached", "module", rows)
 
-    def _described(self, found: Unreached) -> dict[str, str]:
-        taken = found.kind == "not-called" and found.path in self._second.taken
+    def _by_stand_ins(
+        self, lost: Sequence[str]
+    ) -> tuple[dict[Unreached, None], set[str]]:
+        """Find what got the gradients in place of the lost ones."""
+        copies, anew = self._stand_ins.copies(), self._stand_ins.made_anew()
+        self._stand_ins.forget()
+        found: dict[Unreached, None] = {}
+        used = set()
+        for name in lost:
+            owner = name.rpartition(".")[0]
+            if name in copies:
+                found[Unreached(owner, "copied")] = None
+            within = [each for each in anew if owner and _holds(owner, each)]
+            if within and name not in anew:
+                found[Unreached(owner, "made-anew", within[0])] = None
+                used.update(within)
+        return found, used
+
+    def _described(
+        self, found: Unreached, unreturned: Mapping[str, str]
+    ) -> dict[str, str]:
+        kind, to = found.kind, found.to
+        if kind == "not-called" and found.path in self._second.taken:
+            kind = "weight-taken"
+        around = self._modules.get("" if to == "model" else to)
+        if kind == "not-called" and to and runs_forward_of(around) is not None:
+            kind = "other-forward"
+        if kind == "unused" and found.path in unreturned:
+            kind, to = "unreturned", unreturned[found.path]
         return {
-            "kind": "weight-taken" if taken else found.kind,
-            "to": clean_name(found.to),
+            "kind": kind,
+            "to": clean_name(to),
             "class": type(self._modules.get(found.path)).__name__,
         }
 
@@ -112,6 +156,11 @@ class StepCalls:
             if each.kind == "not-called" and each.to and new:
                 wanted[around] = wanted.get(around, frozenset()) | {each.path}
         return wanted
+
+
+def _holds(path: str, name: str) -> bool:
+    """Tell whether a parameter is within a module."""
+    return not path or name.startswith(f"{path}.")
 
 
 def marked(

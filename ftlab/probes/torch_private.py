@@ -192,6 +192,12 @@ def without_checkpoints() -> Iterator[None]:
             setattr(module, name, value)
 
 
+def uncompiled(function: Any) -> Any:
+    """Return what a wrapper, of ``torch.compile`` or any other, was put around."""
+    inside = getattr(function, "_torchdynamo_orig_callable", None)
+    return getattr(function, "__wrapped__", None) if inside is None else inside
+
+
 leave_to_python(suspend_dynamo)
 leave_to_python(resume_dynamo)
 leave_to_python(is_compiled_call)

@@ -10,6 +10,14 @@ from ftlab.runlog.run import Run
 TABLE = "swapped"
 
 
+ANEW = "made_anew"
+
+
+def made_anew(run: Run) -> frozenset[str]:
+    """Name the parameters that the forward makes anew, by what GRD003 says."""
+    return frozenset(record.name for record in run.names(ANEW).values())
+
+
 def held_outside(run: Run) -> frozenset[str]:
     """Name the parameters in whose place others stood while the model ran.
 

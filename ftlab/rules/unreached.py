@@ -5,40 +5,24 @@ got no gradient then have a row. See `ftlab.probes.module_calls.Unreached`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ftlab.records.finding import Place
 from ftlab.records.name_words import short_name
 from ftlab.records.names import NameRecord
 from ftlab.rules.missing import Missing, Reason
+from ftlab.rules.stood_in import made_anew, of_another, of_copies, unreturned
 from ftlab.rules.tensors import text_of
+from ftlab.rules.unreached_call import MODEL, Call, named, said
 from ftlab.rules.words import listed
 from ftlab.runlog.run import Run
 
 TABLE = "unreached"
-
-MODEL = "model"
-"""What the outermost module is called in the table."""
 
 SEEN_LATE = frozenset({"unknown", "module-not-called", "output-not-used"})
 """Reasons that another batch may yet change: two tasks in turn, a tower for pictures.
 
 The others are of the loop as a whole.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """How a module was called, or not; see `ftlab.probes.module_calls.Unreached`."""
-
-    name: str
-    kind: str
-    to: str
-    module_class: str
-
-    def holds(self, parameter: str) -> bool:
-        """Tell whether a parameter is within the module."""
-        return self.name == MODEL or parameter.startswith(f"{self.name}.")
 
 
 def by_calls(run: Run, missing: Missing) -> Reason | None:
@@ -81,7 +65,7 @@ def _innermost(name: NameRecord, calls: Sequence[Call]) -> Call | None:
 
 def _bypassed(calls: Sequence[Call]) -> Reason:
     first = calls[0]
-    where, inside = _said(first), short_name(first.to)
+    where, inside = said(first), short_name(first.to)
     whole = first.name == MODEL
     return Reason(
         "wrapper-bypassed" if whole else "module-bypassed",
@@ -92,7 +76,7 @@ def _bypassed(calls: Sequence[Call]) -> Reason:
         ".base_model, .module)."
         if whole
         else f"Call {where} itself, not {inside}.",
-        (*_places(calls), Place("module", first.to)),
+        (*named(calls), Place("module", first.to)),
     )
 
 
@@ -107,35 +91,35 @@ def _not_called(calls: Sequence[Call]) -> Reason:
             "it returns; look for an old copy of the model.",
             (Place("call", "model.forward"), Place("object", "loss")),
         )
-    named = listed([short_name(call.name) for call in calls], 3)
+    parts = listed([short_name(call.name) for call in calls], 3)
     one = len(calls) == 1
     around = "the model" if first.to == MODEL else short_name(first.to)
     layer = first.module_class if one else f"such as {first.module_class}"
     return Reason(
         "module-not-called",
-        f"{named} ({layer}) {'was' if one else 'were'} never called, although "
+        f"{parts} ({layer}) {'was' if one else 'were'} never called, although "
         f"{around} ran: the forward does not use {'it' if one else 'them'}, or takes "
         "the weight and passes the module by, and with it any adapter on it.",
         f"Look at the forward of {around}: call the module, self.layer(x), not "
         "F.linear(x, self.layer.weight); switch off fused kernels that take the "
         "weights. A part that the task does not use is to be frozen.",
-        (*_places(calls), *([] if first.to == MODEL else [Place("module", first.to)])),
+        (*named(calls), *([] if first.to == MODEL else [Place("module", first.to)])),
     )
 
 
 def _taken(calls: Sequence[Call]) -> Reason:
     first = calls[0]
     around = "the model" if first.to == MODEL else short_name(first.to)
-    named = listed([short_name(call.name) for call in calls], 3)
+    parts = listed([short_name(call.name) for call in calls], 3)
     return Reason(
         "weight-taken-directly",
         f"{around} computes with the weight of {short_name(first.name)} itself (its "
-        f"output keeps it for backward) and never calls the module: {named} "
+        f"output keeps it for backward) and never calls the module: {parts} "
         f"({first.module_class}) and any adapter on it are passed by.",
         f"In the forward of {around} call the module, self.layer(x), in place of "
         "F.linear(x, self.layer.weight); switch off the fused implementation, or put "
         "the adapter on what it calls.",
-        (*_places(calls), *([] if first.to == MODEL else [Place("module", first.to)])),
+        (*named(calls), *([] if first.to == MODEL else [Place("module", first.to)])),
     )
 
 
@@ -151,24 +135,15 @@ def _unused(calls: Sequence[Call]) -> Reason:
             ".item(), numpy() or argmax between the output and the loss.",
             (Place("object", "loss"), Place("call", "loss.backward")),
         )
-    named = listed([_said(call) for call in calls], 3)
+    parts = listed([said(call) for call in calls], 3)
     return Reason(
         "output-not-used",
-        f"{named} ran and what came out is in the graph, but no gradient came back: "
+        f"{parts} ran and what came out is in the graph, but no gradient came back: "
         "the loss does not depend on it, or only on a detached copy of it.",
-        f"Look at what is done with the output of {_said(first)}: add it to what the "
+        f"Look at what is done with the output of {said(first)}: add it to what the "
         "loss is computed from, or freeze the module.",
-        _places(calls),
+        named(calls),
     )
-
-
-def _said(call: Call) -> str:
-    name = "the model" if call.name == MODEL else short_name(call.name)
-    return f"{name} ({call.module_class})"
-
-
-def _places(calls: Sequence[Call]) -> tuple[Place, ...]:
-    return tuple(Place("module", call.name) for call in calls)
 
 
 _REASONS = {
@@ -176,4 +151,8 @@ _REASONS = {
     "not-called": _not_called,
     "weight-taken": _taken,
     "unused": _unused,
+    "unreturned": unreturned,
+    "copied": of_copies,
+    "made-anew": made_anew,
+    "other-forward": of_another,
 }

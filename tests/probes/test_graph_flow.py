@@ -197,3 +197,24 @@ def test_a_module_that_hands_on_what_had_no_graph_cuts_nothing():
     assert cuts(record(model)) == {}
     model.second = Dropping(cut=True)
     assert list(cuts(record(model))) == ["second"]
+
+
+def test_what_runs_in_a_hook_and_is_not_returned_is_no_cut_of_the_module():
+    model = Chain()
+    model.first.requires_grad_(False)
+    model.extra = nn.Linear(4, 4)
+
+    def hook(_, __, output):
+        model.extra(output)
+
+    model.first.register_forward_hook(hook)
+    records = record(model)
+    assert not cuts(records)
+    (row,) = (
+        r for r in records if isinstance(r, NameRecord) and r.table == "unreached"
+    )
+    assert (row.name, row.meta["kind"], row.meta["to"]) == (
+        "extra",
+        "unreturned",
+        "first",
+    )

@@ -35,6 +35,19 @@ def reason(rows, lost=(WEIGHT,), step=0):
         (("m.side", "weight-taken", "m"), "weight-taken-directly", "module m.side"),
         (("model", "unused", ""), "loss-without-model", "object loss"),
         (("m.side", "unused", ""), "output-not-used", "module m.side"),
+        (("m.side", "unreturned", "m.up"), "hook-returns-nothing", "module m.side"),
+        (("m.side", "made-anew", "m.side.w"), "weight-made-anew", "module m.side"),
+        (
+            ("m.side", "copied", ""),
+            "gradients-on-copies",
+            "call torch.func.functional_call",
+        ),
+        (("m.side", "other-forward", "m"), "forward-of-another", "call m.forward"),
+        (
+            ("m.side", "other-forward", "model"),
+            "forward-of-another",
+            "call model.forward",
+        ),
     ],
 )
 def test_each_kind_has_its_reason_and_place(row, kind, place):

@@ -36,7 +36,17 @@ layers' state, and from which modules were called in a step that was followed:
   The first and last take 16 steps, for another batch may use the module;
 - *weight-taken-directly*: a module was not called, and the module around it has the
   weight among what its output keeps for backward (`F.linear(x, layer.weight)`). Not
-  seen where a copy is made first, as when three weights are put into one.
+  seen where a copy is made first, as when three weights are put into one;
+- *gradients-on-copies*: while the model ran another leaf stood in the place of the
+  parameter (by identity), and that one has a gradient: `functional_call` was given
+  `state_dict()`. By hand: `model.state_dict()[name] is model.get_parameter(name)` is
+  False;
+- *weight-made-anew*: within the module a parameter was replaced during the forward by
+  a new one, which stays and has a gradient (`self.weight = nn.Parameter(a @ b)`);
+- *forward-of-another*: the model's `forward` was set on the instance and is bound to
+  another object, whose parameters have gradients. By hand: `vars(model)["forward"]`;
+- *hook-returns-nothing*: the module ran in a forward hook of another one, whose output
+  is the same tensor as before its hooks.
 
 Then it is decided from facts (reentrant checkpointing without input gradients) and from
 the pattern (the lowest layers only, one adapter only). Where these do not decide, the
@@ -61,6 +71,7 @@ window used them. Unused top-level modules are reported as *info*.
 
 ## References
 - huggingface/transformers#42489, #21381 (checkpointing without input gradients)
+- pytorch/functorch#280, torch `Module.register_forward_hook` (copies; hooks)
 - mlfoundations/open_clip#573 (`use_reentrant=False`)
 - huggingface/trl#3926, huggingface/peft#102 (frozen by k-bit preparation)
 """

@@ -43,7 +43,7 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.masters import mastered, moving
-from ftlab.rules.outside import held_outside
+from ftlab.rules.outside import held_outside, made_anew
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.without_optimizer import without_optimizer
 from ftlab.rules.words import counted
@@ -84,7 +84,7 @@ class ParametersWithoutOptimizer(Rule):
                 f"let it run for {MIN_STEPS} steps, or pass every optimizer to watch",
             )
             return
-        trained = mastered(run) | moving(run) | held_outside(run)
+        trained = mastered(run) | moving(run) | held_outside(run) | made_anew(run)
         missing = [name for name in listed_names if name not in trained]
         if missing:
             yield self._finding(run, missing)

@@ -126,12 +126,15 @@ class WeightsPackedForInference(Rule):
         step = max(run.last_step, 0)
         yield self.finding(
             Severity.INFO,
-            f"step {step}: {counted(len(packable), '4-bit weight')} will be packed by "
-            "the first forward in eval mode",
+            f"the first forward in eval mode will pack "
+            f"{counted(len(packable), '4-bit weight')}: {in_words(packable)}",
             cause="This CPU has AVX512-BF16, and bitsandbytes packs 4-bit weights for "
             "it. Training, merging and saving after that go wrong.",
             fix=FIX,
-            places=[Place("config", "support_avx512bf16_for_cpu")],
+            places=[
+                Place("config", "support_avx512bf16_for_cpu"),
+                *(Place("module", name) for name in packable),
+            ],
             steps=(step, step),
             evidence={"reason": "packable", "layers": len(packable), "threshold": 0},
             healthy="support_avx512bf16_for_cpu is False where a model is trained",

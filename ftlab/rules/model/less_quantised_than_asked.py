@@ -12,7 +12,8 @@ model loads, trains and is called quantised.
 The configuration (`quantization_config.load_in_4bit`) against the weights: elements of
 matrices within numbered blocks in 4 bits and in floating point. Layers that the
 configuration leaves out by whole names or by a pattern (`llm_int8_skip_modules`) do not
-count, nor does the head. Threshold: a tenth of the elements.
+count, nor does the head, as long as anything is in 4 bits: `["model"]` leaves out all
+that a Llama has. Threshold: a tenth of the elements.
 Measured over the default configurations of 24 architectures of transformers 5.23, were
 all their linear layers quantised: 0 in 13 dense ones, at most 1.8 % where there is a
 state space, a recurrence or a convolution (RecurrentGemma; 3.7 % in a tiny Mamba), and
@@ -72,7 +73,9 @@ class LessQuantisedThanAsked(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding."""
         facts = run.facts.model["four_bit"]
-        skipped = facts["asked"].get("llm_int8_skip_modules") or []
+        named = facts["asked"].get("llm_int8_skip_modules") or []
+        # Nobody asks for 4 bits to have none.
+        skipped = named if facts["elements"] else []
         left = {
             name: count
             for name, count in facts["unquantised"].items()
@@ -90,13 +93,17 @@ class LessQuantisedThanAsked(Rule):
             f"of a model that was to be in 4 bits: {in_words(names)}",
             cause="Only linear layers are quantised. Fused experts, parameters of "
             "one's own and layers added later are not, and an entry of "
-            "llm_int8_skip_modules may match more than was meant.",
+            "llm_int8_skip_modules may match more than was meant."
+            if facts["elements"]
+            else "No layer is in 4 bits: an entry of llm_int8_skip_modules names a "
+            "module around all of them, or the layers are of no kind that is.",
             fix="Look at their dtypes: {n: p.dtype for n, p in "
             "model.named_parameters()}; choose a quantisation that knows these "
             "layers, or count with their memory.",
             places=[
                 *(Place("param", name) for name in names),
                 Place("config", "load_in_4bit"),
+                *([Place("config", "llm_int8_skip_modules")] if named else []),
             ],
             steps=(0, step),
             evidence={

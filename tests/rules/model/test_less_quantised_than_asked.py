@@ -33,3 +33,9 @@ def test_what_is_left_out_by_name_does_not_count():
 
 def test_a_model_not_asked_for_in_4_bits_does_not_concern_it():
     assert run({"layers.0.w": 500}, asked=False) == ()
+
+
+def test_names_excuse_nothing_where_no_weight_is_in_4_bits():
+    (found,) = run({"model.layers.0.w": 500}, elements=0, skipped=["model"])
+    assert "No layer is in 4 bits" in found.cause
+    assert str(found.places[-1]) == "config llm_int8_skip_modules"

@@ -17,6 +17,7 @@ from ftlab.probes.new_tokens import NewTokens
 from ftlab.probes.probe import Probe
 from ftlab.probes.rank_budget import RankBudget
 from ftlab.probes.running_statistics import RunningStatistics
+from ftlab.probes.start_outputs import StartOutputs
 from ftlab.probes.throughput import Throughput
 from ftlab.probes.unregistered import Unregistered
 from ftlab.probes.updates import Updates
@@ -64,6 +65,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         NewTokens(interval),
         Unregistered(interval),
         RunningStatistics(interval),
+        StartOutputs(),
     ]
     if activations:
         probes.append(Activations(interval))

@@ -116,16 +116,29 @@ def why_lost(
     >>> why_lost([file], [model], whole=True)
     ('adapter-name', ['layers.0.q.lora_A.weight'])
     """
-    unread, wanted = list(unread), {_normal(key): key for key in missing}
-    twins = {key: wanted[n] for key in unread if (n := _normal(key)) in wanted}
+    unread, missing = list(unread), list(missing)
+    twins = twins_of(unread, missing)
     if twins:
         reasons = [_difference(key, other) for key, other in twins.items()]
         commonest = max(dict.fromkeys(reasons), key=reasons.count)
         return commonest, unread if whole else list(twins)
     if not whole:
         return "", []
-    reason, _ = why_unread(map(_normal, unread), wanted)
+    reason, _ = why_unread(map(_normal, unread), {*map(_normal, missing)})
     return ("prefix" if reason == "other-class" else "other-model"), unread
+
+
+def twins_of(unread: Iterable[str], missing: Iterable[str]) -> dict[str, str]:
+    """Return keys that differ by wrappers', PEFT's and adapters' names alone.
+
+    Examples
+    --------
+    >>> from ftlab.probes.adapter_keys import twins_of
+    >>> twins_of(["q.base_layer.weight", "norm.scale"], ["q.weight", "norm.weight"])
+    {'q.base_layer.weight': 'q.weight'}
+    """
+    wanted = {_normal(key): key for key in missing}
+    return {key: wanted[n] for key in unread if (n := _normal(key)) in wanted}
 
 
 def _normal(key: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.adapter_file_facts import adapter_file_facts
+from ftlab.probes.base_file_facts import base_file_facts
 from ftlab.probes.base_sample import base_sample
 from ftlab.probes.delta_in_base import delta_in_base
 from ftlab.probes.lora_pairs import LoraPair, lora_pairs
@@ -34,7 +35,7 @@ def start_facts(subject: Subject) -> dict[str, Any]:
         whether any of it is ``trainable`` and any ``active``, its ``init``, its
         ``scaling`` by module and ``saved_from``, the class that its file names.
         ``base_class``. ``base``: see `base_sample`. ``delta_in_base``: see there.
-        ``file``: see `adapter_file_facts`.
+        ``file``: see `adapter_file_facts`. ``base_file``: see `base_file_facts`.
         ``trained_as``: the same of the run that the adapter was trained in.
         ``optimizer_states`` and ``last_epochs``: what optimizers and schedulers know of
         earlier steps. ``optimizer_fit``: see `state_facts`, for each optimizer.
@@ -67,6 +68,7 @@ def _start(subject: Subject) -> dict[str, Any]:
         )
     facts |= readable(
         file=lambda: adapter_file_facts(subject),
+        base_file=lambda: base_file_facts(model),
         trained_as=lambda: trained_facts(subject.trained_as),
     )
     return {name: value for name, value in facts.items() if value not in ({}, [])}

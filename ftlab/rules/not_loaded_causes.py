@@ -83,4 +83,11 @@ CAUSES = {
         "set_peft_model_state_dict(model, state, adapter_name=...) with the name that "
         "is trained, or model.set_adapter(name) with the one that was loaded.",
     ),
+    "base-names": (
+        "The folder was saved from a model with an adapter or a wrapper still on it: "
+        "its keys have PEFT's or the wrapper's parts in them (base_layer, module), "
+        "from_pretrained finds no weight of these layers and draws them at random.",
+        "Save merge_and_unload()'s model, or the PeftModel (the adapter alone); "
+        "mend this file by taking '.base_layer' out of its keys.",
+    ),
 }

@@ -87,6 +87,15 @@ def _is_fresh(row: Described) -> bool:
     return row["init"] in PLAIN and 0 < row["pairs"] == row["zero_b"]
 
 
+def is_activated(run: Run, adapter: str) -> bool:
+    """Tell whether the adapter was made the active one in the run."""
+    return any(
+        adapter in str(entry.detail.get("adapters", "")).split(",")
+        for entry in run.ledger
+        if entry.op == "set_adapter"
+    )
+
+
 def is_saved_by_peft(run: Run) -> bool:
     """Tell whether PEFT writes the model down: a trainer does, or it has been seen."""
     return "trainer_class" in run.facts.training or any(

@@ -226,3 +226,16 @@ def test_adapters_that_are_trained_in_turn_are_waited_for():
     assert filled(both) == ()
     assert len(filled(both, steps=1)) == 1
     assert filled(both, steps=1, ops=used) == ()
+
+
+def test_weights_of_the_base_stand_in_its_folder_under_other_names():
+    key = "q.base_layer.weight"
+    base = {"folder": "a", "keys": 8, "lost": 1, "example": key, "names": ["q.weight"]}
+    facts = {"peft": {}, "start": {"base_file": base}}
+    run = RunBuilder().facts(model=facts).run
+    (finding,) = Engine([AdapterNotLoaded()]).check(run).findings
+    assert finding.evidence["reason"] == "base-names"
+    assert finding.places == (
+        Place("call", "from_pretrained"),
+        Place("param", "q.weight"),
+    )

@@ -15,7 +15,10 @@ it changed. The threshold is 0: PEFT freezes every one of them, and a healthy Lo
 DoRA, rsLoRA, PiSSA, IA3 or AdaLoRA run has none. Norms and embeddings that are trained
 on purpose are other weights; what of them is not saved is another rule's matter.
 `bias="all"` and `bias="lora_only"` are only noted: switching the adapter off does not
-give the base model back then.
+give the base model back then. It is a warning when the model was run so, without a
+gradient graph and with all adapter layers disabled, after the first update. Measured
+on a tiny OPT under DPO: the log probability of an answer under such a reference moves
+by 0.68 in 16 steps, by 0 with `bias="none"`.
 By hand: `[n for n, p in model.named_parameters() if "base_layer" in n and
 p.requires_grad]`.
 
@@ -37,6 +40,7 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.adapter_states import KEY, states_of
 from ftlab.rules.rule import Rule
 from ftlab.rules.wiring import (
     adapters,
@@ -48,7 +52,7 @@ from ftlab.rules.wiring import (
     steps_of,
     wiring,
 )
-from ftlab.rules.words import counted
+from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
 
@@ -104,15 +108,50 @@ class BaseTrainedWithAdapter(Rule):
 
     def _biases(self, run: Run, mode: str) -> Finding:
         biases = wiring(run)["outside"]["biases"]
+        passes = _passes_without(run)
+        steps = (passes[0], passes[-1]) if passes else steps_of(run)
+        counts = f"bias={mode!r} makes {count_of(biases)} biases of the base trainable"
         return self.finding(
-            Severity.INFO,
-            f"from step {steps_of(run)[0]}: bias={mode!r} makes {count_of(biases)} "
-            "biases of the base trainable; switching the adapter off does not undo "
-            "them",
-            cause=f"The configuration says bias={mode!r}.",
-            fix='bias="none", unless the biases are wanted.',
-            places=[Place("config", "bias"), *param_places(names_of(biases))],
-            steps=steps_of(run),
-            evidence={"reason": "bias", "biases": count_of(biases), "threshold": 0},
+            Severity.WARNING if passes else Severity.INFO,
+            f"{at_steps(*steps)}: the model runs without its adapter as a reference, "
+            f"and {counts}: it is not the base model any more"
+            if passes
+            else f"from step {steps[0]}: {counts}; switching the adapter off does not "
+            "undo them",
+            cause=f"The configuration says bias={mode!r}. disable_adapter leaves "
+            "biases as they are trained, so the reference moves with the model."
+            if passes
+            else f"The configuration says bias={mode!r}.",
+            fix='bias="none", or a second, untouched base as the reference.'
+            if passes
+            else 'bias="none", unless the biases are wanted.',
+            places=[
+                Place("config", "bias"),
+                *([Place("call", "disable_adapter")] if passes else []),
+                *param_places(names_of(biases)),
+            ],
+            steps=steps,
+            evidence={
+                "reason": "reference" if passes else "bias",
+                "biases": count_of(biases),
+                "passes": len(passes),
+                "threshold": 0,
+            },
             healthy='bias="none": the base model is the same with the adapter off',
         )
+
+
+def _passes_without(run: Run) -> list[int]:
+    """Return the steps after the first at which a pass ran with no adapter at all.
+
+    Before the first update the biases are those of the base.
+    """
+    states = states_of(run)
+    found = []
+    for entry in run.ledger:
+        state = states.get(int(entry.detail.get(KEY, -1)))
+        if entry.op != "forward" or entry.detail.get("grad_enabled") or state is None:
+            continue
+        if entry.step > 0 and state.layers and len(state.disabled) == state.layers:
+            found.append(entry.step)
+    return found

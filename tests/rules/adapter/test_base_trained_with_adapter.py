@@ -1,8 +1,11 @@
 """ADP016."""
 
 from ftlab.faults.tiny import gpt2, lora
+from ftlab.probes.model_facts import model_facts
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.base_trained_with_adapter import BaseTrainedWithAdapter
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder
 from tests.wired import findings
 
 
@@ -42,3 +45,28 @@ def test_biases_that_were_unfrozen_by_hand_were_not_asked_for():
     model = lora(gpt2())
     model.base_model.model.transformer.ln_f.bias.requires_grad_(True)
     assert check(model) == ()
+
+
+def passed(steps=3, *, grad=False, **meta):
+    """Check biases in a run whose last step has a forward in this state."""
+    builder = RunBuilder()
+    builder.facts(model=model_facts(lora(gpt2(), bias="all")))
+    state = builder.state(**({"disabled_layers": "a,b"} | meta))
+    for step in range(steps):
+        seen = ("forward", "model", {"grad_enabled": grad, **state})
+        builder.step(ops=[seen] if step == steps - 1 else [])
+    (finding,) = Engine([BaseTrainedWithAdapter()]).check(builder.run).findings
+    return finding
+
+
+def test_a_reference_with_trained_biases_is_a_warning():
+    finding = passed()
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "reference"
+    names = [str(place) for place in finding.places[:2]]
+    assert names == ["config bias", "call disable_adapter"]
+
+
+def test_other_passes_are_no_reference_that_has_moved():
+    others = [passed(1), passed(grad=True), passed(disabled_layers="a")]
+    assert {finding.severity for finding in others} == {Severity.INFO}

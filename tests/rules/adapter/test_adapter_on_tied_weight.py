@@ -38,3 +38,23 @@ def test_a_copy_of_one_side_is_noted():
     (finding,) = check(f"{WORDS}.original_module.weight", f"{HEAD}.weight")
     assert finding.severity is Severity.INFO
     assert finding.evidence["reason"] == "copy"
+
+
+@pytest.mark.parametrize(
+    ("group", "gradient", "severity"),
+    [
+        (0, 1.0, Severity.WARNING),
+        (0, 0.0, Severity.INFO),
+        (-1, 1.0, Severity.INFO),
+    ],
+)
+def test_a_copy_that_is_trained_is_a_warning(group, gradient, severity):
+    builder = RunBuilder()
+    copy = f"{WORDS}.modules_to_save.default.weight"
+    builder.tensor(copy, meta={"group": group})
+    names = [f"{WORDS}.original_module.weight", f"{HEAD}.weight"]
+    builder.facts(model={"peft": {"default": {}}, "tied": [names]})
+    builder.step({"grad_l2": gradient})
+    (finding,) = Engine([AdapterOnTiedWeight()]).check(builder.run).findings
+    assert finding.severity is severity
+    assert (Place("param", copy) in finding.places) == (severity is Severity.WARNING)

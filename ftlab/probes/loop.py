@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.accumulating import tell_where
 from ftlab.probes.backward import UNCLAIMED, Backward
 from ftlab.probes.carried import CarriedGradients
 from ftlab.probes.clip_work import ClipWork
@@ -168,6 +169,7 @@ class Loop(ClipWork):
         step = self.step
         first = not step.attempted
         entry = self._attempt(optimizer, index, "step")
+        tell_where(entry, within=step.updating)
         step.updating = True
         self._carried.before_step(optimizer, step, closure=closure)
         overflow = overflow_seen_by(optimizer)
@@ -284,10 +286,11 @@ class Loop(ClipWork):
 
     def on_scheduler_step(self, scheduler: Any, before: Any, after: Any) -> None:
         """Note how a scheduler of ours moved the learning rates."""
-        if self._optimizers.index(scheduler.optimizer) is None:
-            return
         known = self._subject.schedulers
-        if not any(each is scheduler for each in known):
+        named = any(each is scheduler for each in known)
+        if self._optimizers.index(scheduler.optimizer) is None and not named:
+            return
+        if not named:
             known.append(scheduler)
         index = next(i for i, each in enumerate(known) if each is scheduler)
         rates = {"lr_before": list(before), "lr_after": list(after)}

@@ -1,0 +1,53 @@
+"""Whether an update comes while accelerate is gathering."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from ftlab.probes.accumulating import micro_batches_to_gather, tell_where
+
+
+def accelerate_says(monkeypatch, state):
+    module = SimpleNamespace(GradientState=SimpleNamespace(_shared_state=state))
+    monkeypatch.setitem(sys.modules, "accelerate.state", module)
+
+
+@pytest.mark.parametrize(
+    ("state", "gathered"),
+    [
+        ({}, 0),
+        ({"sync_gradients": True, "plugin_kwargs": {"num_steps": 4}}, 0),
+        ({"sync_gradients": False, "plugin_kwargs": {"num_steps": 4}}, 4),
+        ({"sync_gradients": False, "plugin_kwargs": {"num_steps": 1}}, 0),
+        ({"sync_gradients": False}, 0),
+    ],
+)
+def test_only_what_accelerate_is_in_the_middle_of_counts(monkeypatch, state, gathered):
+    accelerate_says(monkeypatch, state)
+    assert micro_batches_to_gather() == gathered
+
+
+def test_without_accelerate_nothing_is_gathered(monkeypatch):
+    monkeypatch.delitem(sys.modules, "accelerate.state", raising=False)
+    assert micro_batches_to_gather() == 0
+
+
+def test_the_names_are_those_that_accelerate_uses():
+    state = pytest.importorskip("accelerate.state")
+    made = state.GradientState()
+    made._set_sync_gradients(False)
+    made.plugin_kwargs = {"num_steps": 3}
+    try:
+        assert micro_batches_to_gather() == 3
+    finally:
+        state.GradientState._reset_state()
+
+
+def test_an_entry_says_where_its_update_was_made(monkeypatch):
+    accelerate_says(monkeypatch, {})
+    entry = {"detail": {}}
+    tell_where(entry, within=False)
+    assert entry["detail"] == {}
+    tell_where(entry, within=True)
+    assert entry["detail"] == {"within": True}

@@ -1,0 +1,63 @@
+"""OPT007."""
+
+import pytest
+
+from ftlab.rules.engine import Engine
+from ftlab.rules.optimizer.parameter_held_twice import ParameterHeldTwice
+from tests.runs import RunBuilder, healthy_lora
+
+BACK = ("backward", "loss", {})
+FIRST, SECOND = ("step", "optimizer 0", {}), ("step", "optimizer 1", {})
+CLEAR = ("zero_grad", "optimizer 0", {})
+
+
+def report(*held, ops=(BACK, FIRST, SECOND), steps=4):
+    optimizers = tuple({"groups": [{"names": list(names)}]} for names in held)
+    builder = RunBuilder().facts(model={"class": "Toy"}, optimizers=optimizers)
+    for _ in range(steps):
+        builder.step(ops=ops)
+    return Engine([ParameterHeldTwice()]).check(builder.run)
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert Engine([ParameterHeldTwice()]).check(healthy_lora().run).findings == ()
+
+
+def test_is_not_checked_on_an_empty_run():
+    assert Engine([ParameterHeldTwice()]).check(RunBuilder().run).not_checked
+
+
+def test_finds_what_one_optimizer_holds_twice():
+    (finding,) = report("abb").findings
+    assert str(finding.place) == "param b"
+    assert finding.evidence["reason"] == "twice-in-one"
+
+
+def test_finds_what_two_optimizers_step_with_the_same_gradients():
+    (finding,) = report("ab", "bc").findings
+    assert str(finding.place) == "param b"
+    assert finding.evidence["steps"] == 4
+
+
+WITHIN = ("step", "optimizer 1", {"within": True})
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (BACK, FIRST, BACK, SECOND),
+        (BACK, FIRST, CLEAR, SECOND),
+        (BACK, FIRST, WITHIN),
+        (BACK, FIRST),
+    ],
+)
+def test_optimizers_that_take_turns_or_work_within_each_other_are_fine(ops):
+    assert report("ab", "bc", ops=ops).findings == ()
+
+
+def test_two_optimizers_that_share_nothing_are_fine():
+    assert report("ab", "c").findings == ()
+
+
+def test_two_steps_together_are_not_enough():
+    assert report("ab", "bc", steps=2).findings == ()

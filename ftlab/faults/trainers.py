@@ -1,8 +1,10 @@
 """Cases that a Trainer trains: of transformers, or of TRL."""
 
+import functools
 import shutil
 import tempfile
 import weakref
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,35 @@ def trained(model: Any, *, kind: Any = None, rows: Any = None, **settings: Any) 
     rows = rows_of(batches(16)) if rows is None else rows
     made = (kind or Trainer)(model, options, train_dataset=rows, **further)
     return case_of(made)
+
+
+def resumed(
+    make: Callable[[], Any],
+    saved: int,
+    first: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Case:
+    """Make the case of a Trainer that is going to resume from another one's checkpoint.
+
+    Parameters
+    ----------
+    make
+        Makes the model of each of the two.
+    saved
+        The step of the checkpoint, which is the first Trainer's last one.
+    first, settings
+        As for `trained`: those of the first Trainer, and of the one that resumes.
+    """
+    saving = {"save_strategy": "steps", "save_steps": saved, "max_steps": saved}
+    before = trained(make(), **(saving | dict(first or {}))).trainer
+    before.train()
+    model = make()
+    checkpoint = folder(model) / f"checkpoint-{saved}"
+    shutil.copytree(Path(before.args.output_dir) / checkpoint.name, checkpoint)
+    case = trained(model, **settings)
+    where = {"resume_from_checkpoint": str(checkpoint)}
+    case.trainer.train = functools.partial(case.trainer.train, **where)
+    return case
 
 
 def case_of(trainer: Any) -> Case:

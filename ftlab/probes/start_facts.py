@@ -39,6 +39,8 @@ def start_facts(subject: Subject) -> dict[str, Any]:
         ``trained_as``: the same of the run that the adapter was trained in.
         ``optimizer_states`` and ``last_epochs``: what optimizers and schedulers know of
         earlier steps. ``optimizer_fit``: see `state_facts`, for each optimizer.
+        ``made_with``: the learning rate that each optimizer was made with, whatever was
+        loaded into it since. ``base_rates``: those that schedulers start from.
     """
     known = _read.get(subject)
     if known is None:
@@ -58,6 +60,12 @@ def _start(subject: Subject) -> dict[str, Any]:
             for each in subject.schedulers
             if isinstance(getattr(each, "last_epoch", None), int)
         ],
+        made_with=lambda: [_made_with(unwrapped(each)) for each in subject.optimizers],
+        base_rates=lambda: [
+            float(rate)
+            for each in subject.schedulers
+            for rate in getattr(each, "base_lrs", ())
+        ],
     )
     if adapter_configs(model):
         facts |= readable(
@@ -72,6 +80,11 @@ def _start(subject: Subject) -> dict[str, Any]:
         trained_as=lambda: trained_facts(subject.trained_as),
     )
     return {name: value for name, value in facts.items() if value not in ({}, [])}
+
+
+def _made_with(optimizer: Any) -> float | None:
+    rate = getattr(optimizer, "defaults", {}).get("lr")
+    return float(rate) if isinstance(rate, int | float) else None
 
 
 def trained_facts(facts: Facts | None) -> dict[str, Any]:

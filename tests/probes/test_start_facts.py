@@ -79,3 +79,12 @@ def test_keeps_what_another_run_knew_of_the_base():
 def test_a_full_model_has_no_adapters():
     model = llama()
     assert start_facts(Subject(model)) == {}
+
+
+def test_what_an_optimizer_was_made_with_outlives_what_is_loaded_into_it():
+    model = lora()
+    old, new = adamw(model, lr=3e-3), adamw(model, lr=1e-4)
+    schedule = torch.optim.lr_scheduler.ConstantLR(old)
+    new.load_state_dict(old.state_dict())
+    found = start_facts(Subject(model, [new], schedulers=[schedule]))
+    assert (found["made_with"], found["base_rates"]) == ([1e-4], [3e-3])

@@ -1,0 +1,77 @@
+"""The rule ADP046, resumed-at-its-end.
+
+## What it does
+Finds Trainers that resume from a checkpoint at which their training is over.
+
+## Why is this bad?
+`max_steps` and `num_train_epochs` count from the beginning of the first run, not from
+the checkpoint. Where they were left as they are, `train()` makes one more update and
+returns: nothing is learnt, no error is raised, and the weights that come out have had
+one update at the end of the schedule, or one beyond it.
+
+## Evidence
+The step at which training goes on, which the Trainer reads from the checkpoint, and the
+number of steps that it is to end at. There is no threshold. Measured with transformers
+5.23, LoRA on a tiny Llama: resumed at step 12 with `max_steps=12` it makes 1 update,
+with `max_steps=24` it makes 12.
+By hand: `trainer.state.global_step` and `trainer.state.max_steps` in a callback's
+`on_train_begin`, or `global_step` in the checkpoint's `trainer_state.json`.
+
+## What to try
+1. Raise `max_steps`, or `num_train_epochs`, to what both runs shall make together.
+2. For a second stage on other data: load the weights, and leave
+   `resume_from_checkpoint` out.
+
+## Known problems
+A script that is run again when all is done, and resumes by itself, is warned too: it
+changes the weights by one update.
+
+## References
+- huggingface/transformers, `Trainer.train(resume_from_checkpoint=...)`
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, Place, Severity
+from ftlab.rules.rule import Rule
+from ftlab.rules.saving import first_facts, needs_model, span
+from ftlab.runlog.run import Run
+
+
+class ResumedAtItsEnd(Rule):
+    """Finds resumed trainings of which nothing is left."""
+
+    code = "ADP046"
+    name = "resumed-at-its-end"
+    since = "0.1.0"
+    status = "preview"
+    layer = "rollback"
+    requires = (needs_model,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether training goes on at a later step."""
+        return not run.facts.model or first_facts(run).step > 0
+
+    def check(self, run: Run) -> Iterator[Finding]:
+        """Yield one finding where the first step is the last one or beyond."""
+        first = first_facts(run)
+        end = first.training.get("max_steps")
+        trainer = first.training.get("trainer_class")
+        if not trainer or not isinstance(end, int) or not 0 < end <= first.step:
+            return
+        yield self.finding(
+            Severity.WARNING,
+            f"the {trainer} goes on at step {first.step} of {end}: nothing is left",
+            cause="max_steps and num_train_epochs count from the first run's begin, "
+            "and the checkpoint is at their end: train() makes one update and returns.",
+            fix="Raise max_steps or num_train_epochs to what both runs make together; "
+            "or load the weights without resume_from_checkpoint.",
+            places=[
+                Place("config", "max_steps"),
+                Place("config", "num_train_epochs"),
+                Place("call", "train"),
+            ],
+            steps=span(run, first.step),
+            evidence={"reason": "at-its-end", "first_step": first.step, "end": end},
+            healthy="the step that a run is to end at is above that of its checkpoint",
+        )

@@ -1,7 +1,8 @@
 """How often batch norms gather statistics: in forward, and once more in backward.
 
 A checkpointed block runs again in backward, and a batch norm in it takes the same batch
-into its running statistics a second time. Its own count of batches tells.
+into its running statistics a second time. Its own count of batches tells. Beside an
+adapter it also tells which statistics move that an adapter's file does not hold.
 """
 
 import weakref
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ftlab.probes.adapter_tree import holders
 from ftlab.probes.module_hook import ModuleHook
 from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Probe, Reading, Tensors
@@ -20,6 +22,9 @@ from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Block, Column
+
+_COPY = ".modules_to_save."
+"""Stands in the path of a module that an adapter keeps a copy of."""
 
 Norms = list[tuple[str, "weakref.ref[torch.nn.Module]"]]
 
@@ -41,6 +46,7 @@ class RunningStatistics(Probe):
         self._all: Norms = []
         self._norms: Norms = []
         self._counts: list[torch.Tensor] = []
+        self._unsaved: set[str] = set()
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Take the hook off at the end."""
@@ -55,6 +61,7 @@ class RunningStatistics(Probe):
         root = innermost(moment.subject.model)
         if moment.tensors is not self._tensors:
             self._tensors, self._all = moment.tensors, _norms(root)
+            self._unsaved = _unsaved(root, self._all)
         self._norms = [each for each in self._all if _gathers(each[1]())]
         if self._norms:
             self._counts = [_read(self._norms)]
@@ -74,14 +81,16 @@ class RunningStatistics(Probe):
             return ()
         before, between = counts
         after = _read(self._norms)
-        names = [path for path, _ in self._norms]
+        names, unsaved = [path for path, _ in self._norms], self._unsaved
 
         def finish(values: NDArray[np.float32]) -> Iterable[Block]:
             first, again = values.reshape(2, -1)
             rows = {
-                moment.name("statistics", name, "module", {}, since_step=moment.step): n
+                moment.name(
+                    "statistics", name, "module", {"unsaved": name in unsaved}
+                ): n
                 for n, name in enumerate(names)
-                if again[n] > 0
+                if again[n] > 0 or (first[n] > 0 and name in unsaved)
             }
             if rows:
                 ids = np.array(sorted(rows), np.int32)
@@ -101,6 +110,13 @@ def _norms(model: torch.nn.Module) -> Norms:
         for path, module in model.named_modules()
         if isinstance(module, kind)
     ]
+
+
+def _unsaved(model: torch.nn.Module, norms: Norms) -> set[str]:
+    """Name the batch norms of a model with adapters that no adapter's copy is."""
+    if not holders(model):
+        return set()
+    return {path for path, _ in norms if _COPY not in f".{path}."}
 
 
 def _gathers(norm: Any) -> bool:

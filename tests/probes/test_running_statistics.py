@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -55,3 +56,23 @@ def test_no_hook_stays():
     model = Normed(again=True)
     gathered(model)
     assert not model._forward_hooks
+
+
+def adapted(**settings):
+    """Put LoRA on the linear layer beside a batch norm."""
+    model = Normed(again=False)
+    return get_peft_model(model, LoraConfig(target_modules=["body.0"], **settings))
+
+
+def test_statistics_beside_an_adapter_are_told():
+    assert gathered(adapted()) == [([1.0], [0.0])] * 2
+
+
+def test_those_of_a_copy_in_modules_to_save_are_saved():
+    assert gathered(adapted(modules_to_save=["body.1"])) == []
+
+
+def test_those_in_evaluation_mode_do_not_move():
+    model = adapted()
+    model.base_model.model.body[1].eval()
+    assert gathered(model) == []

@@ -1,0 +1,40 @@
+"""A small classifier of pictures with batch norms, as vision models have them."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from ftlab.faults.own_model import Answer
+from ftlab.faults.tiny import set_seed
+from ftlab.faults.variation import current
+from ftlab.faults.zoo import LABELS
+
+
+class Convolutions(nn.Module):
+    """Two convolutions, each with a batch norm, and a head."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, width, 3, padding=1)
+        self.calm = nn.BatchNorm2d(width)
+        self.second = nn.Conv2d(width, width, 3, padding=1)
+        self.calmer = nn.BatchNorm2d(width)
+        self.verdict = nn.Linear(width, LABELS)
+
+    def forward(
+        self, pixel_values: torch.Tensor, labels: torch.Tensor | None = None
+    ) -> Answer:
+        """Tell what is in the pictures."""
+        hidden = self.calm(self.first(pixel_values)).relu()
+        hidden = self.calmer(self.second(hidden)).relu()
+        logits = self.verdict(hidden.mean((2, 3)))
+        if labels is None:
+            return Answer(None, logits)
+        return Answer(nn.functional.cross_entropy(logits, labels), logits)
+
+
+def convolutions() -> Any:
+    """Build the classifier in the variation's width."""
+    set_seed(0)
+    return Convolutions(current().width // 2)

@@ -8,14 +8,19 @@ where it is not.
 `load_best_model_at_end=True` promises the best checkpoint. PEFT saves an adapter that
 is not called "default" one folder below the checkpoint; the Trainer looks in the
 checkpoint itself, finds nothing, and writes one line to its log. The model that comes
-out of `train()` is the last one, and `trainer.save_model()` saves that.
+out of `train()` is the last one, and `trainer.save_model()` saves that. Where an
+adapter called "default" lies there, it is worse: the Trainer loads that one's file into
+the adapter that was trained.
 
 ## Evidence
 The trainer's `load_best_model_at_end`, and each of its checkpoints as it is on disk:
-adapters are in folders of their own name only. There is no threshold. Read in
+adapters are in folders of their own name only (*adapter-name*, a warning), or those
+that the optimizer holds are, and another one lies in the checkpoint itself
+(*other-in-root*, an error). There is no threshold. Read in
 transformers 5.23 (`Trainer._load_best_model`) and measured with it and peft 0.21.2,
 the first of two checkpoints being the best: with an adapter called "mine" all 8
-tensors are those of the last one after train(), with "default" those of the best.
+tensors are those of the last one after train(), with "default" those of the best; with
+"mine" trained beside an untouched "default" every B of "mine" is 0 after train().
 By hand: `ls checkpoint-*/adapter_model.safetensors`.
 
 ## What to try
@@ -35,6 +40,7 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
+from ftlab.rules.adapter_states import held_adapters
 from ftlab.rules.rule import Rule
 from ftlab.rules.saving import has_adapters, needs_model, span
 from ftlab.runlog.run import Run
@@ -64,8 +70,12 @@ class BestAdapterNotFound(Rule):
             name = str(entry.detail.get("folder", ""))
             if entry.op == "save" and name.startswith(_CHECKPOINT):
                 below = list(entry.detail.get("below", ()))
-                if below and len(below) == len(entry.detail.get("adapters", ())):
+                root = [a for a in entry.detail.get("adapters", ()) if a not in below]
+                trained = held_adapters(run)
+                if below and not root:
                     yield self._finding(run, entry, below)
+                elif root and trained and trained.issubset(below):
+                    yield self._other(run, entry, root[0], sorted(trained)[0])
                 return
 
     def _finding(self, run: Run, entry: LedgerEntry, below: list[str]) -> Finding:
@@ -85,4 +95,25 @@ class BestAdapterNotFound(Rule):
             steps=span(run, entry.step),
             evidence={"reason": "adapter-name", "adapters": len(below)},
             healthy="adapter_model.safetensors is in the checkpoint's own folder",
+        )
+
+    def _other(self, run: Run, entry: LedgerEntry, root: str, name: str) -> Finding:
+        folder = entry.detail["folder"]
+        return self.finding(
+            Severity.ERROR,
+            f"step {entry.step}: {folder} itself holds the adapter {root!r}, and "
+            f"load_best_model_at_end loads that into {name!r}, which is trained",
+            cause=f"The adapter that is trained is called {name!r}, and PEFT saves it "
+            f"one folder below; the Trainer loads what lies above, {root!r}, in its "
+            "place.",
+            fix=f"model.delete_adapter({root!r}) before training, or train the adapter "
+            f"'default'; model.load_adapter(best_checkpoint + '/{name}', {name!r}) "
+            "after train() brings it back.",
+            places=[
+                Place("config", "load_best_model_at_end"),
+                Place("file", "adapter keys"),
+            ],
+            steps=span(run, entry.step),
+            evidence={"reason": "other-in-root", "adapters": 1},
+            healthy="the adapter that is trained lies in the checkpoint's own folder",
         )

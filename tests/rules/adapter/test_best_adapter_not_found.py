@@ -48,3 +48,16 @@ def test_a_checkpoint_holds_its_adapter_one_folder_below():
 )
 def test_where_nobody_looks_for_it_or_it_is_found_it_is_fine(save, asked):
     assert check(save, asked) == ()
+
+
+@pytest.mark.parametrize(("trained", "count"), [("mine", 1), ("default", 0)])
+def test_another_one_lies_where_the_trainer_looks(trained, count):
+    builder = RunBuilder().facts(
+        model={"peft": {"default": {}, "mine": {}}},
+        training={"args": {"load_best_model_at_end": True}},
+    )
+    builder.lora("layers.0", trained)
+    builder.step(ops=[("save", "model", SAVE | {"adapters": ["default", "mine"]})])
+    found = Engine([BestAdapterNotFound()]).check(builder.run).findings
+    assert [each.evidence["reason"] for each in found] == ["other-in-root"] * count
+    assert all(each.severity is Severity.ERROR for each in found)

@@ -1,0 +1,47 @@
+"""A Trainer loads another adapter's file into the one that it has trained.
+
+An adapter beside "default" is trained. PEFT saves it one folder below each checkpoint,
+and "default" into the checkpoint itself, where the Trainer looks for the best one.
+
+Fix: delete the adapter "default", or train that one.
+Source: huggingface/transformers#36201; measured.
+"""
+
+from typing import Any
+
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.tiny import base, batches, lora_config, rows_of, set_seed
+from ftlab.faults.trainers import trained
+
+
+def build(fixed: bool) -> Case:
+    """Build a Trainer that evaluates and keeps its checkpoints."""
+    from peft import get_peft_model
+
+    bare = base()
+    set_seed(1)
+    model: Any = get_peft_model(bare, lora_config(bare))
+    model.add_adapter("mine", lora_config(bare))
+    model.set_adapter("default" if fixed else "mine")
+    return trained(
+        model,
+        max_steps=8,
+        eval_strategy="steps",
+        eval_steps=4,
+        save_strategy="steps",
+        save_steps=4,
+        load_best_model_at_end=True,
+        trainer={"eval_dataset": rows_of(batches(2, seed=3))},
+    )
+
+
+FAULT = Fault(
+    "best-adapter-overwritten",
+    "after training the adapter adds nothing, although the loss went down",
+    code="ADP035",
+    places=("config load_best_model_at_end",),
+    builder=build,
+    steps=8,
+    evident=4,
+    families=("llama", "gpt2", "neox"),
+)

@@ -76,9 +76,13 @@ def moving(run: Run) -> frozenset[str]:
     found: set[int] = set()
     for column in {"update_l2", "weight_l2"} & set(run.columns()):
         matrix = run.matrix(column).measured()
-        values = np.nan_to_num(matrix.values)
-        base = 0.0 if column == "update_l2" else values[:1]
-        found |= set(matrix.ids[(values != base).any(axis=0)].tolist())
+        values, known = np.nan_to_num(matrix.values), matrix.known
+        if not len(values):
+            continue
+        # A tensor that is followed from a later step on begins at its own first norm.
+        first = values[known.argmax(axis=0), np.arange(values.shape[1])]
+        base = 0.0 if column == "update_l2" else first
+        found |= set(matrix.ids[(known & (values != base)).any(axis=0)].tolist())
     return frozenset(names[row].name for row in found if row in names)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ftlab.records.finding import Place
 from ftlab.rules.adapter_states import adapters_in_groups
 from ftlab.rules.missing import Reason
-from ftlab.rules.tensors import text_of
+from ftlab.rules.tensors import group_of, text_of
 from ftlab.runlog.run import Run
 
 
@@ -13,6 +13,8 @@ def without_optimizer(run: Run, missing: Sequence[str]) -> Reason:
     """Tell why parameters are in no group."""
     mine = _adapter_of(run, missing)
     held = sorted(adapters_in_groups(run) - {mine})
+    if _left_out(run, missing):
+        return _SELECTION
     if not mine or not held:
         return Reason(
             "built-before",
@@ -27,6 +29,30 @@ def without_optimizer(run: Run, missing: Sequence[str]) -> Reason:
     if order.index(newest) > order.index(mine):
         return _never_active(mine, newest)
     return _built_for_another(mine, newest)
+
+
+_SELECTION = Reason(
+    "left-out",
+    "The optimizer holds other parameters of the same adapter in each of these layers: "
+    "it was built after get_peft_model, from a list that leaves these out (groups made "
+    "by name, a filter), or while they were frozen.",
+    "Add them to a group: those that no name matches are easily forgotten, as "
+    "lora_magnitude_vector is in groups for lora_A and lora_B.",
+)
+
+
+def _left_out(run: Run, missing: Sequence[str]) -> bool:
+    """Tell whether the optimizer holds a part of each adapter layer that it misses."""
+    wanted = set(missing)
+    layers: dict[str, set[tuple[str, str]]] = {"missing": set(), "held": set()}
+    for record in run.names().values():
+        layer = text_of(record, "module"), text_of(record, "adapter")
+        lost = record.name in wanted
+        if lost and not layer[1]:
+            return False
+        if lost or group_of(record) >= 0:
+            layers["missing" if lost else "held"].add(layer)
+    return bool(layers["missing"]) and layers["missing"] <= layers["held"]
 
 
 def _never_active(mine: str, newest: str) -> Reason:

@@ -67,3 +67,12 @@ def test_a_measured_update_is_a_move():
     builder.tensor("v")
     builder.step({"update_l2": (0.0, 0.1)})
     assert moving(builder.run) == {"v"}
+
+
+def test_what_is_followed_from_a_later_step_on_has_not_moved_for_that():
+    builder = RunBuilder()
+    builder.tensor("w")
+    builder.step({"weight_l2": (1.0,)})
+    builder.tensor("v")
+    builder.step({"weight_l2": (1.0, 2.0)}).step({"weight_l2": (1.5, 2.0)})
+    assert moving(builder.run) == {"w"}

@@ -20,7 +20,9 @@ runs is frozen, in 2 passes at least: then it cannot be the one that is meant. A
 optimizer that was built for another adapter from the start, while the one that runs is
 trainable, is OPT002.
 Measured: found at the step of the first such pass. A tensor that is frozen between
-forward and backward gets `.grad` None, without a message (torch 2.13).
+forward and backward gets `.grad` None, without a message (torch 2.13). An adapter that
+has gradients at such a step all the same was made trainable again in between
+(`requires_grad_(True)`), and is not named.
 By hand: `model.active_adapters` in the training loop, and `[n for n, p in
 model.named_parameters() if p.requires_grad]`.
 
@@ -43,6 +45,8 @@ is neither passed nor has stepped yet: pass all, `watch(model, [first, second])`
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.adapter_states import (
     Pass,
@@ -53,7 +57,7 @@ from ftlab.rules.adapter_states import (
     passes_of,
 )
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.tensors import params, text_of
+from ftlab.rules.tensors import params, records_of, text_of
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -96,7 +100,12 @@ class WrongAdapterInTraining(Rule):
             yield self._wrong(run, wrong, held, calls)
         elif len(wrong) >= MIN_PASSES and not _trained(run, wrong):
             yield self._frozen(run, wrong, held)
-        dropped = [each for each in passes if _dropped(each) & held]
+        arrived = _arrived(run)
+        dropped = [
+            each
+            for each in passes
+            if (_dropped(each) & held) - arrived.get(each.step, set())
+        ]
         if dropped:
             yield self._dropped(run, dropped, held, calls)
 
@@ -162,6 +171,8 @@ class WrongAdapterInTraining(Rule):
     ) -> Finding:
         first, last = found[0].step, found[-1].step
         lost = sorted(set().union(*(_dropped(each) for each in found)) & held)
+        after = (each.backward.active for each in found if each.backward is not None)
+        active = sorted(set().union(*after) - set(lost))
         return self.finding(
             Severity.ERROR,
             f"{at_steps(first, last)}: adapter {', '.join(lost)} ran in the forward "
@@ -173,6 +184,7 @@ class WrongAdapterInTraining(Rule):
             places=[
                 *_tensors(run, lost),
                 *(Place("call", call) for call in calls or ["set_adapter"]),
+                *_tensors(run, active),
             ],
             steps=(first, last),
             evidence={
@@ -201,6 +213,22 @@ def _dropped(one: Pass) -> frozenset[str]:
     if one.backward is None:
         return frozenset()
     return _ran(one) - one.backward.active
+
+
+def _arrived(run: Run) -> dict[int, set[str]]:
+    """Return, by step, the adapters of which some tensor had a gradient above 0.
+
+    Where a loop makes them trainable again before backward, nothing is dropped.
+    """
+    if "grad_l2" not in run.columns():
+        return {}
+    norms = run.matrix("grad_l2")
+    adapters = [text_of(name, "adapter") for name in records_of(run, norms.ids)]
+    above = norms.known & (np.nan_to_num(norms.values) > 0)
+    found: dict[int, set[str]] = {}
+    for row, column in zip(*np.nonzero(above), strict=True):
+        found.setdefault(int(norms.steps[row]), set()).add(adapters[column])
+    return found
 
 
 def _tensors(run: Run, adapters: list[str]) -> list[Place]:

@@ -18,6 +18,7 @@ one step is enough, and tensors that had gradients until then are found too. The
 threshold on size. What counts as healthy:
 - a tensor of a LoRA pair whose gradient is exactly 0 while its partner is 0 (the
   gradient of lora_A is B^T times something);
+- the same of a hand-written pair: a matrix of whose module another one is exactly 0;
 - an expert that got no token: a tensor that has a twin of the same shape in the same
   layer, told apart by a number only, which did receive a gradient.
 - a parameter in whose place another tensor stands while the model runs
@@ -76,7 +77,7 @@ window used them. Unused top-level modules are reported as *info*.
 - huggingface/trl#3926, huggingface/peft#102 (frozen by k-bit preparation)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,7 +222,23 @@ def _excused(run: Run, names: Sequence[NameRecord], zero: Bools) -> Bools:
         if role in PARTNERS:
             module, adapter, _ = _pair_key(names[column])
             excused[column] = not sizes.get((module, adapter, PARTNERS[role]), 0.0) > 0
+        else:
+            excused[column] = _beside_zero(names[column], names, latest)
     return excused
+
+
+def _beside_zero(
+    name: NameRecord, names: Sequence[NameRecord], latest: Mapping[int, float]
+) -> bool:
+    """Tell whether another matrix of the same module is exactly 0: a factor."""
+    module = name.name.rpartition(".")[0]
+    return len(name.shape) > 1 and any(
+        latest.get(each.id) == 0.0
+        for each in names
+        if each.id != name.id
+        and len(each.shape) > 1
+        and each.name.rpartition(".")[0] == module
+    )
 
 
 def _latest(values: NDArray[np.float32]) -> list[float]:

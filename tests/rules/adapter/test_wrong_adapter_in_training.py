@@ -101,3 +101,19 @@ def test_both_at_once_are_healthy():
     builder, _, _ = two_adapters(held=("a", "b"))
     builder.step(ops=passing(builder.state(active="a,b")))
     assert report(builder).findings == ()
+
+
+def both_held(gradients):
+    builder, a, b = two_adapters(held=("a", "b"))
+    builder.step({"grad_l2": gradients}, ops=[*passing(a)[:-1], SET, *passing(b)])
+    return report(builder).findings
+
+
+def test_one_that_is_switched_away_has_no_gradient_and_is_named_with_the_other():
+    (finding,) = both_held((0.0, 0.0, 1.0, 1.0))
+    assert finding.evidence["lost"] == "a"
+    assert str(finding.places[-1]) == "param m.q.lora_B.b.weight"
+
+
+def test_one_that_was_made_trainable_again_has_its_gradient_and_is_not():
+    assert both_held((1.0, 1.0, 1.0, 1.0)) == ()

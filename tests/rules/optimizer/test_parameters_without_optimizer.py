@@ -74,3 +74,24 @@ def test_only_the_latest_facts_hold():
     builder = missing("a")
     builder.facts(step=2, optimizers=({"missing": []},))
     assert report(builder).findings == ()
+
+
+def adapted(groups, lost):
+    builder = RunBuilder()
+    for (name, adapter), group in groups.items():
+        meta = {"adapter": adapter, "group": group, "module": name.split(".")[0]}
+        builder.tensor(name, meta=meta)
+    builder.facts(optimizers=({"missing": lost},))
+    for _ in range(3):
+        builder.step()
+    (finding,) = report(builder).findings
+    return finding.evidence["reason"]
+
+
+def test_what_a_group_by_name_forgets_is_told_from_an_optimizer_built_too_early():
+    held = {("q.lora_A", "x"): 0, ("q.magnitude", "x"): -1}
+    assert adapted(held, ["q.magnitude"]) == "left-out"
+    other = {("q.lora_A", "x"): 0, ("v.lora_A", "x"): -1}
+    assert adapted(other, ["v.lora_A"]) == "built-before"
+    head = {("q.lora_A", "x"): 0, ("q.magnitude", "x"): -1, ("head", ""): -1}
+    assert adapted(head, ["q.magnitude", "head"]) == "built-before"

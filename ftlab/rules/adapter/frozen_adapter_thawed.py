@@ -1,0 +1,129 @@
+"""The rule ADP045, frozen-adapter-thawed.
+
+## What it does
+Finds adapters that were loaded for use, frozen, and that are trained along with another
+one that was made for training.
+
+## Why is this bad?
+The finished adapter of a first stage is changed by the training of the second one. It
+is no longer what was evaluated and published, and the second one does not fit the first
+one as it lies on the disk: both were trained together, and one of them is saved.
+
+## Evidence
+`inference_mode` of the configurations: PEFT sets it for an adapter that is loaded
+without `is_trainable=True`. A finding when such an adapter and another one without it
+are active in the same forward, and tensors of both are in an optimizer and have
+gradients other than 0 at the same step. There is no threshold. Two that were both
+loaded, and adapters that take turns, are left alone. Measured on peft 0.21.2: the
+frozen one requires gradients again after `with model.disable_adapter():`, for leaving
+it calls set_adapter on each layer, and after `set_adapter([first, second])`; in 16
+steps with 3e-3 its tensors move by 1.95 (sum of norms), by 0 when frozen again.
+By hand: `{n for n, p in model.named_parameters() if p.requires_grad}` before and after
+`with model.disable_adapter(): pass`.
+
+## What to try
+1. Freeze it again after each `disable_adapter` and `set_adapter`, before the optimizer
+   is built: `p.requires_grad_(".second." in n)` for all named_parameters.
+2. `model.base_model.set_adapter(names, inference_mode=...)` sets all of them alike.
+3. Where both shall be trained: load the first with `is_trainable=True`.
+
+## Known problems
+Who trains both on purpose, and has not said `is_trainable=True`, is warned as well.
+
+## References
+- huggingface/peft#3447 (disable_adapter thaws what was frozen)
+- PEFT, `set_adapter`: "will set the specified adapters to trainable"
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.records.names import NameRecord
+from ftlab.rules.adapter_states import may_have_adapters, needs_states, states_of
+from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.tensors import group_of, params, records_of, text_of
+from ftlab.rules.words import at_steps, counted
+from ftlab.runlog.run import Run
+
+Pushed = dict[str, tuple[list[NameRecord], set[int]]]
+"""By adapter its tensors with gradients, and the steps at which they had them."""
+
+
+class FrozenAdapterThawed(Rule):
+    """Finds adapters that were loaded frozen and learn beside another one."""
+
+    code = "ADP045"
+    name = "frozen-adapter-thawed"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_states,
+        needs_column(
+            "has_grad",
+            "whether each trainable tensor had a gradient",
+            "ftlab.watch(...) with its standard probes",
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are two adapters, or nothing is known of them."""
+        configs = run.facts.model.get("peft")
+        return may_have_adapters(run) and (configs is None or len(configs) > 1)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per adapter that was loaded for use."""
+        configs = run.facts.model.get("peft") or {}
+        for_use = {n for n, c in configs.items() if c.get("inference_mode") is True}
+        made = {n for n, c in configs.items() if c.get("inference_mode") is False}
+        pushed = _pushed(run)
+        together = [state.active for state in states_of(run).values()]
+        for first in sorted(for_use & set(pushed)):
+            for second in sorted(made & set(pushed)):
+                steps = sorted(pushed[first][1] & pushed[second][1])
+                if steps and any({first, second} <= active for active in together):
+                    yield self._finding(first, second, pushed[first][0], steps)
+                    break
+
+    def _finding(
+        self, first: str, second: str, tensors: list[NameRecord], steps: list[int]
+    ) -> Finding:
+        return self.finding(
+            Severity.WARNING,
+            f"{at_steps(steps[0], steps[-1])}: adapter {first}, which was loaded for "
+            f"use, is trained along with {second}: {counted(len(tensors), 'tensor')}, "
+            f"{in_words(name.name for name in tensors)}",
+            cause="disable_adapter and set_adapter make every active adapter "
+            "trainable, also one that was loaded frozen; the optimizer holds it.",
+            fix=f"Freeze it again, p.requires_grad_('.{second}.' in n), before the "
+            "optimizer is built; or load it with is_trainable=True if it shall learn.",
+            places=[
+                *params(tensors),
+                Place("call", "disable_adapter"),
+                Place("call", "set_adapter"),
+                Place("config", "inference_mode"),
+            ],
+            steps=(steps[0], steps[-1]),
+            evidence={
+                "reason": "loaded-for-use",
+                "tensors": len(tensors),
+                "threshold": 0,
+            },
+            healthy="an adapter that was loaded for use keeps its values",
+        )
+
+
+def _pushed(run: Run) -> Pushed:
+    """Return what of each adapter is in an optimizer and had gradients but 0."""
+    gradient = run.matrix("grad_l2")
+    got = gradient.known & (gradient.values > 0)
+    found: Pushed = {}
+    for column, name in enumerate(records_of(run, gradient.ids)):
+        adapter, rows = text_of(name, "adapter"), np.flatnonzero(got[:, column])
+        if adapter and group_of(name) >= 0 and len(rows):
+            names, steps = found.setdefault(adapter, ([], set()))
+            names.append(name)
+            steps.update(int(gradient.steps[row]) for row in rows)
+    return found

@@ -1,0 +1,48 @@
+"""ADP045."""
+
+import pytest
+
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.frozen_adapter_thawed import FrozenAdapterThawed
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder, healthy_lora
+
+USED, MADE = {"inference_mode": True}, {"inference_mode": False}
+
+
+def findings(first=USED, second=MADE, gradients=((1, 1, 1, 1),), active="one,two"):
+    builder = RunBuilder()
+    builder.lora("layers.0", "one")
+    builder.lora("layers.0", "two")
+    builder.facts(model={"peft": {"one": first, "two": second}})
+    builder.state(active=active)
+    for row in gradients:
+        builder.step({"grad_l2": list(row), "has_grad": 1.0})
+    return Engine([FrozenAdapterThawed()]).check(builder.run).findings
+
+
+def test_one_that_was_loaded_for_use_learns_beside_another():
+    (finding,) = findings()
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["tensors"] == 2
+    assert finding.place.name == "model.layers.0.q.lora_A.one.weight"
+    assert "call disable_adapter" in map(str, finding.places)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"second": USED},
+        {"first": MADE},
+        {"active": "two"},
+        {"gradients": [(0, 0, 1, 1)]},
+        {"gradients": [(1, 1, 0, 0), (0, 0, 1, 1)]},
+    ],
+    ids=["both loaded", "none loaded", "one active", "one frozen", "in turn"],
+)
+def test_what_is_meant_is_left_alone(change):
+    assert findings(**change) == ()
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert Engine([FrozenAdapterThawed()]).check(healthy_lora().run).findings == ()

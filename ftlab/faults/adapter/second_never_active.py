@@ -4,7 +4,7 @@
 runs and is trainable; the optimizer holds the second one, which takes no part.
 
 Fix: ``model.set_adapter("second")`` before the optimizer is built.
-Source: huggingface/peft#1303, #2765.
+Source: huggingface/peft#1303, #3580.
 """
 
 import torch

@@ -5,7 +5,7 @@ put its layer in the place of the module; its weight is still there to be taken,
 what the adapter adds is not.
 
 Fix: call the layer, or switch the fused forward off while adapters are trained.
-Source: the class of unslothai and flash-attention patches that read ``.weight``;
+Source: seen in fused forwards that read ``.weight`` of the projections;
 huggingface/peft, "custom models": only modules that are called are adapted.
 """
 

@@ -4,7 +4,7 @@
 the layers and would be trained all the same; prompt tuning and prefix tuning vanish.
 
 Fix: call ``model(**batch)``, not ``model.get_base_model()(**batch)``.
-Source: the class of huggingface/peft#1149 (what the wrapper does is left out).
+Source: seen in hand-written loops that unwrap the model for something else before.
 """
 
 from typing import Any

@@ -29,7 +29,7 @@ Optimizers of other libraries keep states of other shapes on purpose, and are le
 
 ## References
 - transformers, `resize_token_embeddings`
-- pytorch/pytorch#1266 (changing parameters under an optimizer)
+- torch.optim, "Constructing it" (parameters are to stay what they are)
 """
 
 from collections.abc import Iterator

@@ -27,10 +27,12 @@ class Facts:
         weights and how many carry an adapter; ``heads``, frozen task heads;
         ``outside``, what is trainable besides. ``saving``, what saving would write
         (``unsaved`` trainable parameters, ``renamed`` keys, a ``hidden`` PeftModel);
-        ``start``, how the run began: ``adapters`` (pairs, how many B are 0, scaling),
-        samples of the ``base`` weights, the slope of each on its ``delta_in_base``, the
-        adapter's ``file`` against the model, the run it was ``trained_as``,
-        ``optimizer_states``.
+        ``start``, how the run began: ``adapters`` (pairs, how many B are 0, scaling,
+        whether ``active``), samples of the ``base`` weights, the slope of each on its
+        ``delta_in_base``, the adapter's ``file`` against the model, its ``base_file``
+        where weights of it were not read, the run it was ``trained_as``,
+        ``optimizer_states``, how they fit their parameters (``optimizer_fit``), the
+        rates optimizers were ``made_with`` and the ``base_rates`` of schedules.
     optimizers
         One mapping per optimizer: ``class``, ``fused``, ``groups`` (each with ``lr``,
         ``weight_decay``, ``ids`` of the parameters it holds that the model has),

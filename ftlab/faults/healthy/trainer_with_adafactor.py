@@ -24,7 +24,7 @@ def build() -> Case:
 
 HEALTHY = Healthy(
     "trainer-with-adafactor",
-    "no clipping, steps of unlike size, head and embedding are one",
-    looks_like=("OPT001", "OPT003", "GRD002"),
+    "no clipping, moments of another shape, head and embedding are one",
+    looks_like=("OPT001", "OPT003", "OPT006", "GRD002"),
     builder=build,
 )

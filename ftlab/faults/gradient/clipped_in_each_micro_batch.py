@@ -4,7 +4,7 @@ What has been summed is shrunk to the limit each time, and the next micro-batch 
 at full size: the last one decides.
 
 Fix: clip once, after the last backward.
-Source: starVLA/starVLA#395.
+Source: swathikirans/GSM#22; huggingface/diffusers#721 mended it in a script.
 """
 
 from typing import Any

@@ -28,7 +28,8 @@ By hand: print a line at each `clip_grad_norm_`, `backward` and `step`; read the
 Clipping by value is not looked at.
 
 ## References
-- starVLA/starVLA#395
+- swathikirans/GSM#22 (clip(clip(g1) + g2) and clip(g1 + g2))
+- huggingface/diffusers#721, tenstorrent/tt-metal#17568 (clip when all are summed)
 - accelerate, "Performing gradient accumulation"
 """
 

@@ -25,7 +25,8 @@ By hand: print a line at each `zero_grad`, `backward` and `step`, and read the o
 ## What to try
 1. Move `zero_grad` out of the loop over micro-batches: right after `optimizer.step()`.
 2. With accelerate use the *prepared* optimizer within `accelerator.accumulate(model)`:
-   its zero_grad waits, the bare one's does not.
+   its zero_grad waits, the bare one's does not. Call it after `step()`: at the
+   beginning of the block it clears what was gathered, at the last micro-batch.
 
 ## Known problems
 Backwards that are run to look at their gradients only (a gradient-noise estimate at
@@ -33,6 +34,7 @@ each step) are counted.
 
 ## References
 - accelerate, "Performing gradient accumulation"
+- starVLA/starVLA#395 (zero_grad at the beginning of accumulate())
 - discuss.pytorch.org, "Why do we need to set the gradients manually to zero"
 """
 

@@ -28,7 +28,8 @@ By hand: `ids = [id(p) for g in optimizer.param_groups for p in g["params"]]`, t
 Two optimizers that share parameters on purpose and step together are reported.
 
 ## References
-- pytorch/pytorch#40967 (the same parameter several times in one group)
+- pytorch/pytorch#40967 (several times in one group: updated several times)
+- thu-ml/tianshou#395 (a union of two lists that overlap)
 """
 
 from collections import Counter

@@ -72,7 +72,7 @@ def idle_of_file(run: Run) -> tuple[str, str] | None:
     active = [each for each, row in rows.items() if row.get("active")]
     if not file.get("keys") or file.get("different") or file.get("for_use", True):
         return None
-    if name not in rows or not active or name in active or _is_zero(rows[name]):
+    if name not in rows or not active or _is_zero(rows[name]):
         return None
     if any(not _is_fresh(rows[each]) for each in active):
         return None

@@ -77,3 +77,12 @@ def test_of_weights_that_were_not_read_no_factor_is_to_blame():
     ops = [("load", "model", left), ("load", "adapter settings", detail)]
     builder.step(ops=ops)
     assert Engine([AdapterScalingChanged()]).check(builder.run).findings == ()
+
+
+def test_a_load_and_the_folder_tell_the_same_once():
+    detail = {"adapter": "mine", "scaling": {"model.q": [8.0, 2.0]}}
+    file = {"folder": "a", "config": {}, "scaling": {"model.q": [8.0, 2.0]}}
+    builder = RunBuilder().facts(model={"peft": {"mine": {}}, "start": {"file": file}})
+    builder.step(ops=[("load", "adapter settings", detail)])
+    (finding,) = Engine([AdapterScalingChanged()]).check(builder.run).findings
+    assert finding.message.startswith("before step 0")

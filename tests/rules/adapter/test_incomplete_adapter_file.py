@@ -125,6 +125,20 @@ def test_an_adapter_that_was_merged_away_before_it_was_saved():
     assert "merge_and_unload" in finding.fix
 
 
+@pytest.mark.parametrize(
+    ("save", "unloaded_first", "reason"),
+    [({"keys": 0}, False, "empty"), ({"broken": ["a"]}, True, "not-finite")],
+)
+def test_what_was_wrong_before_it_was_merged_has_another_cause(
+    save, unloaded_first, reason
+):
+    builder = RunBuilder().facts(model={"peft": {"d": {}}})
+    ops = [("unload", "adapters", {}), ("save", "model", GOOD | save)]
+    builder.step(ops=ops if unloaded_first else ops[::-1])
+    (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
+    assert finding.evidence["reason"] == reason
+
+
 def test_a_folder_below_holds_the_adapter_that_was_trained():
     file = {"keys": 8, "b": 4, "zero_b": 4, "below": ["sql"]}
     (finding,) = report(file=file).findings

@@ -1,5 +1,6 @@
-"""DoRA written by hand around the linear layers of a model."""
+"""LoRA and DoRA written by hand around the linear layers of a model."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -41,6 +42,27 @@ def with_directions(*, of_the_weight: bool) -> Any:
     of_the_weight
         Whether the lengths are those of the frozen weight, or of one drawn anew.
     """
+
+    def around(layer: Any) -> nn.Module:
+        fresh = nn.Linear(layer.in_features, layer.out_features)
+        source = layer if of_the_weight else fresh
+        return Directed(layer, row_norms(source.weight.detach()).clone())
+
+    return _wrapped(around)
+
+
+def with_products(*, zeros: bool) -> Any:
+    """Build a frozen model of the variation's family with LoRA on its attention.
+
+    Parameters
+    ----------
+    zeros
+        Whether the second factor is 0, or as nn.Linear draws it.
+    """
+    return _wrapped(lambda layer: Beside(layer, zeros=zeros))
+
+
+def _wrapped(around: Callable[[Any], nn.Module]) -> Any:
     model = base()
     model.requires_grad_(False)
     wanted = set(attention(model))
@@ -48,8 +70,23 @@ def with_directions(*, of_the_weight: bool) -> Any:
     for module in list(model.modules()):
         for name, layer in list(module.named_children()):
             if name in wanted and isinstance(layer, nn.Linear):
-                fresh = nn.Linear(layer.in_features, layer.out_features)
-                source = layer if of_the_weight else fresh
-                lengths = row_norms(source.weight.detach()).clone()
-                setattr(module, name, Directed(layer, lengths))
+                setattr(module, name, around(layer))
     return model
+
+
+class Beside(nn.Module):
+    """A frozen layer with a product of two linear layers beside it."""
+
+    def __init__(self, layer: Any, *, zeros: bool) -> None:
+        super().__init__()
+        self.layer = layer
+        rank = current().rank
+        self.narrow = nn.Linear(layer.in_features, rank, bias=False)
+        self.widen = nn.Linear(rank, layer.out_features, bias=False)
+        if zeros:
+            nn.init.zeros_(self.widen.weight)
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Add the product to what the layer gives."""
+        added: torch.Tensor = self.layer(hidden) + self.widen(self.narrow(hidden))
+        return added

@@ -39,6 +39,11 @@ class Wrapper:
     factors: tuple[torch.nn.Parameter, torch.nn.Parameter]
     vectors: dict[str, torch.nn.Parameter]
 
+    @property
+    def of_peft(self) -> bool:
+        """Whether PEFT made it."""
+        return hasattr(self.module, "adapter_layer_names")
+
 
 def wrappers(modules: Iterable[tuple[str, torch.nn.Module]]) -> Iterator[Wrapper]:
     """Yield the layers with one trained product of low rank, the inner ones first."""

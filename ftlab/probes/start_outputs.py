@@ -44,6 +44,7 @@ class StartOutputs(Probe):
         Column("off_scaled", "1", "Same, the base scaled by trained magnitudes."),
         Column("off_biasless", "1", "Same, of the base without its bias."),
         Column("magnitude", "1", "Mean of trained magnitude over norm of the row."),
+        Column("second_l2", "1", "Norm of the factor that is applied last."),
     )
 
     def __init__(self) -> None:
@@ -64,7 +65,8 @@ class StartOutputs(Probe):
         if moment.step == 0:
             modules = hookable_modules(moment.subject.model)
             for each in wrappers(modules):
-                if not each.vectors and getattr(each.base, "bias", None) is None:
+                plain = not each.vectors and getattr(each.base, "bias", None) is None
+                if plain and each.of_peft:
                     continue
                 self._wrappers[each.path] = each
                 hook = _Whole(self.see, each.module, each.path)
@@ -128,7 +130,8 @@ def _measure(
     factor = torch.stack([p.detach().abs().amax().float() for p in wrapper.factors])
     without = missing if bias is None else _distance(output, product)
     parts = [factor.amin().to(base.device), _distance(output, base), off, without]
-    return torch.stack([*parts, magnitude]).float()
+    second = torch.linalg.vector_norm(wrapper.factors[1].detach().float())
+    return torch.stack([*parts, magnitude, second.to(base.device)]).float()
 
 
 def _scaled(
@@ -158,8 +161,14 @@ def _distance(output: torch.Tensor, base: torch.Tensor) -> torch.Tensor:
 
 def _row(moment: Moment, wrapper: Wrapper) -> int:
     path = clean_name(wrapper.path)
+    second = wrapper.factors[1]
+    named = wrapper.module.named_parameters()
     meta = {
         "role": "wrapper",
+        "of_peft": wrapper.of_peft,
+        "rank": min(second.shape),
+        "elements": second.numel(),
+        "second": next((f"{path}.{n}" for n, p in named if p is second), path),
         "class": type(wrapper.module).__name__,
         "base": f"{path}.{wrapper.base_path}.weight",
         "vectors": ",".join(clean_name(f"{path}.{n}") for n in wrapper.vectors),

@@ -24,6 +24,8 @@ sqrt(r), LoRA-GA's B is not 0. IA3 multiplies by its vectors, so that 1 is nothi
 finding when, at step 0, mean and standard deviation of every trainable vector are
 within 4 standard errors of 0 and 1, as `init_ia3_weights=False` draws them, or every
 element is 0.
+Layers that somebody wrote (a frozen linear layer and a trained product of low rank) are
+judged by the same law, where the first output is more than 0.02 from the base's.
 By hand: `{n: float(p.std()) for n, p in model.named_parameters() if "lora_B" in n}`
 before the first step: all 0 in a fresh adapter.
 
@@ -62,6 +64,7 @@ from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.computed_start import COMPUTED, ERRORS, asked_init, not_computed
 from ftlab.rules.lora import may_hold_lora
+from ftlab.rules.own_starts import own_drawn
 from ftlab.rules.rule import Need, Rule
 from ftlab.rules.tensors import records_of
 from ftlab.rules.words import counted, number
@@ -87,14 +90,17 @@ class AdapterDrawnAtRandom(Rule):
             "the norms of LoRA's A and B",
             "watch a model with LoRA layers, with the standard probes",
             lambda run: (
-                "b_l2" in run.columns("adapters") or "off_one" in run.columns("vectors")
+                "b_l2" in run.columns("adapters")
+                or "off_one" in run.columns("vectors")
+                or "second_l2" in run.columns("starts")
             ),
         ),
     )
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are LoRA pairs, or vectors of IA3."""
-        return may_hold_lora(run) or bool(run.names("vectors"))
+        known = run.names("vectors") or run.names("starts")
+        return may_hold_lora(run) or bool(known)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all pairs, and one for all vectors."""
@@ -104,6 +110,8 @@ class AdapterDrawnAtRandom(Rule):
                 yield self._plain(run, adapter, lost)
         if "off_one" in run.columns("vectors"):
             yield from self._vectors(run)
+        if own := own_drawn(run):
+            yield self._finding(run, own, next(iter(LAWS)))
 
     def _pairs(self, run: Run) -> Iterator[Finding]:
         a, b = run.matrix("a_l2", "adapters"), run.matrix("b_l2", "adapters").measured()

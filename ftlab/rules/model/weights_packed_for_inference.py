@@ -132,8 +132,8 @@ class WeightsPackedForInference(Rule):
             "it. Training, merging and saving after that go wrong.",
             fix=FIX,
             places=[
-                Place("config", "support_avx512bf16_for_cpu"),
                 *(Place("module", name) for name in packable),
+                Place("config", "support_avx512bf16_for_cpu"),
             ],
             steps=(step, step),
             evidence={"reason": "packable", "layers": len(packable), "threshold": 0},

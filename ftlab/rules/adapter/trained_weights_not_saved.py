@@ -25,7 +25,8 @@ note in a loop of one's own until then, for it may save by other means.
 `.base_layer.` or `.lora_A.` in them. An error, and a warning where the adapter was
 saved in the run as well. *unloaded*: after updates the adapter was taken off with
 `unload()`, unmerged, a model was saved whole, and no adapter was, nor was a state dict
-with one taken since the last update. A warning.
+with one taken since the last update. A warning. *other-merged*: the same after another
+adapter was merged than those that an optimizer holds, by its name or as the active one.
 *other-adapter*: after updates, all adapters that were saved at one step are others than
 those that an optimizer holds, and none of these was saved in the run. A warning.
 Measured with transformers 5.23, peft 0.21.2: of 21 keys of a tiny Llama 4 are found
@@ -62,6 +63,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.adapter_states import held_adapters
+from ftlab.rules.merged_adapters import others_merged
 from ftlab.rules.rule import Rule
 from ftlab.rules.saving import (
     has_adapters,
@@ -115,6 +117,10 @@ class TrainedWeightsNotSaved(Rule):
             if _is_save(entry, "model") and not apart and _is_bare(run, entry):
                 yield self._unloaded(entry)
                 return
+            if _is_save(entry, "model") and not apart:
+                if wrong := others_merged(run, entry):
+                    yield self._merged(entry, *wrong)
+                return
         if apart and (others := _others_saved(run)):
             yield self._others(*others)
 
@@ -148,6 +154,27 @@ class TrainedWeightsNotSaved(Rule):
             steps=(entry.step, entry.step),
             evidence={"reason": "unloaded", "keys": int(entry.detail.get("keys", 0))},
             healthy="the adapter is saved, or merged into what is saved",
+        )
+
+    def _merged(self, entry: LedgerEntry, merged: set[str], held: set[str]) -> Finding:
+        trained = ", ".join(sorted(map(repr, held)))
+        return self.finding(
+            Severity.WARNING,
+            f"step {entry.step}, saved to {entry.detail['folder']}: the model with "
+            f"{', '.join(sorted(map(repr, merged)))} merged into it, and {trained} is "
+            "what was trained",
+            cause="merge_and_unload() merges the adapters that it is told, or else the "
+            "active ones; what was trained is neither merged nor saved.",
+            fix=f"model.set_adapter({trained}) before merge_and_unload(), or "
+            f"merge_and_unload(adapter_names=[{trained}]).",
+            places=[
+                Place("call", "merge_and_unload"),
+                Place("call", "set_adapter"),
+                Place("call", "save_pretrained"),
+            ],
+            steps=(entry.step, entry.step),
+            evidence={"reason": "other-merged", "adapters": len(held)},
+            healthy="the adapter that was trained is among those that are merged",
         )
 
     def _others(self, entry: LedgerEntry, saved: set[str], held: set[str]) -> Finding:

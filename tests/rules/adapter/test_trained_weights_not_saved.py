@@ -134,3 +134,27 @@ def test_the_trained_one_among_all_saves_is_enough():
     assert saving_adapters(["reference"], ["default"]) == ()
     assert saving_adapters(["reference", "default"]) == ()
     assert saving_adapters(["reference"], before=True) == ()
+
+
+def merged(*ops, held="default"):
+    builder = RunBuilder().facts(model={"peft": {"default": {}, "old": {}}})
+    builder.lora("layers.0", held)
+    off = ("unload", "adapters", {"call": "merge_and_unload"})
+    whole = ("save", "model", {"kind": "model", "folder": "out", "keys": 21})
+    builder.step(ops=[("step", "optimizer 0", {}), *ops, off, whole])
+    found = Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
+    return [each.evidence.get("reason") for each in found]
+
+
+def test_another_adapter_was_merged_than_was_trained():
+    old = {"adapters": "old"}
+    assert merged(("set_adapter", "adapters", old)) == ["other-merged"]
+    assert merged() == []
+    assert merged(("set_adapter", "adapters", old), held="old") == []
+    assert merged(("set_adapter", "adapters", {"adapters": "default,old"})) == []
+    assert merged(("set_adapter", "adapters", {"adapters": "new"})) == []
+
+
+def test_an_adapter_that_was_made_of_the_trained_one_may_be_merged():
+    made = ("add_adapter", "adapters", {"adapters": "default,old"})
+    assert merged(made, ("set_adapter", "adapters", {"adapters": "old"})) == []

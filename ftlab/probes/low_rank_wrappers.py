@@ -98,9 +98,10 @@ def _factors(
 
 
 def _is_frozen_linear(module: torch.nn.Module) -> bool:
-    if not is_linear(module):
+    # A parametrised weight is computed at each look, and no parameter.
+    weight = dict(module.named_parameters(recurse=False)).get("weight")
+    if weight is None or not is_linear(module):
         return False
-    weight = module.get_parameter("weight")
     plain = type(weight.data) is torch.Tensor and weight.dtype in _FLOATS
     return plain and not weight.requires_grad and not weight.is_meta
 

@@ -39,3 +39,8 @@ def test_plain_models_have_none():
 def test_transposed_weights_are_turned():
     layer = gpt2().transformer.h[0].attn.c_attn
     assert weight_of(layer).shape == layer.weight.T.shape
+
+
+def test_a_weight_that_is_computed_is_none_of_them():
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)).requires_grad_(False)
+    assert found(nn.Sequential(nn.Sequential(layer))) == []

@@ -75,8 +75,8 @@ class StartOffBase(Rule):
     )
 
     def applies(self, run: Run) -> bool:
-        """Tell whether there are layers that were compared."""
-        return bool(run.names("starts"))
+        """Tell whether layers were compared, or nothing is known yet."""
+        return bool(run.names("starts")) or not len(run.steps)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each reason."""

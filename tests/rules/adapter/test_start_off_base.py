@@ -52,3 +52,4 @@ def test_a_distance_that_nothing_explains():
 def test_an_empty_run_is_not_checked():
     report = Engine([StartOffBase()]).check(Run())
     assert report.findings == ()
+    assert len(report.not_checked) == 1

@@ -7,6 +7,7 @@ A loop that never calls the model itself gives no batch: then `on_gradients` put
 on, for the step that follows, and they only tell which modules are called.
 """
 
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -83,7 +84,9 @@ class GraphFlow(Probe):
         if not modules:
             return
         self._step, self._calls = moment.step, _follow(modules)
-        self._called = StepCalls(moment, dict(modules), self._second)
+        # Weakly: nobody may live longer for being looked at.
+        alive = weakref.WeakValueDictionary(modules)
+        self._called = StepCalls(moment, alive, self._second)
         self._recomputed.begin()
         for path, module in modules:
             self._put_on(path, module)
@@ -162,7 +165,7 @@ class GraphFlow(Probe):
         """Give the number of cuts and of recomputed calls."""
         if self._blind:  # what is on is for the next step
             return {}
-        calls, self._calls = self._calls, None
+        calls, self._calls, self._called = self._calls, None, None
         if calls is None or self._step != moment.step:
             return {}
         return {

@@ -68,6 +68,10 @@ class GradientsThrownAway(Rule):
         ),
     )
 
+    def applies(self, run: Run) -> bool:
+        """Leave out runs none of whose updates had gradients of their own backward."""
+        return not len(run.steps) or COLUMN in run.steps.columns
+
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding over the looks of the window."""
         if len(run.facts.optimizers) > 1:  # what one clears may be the other one's

@@ -18,6 +18,6 @@ def build() -> Case:
 HEALTHY = Healthy(
     "magnitudes-too",
     "a third trained tensor per layer, much larger than the others",
-    looks_like=("ADP001", "ADP002", "NUM002"),
+    looks_like=("ADP001", "ADP002", "ADP043", "NUM002"),
     builder=build,
 )

@@ -167,11 +167,12 @@ class TargetWithoutMatch(Rule):
     ) -> Finding:
         adapter, field = where
         without = f"; without an adapter: {in_words(verdict.missed)}"
+        match = "matches" if len(lost) == 1 else "match"
         return self.finding(
             verdict.severity,
             f"step {steps_of(run)[0]}: {len(lost)} of "
             f"{counted(asked, 'entry', 'entries')} in {field} of adapter {adapter} "
-            f"match nothing: {listed(lost, 4)}"
+            f"{match} nothing: {listed(lost, 4)}"
             f"{without if verdict.missed else ''}",
             cause=f"{verdict.why[0].upper()}{verdict.why[1:]}. PEFT raises only when "
             "no entry at all matches.",

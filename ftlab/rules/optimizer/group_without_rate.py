@@ -100,10 +100,11 @@ class GroupWithoutRate(Rule):
         steps = run.steps.step
         first, last = int(steps[0]), int(steps[-1])
         which = ", ".join(str(group) for group in groups)
+        move = "moves" if len(held) == 1 else "move"
         return self.finding(
             severity,
             f"{at_steps(first, last)}: the learning rate of parameter group {which} is "
-            f"0: {counted(len(held), 'tensor')} never move: "
+            f"0: {counted(len(held), 'tensor')} never {move}: "
             f"{in_words(name.name for name in held)}",
             cause="The group was given a learning rate of 0; a schedule multiplies it, "
             "and cannot lift it.",

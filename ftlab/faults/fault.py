@@ -1,16 +1,16 @@
 """The shape of a fault: what is broken, which rule must say so, and where."""
 
 import functools
-import importlib.util
 import inspect
-import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
+from packaging.requirements import Requirement
 
 from ftlab.faults.page import FaultPage
 from ftlab.faults.variation import PLAIN, Family, Variation, varied
@@ -224,8 +224,15 @@ class Healthy:
 
 
 def _are_installed(packages: Sequence[str]) -> bool:
-    names = (re.split(r"\W", each)[0] for each in packages)
-    return all(importlib.util.find_spec(name) is not None for name in names)
+    return all(_is_installed(Requirement(each)) for each in packages)
+
+
+def _is_installed(wanted: Requirement) -> bool:
+    try:
+        found = version(wanted.name)
+    except PackageNotFoundError:
+        return False
+    return wanted.specifier.contains(found, prereleases=True)
 
 
 @functools.cache

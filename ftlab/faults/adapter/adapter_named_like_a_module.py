@@ -47,4 +47,5 @@ FAULT = Fault(
     steps=6,
     evident=5,
     families=("llama", "own"),
+    needs=("peft>=0.21",),
 )

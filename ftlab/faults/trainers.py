@@ -107,7 +107,7 @@ def words() -> Any:
 
 def dataset(rows: list[dict[str, str]]) -> Any:
     """Make a dataset of the kind that TRL wants."""
-    from datasets import Dataset  # type: ignore[import-untyped]  # no types
+    from datasets import Dataset
 
     return Dataset.from_list(rows)
 

@@ -14,6 +14,24 @@ from ftlab.probes.naming import clean_name
 
 Kind = Literal["dropout", "statistics", "checkpointing"]
 
+DROPOUTS = (
+    torch.nn.Dropout,
+    torch.nn.Dropout1d,
+    torch.nn.Dropout2d,
+    torch.nn.Dropout3d,
+    torch.nn.AlphaDropout,
+    torch.nn.FeatureAlphaDropout,
+)
+"""Modules that drop something with the chance ``p``."""
+
+BATCH_NORMS = (
+    torch.nn.BatchNorm1d,
+    torch.nn.BatchNorm2d,
+    torch.nn.BatchNorm3d,
+    torch.nn.SyncBatchNorm,
+)
+"""Modules that gather statistics of what they see in training mode."""
+
 
 class Part(NamedTuple):
     """A module that computes something else in evaluation mode.
@@ -101,7 +119,7 @@ def regions_of(model: torch.nn.Module, parts: Sequence[Part]) -> Iterator[Region
 
 def _chance(module: Any) -> float:
     """Return the chance that a module drops something in training mode."""
-    if isinstance(module, torch.nn.modules.dropout._DropoutNd):  # noqa: SLF001  their base
+    if isinstance(module, DROPOUTS):
         return float(module.p)
     if isinstance(module, torch.nn.RNNBase) and module.num_layers < 2:
         return 0.0  # torch drops between layers only
@@ -114,5 +132,4 @@ def _chance(module: Any) -> float:
 
 
 def _keeps_statistics(module: torch.nn.Module) -> bool:
-    kind = torch.nn.modules.batchnorm._BatchNorm  # noqa: SLF001  the base of them all
-    return isinstance(module, kind) and module.track_running_stats
+    return isinstance(module, BATCH_NORMS) and module.track_running_stats

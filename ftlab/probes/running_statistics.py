@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.adapter_tree import holders
+from ftlab.probes.mode_parts import BATCH_NORMS
 from ftlab.probes.module_hook import ModuleHook
 from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Probe, Reading, Tensors
@@ -104,11 +105,10 @@ class RunningStatistics(Probe):
 
 def _norms(model: torch.nn.Module) -> Norms:
     """List the batch norms of a model."""
-    kind = torch.nn.modules.batchnorm._BatchNorm  # noqa: SLF001  the base of them all
     return [
         (clean_name(path), weakref.ref(module))
         for path, module in model.named_modules()
-        if isinstance(module, kind)
+        if isinstance(module, BATCH_NORMS)
     ]
 
 

@@ -165,11 +165,11 @@ class _RunOnce:
     """Stands in for the function that a reentrant checkpoint is."""
 
     @staticmethod
-    def apply(function: Callable[..., Any], preserve: bool, *args: Any) -> Any:  # noqa: ARG004  as torch calls it
+    def apply(function: Callable[..., Any], _preserve: bool, *args: Any) -> Any:
         return function(*args)
 
 
-def _run_once(*args: Any, **kwargs: Any) -> Iterator[None]:  # noqa: ARG001  as torch calls it
+def _run_once(*_args: Any, **_kwargs: Any) -> Iterator[None]:
     """Stand in for what goes before and after the function of a checkpoint."""
     yield
 

@@ -18,10 +18,7 @@ MICRO = 4
 def build(fixed: bool) -> Case:
     """Build a loop of accelerate with four micro-batches per update."""
     from accelerate import Accelerator
-    from accelerate.state import GradientState
 
-    # What an earlier run has asked of accelerate would hold for this one.
-    GradientState._reset_state()  # noqa: SLF001
     accelerator = Accelerator(cpu=True, gradient_accumulation_steps=MICRO)
     bare = lora()
     optimizer = adamw(bare)

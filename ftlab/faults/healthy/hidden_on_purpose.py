@@ -19,18 +19,18 @@ class Hiding(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.student = llama(num_hidden_layers=1)
-        self._teacher = [llama(seed=5).requires_grad_(False).eval()]
-        self._critic = [nn.Linear(128, 1)]
+        self.teachers = [llama(seed=5).requires_grad_(False).eval()]
+        self.critics = [nn.Linear(128, 1)]
         self.extra = {"scale": nn.Parameter(torch.ones(()))}
 
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
         """Return how far the student is from the teacher, less the critic's praise."""
         with torch.no_grad():
-            wanted = self._teacher[0](input_ids=input_ids).logits.log_softmax(-1)
+            wanted = self.teachers[0](input_ids=input_ids).logits.log_softmax(-1)
         shares = self.student(input_ids=input_ids).logits * self.extra["scale"]
         shares = shares.log_softmax(-1)
         apart = nn.functional.kl_div(shares, wanted, log_target=True, reduction="mean")
-        return apart - 1e-3 * self._critic[0](shares).mean()
+        return apart - 1e-3 * self.critics[0](shares).mean()
 
 
 def build() -> Case:
@@ -38,7 +38,7 @@ def build() -> Case:
     model = Hiding()
     own = [*trainable(model), model.extra["scale"]]
     optimizer = torch.optim.AdamW(own, lr=1e-3, weight_decay=0.0)
-    critic = model._critic[0]  # noqa: SLF001  a user's own model
+    critic = model.critics[0]
     other = torch.optim.SGD(critic.parameters(), lr=1e-3)
 
     def step(batch: Any) -> float:

@@ -25,7 +25,7 @@ class RngState:
         """Read all states; nothing is drawn."""
         return cls(
             python=random.getstate(),
-            numpy=np.random.get_state(),  # noqa: NPY002  NumPy's global state  the legacy one is the global one
+            numpy=np.random.get_state(),  # noqa: NPY002  NumPy's global state
             cpu=torch.get_rng_state(),
             devices=_device_states(),
         )

@@ -39,6 +39,23 @@ def trained(model: Any, *, kind: Any = None, rows: Any = None, **settings: Any) 
     return case_of(made)
 
 
+def best_kept(model: Any, every: int, **settings: Any) -> Case:
+    """Make the case of a Trainer that loads the best checkpoint at its end.
+
+    It evaluates and saves after ``every`` so many steps.
+    """
+    return trained(
+        model,
+        eval_strategy="steps",
+        eval_steps=every,
+        save_strategy="steps",
+        save_steps=every,
+        load_best_model_at_end=True,
+        trainer={"eval_dataset": rows_of(batches(2, seed=3))},
+        **settings,
+    )
+
+
 def resumed(
     make: Callable[[], Any],
     saved: int,

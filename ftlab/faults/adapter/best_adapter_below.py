@@ -8,8 +8,8 @@ Source: huggingface/transformers#36201, huggingface/transformers#24103.
 """
 
 from ftlab.faults.fault import Case, Fault
-from ftlab.faults.tiny import base, batches, lora_config, rows_of, set_seed
-from ftlab.faults.trainers import trained
+from ftlab.faults.tiny import base, lora_config, set_seed
+from ftlab.faults.trainers import best_kept
 
 
 def build(fixed: bool) -> Case:
@@ -20,16 +20,7 @@ def build(fixed: bool) -> Case:
     set_seed(1)
     name = "default" if fixed else "mine"
     model = get_peft_model(model, lora_config(model), adapter_name=name)
-    return trained(
-        model,
-        max_steps=8,
-        eval_strategy="steps",
-        eval_steps=4,
-        save_strategy="steps",
-        save_steps=4,
-        load_best_model_at_end=True,
-        trainer={"eval_dataset": rows_of(batches(2, seed=3))},
-    )
+    return best_kept(model, every=4, max_steps=8)
 
 
 FAULT = Fault(

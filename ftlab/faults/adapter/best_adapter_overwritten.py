@@ -10,8 +10,8 @@ Source: huggingface/transformers#36201; measured.
 from typing import Any
 
 from ftlab.faults.fault import Case, Fault
-from ftlab.faults.tiny import base, batches, lora_config, rows_of, set_seed
-from ftlab.faults.trainers import trained
+from ftlab.faults.tiny import base, lora_config, set_seed
+from ftlab.faults.trainers import best_kept
 
 
 def build(fixed: bool) -> Case:
@@ -23,16 +23,7 @@ def build(fixed: bool) -> Case:
     model: Any = get_peft_model(bare, lora_config(bare))
     model.add_adapter("mine", lora_config(bare))
     model.set_adapter("default" if fixed else "mine")
-    return trained(
-        model,
-        max_steps=8,
-        eval_strategy="steps",
-        eval_steps=4,
-        save_strategy="steps",
-        save_steps=4,
-        load_best_model_at_end=True,
-        trainer={"eval_dataset": rows_of(batches(2, seed=3))},
-    )
+    return best_kept(model, every=4, max_steps=8)
 
 
 FAULT = Fault(

@@ -7,8 +7,8 @@ the frozen reference lies one folder below.
 from typing import Any
 
 from ftlab.faults.fault import Case, Healthy
-from ftlab.faults.tiny import base, batches, lora_config, rows_of, set_seed
-from ftlab.faults.trainers import trained
+from ftlab.faults.tiny import base, lora_config, set_seed
+from ftlab.faults.trainers import best_kept
 
 
 def build() -> Case:
@@ -19,16 +19,7 @@ def build() -> Case:
     set_seed(1)
     model: Any = get_peft_model(bare, lora_config(bare))
     model.add_adapter("reference", model.peft_config["default"])
-    return trained(
-        model,
-        max_steps=40,
-        eval_strategy="steps",
-        eval_steps=10,
-        save_strategy="steps",
-        save_steps=10,
-        load_best_model_at_end=True,
-        trainer={"eval_dataset": rows_of(batches(2, seed=3))},
-    )
+    return best_kept(model, every=10, max_steps=40)
 
 
 HEALTHY = Healthy(

@@ -48,7 +48,8 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.rules.cycles import Cycle, cycles_of
 from ftlab.rules.method_place import method_place
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.rules.rule import Rule
+from ftlab.rules.scheduling import may_have_schedulers, needs_scheduler_steps
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -66,21 +67,11 @@ class MisplacedSchedulerStep(Rule):
     name = "misplaced-scheduler-step"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_operations(
-            "scheduler_step",
-            "a step of a learning-rate scheduler",
-            "let it run to the scheduler's first step; a scheduler that is no torch "
-            "LRScheduler cannot be heard",
-        ),
-    )
+    requires = (needs_scheduler_steps,)
 
     def applies(self, run: Run) -> bool:
         """Tell whether there is a scheduler, or nothing has been stepped yet."""
-        ops = {entry.op for entry in run.ledger}
-        return (
-            bool(run.facts.schedulers) or "scheduler_step" in ops or "step" not in ops
-        )
+        return may_have_schedulers(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per scheduler."""

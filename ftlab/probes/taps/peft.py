@@ -59,7 +59,6 @@ def _owners() -> list[type]:
     """List the classes whose methods users call, most basic first."""
     names = (
         ("peft.tuners.tuners_utils", "BaseTuner"),
-        ("peft.tuners.lora.model", "LoraModel"),
         ("peft.peft_model", "PeftModel"),
         ("transformers.integrations.peft", "PeftAdapterMixin"),
     )
@@ -68,9 +67,9 @@ def _owners() -> list[type]:
 
 
 def _methods_of(owner: type) -> set[str]:
-    """Methods that the class has itself, so that none is rebound twice."""
-    if owner.__name__ == "LoraModel":
-        return {"add_weighted_adapter"}
+    """Methods that the class has itself; a tuner's may each be in its subclasses."""
+    if owner is sys.modules["peft.tuners.tuners_utils"].BaseTuner:
+        return set(OPERATIONS)
     return {name for name in OPERATIONS if name in vars(owner)}
 
 

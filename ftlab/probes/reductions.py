@@ -18,7 +18,7 @@ after the other (one thread, 2 MB of L2 cache, medians of 15).
 
 
 def l2_norms(tensors: Sequence[torch.Tensor | None]) -> torch.Tensor:
-    """Return each tensor's L2 norm; NaN where there is no tensor.
+    """Return each tensor's L2 norm; NaN where there is no tensor, or no values.
 
     Examples
     --------
@@ -52,6 +52,7 @@ def _by_kind(
     """Reduce tensors of one device and dtype together."""
     kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
     dense: list[torch.Tensor] = []
+    tensors = [None if each is None or each.is_meta else each for each in tensors]
     for index, tensor in enumerate(tensors):
         if tensor is not None:
             if type(tensor) is not torch.Tensor or tensor.layout is not torch.strided:

@@ -123,6 +123,8 @@ class WatchedParameters:
                 "group": group_of.get(id(parameter), -1),
                 "aliases": ",".join(entry.aliases),
             }
+            if parameter.is_meta:
+                meta["offloaded"] = True
             row = self._book.name(
                 "tensors",
                 entry.name,

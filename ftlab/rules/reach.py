@@ -12,6 +12,7 @@ from ftlab.rules.call_order import no_backward, no_grad_forward, zeroed_too_late
 from ftlab.rules.cut_pattern import lowest_layers, measured_cut
 from ftlab.rules.idle_adapter import idle_adapter, quiet_adapter
 from ftlab.rules.missing import Missing, Reason
+from ftlab.rules.offloaded import offloaded
 from ftlab.rules.stale_graph import stale_graph
 from ftlab.rules.unreached import by_calls
 from ftlab.runlog.run import Run
@@ -71,6 +72,7 @@ _NONE: tuple[Test, ...] = (
     zeroed_too_late,
     no_backward,
     no_grad_forward,
+    offloaded,
     measured_cut,
     stale_graph,
     idle_adapter,

@@ -83,3 +83,10 @@ def test_a_default_device_of_the_users_changes_nothing():
     with torch.device("meta"):
         found = l2_and_max([torch.ones(4, device="cpu"), None])
     assert found.device.type == "cpu"
+
+
+@pytest.mark.parametrize("norms", EVERY)
+def test_what_has_no_values_has_no_norm(norms):
+    offloaded = torch.empty(3, device="meta")
+    assert norms([torch.ones(4), offloaded]).isnan().tolist() == [False, True]
+    assert norms([offloaded]).isnan().all()

@@ -169,3 +169,12 @@ def test_sparse_and_mixed_gradients_take_the_safe_path():
                 optimizer.zero_grad()
     assert len(recording.steps) == 2
     assert recording.column(1) == pytest.approx(expected, rel=1e-2)
+
+
+def test_an_offloaded_parameter_is_named_as_such():
+    model = small()
+    model[1].to("meta")
+    with Recording(model) as recording:
+        pass
+    names = recording.names.values()
+    assert [n.name for n in names if n.meta.get("offloaded")] == ["1.weight", "1.bias"]

@@ -16,7 +16,13 @@ the configuration. There is no threshold: it is a count that is 0. At least one
 optimizer or one step must be known, so that a model that is only used is left alone.
 - *inference-mode*: the configuration says so and B is 0, as after get_peft_model with a
   configuration that was read from a saved adapter.
-- *loaded-frozen*: it says so and B is not 0, as after from_pretrained.
+- *loaded-frozen*: it says so and B is not 0, as after from_pretrained. An error where
+  nothing else learns, and a note where something outside of the adapter does. It is a
+  warning where the adapter's own copies in modules_to_save learn, and where there is no
+  PeftModel and the model trains in training mode through the adapter: transformers'
+  `load_adapter` freezes as well. Measured on transformers 5.23 with peft 0.21.2 and
+  `modules_to_save`: after it 0 of 8 LoRA tensors are trainable and 1 of 1 copies, so
+  that a Trainer raises nothing; after `from_pretrained` 0 of both.
 - *frozen-afterwards*: it does not; something froze the tensors later.
 - *some-pairs*: pairs are frozen while other pairs of the same adapter learn; a warning
   where they are 0, for these add nothing for ever, else only noted.
@@ -33,7 +39,8 @@ model.named_parameters() if ("lora_" in n or "modules_to_save" in n) and not
 p.requires_grad]`, and `model.get_model_status()`.
 
 ## What to try
-1. *loaded-frozen*: `PeftModel.from_pretrained(base, folder, is_trainable=True)`.
+1. *loaded-frozen*: `PeftModel.from_pretrained(base, folder, is_trainable=True)`, or
+   `model.load_adapter(folder, is_trainable=True)`, as it was loaded.
 2. *inference-mode*: `config.inference_mode = False` before get_peft_model.
 3. *frozen-afterwards*: quantise, prepare_model_for_kbit_training, get_peft_model, then
    optimizer, in this order; no `requires_grad_(False)` after get_peft_model; do not
@@ -46,7 +53,8 @@ p.requires_grad]`, and `model.get_model_status()`.
 Quiet while any other adapter of the model learns: one of two adapters is often frozen.
 LoRA-FA, which freezes every A, is not reported. Training the layers of an adapter in
 turn is reported as *some-pairs* while it lasts. Training only a head over a loaded
-adapter that is frozen on purpose is only noted.
+adapter that is frozen on purpose is only noted in a PeftModel. In a transformers model
+it is a warning unless what is frozen runs in evaluation mode, as such a probe should.
 
 ## Known myths
 "A custom adapter_name gives 0 trainable parameters" (peft#1346, peft#1410): held up to
@@ -66,10 +74,15 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.rule import Rule
+from ftlab.rules.why_frozen import (
+    is_meant_to_learn,
+    kept_learn,
+    severity_of,
+    why_frozen,
+)
 from ftlab.rules.wiring import (
     Described,
     adapters,
-    count_of,
     is_trained,
     may_hold_adapters,
     names_of,
@@ -112,7 +125,7 @@ class AdapterFrozen(Rule):
         # X-LoRA trains a gate over adapters that stay as they are.
         if not found or "XLORA" in kinds:
             return
-        if not (is_trained(run) or _is_meant_to_learn(run, found)):
+        if not (is_trained(run) or is_meant_to_learn(run, found)):
             return
         # Read while they were switched off, as in a look at the base model: PEFT
         # freezes them for so long. ADP003 says if training goes on like that.
@@ -131,24 +144,24 @@ class AdapterFrozen(Rule):
     ) -> Finding:
         names = [n for _, described, _ in found for n in _frozen(described)]
         total = sum(
-            int(part["tensors"]) for _, d, _ in found for part in d["parts"].values()
+            int(part["tensors"]) - int(part.get("trainable", 0))
+            for _, described, _ in found
+            for part in described["parts"].values()
         )
-        kind, cause, fix, before, after = _reason(run, found)
+        why, kept = why_frozen(run, found), kept_learn(found)
         others = int(run.facts.model.get("trainable") or 0)
-        severity = Severity.WARNING if others else Severity.ERROR
-        if others and kind == "loaded-frozen":
-            severity = Severity.INFO
         words = listed([name for name, _, _ in found])
+        besides = "while its modules_to_save learn" if kept else _besides(others)
         return self.finding(
-            severity,
+            severity_of(run, found, why.kind),
             f"from step {steps_of(run)[0]}: all {counted(total, 'tensor')} of adapter "
-            f"{words} are frozen, {_besides(others)}",
-            cause=cause,
-            fix=fix,
-            places=[*before, *param_places(names), *after],
+            f"{words} are frozen, {besides}",
+            cause=why.cause,
+            fix=why.fix,
+            places=[*why.before, *param_places(names), *why.after],
             steps=steps_of(run),
             evidence={
-                "reason": kind,
+                "reason": why.kind,
                 "trainable": 0,
                 "adapter_tensors": total,
                 "trainable_elsewhere": others,
@@ -270,68 +283,3 @@ def _frozen_pairs(described: Described) -> Iterator[tuple[str, list[str], int]]:
         ]
         if frozen:
             yield part, frozen, int(mine["tensors"])
-
-
-def _reason(
-    run: Run, found: Sequence[tuple[str, Described, Described]]
-) -> tuple[str, str, str, list[Place], list[Place]]:
-    """Say why: kind, cause, fix, and the places before and after the parameters."""
-    config = Place("config", "inference_mode")
-    if any(config.get("inference_mode") is True for _, _, config in found):
-        if _is_loaded(found):
-            return (
-                "loaded-frozen",
-                "The adapter was loaded for inference: from_pretrained freezes what "
-                "it loads unless it is asked not to.",
-                "PeftModel.from_pretrained(base, folder, is_trainable=True).",
-                [Place("call", "from_pretrained"), config],
-                [],
-            )
-        return (
-            "inference-mode",
-            "The adapter was made from a configuration with inference_mode=True, as "
-            "saved adapters have it, and is frozen therefore.",
-            "Set config.inference_mode = False before get_peft_model, or pass "
-            "is_trainable=True to PeftModel.from_pretrained.",
-            [config],
-            [Place("call", "get_peft_model")],
-        )
-    name = found[0][0]
-    frozen = (
-        "All its tensors have requires_grad=False, and its configuration does not say "
-        "so: they were frozen after get_peft_model"
-    )
-    again = f"model.set_adapter({name!r}) makes it trainable again."
-    if run.facts.model.get("quantized"):
-        return (
-            "frozen-afterwards",
-            f"{frozen}. prepare_model_for_kbit_training does this, and trainers that "
-            "prepare a PeftModel once more.",
-            f"Call prepare_model_for_kbit_training before get_peft_model; {again}",
-            [],
-            [Place("call", "prepare_model_for_kbit_training")],
-        )
-    return (
-        "frozen-afterwards",
-        f"{frozen}, by requires_grad_(False) on the model or a loop over its "
-        "parameters.",
-        "Freeze nothing after get_peft_model, which has frozen the base, or leave out "
-        f"names with 'lora_'; {again}",
-        [],
-        [Place("call", "requires_grad_")],
-    )
-
-
-def _is_meant_to_learn(
-    run: Run, found: Sequence[tuple[str, Described, Described]]
-) -> bool:
-    """Tell a fresh adapter in training mode: loading leaves evaluation mode behind."""
-    modes = run.facts.model.get("training_modes") or {}
-    pairs = any("lora_B" in described["parts"] for _, described, _ in found)
-    return bool(modes.get("training")) and pairs and not _is_loaded(found)
-
-
-def _is_loaded(found: Sequence[tuple[str, Described, Described]]) -> bool:
-    """Tell whether a B is not 0, which fresh adapters have not."""
-    parts = [described["parts"].get("lora_B") or {} for _, described, _ in found]
-    return any(count_of(p.get("frozen_zero")) < int(p["tensors"]) for p in parts if p)

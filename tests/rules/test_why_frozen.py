@@ -1,0 +1,61 @@
+"""What froze an adapter, and how sure it is that this was not meant."""
+
+import pytest
+
+from ftlab.faults.registry import load
+from ftlab.faults.saved import taught
+from ftlab.faults.tiny import adamw, base, batches
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
+from ftlab.session.watch import watch
+from tests.wired import findings, places
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("adapter")
+    taught(steps=3).save_pretrained(path)
+    return path
+
+
+def with_open_head(folder):
+    model = base()
+    model.load_adapter(str(folder))
+    model.lm_head.requires_grad_(True)
+    return model
+
+
+def severity_after_one_step(model, tmp_path):
+    optimizer = adamw(model)
+    with watch(model, optimizer, run_dir=tmp_path / "run") as watching:
+        model(**batches()[0]).loss.backward()
+        optimizer.step()
+    found = [each for each in watching.findings if each.code == "ADP010"]
+    return [each.severity for each in found]
+
+
+def test_the_fix_is_a_call_of_the_api_that_froze_it(folder):
+    model = base()
+    model.load_adapter(str(folder))
+    (finding,) = findings(AdapterFrozen(), model)
+    assert finding.severity is Severity.ERROR
+    assert places(finding)[0] == "call load_adapter"
+    assert finding.fix.startswith("model.load_adapter(folder, is_trainable=True)")
+
+
+def test_a_head_trained_through_it_in_training_mode_is_a_warning(folder, tmp_path):
+    model = with_open_head(folder).train()
+    assert severity_after_one_step(model, tmp_path) == [Severity.WARNING]
+
+
+def test_a_probe_in_evaluation_mode_is_a_note(folder, tmp_path):
+    model = with_open_head(folder).eval()
+    assert severity_after_one_step(model, tmp_path) == [Severity.INFO]
+
+
+def test_a_head_of_its_own_that_learns_alone_is_a_warning():
+    model = load("loaded-by-the-model").build(False).model
+    (finding,) = findings(AdapterFrozen(), model)
+    assert finding.severity is Severity.WARNING
+    assert "all 8 tensors" in finding.message
+    assert "while its modules_to_save learn" in finding.message

@@ -3,6 +3,7 @@
 from ftlab.probes.activations import Activations
 from ftlab.probes.adapters import Adapters
 from ftlab.probes.batch import Batches
+from ftlab.probes.drawn_starts import DrawnStarts
 from ftlab.probes.four_bit import FourBit
 from ftlab.probes.frozen_weights import FrozenWeights
 from ftlab.probes.gradient_zeros import GradientZeros
@@ -16,6 +17,7 @@ from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.new_tokens import NewTokens
 from ftlab.probes.probe import Probe
 from ftlab.probes.rank_budget import RankBudget
+from ftlab.probes.reference_passes import ReferencePasses
 from ftlab.probes.running_statistics import RunningStatistics
 from ftlab.probes.start_outputs import StartOutputs
 from ftlab.probes.throughput import Throughput
@@ -65,7 +67,9 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         NewTokens(interval),
         Unregistered(interval),
         RunningStatistics(interval),
+        ReferencePasses(interval),
         StartOutputs(),
+        DrawnStarts(),
     ]
     if activations:
         probes.append(Activations(interval))

@@ -67,6 +67,7 @@ def test_every_promised_column_arrives_on_its_schedule(interval):
         "modes",
         "new_tokens",
         "unregistered",
+        "drawn",
         "starts",
         "statistics",
         "vectors",

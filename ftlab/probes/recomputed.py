@@ -1,7 +1,8 @@
 """Whether what a checkpoint computes again in backward is what forward computed.
 
-The L2 norm of each module's output is taken in forward and again in backward. Most runs
-have no checkpoints: norms are taken only once a module was seen to run within backward.
+The L2 norm and the dtype of each module's output are taken in forward and again in
+backward. Most runs have no checkpoints: norms are taken only once a module was seen to
+run within backward.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,9 @@ Kernels that add in another order each time differ by some 1e-6 in float32 and b
 that is drawn again differs by 1e-2 and more.
 """
 
+_Dtypes = tuple[dict[str, None], dict[str, None]]
+"""Dtypes of a module's outputs in forward, and again."""
+
 
 class Recomputed:
     """Keeps norms of outputs, forward and again, and compares them.
@@ -38,12 +42,13 @@ class Recomputed:
         self._on = False
         self._forward: dict[str, list[torch.Tensor]] = {}
         self._again: dict[str, list[torch.Tensor]] = {}
+        self._dtypes: dict[str, _Dtypes] = {}
 
     def begin(self) -> None:
         """Begin a step."""
         self._on = self._on or self.count > 0
         self.count = 0
-        self._forward, self._again = {}, {}
+        self._forward, self._again, self._dtypes = {}, {}, {}
 
     def see(self, path: str, output: Any, *, again: bool) -> None:
         """Take the norm of an output; ``again``: within backward."""
@@ -55,6 +60,8 @@ class Recomputed:
             norm = torch.linalg.vector_norm(tensor.detach(), dtype=torch.float32)
             kept = self._again if again else self._forward
             kept.setdefault(path, []).append(norm)
+            both = self._dtypes.setdefault(path, ({}, {}))
+            both[again][str(tensor.dtype).removeprefix("torch.")] = None
 
     def readings(self, moment: Moment) -> Iterator[Reading]:
         """Compare, once the values have arrived on the host."""
@@ -65,20 +72,39 @@ class Recomputed:
         norms = [n for p in paths for n in (*self._forward[p], *self._again[p])]
         device = norms[0].device
         values = torch.stack([norm.to(device) for norm in norms])
-        names = [moment.name("recomputed", p or "model", "module", {}) for p in paths]
+        cast = {path: meta for path in paths if (meta := _cast(self._dtypes[path]))}
+        names = [
+            moment.name("recomputed", p or "model", "module", cast.get(p, {}))
+            for p in paths
+        ]
         ids, step = dict(zip(paths, names, strict=True)), moment.step
 
         def finish(values: NDArray[np.float32]) -> Iterable[Block]:
-            rows, found = [], []
-            for path, wide in _differing(paths, sizes, values):
-                rows.append(ids[path])
-                found.append(wide)
-            if rows:
-                columns = {"difference": np.array(found, np.float32)}
-                yield Block("recomputed", step, np.array(rows, np.int32), columns)
+            wide = dict(_differing(paths, sizes, values))
+            found = [path for path in paths if path in wide or path in cast]
+            if found:
+                rows = [ids[path] for path in found]
+                order = np.argsort(rows)
+                columns = {
+                    "difference": [wide.get(path, 0.0) for path in found],
+                    "other_dtype": [float(path in cast) for path in found],
+                }
+                yield Block(
+                    "recomputed",
+                    step,
+                    np.array(rows, np.int32)[order],
+                    {n: np.array(v, np.float32)[order] for n, v in columns.items()},
+                )
 
         self._forward, self._again = {}, {}
         yield Reading(values, finish)
+
+
+def _cast(dtypes: _Dtypes) -> dict[str, str]:
+    """Describe an output that has a dtype in backward that it never had in forward."""
+    first, again = dtypes
+    other = [name for name in again if name not in first]
+    return {"dtype": next(iter(first)), "again": other[0]} if other else {}
 
 
 def _differing(

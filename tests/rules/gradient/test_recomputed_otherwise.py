@@ -42,6 +42,24 @@ def test_names_the_innermost_module_and_the_steps():
     assert found.evidence["largest_difference"] == pytest.approx(0.2)
 
 
+def test_another_dtype_is_told_as_the_cause_of_a_difference():
+    builder = RunBuilder()
+    meta = {"dtype": "bfloat16", "again": "float32"}
+    row = NameRecord(0, "recomputed", "layers.0.mlp", "module", "layers.0", meta=meta)
+    builder.run.append(row)
+    columns = {"difference": 0.01, "other_dtype": 1.0}
+    values = {name: np.array([n], np.float32) for name, n in columns.items()}
+    builder.run.append(Block("recomputed", 0, np.array([0], np.int32), values))
+    builder.step(values={"recomputed": 4.0})
+    (found,) = Engine([RecomputedOtherwise()]).check(builder.run).findings
+    assert found.evidence["reason"] == "other-dtype"
+    assert "gave float32" in found.message
+    assert [str(p) for p in found.places] == [
+        "call torch.autocast",
+        "module layers.0.mlp",
+    ]
+
+
 @pytest.mark.parametrize(("first", "again", "found"), [(1, 1, 1), (0, 1, 0), (2, 0, 0)])
 def test_statistics_that_are_gathered_in_both_passes_are_found(first, again, found):
     builder = RunBuilder().step(values={"recomputed": 4.0})

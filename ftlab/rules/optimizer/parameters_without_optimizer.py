@@ -71,7 +71,7 @@ class ParametersWithoutOptimizer(Rule):
             "pass the optimizer: ftlab.watch(model, optimizer)",
         ),
     )
-    caused_by = ("ADP008", "OPT001")
+    caused_by = ("ADP008", "ADP003", "OPT001")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all parameters in no group."""

@@ -253,7 +253,7 @@ def _handed_on(call: _Call, made: Tensors) -> bool:
 
 def tensors_in(value: Any) -> Tensors:
     """Look at the floating-point tensors in an input or output."""
-    found = list(_floats(value, 3))
+    found = list(floats_in(value))
     return Tensors(
         any(each.requires_grad for each in found),
         frozenset(each.data_ptr() for each in found),
@@ -261,16 +261,17 @@ def tensors_in(value: Any) -> Tensors:
     )
 
 
-def _floats(value: Any, depth: int) -> Iterator[torch.Tensor]:
+def floats_in(value: Any, depth: int = 3) -> Iterator[torch.Tensor]:
+    """Yield the floating-point tensors in an input or output, in order."""
     if isinstance(value, torch.Tensor):
         if value.is_floating_point() and value.numel() and has_values(value):
             yield value
     elif depth and isinstance(value, Mapping):
         for each in value.values():
-            yield from _floats(each, depth - 1)
+            yield from floats_in(each, depth - 1)
     elif depth and isinstance(value, tuple | list):
         for each in value:
-            yield from _floats(each, depth - 1)
+            yield from floats_in(each, depth - 1)
 
 
 def _checkpoint_frame() -> types.FrameType | None:

@@ -10,15 +10,10 @@ import torch
 
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.loops import loss_step, plain_step
+from ftlab.faults.preferences import log_chance
 from ftlab.faults.tiny import VOCABULARY, adamw, batches, lora, trainable
 from ftlab.faults.trainers import seeded
 from ftlab.faults.variation import current
-
-
-def log_chance(model: Any, ids: torch.Tensor) -> torch.Tensor:
-    """Return the log-probability of each row."""
-    shares = model(input_ids=ids).logits[:, :-1].log_softmax(-1)
-    return shares.gather(-1, ids[:, 1:, None]).sum((1, 2))
 
 
 def build() -> Case:

@@ -3,11 +3,10 @@
 The loss begins at log 2, and both answers go through the model in one batch.
 """
 
-import itertools
-
 from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.preferences import rated_texts
 from ftlab.faults.tiny import llama, lora_config
-from ftlab.faults.trainers import case_of, dataset, quiet, texts, words
+from ftlab.faults.trainers import case_of, dataset, quiet, words
 
 
 def build() -> Case:
@@ -15,19 +14,10 @@ def build() -> Case:
     from trl import DPOConfig, DPOTrainer
 
     model = llama()
-    cut = [row.split() for row in texts()]
-    rows = [
-        {
-            "prompt": " ".join(one[:4]),
-            "chosen": " " + " ".join(one[4:]),
-            "rejected": " " + " ".join(two[4:]),
-        }
-        for one, two in itertools.pairwise(cut)
-    ]
     trainer = DPOTrainer(
         model,
         args=DPOConfig(**quiet(), beta=0.1, max_length=32),
-        train_dataset=dataset(rows),
+        train_dataset=dataset(rated_texts()),
         processing_class=words(),
         peft_config=lora_config(model),
     )

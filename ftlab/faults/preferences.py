@@ -1,0 +1,64 @@
+"""Preference training: rows against others, and a model to stay near to."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ftlab.faults.fault import StepFunction
+from ftlab.faults.loops import loss_step
+from ftlab.faults.tiny import VOCABULARY, Batch, batches
+from ftlab.faults.trainers import texts
+from ftlab.faults.variation import current
+
+
+def log_chance(model: Any, ids: torch.Tensor) -> torch.Tensor:
+    """Return the log-probability of each row."""
+    shares = model(input_ids=ids).logits[:, :-1].log_softmax(-1)
+    return shares.gather(-1, ids[:, 1:, None]).sum((1, 2))
+
+
+def pairs() -> list[Batch]:
+    """Return batches of rows that follow the rule, and of rows that do not."""
+    dice = torch.Generator().manual_seed(1000 * current().seed)
+    made = []
+    for batch in batches():
+        good = batch["input_ids"]
+        bad = torch.randint(3, VOCABULARY, good.shape, generator=dice)
+        made.append({"good": good, "bad": bad})
+    return made
+
+
+def preferring(
+    model: Any, optimizer: Any, before: Callable[[torch.Tensor], torch.Tensor]
+) -> StepFunction:
+    """Return a loop body that makes good rows likelier than bad ones, by DPO.
+
+    Parameters
+    ----------
+    before
+        Gives the log-probability of each row in the reference.
+    """
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        ids = torch.cat([batch["good"], batch["bad"]])
+        with torch.no_grad():
+            kept = before(ids)
+        more, less = (log_chance(model, ids) - kept).chunk(2)
+        return -torch.nn.functional.logsigmoid(0.1 * (more - less)).mean()
+
+    return loss_step(loss_of, optimizer)
+
+
+def rated_texts() -> list[dict[str, str]]:
+    """Return beginnings of rows, each with its own end and with another one's."""
+    cut = [row.split() for row in texts()]
+    return [
+        {
+            "prompt": " ".join(one[:4]),
+            "chosen": " " + " ".join(one[4:]),
+            "rejected": " " + " ".join(two[4:]),
+        }
+        for one, two in itertools.pairwise(cut)
+    ]

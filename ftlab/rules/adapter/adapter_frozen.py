@@ -74,6 +74,7 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.rule import Rule
+from ftlab.rules.trained_with import same_adapters, was_trained_with
 from ftlab.rules.why_frozen import (
     is_meant_to_learn,
     kept_learn,
@@ -124,6 +125,8 @@ class AdapterFrozen(Rule):
         kinds = {str(described.get("type")) for _, described, _ in adapters(run)}
         # X-LoRA trains a gate over adapters that stay as they are.
         if not found or "XLORA" in kinds:
+            return
+        if not was_trained_with(run, same_adapters(run)):
             return
         if not (is_trained(run) or is_meant_to_learn(run, found)):
             return

@@ -42,6 +42,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.adapter_states import KEY, states_of
 from ftlab.rules.rule import Rule
+from ftlab.rules.trained_with import same_adapters, was_trained_with
 from ftlab.rules.wiring import (
     adapters,
     count_of,
@@ -71,6 +72,8 @@ class BaseTrainedWithAdapter(Rule):
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding for weights, and one for biases that were asked for."""
+        if not was_trained_with(run, same_adapters(run)):
+            return
         outside = wiring(run).get("outside") or {}
         if count_of(outside.get("under")):
             yield self._weights(run)

@@ -20,8 +20,10 @@ anew). Where other tensors stand in the place of the model's parameters while it
 (`torch.func.functional_call`), which is looked at in the first forward, the optimizer
 holds what it should and the rule is quiet; so an optimizer that holds nothing of the
 model's, or tensors that fit what is missing one by one, is judged from the second step
-on only. Measured on a small Llama in bf16 with copies in float32 (lr 1e-3): the norms
-of all 21 weights differ between two measurements, in the stale run those of none.
+on only. What has changed between two steps counts from the next step on, and what
+changes after the last one never. Measured on a small Llama in bf16 with copies in
+float32 (lr 1e-3): the norms of all 21 weights differ between two measurements, in the
+stale run those of none.
 Seen with transformers 5.23: `resize_token_embeddings` after the optimizer was built
 replaces `lm_head.weight` and leaves the old tensor in the optimizer.
 
@@ -43,11 +45,19 @@ information.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.masters import HALF, without_copies
 from ftlab.rules.outside import held_outside
 from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.tensors import group_of
+from ftlab.rules.trained_with import (
+    Holds,
+    missing_in,
+    steps_since,
+    was_trained_with,
+)
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 
@@ -69,15 +79,15 @@ class OptimizerHoldsStaleParameters(Rule):
             "pass the optimizer: ftlab.watch(model, optimizer)",
         ),
     )
-    caused_by = ("ADP008",)
+    caused_by = ("ADP008", "ADP004")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per optimizer."""
         facts = run.facts
-        missing = (
-            list(facts.optimizers[0].get("missing", ())) if facts.optimizers else []
-        )
+        missing = missing_in(facts)
         if missing and held_outside(run).issuperset(missing):
+            return
+        if not was_trained_with(run, _same_groups(run)):
             return
         if self._unnamed(run, missing):
             yield self.cannot_tell(
@@ -114,8 +124,10 @@ class OptimizerHoldsStaleParameters(Rule):
         words = [
             f"{_shape(entry)} in group {entry.get('group', 0)}" for entry in foreign
         ]
+        gone = _gone(run)
         hints = [str(e["name_hint"]) for e in foreign if e.get("name_hint")]
-        first, last = run.facts.step, max(run.last_step, run.facts.step)
+        known = in_words(gone) if len(gone) == len(foreign) else in_words(hints)
+        first, last = steps_since(run, _same_groups(run))
         replaced = (
             f" Trainable and in no group: {in_words(missing)}; these took their place."
             if missing
@@ -125,14 +137,15 @@ class OptimizerHoldsStaleParameters(Rule):
             Severity.ERROR if missing else Severity.INFO,
             f"step {first}: optimizer {index} holds "
             f"{counted(len(foreign), 'parameter')} that the model does not have: "
-            f"{in_words(hints) if hints else listed(words)}",
+            f"{known or listed(words)}",
             cause="The optimizer was built before parameters were replaced, or for "
             "another model." + replaced,
-            fix="Build the optimizer after resize_token_embeddings, get_peft_model and "
-            "any new head, or add them with optimizer.add_param_group.",
+            fix="Build the optimizer after resize_token_embeddings, get_peft_model, "
+            "delete_adapter and any new head, or add them with "
+            "optimizer.add_param_group.",
             places=[
                 Place("optimizer", f"optimizer {index}"),
-                *(Place("param", name) for name in missing),
+                *(Place("param", name) for name in (*missing, *gone)),
             ],
             steps=(first, last),
             evidence={
@@ -156,6 +169,26 @@ def _may_stand_in(run: Run, missing: Sequence[str]) -> bool:
         group for each in run.facts.optimizers for group in each.get("groups", ())
     ]
     return hints == set(missing) or not any(group.get("names") for group in groups)
+
+
+def _gone(run: Run) -> list[str]:
+    """Name what was in a group once and is no longer among what groups hold."""
+    groups = [g for each in run.facts.optimizers for g in each.get("groups", ())]
+    held = {str(name) for group in groups for name in group.get("names", ())}
+    names = run.names().values() if groups else ()
+    lost = [name for name in names if group_of(name) >= 0 and not name.trainable]
+    return [name.name for name in lost if name.name not in held]
+
+
+def _same_groups(run: Run) -> Holds:
+    """Ask for facts by which the same strangers are held, and the same is missing."""
+
+    def told(facts: Facts) -> list[object]:
+        foreign = [each.get("foreign", ()) for each in facts.optimizers]
+        return [foreign, missing_in(facts)]
+
+    latest = told(run.facts)
+    return lambda facts: told(facts) == latest
 
 
 def _shape(entry: Mapping[str, Any]) -> str:

@@ -16,7 +16,10 @@ list, because something does train it (an optimizer inside backward, an update b
 its update was measured above 0, or its norm differs between two measurements. So is one
 whose float32 copy the optimizer holds (master weights): in bf16 most of them stand
 still at most steps. So is one in whose place another tensor stands while the model
-runs (`torch.func.functional_call`): that one is trained.
+runs (`torch.func.functional_call`): that one is trained; and one that had no gradient
+at any step since then, such as an adapter that was active for an evaluation. What has
+changed between two steps counts from the next step on, and what changes after the last
+one (another adapter made active, all thawed, in order to use the model) never.
 
 Where all of them are of one adapter and the optimizer holds another one of the model's,
 the order in which the adapters were added tells the two mistakes apart: an optimizer
@@ -49,6 +52,13 @@ from ftlab.records.name_words import in_words
 from ftlab.rules.masters import mastered, moving
 from ftlab.rules.outside import held_outside, made_anew
 from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.trained_with import (
+    Holds,
+    idle_since,
+    missing_in,
+    steps_since,
+    was_trained_with,
+)
 from ftlab.rules.without_optimizer import without_optimizer
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
@@ -75,11 +85,9 @@ class ParametersWithoutOptimizer(Rule):
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all parameters in no group."""
-        facts = run.facts
-        if not facts.optimizers:
-            return
-        listed_names = list(facts.optimizers[0].get("missing", ()))
-        if not listed_names:
+        listed_names = missing_in(run.facts)
+        still = _missing_since(listed_names)
+        if not listed_names or not was_trained_with(run, still):
             return
         if len(run.steps) < MIN_STEPS:
             yield self.cannot_tell(
@@ -89,14 +97,14 @@ class ParametersWithoutOptimizer(Rule):
             )
             return
         trained = mastered(run) | moving(run) | held_outside(run) | made_anew(run)
+        trained |= idle_since(run, steps_since(run, still)[0])
         missing = [name for name in listed_names if name not in trained]
         if missing:
             yield self._finding(run, missing)
 
     def _finding(self, run: Run, missing: Sequence[str]) -> Finding:
-        facts = run.facts
         total = max(len(run.names()), len(missing))
-        first, last = facts.step, max(run.last_step, facts.step)
+        first, last = steps_since(run, _missing_since(missing))
         why = without_optimizer(run, missing)
         return self.finding(
             Severity.ERROR,
@@ -119,3 +127,8 @@ class ParametersWithoutOptimizer(Rule):
             },
             healthy="every trainable parameter is in one group of one optimizer",
         )
+
+
+def _missing_since(names: Sequence[str]) -> Holds:
+    """Ask for facts by which all of ``names`` are in no group."""
+    return lambda facts: set(names) <= set(missing_in(facts))

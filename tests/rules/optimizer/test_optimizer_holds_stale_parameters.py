@@ -1,5 +1,7 @@
 """OPT001."""
 
+import dataclasses
+
 from ftlab.records.finding import Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.optimizer_holds_stale_parameters import (
@@ -104,3 +106,32 @@ def test_a_fault_that_was_repaired_on_the_way_is_not_reported_again():
     builder = facts({"foreign": [old()], "missing": ["x"]})
     builder.facts(step=1, optimizers=({"foreign": [], "missing": []},))
     assert check(builder) == ()
+
+
+def test_what_changed_after_the_last_step_is_not_judged():
+    builder = facts({"foreign": [], "missing": []})
+    builder.facts(step=1, optimizers=({"foreign": [old()], "missing": ["x"]},))
+    assert check(builder) == ()
+    (finding,) = check(builder.step())
+    assert (finding.first_step, finding.last_step) == (2, 2)
+    assert finding.message.startswith("step 2:")
+
+
+def test_what_is_known_to_be_gone_is_named():
+    builder = RunBuilder()
+    builder.tensor("a.lora_A.default.weight")
+    builder.tensor("head")
+    gone = builder.tensors[0]
+    builder.run.append(dataclasses.replace(gone, trainable=False))
+    held = {
+        "foreign": [old(hint="x")],
+        "missing": ["x"],
+        "groups": [{"names": ["head"]}],
+    }
+    (finding,) = check(facts(held, builder=builder))
+    assert finding.message.endswith("does not have: a.lora_A")
+    assert [place.name for place in finding.places] == [
+        "optimizer 0",
+        "x",
+        "a.lora_A.default.weight",
+    ]

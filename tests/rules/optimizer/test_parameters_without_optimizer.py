@@ -66,6 +66,23 @@ def test_master_weights_in_the_optimizer_are_enough():
     assert report(builder.step().step()).findings == ()
 
 
+def test_a_parameter_without_a_gradient_is_dropped():
+    builder = missing("a", "b", steps=0)
+    for _ in range(2):
+        builder.step({"has_grad": (0, 1, 1)})
+    (finding,) = report(builder).findings
+    assert finding.place.name == "b"
+
+
+def test_what_changed_after_the_last_step_is_not_judged():
+    builder = missing()
+    builder.facts(step=2, optimizers=({"missing": ["a"]},))
+    assert report(builder).findings == ()
+    (finding,) = report(builder.step()).findings
+    assert (finding.first_step, finding.last_step) == (3, 3)
+    assert finding.message.startswith("step 3:")
+
+
 def test_is_quiet_when_all_of_them_move():
     assert report(missing("a", updates=(0.1, 0.1, 0.1))).findings == ()
 

@@ -1,0 +1,67 @@
+"""Some elements of outputs, and who called what put them out."""
+
+import copy
+
+import torch
+from torch import nn
+
+from ftlab.faults.tiny import base, batches, lora
+from ftlab.probes.output_samples import KEPT, OutputSamples
+
+IDS = {"input_ids": batches()[0]["input_ids"]}
+
+
+def callers(model, *calls):
+    samples = OutputSamples(model)
+    try:
+        for call in calls:
+            call(**IDS)
+    finally:
+        samples.remove()
+    last = [each for each in samples.samples if each.path.endswith("lm_head")]
+    return [each.caller for each in last]
+
+
+def test_the_caller_is_told():
+    model = base()
+    assert callers(model, model, copy.copy(model), model) == ["model", "copy", "model"]
+    plain = base()
+    model = lora(plain)
+    assert callers(model, model, plain) == ["model", "base"]
+
+
+def test_a_part_that_is_run_by_something_else_is_left_out():
+    class Around(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = base()
+
+        def forward(self, **inputs):
+            return self.inner(**inputs)
+
+    around = Around()
+    assert callers(around, around, around.inner) == ["model"]
+
+
+def test_a_sample_is_small_is_a_copy_and_is_one_of_many():
+    head = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 50_000))
+    samples = OutputSamples(head)
+    outputs = [head(torch.randn(3, 200, 4)) for _ in range(KEPT + 1)]
+    samples.remove()
+    assert len(samples.samples) == KEPT
+    last = samples.samples[-1]
+    assert last.shape == (3, 200, 50_000)
+    assert last.values.numel() <= 3 * 9 * 65
+    kept = last.values.clone()
+    outputs[-1].detach().zero_()
+    assert torch.equal(last.values, kept)
+    assert not last.values.requires_grad
+
+
+def test_what_goes_wrong_in_a_hook_is_kept_and_not_raised(monkeypatch):
+    model = base()
+    samples = OutputSamples(model)
+    monkeypatch.setattr(samples, "_keep", lambda *_: 1 / 0)
+    model(**IDS)
+    samples.remove()
+    assert isinstance(samples.error, ZeroDivisionError)

@@ -1,0 +1,88 @@
+"""ADP048."""
+
+import copy
+import math
+
+import pytest
+
+from ftlab.faults.preferences import log_chance, pairs, preferring
+from ftlab.faults.saved import loaded, saved, taught
+from ftlab.faults.tiny import adamw, base, lora
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.reference_off_start import ReferenceOffStart
+from ftlab.rules.engine import Engine
+from ftlab.session.watch import watch
+from tests.runs import RunBuilder, healthy_lora
+
+
+def check(model, before, tmp_path, optimizer=None, steps=6):
+    optimizer = optimizer or adamw(model)
+    step = preferring(model, optimizer, before)
+    with watch(model, optimizer, run_dir=tmp_path / "run") as watching:
+        for batch in pairs()[:steps]:
+            step(batch)
+    return Engine([ReferenceOffStart()]).check(watching.run).findings
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert Engine([ReferenceOffStart()]).check(healthy_lora().run).findings == ()
+
+
+def test_a_copy_is_a_warning_and_with_a_loss_of_log_2_an_error():
+    def built(loss, slope=0.1):
+        builder = RunBuilder()
+        for step in range(4):
+            values = {"policy_passes": 1.0, "same_by_copy": 1.0, "outputs_moved": 1.0}
+            builder.step(loss=loss + slope * step, values=values)
+        return Engine([ReferenceOffStart()]).check(builder.run).findings
+
+    (finding,) = built(1.0)
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "copy"
+    assert "copy.deepcopy" in finding.fix
+    (finding,) = built(math.log(2), slope=0.0)
+    assert finding.severity is Severity.ERROR
+    assert "0.693147 at every step" in finding.message
+
+
+def test_the_same_object_needs_a_loss_of_no_margin(tmp_path):
+    model = lora()
+    (finding,) = check(model, lambda ids: log_chance(model, ids), tmp_path)
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence["reason"] == "same-object"
+    assert finding.evidence["loss"] == pytest.approx(math.log(2))
+    assert "disable_adapter" in finding.fix
+
+
+def test_the_bare_base_under_a_trained_adapter_is_a_note(tmp_path):
+    plain = base()
+    path = saved(taught(), owner=plain)
+    model = loaded(plain, path, is_trainable=True)
+
+    def off(ids):
+        with model.disable_adapter():
+            return log_chance(model, ids)
+
+    (finding,) = check(model, off, tmp_path)
+    assert finding.severity is Severity.INFO
+    assert finding.evidence["reason"] == "base-under-adapter"
+
+
+def test_a_run_that_goes_on_with_its_optimizer_keeps_its_reference(tmp_path):
+    model = lora()
+    optimizer = adamw(model)
+
+    def off(ids):
+        with model.disable_adapter():
+            return log_chance(model, ids)
+
+    step = preferring(model, optimizer, off)
+    for batch in pairs()[:2]:
+        step(batch)
+    assert check(model, off, tmp_path, optimizer) == ()
+
+
+def test_a_copy_made_before_training_is_fine(tmp_path):
+    model = base()
+    kept = copy.deepcopy(model)
+    assert check(model, lambda ids: log_chance(kept, ids), tmp_path) == ()

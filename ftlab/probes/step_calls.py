@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ftlab.probes.checkpoint_flags import FLAG, CheckpointFlags
 from ftlab.probes.module_calls import ModuleCalls, Swapped, Unreached
 from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Reading
@@ -64,6 +65,8 @@ class StepCalls:
         pairs = list(zip(names, parameters, strict=True))
         self._swapped = Swapped(modules, pairs, _held(moment.subject))
         self._stand_ins = StandIns(modules, pairs)
+        asked = (moment.subject.training.get("args") or {}).get(FLAG) is True
+        self._flags = CheckpointFlags(modules, asked=asked)
         self._second = second
         self._use = WeightUse(second.suspects, modules)
         second.looked_at.update(*second.suspects.values())
@@ -74,11 +77,13 @@ class StepCalls:
         self._calls.began(path)
         self._swapped.see(path)
         self._stand_ins.see(path)
+        self._flags.began(path)
 
     def ended(self, path: str, output: Any) -> None:
         """Hear what a module has put out."""
         self._calls.ended(path, output)
         self._use.see(path, output)
+        self._flags.ended(path, output)
 
     def readings(
         self, moment: Moment, unreturned: Mapping[str, str]
@@ -87,6 +92,10 @@ class StepCalls:
 
         ``unreturned`` are modules that ran in a hook, and whose hook it was.
         """
+        kept = self._flags.without_effect(moment)
+        if kept:
+            rows = {path or "model": meta for path, meta in kept.items()}
+            yield marked(moment, "kept", "module", rows)
         swapped = sorted(self._swapped.names)
         if swapped:
             yield marked(moment, "swapped", "param", {name: {} for name in swapped})

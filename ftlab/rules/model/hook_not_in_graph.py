@@ -46,6 +46,7 @@ from collections.abc import Iterator
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.wiring import steps_of
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -70,7 +71,7 @@ class HookNotInGraph(Rule):
         ignored = run.facts.model["compilation"].get("ignored_hooks", {})
         if not ignored:
             return
-        first, last = run.facts.step, max(run.last_step, run.facts.step)
+        first, last = steps_of(run)
         kinds = ", ".join(dict.fromkeys(ignored.values()))
         yield self.finding(
             Severity.WARNING,

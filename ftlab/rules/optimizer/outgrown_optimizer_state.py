@@ -11,7 +11,8 @@ to broadcast goes on with moments that belong to other elements.
 
 ## Evidence
 The shape of each parameter against the shape of its own moments, for optimizers of
-`torch.optim`, read again when a parameter's shape changes. There is no threshold.
+`torch.optim`, read again when a parameter's shape changes, and judged once a step was
+tried with it: a resize after training harms nothing. There is no threshold.
 Seen with transformers 5.23: `resize_token_embeddings` gives the embedding's parameter
 new data and keeps the parameter itself, so that the optimizer still holds it, with
 moments of the old number of rows; an output head that is not tied is replaced, which is
@@ -34,10 +35,12 @@ Optimizers of other libraries keep states of other shapes on purpose, and are le
 
 from collections.abc import Iterator
 
+from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.saving import first_facts
+from ftlab.rules.trained_with import Holds, steps_since, was_trained_with
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 
@@ -65,11 +68,11 @@ class OutgrownOptimizerState(Rule):
             return
         for index, optimizer in enumerate(facts.optimizers):
             names = list(optimizer.get("misfits", ()))
-            if names:
+            if names and was_trained_with(run, _with_misfits(index, names)):
                 yield self._finding(run, index, names)
 
     def _finding(self, run: Run, index: int, names: list[str]) -> Finding:
-        first, last = run.facts.step, max(run.last_step, run.facts.step)
+        first, last = steps_since(run, _with_misfits(index, names))
         return self.finding(
             Severity.ERROR,
             f"step {first}: optimizer {index} keeps moments of another shape for "
@@ -91,3 +94,13 @@ class OutgrownOptimizerState(Rule):
             },
             healthy="moments have the shape of their parameter",
         )
+
+
+def _with_misfits(index: int, names: list[str]) -> Holds:
+    """Ask for facts by which an optimizer has the same misfits."""
+
+    def holds(facts: Facts) -> bool:
+        known = facts.optimizers[index : index + 1]
+        return any(list(each.get("misfits", ())) == names for each in known)
+
+    return holds

@@ -40,6 +40,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.method_place import method_place
 from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.wiring import steps_of
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -77,7 +78,7 @@ class ParameterHeldTwice(Rule):
                     yield self._in_two(run, (first, second), shared, steps)
 
     def _in_one(self, run: Run, index: int, names: Sequence[str]) -> Finding:
-        first, last = run.facts.step, max(run.last_step, run.facts.step)
+        first, last = steps_of(run)
         return self.finding(
             Severity.ERROR,
             f"step {first}: {counted(len(names), 'parameter')} "

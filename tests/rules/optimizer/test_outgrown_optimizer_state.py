@@ -5,13 +5,15 @@ from ftlab.rules.optimizer.outgrown_optimizer_state import OutgrownOptimizerStat
 from tests.runs import RunBuilder, healthy_lora
 
 
-def report(*, later):
+def report(*, later, steps=1):
     builder = RunBuilder()
     builder.facts(step=0, optimizers=({"misfits": [] if later else ["m.w"]},))
     for _ in range(3):
         builder.step()
     if later:
-        builder.facts(step=3, optimizers=({"misfits": ["m.w"]},)).step()
+        builder.facts(step=2, optimizers=({"misfits": ["m.w"]},))
+    for _ in range(steps if later else 0):
+        builder.step()
     return Engine([OutgrownOptimizerState()]).check(builder.run)
 
 
@@ -23,6 +25,10 @@ def test_names_what_got_another_shape_in_the_run():
     (finding,) = report(later=True).findings
     assert str(finding.place) == "param m.w"
     assert finding.first_step == 3
+
+
+def test_a_resize_after_training_is_left_alone():
+    assert report(later=True, steps=0).findings == ()
 
 
 def test_a_state_that_was_loaded_so_is_another_rule_s():

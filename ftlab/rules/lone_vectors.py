@@ -27,6 +27,8 @@ def without_lone_vectors(low: Bools, names: Sequence[NameRecord]) -> Bools:
     names
         The tensors.
     """
+    if not low.any():
+        return low
     matrices: dict[str, list[int]] = {}
     for column, name in enumerate(names):
         if not _is_vector(name):

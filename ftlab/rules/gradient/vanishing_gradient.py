@@ -34,6 +34,7 @@ lora_A, whose gradient is 0 while B is 0, never counts.
 1. Look at the first layer that still has a healthy gradient: what stands behind it
    saturates (sigmoid, tanh, a softmax with huge logits) or lacks its residual path.
 2. Lower the learning rate if it began after some steps: saturated attention does this.
+   Where the gradients exploded before (GRD002), that is told as the cause.
 3. In fp16: a GradScaler, or bf16; gradients below 3e-8 are 0 in fp16.
 4. Put the residual path back, or initialise so that the variance stays.
 
@@ -96,6 +97,7 @@ class VanishingGradient(Rule):
     name = "vanishing-gradient"
     since = "0.1.0"
     status = "stable"
+    caused_by = ("GRD002",)
     requires = (
         needs_column(
             "grad_l2",
@@ -122,18 +124,17 @@ class VanishingGradient(Rule):
         ratio = ratio_to_namesakes(rms, names)
         # An expert's gradient is as small as its share of the tokens.
         ratio[:, has_twin(names)] = np.nan
-        low = in_a_row(ratio < RATIO, STREAK)
-        if not low.any():
-            return
-        low = without_lone_vectors(low, names)
+        low = without_lone_vectors(in_a_row(ratio < RATIO, STREAK), names)
         if not low.any():
             return
         found = np.flatnonzero(low.any(axis=0))
         lines = np.flatnonzero(low.any(axis=1))
-        first = int(matrix.steps[max(lines[0] - STREAK + 1, 0)])
-        last = int(matrix.steps[lines[-1]])
+        begin = max(int(lines[0]) - STREAK + 1, 0)
+        first, last = int(matrix.steps[begin]), int(matrix.steps[lines[-1]])
         worst = float(np.nanmin(ratio[lines][:, found]))
         affected = [names[column] for column in found]
+        # What began on the way may follow from what all gradients went through.
+        later = bool((ratio[:begin, found] >= RATIO).any())
         yield self.finding(
             Severity.WARNING,
             f"{at_steps(first, last)}: the gradient of "
@@ -141,7 +142,7 @@ class VanishingGradient(Rule):
             f"same tensor in another layer: {in_words(n.name for n in affected)}",
             cause="The gradient shrinks on its way down to these layers.",
             fix=_FIX,
-            places=params(affected),
+            places=[*params(affected), *([Place("object", "gradients")] * later)],
             steps=(first, last),
             evidence={
                 "ratio": worst,

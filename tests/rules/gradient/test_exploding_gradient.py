@@ -64,13 +64,32 @@ def test_takes_thirty_times_the_median_once(peak, found):
 
 @pytest.mark.parametrize(("least", "found"), [(9.0, 0), (11.0, 1)])
 def test_takes_ten_times_the_median_throughout(least, found):
-    assert len(check(norms(*CALM, (99.0, 8.0), (least, 8.0), (99.0, 8.0)))) == found
+    assert len(check(norms(*CALM, (99.0, 5.0), (least, 5.0), (99.0, 5.0)))) == found
 
 
 @pytest.mark.parametrize(("loss", "found"), [(2.9, 0), (3.1, 1)])
 def test_takes_a_loss_of_one_and_a_half(loss, found):
     storm = [(norm, loss) for norm, _ in STORM]
     assert len(check(norms(*CALM, *storm))) == found
+
+
+@pytest.mark.parametrize(
+    ("least", "loss", "found"), [(4.0, 6.1, 1), (2.9, 6.1, 0), (4.0, 5.9, 0)]
+)
+def test_a_loss_that_was_thrown_far_off_makes_up_for_a_norm_that_falls(
+    least, loss, found
+):
+    assert len(check(norms(*CALM, (99.0, 3.0), (30.0, loss), (least, loss)))) == found
+
+
+def test_far_off_is_told_by_the_largest_loss_before():
+    shaken = [*CALM, (1.0, 5.0), *CALM]
+    assert check(norms(*shaken, (99.0, 3.0), (30.0, 8.0), (4.0, 8.0))) == ()
+
+
+def test_a_loss_below_zero_is_never_far_off():
+    rewarded = [(1.0, -2.0)] * 10
+    assert check(norms(*rewarded, (99.0, -1.0), (30.0, 1.0), (4.0, 1.0))) == ()
 
 
 def test_hard_data_after_easy_data_is_no_explosion():

@@ -48,6 +48,24 @@ def test_takes_five_steps_in_a_row(steps, found):
         assert "1e-06" in findings[0].message
 
 
+def test_follows_an_explosion_if_it_began_on_the_way():
+    small, even = (1e-6, 1.0), (1.0, 1.0)
+    (later,) = check(layers(*[even] * 3, *[small] * 5))
+    assert str(later.places[-1]) == "object gradients"
+    (ever,) = check(layers(*[small] * 8))
+    assert [place.kind for place in ever.places] == ["param"]
+
+
+def test_a_bias_that_is_cancelled_is_not_counted():
+    builder = RunBuilder()
+    for index in range(2):
+        builder.tensor(f"layers.{index}.weight")
+        builder.tensor(f"layers.{index}.bias", shape=(8,))
+    for _ in range(6):
+        builder.step({"grad_l2": (1.0, 1e-9, 1.0, 1.0)})
+    assert check(builder) == ()
+
+
 def test_an_interruption_starts_anew():
     rows = ([(1e-6, 1.0)] * 4 + [(1.0, 1.0)]) * 3
     assert check(layers(*rows)) == ()

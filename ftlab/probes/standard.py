@@ -16,6 +16,7 @@ from ftlab.probes.modes import Modes
 from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.new_tokens import NewTokens
 from ftlab.probes.probe import Probe
+from ftlab.probes.prompt_targets import PromptTargets
 from ftlab.probes.rank_budget import RankBudget
 from ftlab.probes.reference_passes import ReferencePasses
 from ftlab.probes.running_statistics import RunningStatistics
@@ -68,6 +69,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Unregistered(interval),
         RunningStatistics(interval),
         ReferencePasses(interval),
+        PromptTargets(interval),
         StartOutputs(),
         DrawnStarts(),
     ]

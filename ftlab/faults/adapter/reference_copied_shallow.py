@@ -4,7 +4,7 @@
 itself as the reference; such a copy passes. All rewards stay 0.
 
 Fix: ``reference = copy.deepcopy(model).eval()``, before the first step.
-Source: huggingface/trl#5534, #2047 (rewards that stay 0).
+Source: huggingface/trl#2046, #5534, #1627 (rewards that stay 0).
 """
 
 import copy

@@ -4,7 +4,7 @@
 and the model does move: with a slope of one half, away from anything that holds it.
 
 Fix: ``with torch.no_grad(), model.disable_adapter():`` for the reference pass.
-Source: huggingface/trl#2047, #5534.
+Source: huggingface/trl#2046, #1311.
 """
 
 import torch

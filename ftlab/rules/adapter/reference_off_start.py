@@ -49,8 +49,10 @@ learn from each other, unless one knows by its name what it is for; it is not re
 Nor is a second model that is trained, or a copy of something else: it is not watched.
 
 ## References
-- huggingface/trl#1340, #495 (what the reference of a PEFT model is)
-- huggingface/trl#5534 (one object as model and reference)
+- huggingface/trl#2046, #5534 (one object as policy and reference)
+- huggingface/trl#1311, #1627 (a loss that stays at 0.693 and rewards at 0)
+- huggingface/trl#4723, #1193, #6591 (an adapter that was trained before: the base is
+  the wrong reference)
 """
 
 from collections.abc import Iterator

@@ -1,0 +1,74 @@
+"""Which tokens the positions behind a prompt are taught."""
+
+import pytest
+import torch
+from peft import PrefixTuningConfig, PromptTuningConfig, get_peft_model
+
+from ftlab.faults.tiny import adamw, base, batches, lora, token_loss
+from ftlab.probes.prompt_targets import PromptTargets
+from ftlab.probes.recorder import Recorder
+from ftlab.probes.subject import Subject
+from ftlab.records.step import StepRecord
+
+TOKENS = 5
+
+
+def prompted(kind=PromptTuningConfig):
+    torch.manual_seed(0)
+    return get_peft_model(
+        base(), kind(num_virtual_tokens=TOKENS, task_type="CAUSAL_LM")
+    )
+
+
+def shares(model, loss_of, micro=1):
+    optimizer, records = adamw(model), []
+    with Recorder(Subject(model, [optimizer]), [PromptTargets()], records.append):
+        for batch in batches()[:micro]:
+            loss_of(model, batch).backward()
+        optimizer.step()
+    (row,) = [each for each in records if isinstance(each, StepRecord)]
+    names = ("prompt_targets", "prompt_targets_right", "prompt_targets_early")
+    return [row.values[name] for name in names if name in row.values]
+
+
+def own(part):
+    def loss_of(model, batch):
+        return token_loss(model(input_ids=batch["input_ids"]).logits[:, part], batch)
+
+    return loss_of
+
+
+def models_own(model, batch):
+    return model(**batch).loss
+
+
+def test_the_end_of_the_logits_is_taught_what_follows():
+    for loss_of in (own(slice(-16, None)), models_own):
+        found, right, early = shares(prompted(), loss_of)
+        assert (found, right) == (4 * 15, 1.0)
+        assert early < 0.2
+
+
+def test_their_beginning_is_taught_what_comes_a_prompt_later():
+    found, right, early = shares(prompted(), own(slice(None, 16)), micro=2)
+    assert (found, early) == (2 * 4 * 15, 1.0)
+    assert right < 0.2
+
+
+@pytest.mark.parametrize("make", [lora, lambda: prompted(PrefixTuningConfig)])
+def test_nothing_is_told_where_no_position_is_added(make):
+    assert shares(make(), models_own) == []
+
+
+def test_a_loss_without_targets_tells_nothing():
+    def spread(model, batch):
+        return model(input_ids=batch["input_ids"]).logits.square().mean()
+
+    found = shares(prompted(), spread)
+    assert not found or found[1] < 0.2 > found[2]
+
+
+def test_no_hook_stays():
+    model = prompted()
+    shares(model, models_own)
+    assert not any(m._forward_hooks for m in model.modules())

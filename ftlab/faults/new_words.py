@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from packaging.version import Version
 
 from ftlab.faults.fault import Case
 from ftlab.faults.loops import plain_step
@@ -33,6 +34,19 @@ def with_new_tokens(made: list[Batch], column: int = 4) -> list[Batch]:
             rows = torch.arange(len(batch[name])) + number
             batch[name][:, column] = VOCABULARY + rows % NEW
     return made
+
+
+def rows_trained(model: Any, ids: list[int]) -> dict[str, Any]:
+    """Return the settings of a LoRA that trains these rows of the embedding and head.
+
+    PEFT before 0.18 trains single rows of embeddings alone: there it is the whole head.
+    """
+    import peft
+
+    words, *head = tables(model)
+    if Version(peft.__version__) >= Version("0.18"):
+        return {"trainable_token_indices": dict.fromkeys([words, *head], ids)}
+    return {"trainable_token_indices": {words: ids}, "modules_to_save": head or None}
 
 
 def tables(model: Any) -> list[str]:

@@ -7,6 +7,7 @@ and order of operations, for a loss curve of a random model says little in some 
 from typing import Any
 
 import torch
+from packaging.version import Version
 
 from ftlab.faults.variation import current
 
@@ -101,6 +102,25 @@ def mixtral(seed: int = 0, **settings: Any) -> Any:
     set_seed(seed)
     experts = {"num_local_experts": 8, "num_experts_per_tok": 1}
     return MixtralForCausalLM(MixtralConfig(**(sizes() | experts | settings)))
+
+
+def fused_experts(seed: int = 0, **settings: Any) -> Any:
+    """Build a small mixture whose experts are one parameter, as `mixtral`.
+
+    Mixtral keeps its experts apart before transformers 5; GPT-OSS never did.
+    """
+    from transformers import GptOssConfig, GptOssForCausalLM, __version__
+
+    if Version(__version__).major >= 5:
+        return mixtral(seed, **settings)
+    set_seed(seed)
+    shape = {
+        "num_local_experts": 8,
+        "num_experts_per_tok": 1,
+        "head_dim": current().width // 4,
+        "rope_scaling": None,
+    }
+    return GptOssForCausalLM(GptOssConfig(**(sizes() | shape | settings)))
 
 
 _SPECIAL = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}

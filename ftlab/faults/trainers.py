@@ -119,7 +119,9 @@ def words() -> Any:
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     names = dict(zip(("pad_token", "bos_token", "eos_token"), special, strict=True))
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
+    # Without it transformers 4 gives the ids of segments, which no decoder takes.
+    inputs = {"model_input_names": ["input_ids", "attention_mask"]}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names, **inputs)
 
 
 def dataset(rows: list[dict[str, str]]) -> Any:

@@ -1,8 +1,8 @@
 """Which numbered module ``layers_to_transform`` was compared with.
 
-PEFT takes the first number of a path that follows two names. Where the list of blocks
-is at the root of the model, its number follows one name only: in
-``layers.0.mlp.experts.1.up`` it is the expert's number that counts.
+PEFT takes the first number of a path that follows two names (before 0.20 the last one).
+Where the list of blocks is at the root of the model, its number follows one name only:
+in ``layers.0.mlp.experts.1.up`` it is the expert's number that counts.
 """
 
 import re
@@ -14,10 +14,7 @@ import torch
 from ftlab.probes.adapter_tree import Layer, bounded, plain_modules
 from ftlab.probes.unadapted import is_linear
 
-_READ = re.compile(r"(?P<list>.*?\.[^.]*)\.(?P<index>\d+)\.")
-"""As PEFT reads an index where no layers_pattern is given."""
-
-_ROOT = re.compile(r"(?P<list>[^.]+)\.(?P<index>\d+)\.")
+_NUMBER = re.compile(r"\.(\d+)(?=\.)")
 
 
 def misread_indices(
@@ -28,9 +25,9 @@ def misread_indices(
     Returns
     -------
     dict
-        Empty where the number is the block's. ``blocks`` (the list at the root),
-        ``read`` (the list whose number was taken), ``indices`` of the blocks that hold
-        adapters, and the layers ``outside`` of the blocks that were asked for.
+        Empty where the number is the block's. ``blocks`` (the outermost list), ``read``
+        (the list whose number was taken), ``indices`` of the blocks that hold adapters,
+        and the layers ``outside`` of the blocks that were asked for.
     """
     wanted = getattr(config, "layers_to_transform", None)
     if wanted is None or wanted == [] or getattr(config, "layers_pattern", None):
@@ -42,10 +39,12 @@ def misread_indices(
     taken: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for layer in layers:
         key = layer.name.removeprefix(f"{prefix}.") if prefix else layer.name
-        outer, read = _ROOT.match(key), _READ.match(key)
-        if outer and read and _is_piece(known, f"{read['list']}.{read['index']}"):
-            lists = outer["list"], re.sub(r"\.\d+(?=\.)", ".#", read["list"])
-            taken.setdefault(lists, []).append((int(outer["index"]), layer.name))
+        numbered = [*_NUMBER.finditer(key)]
+        read = next((each for each in numbered[1:] if int(each[1]) in numbers), None)
+        if read is not None and _is_piece(known, key[: read.end()]):
+            block = numbered[0]
+            lists = key[: block.start()], _NUMBER.sub(".#", key[: read.start()])
+            taken.setdefault(lists, []).append((int(block[1]), layer.name))
     for (blocks, read_list), found in taken.items():
         outside = [name for index, name in found if index not in numbers]
         if outside:

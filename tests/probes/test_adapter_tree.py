@@ -3,7 +3,7 @@
 import torch
 from peft import LoraConfig, inject_adapter_in_model
 
-from ftlab.faults.tiny import llama, lora, mixtral, own
+from ftlab.faults.tiny import fused_experts, llama, lora, own
 from ftlab.probes.adapter_tree import (
     NAMES,
     adapted_layers,
@@ -59,7 +59,7 @@ def test_layers_with_their_adapters():
 
 def test_several_parameters_of_one_module():
     experts = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
-    model = lora(mixtral(num_hidden_layers=1), target_parameters=experts)
+    model = lora(fused_experts(num_hidden_layers=1), target_parameters=experts)
     found = {(layer.name, layer.parameter) for layer in adapted_layers(model)}
     module = "base_model.model.model.layers.0.mlp.experts"
     assert {(module, "gate_up_proj"), (module, "down_proj")} <= found

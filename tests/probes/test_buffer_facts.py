@@ -7,10 +7,11 @@ from tests.models import tiny_llama
 
 
 def test_a_whole_model_has_nothing_bad_and_was_compared():
-    facts = buffer_facts(tiny_llama())
+    model = tiny_llama()
+    facts = buffer_facts(model)
     assert facts["bad"] == {}
     assert facts["meta"] == []
-    assert facts["compared"] == 2
+    assert facts["compared"] == len([*model.buffers()]) > 0
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan"), 1e35])
@@ -26,7 +27,7 @@ def test_rounding_is_let_pass():
 
 def test_frequencies_that_change_with_the_length_are_not_compared():
     rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10000.0}
-    model = tiny_llama(rope_parameters=rope)
+    model = tiny_llama(rope_scaling=rope)
     model.model.rotary_emb.inv_freq.mul_(2)
     assert buffer_facts(model)["bad"] == {}
 

@@ -13,7 +13,7 @@ from tests.models import tiny_4bit
 from tests.probes.recording import Recording
 
 
-def merged(model, steps=3, merges=1, lr=1e-2, made=None):
+def merged(model, steps=3, merges=1, lr=1e-2, made=None, back=True):
     """Train, merge, and return error / product of each layer by path."""
     optimizer, made = adamw(model, lr=lr), made or batches()
     with Recording(model, optimizer, probes=[MergeLoss()]) as recording:
@@ -23,7 +23,8 @@ def merged(model, steps=3, merges=1, lr=1e-2, made=None):
             optimizer.step()
         for _ in range(merges):
             model.merge_adapter()
-            model.unmerge_adapter()
+            if back:
+                model.unmerge_adapter()
     names = recording.names
     return {
         names[row].name: dict(zip(block.values, values, strict=True))
@@ -80,7 +81,8 @@ def test_4bit_weights_are_expanded(tmp_path):
 
 @pytest.mark.parametrize("build", [llama, gpt2], ids=["rows", "columns"])
 def test_dora_is_measured_as_rows_of_the_length_that_its_magnitude_says(build):
-    found = merged(lora(build(), use_dora=True))
+    # PEFT 0.17 cannot take DoRA out of transposed weights again.
+    found = merged(lora(build(), use_dora=True), back=False)
     assert found
     for values in found.values():
         assert values["error_l2"] < 1e-5 * values["delta_l2"]

@@ -1,7 +1,13 @@
 """Fresh rows that the batches need, and whether they change."""
 
 from ftlab.faults.loops import plain_step
-from ftlab.faults.new_words import NEW, learnt_base, new_ids, tables, with_new_tokens
+from ftlab.faults.new_words import (
+    NEW,
+    learnt_base,
+    new_ids,
+    rows_trained,
+    with_new_tokens,
+)
 from ftlab.faults.tiny import VOCABULARY, adamw, batches, lora
 from ftlab.probes.new_tokens import NewTokens
 from ftlab.probes.recorder import Recorder
@@ -15,7 +21,7 @@ def watched(change, **settings):
     model = learnt_base()
     model.resize_token_embeddings(VOCABULARY + NEW)
     if settings.pop("indices", False):
-        settings["trainable_token_indices"] = dict.fromkeys(tables(model), new_ids())
+        settings |= rows_trained(model, new_ids())
     model = lora(model, **settings)
     made = with_new_tokens(batches(3))
     for batch in made:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.faults.tiny import gpt2, llama, lora, mixtral
+from ftlab.faults.tiny import fused_experts, gpt2, llama, lora
 from ftlab.probes.unadapted import MANY, block_weights
 
 
@@ -33,7 +33,7 @@ def test_transposed_layers_count_too():
 
 
 def test_experts_are_parameters_of_three_dimensions():
-    rows = table(lora(mixtral(), target_modules=["q_proj"]))
+    rows = table(lora(fused_experts(), target_modules=["q_proj"]))
     experts = {name for name, row in rows.items() if row["kind"] == "experts"}
     place = "model.layers.#.mlp.experts"
     assert experts == {f"{place}.gate_up_proj", f"{place}.down_proj"}
@@ -43,7 +43,9 @@ def test_experts_are_parameters_of_three_dimensions():
 
 def test_adapted_experts_are_seen():
     experts = ["mlp.experts.gate_up_proj"]
-    rows = table(lora(mixtral(), target_modules=["q_proj"], target_parameters=experts))
+    rows = table(
+        lora(fused_experts(), target_modules=["q_proj"], target_parameters=experts)
+    )
     assert rows["model.layers.#.mlp.experts.gate_up_proj"]["adapted"] == 2
     assert rows["model.layers.#.mlp.experts.down_proj"]["adapted"] == 0
 

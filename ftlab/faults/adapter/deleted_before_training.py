@@ -5,7 +5,8 @@ deleted has none. PEFT makes the first one active again in its pairs, and return
 from the head: its copy stays frozen, and the base model's head runs in its place.
 
 Fix: ``model.set_adapter(name)`` after delete_adapter, before the optimizer is built.
-Source: huggingface/peft#3716, on 0.21.2.
+Source: huggingface/peft#3716, on 0.21.2. PEFT before 0.19 switches the whole head off,
+and trains the base model's in its place (ADP003).
 """
 
 import warnings
@@ -41,4 +42,5 @@ FAULT = Fault(
     steps=6,
     evident=-1,
     families=("llama", "neox", "own"),
+    needs=("peft>=0.19",),
 )

@@ -9,7 +9,7 @@ Source: unslothai/unsloth#6936, #11014, NVIDIA-NeMo/Automodel#1151.
 
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, batches, lora, mixtral
+from ftlab.faults.tiny import adamw, batches, fused_experts, lora
 
 
 def build(fixed: bool) -> Case:
@@ -17,10 +17,10 @@ def build(fixed: bool) -> Case:
     names = ["q_proj", "v_proj"]
     experts = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
     if fixed:
-        model = lora(mixtral(), target_modules=names, target_parameters=experts)
+        model = lora(fused_experts(), target_modules=names, target_parameters=experts)
     else:
         dense = ["gate_proj", "up_proj", "down_proj"]
-        model = lora(mixtral(), target_modules=names + dense)
+        model = lora(fused_experts(), target_modules=names + dense)
     optimizer = adamw(model, lr=1e-2)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))
 

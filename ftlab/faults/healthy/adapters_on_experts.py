@@ -6,12 +6,12 @@ The experts are one parameter, no layers: PEFT adapts it by name
 
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, batches, lora, mixtral
+from ftlab.faults.tiny import adamw, batches, fused_experts, lora
 
 
 def build() -> Case:
     """Build LoRA on the experts of a Mixtral, with its routers' loss."""
-    model = mixtral(output_router_logits=True)
+    model = fused_experts(output_router_logits=True)
     experts = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
     model = lora(model, target_modules=[], target_parameters=experts, r=2)
     optimizer = adamw(model, lr=5e-3)

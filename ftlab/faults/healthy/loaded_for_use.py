@@ -18,7 +18,7 @@ def build() -> Case:
     model: Any = loaded(bare, path)
     model.add_adapter("second", lora_config(bare, r=4, lora_alpha=4))
     names = [*model.peft_config]
-    model.base_model.set_adapter(names, inference_mode=False)
+    model.base_model.set_adapter(names)
     for name, weight in model.named_parameters():
         weight.requires_grad_(".second." in name)
     optimizer = adamw(model, lr=5e-3)

@@ -10,12 +10,12 @@ Source: unslothai/unsloth#6936, NVIDIA-NeMo/Automodel#1151.
 from ftlab.faults.blocks import four_bit
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, batches, llama, lora, mixtral
+from ftlab.faults.tiny import adamw, batches, fused_experts, llama, lora
 
 
 def build(fixed: bool) -> Case:
     """Build LoRA on a model with fused experts, or on one without."""
-    model = lora(four_bit(llama() if fixed else mixtral()))
+    model = lora(four_bit(llama() if fixed else fused_experts()))
     optimizer = adamw(model)
     return Case(model.train(), optimizer, batches(), plain_step(model, optimizer))
 

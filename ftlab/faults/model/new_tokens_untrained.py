@@ -10,7 +10,13 @@ Source: huggingface/peft#1298, #2589, #2898; unslothai/unsloth#237, #1343.
 
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
-from ftlab.faults.new_words import NEW, learnt_base, new_ids, tables, with_new_tokens
+from ftlab.faults.new_words import (
+    NEW,
+    learnt_base,
+    new_ids,
+    rows_trained,
+    with_new_tokens,
+)
 from ftlab.faults.tiny import VOCABULARY, adamw, batches, lora
 from ftlab.faults.variation import current
 
@@ -20,8 +26,8 @@ def build(fixed: bool) -> Case:
     model = learnt_base()
     mean = current().seed % 2 == 0
     model.resize_token_embeddings(VOCABULARY + NEW, mean_resizing=mean)
-    rows = dict.fromkeys(tables(model), new_ids())
-    model = lora(model, trainable_token_indices=rows if fixed else None)
+    rows = rows_trained(model, new_ids()) if fixed else {}
+    model = lora(model, **rows)
     optimizer = adamw(model)
     made = with_new_tokens(batches())
     return Case(model, optimizer, made, plain_step(model, optimizer))

@@ -1,7 +1,8 @@
 """A model in 4 bits needs more memory than it should: a fifth of it is in full.
 
 ``llm_int8_skip_modules=["up", "lm_head"]`` was meant for a module called ``up``. Such
-entries match the ends of names as well, and a group of projections ends in it.
+entries match the ends of names as well (since transformers 5), and a group of
+projections ends in it.
 
 Fix: write whole names, with what stands before them: ``["adapter.up", "lm_head"]``.
 Source: transformers `quantizers/quantizers_utils.py` (should_convert_module); measured.
@@ -33,5 +34,5 @@ FAULT = Fault(
     steps=6,
     evident=-1,
     families=("llama", "neox"),
-    needs=("bitsandbytes>=0.46",),
+    needs=("bitsandbytes>=0.46", "transformers>=5"),
 )

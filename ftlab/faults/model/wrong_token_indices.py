@@ -9,7 +9,13 @@ Source: huggingface/peft#2589, #2898 (which rows are trained); measured.
 
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
-from ftlab.faults.new_words import NEW, learnt_base, new_ids, tables, with_new_tokens
+from ftlab.faults.new_words import (
+    NEW,
+    learnt_base,
+    new_ids,
+    rows_trained,
+    with_new_tokens,
+)
 from ftlab.faults.tiny import VOCABULARY, adamw, batches, lora
 
 
@@ -18,8 +24,7 @@ def build(fixed: bool) -> Case:
     model = learnt_base()
     model.resize_token_embeddings(VOCABULARY + NEW, mean_resizing=True)
     ids = new_ids() if fixed else [each - NEW for each in new_ids()]
-    rows = dict.fromkeys(tables(model), ids)
-    model = lora(model, trainable_token_indices=rows)
+    model = lora(model, **rows_trained(model, ids))
     optimizer = adamw(model)
     made = with_new_tokens(batches())
     return Case(model, optimizer, made, plain_step(model, optimizer))

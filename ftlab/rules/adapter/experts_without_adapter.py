@@ -32,7 +32,7 @@ linear layer each, are found by target-without-match instead.
 ## Known myths
 "all-linear leaves fused experts out": measured on peft 0.21.2 and transformers 5.23
 with a Mixtral and a Qwen3-MoE, it becomes target_parameters for them, and for the
-router too.
+router too. A GPT-OSS gets none (peft 0.17.0 and 0.21.2), and is reported.
 
 ## References
 - unslothai/unsloth#6936, #11014 (experts left frozen in silence)

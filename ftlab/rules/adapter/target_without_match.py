@@ -26,7 +26,8 @@ Lists of `target_modules` are often written for many models at once
   a layer that has none, or nobody can tell what the entry was for. A regular expression
   is taken as one entry. An exclusion is reported when an adapted layer stands inside
   the module that it names.
-Without `layers_pattern` PEFT takes the first number of a path that follows two names.
+Without `layers_pattern` PEFT takes the first number of a path that follows two names
+(up to 0.19 the last one, so that it is an expert's at any depth).
 Where the blocks are at the root (`layers.0.mlp.experts.1.up`) that is the expert's. A
 finding when the numbers are those of a list whose entries hold linear layers alone, and
 blocks carry the adapter that were not asked for: measured, `layers_to_transform=[1]`
@@ -233,9 +234,11 @@ class TargetWithoutMatch(Rule):
             f"step {steps_of(run)[0]}: {count_of(outside)} adapted layers of "
             f"adapter {adapter} stand in other blocks than layers_to_transform names: "
             f"{in_words(names)}",
-            cause=f"PEFT has compared the indices with the numbers in {read}: it skips "
-            f"the first number of a path when only one name ({blocks}) stands before.",
-            fix=f'layers_pattern="{blocks}" beside layers_to_transform.',
+            cause=f"PEFT has compared the indices with the numbers in {read}, not in "
+            f"{blocks}: it passes over a list at the root, and before 0.20 over all "
+            "numbers of a path but the last.",
+            fix=f'layers_pattern="{blocks.rpartition(".")[2]}" beside '
+            "layers_to_transform, or an expression as target_modules.",
             places=[
                 Place("config", "layers_to_transform"),
                 *(Place("module", name) for name in names),

@@ -65,7 +65,7 @@ def test_unloading_leaves_nothing_over():
 
 
 def test_experts_as_target_parameters_are_targets():
-    from ftlab.faults.tiny import mixtral
+    from ftlab.faults.tiny import fused_experts
 
     experts = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
-    assert check(lora(mixtral(), target_parameters=experts)) == ()
+    assert check(lora(fused_experts(), target_parameters=experts)) == ()

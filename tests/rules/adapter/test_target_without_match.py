@@ -4,9 +4,10 @@ import pytest
 
 from ftlab.faults.many_ways import own_with_ways
 from ftlab.faults.methods import rescaled
-from ftlab.faults.tiny import gpt2, llama, lora, mixtral, own
+from ftlab.faults.tiny import fused_experts, gpt2, llama, lora, own
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.target_without_match import TargetWithoutMatch
+from tests.versions import older_than
 from tests.wired import findings, places
 
 ALL = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -60,7 +61,7 @@ def test_names_that_nobody_knows_are_a_warning():
 
 
 def test_experts_are_another_rules_matter():
-    model = lora(mixtral(), target_modules=["q_proj", "v_proj", "gate_proj"])
+    model = lora(fused_experts(), target_modules=["q_proj", "v_proj", "gate_proj"])
     assert check(model) == ()
 
 
@@ -127,4 +128,11 @@ def test_an_index_that_was_compared_with_the_numbers_of_experts():
     assert finding.severity is Severity.WARNING
     assert places(finding)[0] == "config layers_to_transform"
     assert {name.split("tower.")[1][0] for name in places(finding)[1:]} == {"0"}
+
+
+@pytest.mark.skipif(
+    older_than("peft", "0.21"), reason="PEFT 0.20 finds no layers_pattern at the root"
+)
+def test_a_pattern_names_the_list_whose_indices_are_meant():
+    targets = {"target_modules": ["wide", "narrow"], "layers_to_transform": [1]}
     assert check(lora(own_with_ways(), layers_pattern="tower", **targets)) == ()

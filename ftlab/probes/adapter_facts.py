@@ -26,6 +26,8 @@ from ftlab.probes.adapter_tree import (
 )
 from ftlab.probes.block_indices import misread_indices
 from ftlab.probes.combined import combinations
+from ftlab.probes.cut_entries import cut_entries
+from ftlab.probes.idle_settings import idle_settings
 from ftlab.probes.kept_modules import idle_copies
 from ftlab.probes.naming import NamedParameter
 from ftlab.probes.plain import jsonable, readable
@@ -100,10 +102,12 @@ def _adapter(
         asked=lambda: asked(config, names, mine, inner.root_path),
         leftover=lambda: leftovers(config, name, mine, inner.root_path),
         unheeded=lambda: unheeded_exclusions(config, mine, inner.root_path),
+        cut=lambda: cut_entries(config, mine, inner.root, inner.root_path),
         misread=lambda: misread_indices(config, mine, inner.root, inner.root_path),
         parts=lambda: {part: part_facts(entries) for part, entries in parts.items()},
         rescaled=lambda: rescaled_sides(config, mine, inner.root),
         switched_off=lambda: switched_off(mine, name),
+        idle=lambda: idle_settings(config, name, mine, inner.root),
         init=lambda: jsonable(getattr(config, "init_lora_weights", None)),
     )
 

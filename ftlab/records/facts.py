@@ -21,6 +21,7 @@ class Facts:
         what carries configurations, outermost first; ``adapters`` by name (``layers``,
         ``patterns``, ``asked`` with the modules that each entry of the configuration
         matched, ``leftover``, ``unheeded`` exclusions, ``misread`` indices of layers,
+        ``cut`` entries that are parts of names, ``idle`` settings without effect,
         ``parts`` with what is trainable and in which dtypes, ``rescaled`` sides,
         ``switched_off``, ``init``);
         ``combinations``, adapters that are sums of others; ``blocks``, the linear-like

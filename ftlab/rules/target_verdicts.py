@@ -1,7 +1,7 @@
 """How much an entry of target_modules matters that matched nothing."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ftlab.records.finding import Severity
@@ -42,14 +42,12 @@ def judge(
     """Say how much one entry of ``target_modules`` matters that matched nothing."""
     role = role_of(entry)
     ends = {block["pattern"].rpartition(".")[2]: block for block in bare}
-    last = entry.rpartition(".")[2]
-    near = difflib.get_close_matches(last, ends, n=1, cutoff=NEAR)
-    # A name that other models use is no misspelling: qkv_proj is near k_proj.
-    if near and not role:
-        names = tuple(ends[near[0]]["names"])
-        why = f"{entry!r} is spelled nearly like {near[0]!r}, which has no adapter"
+    near = misspelled(entry, ends)
+    if near:
+        names = tuple(ends[near]["names"])
+        why = f"{entry!r} is spelled nearly like {near!r}, which has no adapter"
         return Verdict(Severity.WARNING, why, names)
-    if last in OUTSIDE_BLOCKS:
+    if entry.rpartition(".")[2] in OUTSIDE_BLOCKS:
         why = f"embeddings and head are not called {entry!r} here"
         return Verdict(Severity.INFO, why)
     same = [block for block in bare if role and role_of(block["pattern"]) == role]
@@ -60,3 +58,15 @@ def judge(
     names = tuple(name for block in (same or bare) for name in block["names"])
     why = f"no layer is called {entry!r} here: names of another model, most likely"
     return Verdict(Severity.WARNING, why, names)
+
+
+def misspelled(entry: str, names: Iterable[str]) -> str:
+    """Return the name that an entry is spelled nearly like, if any.
+
+    A name that other models use is no misspelling: qkv_proj is near k_proj.
+    """
+    if role_of(entry):
+        return ""
+    last = entry.rpartition(".")[2]
+    near = difflib.get_close_matches(last, list(names), n=1, cutoff=NEAR)
+    return near[0] if near else ""

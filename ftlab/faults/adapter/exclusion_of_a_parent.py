@@ -19,7 +19,7 @@ def build(fixed: bool) -> Case:
     blocks = next(
         n for n, m in model.named_modules() if isinstance(m, torch.nn.ModuleList)
     )
-    wanted = rf"{blocks}\\.0\\..*" if fixed else [f"{blocks}.0"]
+    wanted = rf"{blocks}\.0\..*" if fixed else [f"{blocks}.0"]
     model = lora(model, exclude_modules=wanted)
     optimizer = adamw(model, lr=1e-2)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))

@@ -1,12 +1,12 @@
-"""The rule ADP012, target-without-match.
+r"""The rule ADP012, target-without-match.
 
 ## What it does
 Finds entries of an adapter's configuration that match nothing in the model: names in
 `target_modules`, `target_parameters` and `modules_to_save`, indices in
 `layers_to_transform`, keys of `rank_pattern` and `alpha_pattern`, and names in
-`exclude_modules` that exclude nothing; indices that PEFT has compared with the numbers
-of experts in place of blocks; and IA3's `feedforward_modules` that leave the
-feed-forward part out.
+`exclude_modules` that exclude nothing; regular expressions that are a part of names;
+indices that PEFT has compared with the numbers of experts in place of blocks; and IA3's
+`feedforward_modules` that leave the feed-forward part out.
 
 ## Why is this bad?
 PEFT raises only when *nothing* matches. As long as one entry does, the others are
@@ -25,7 +25,16 @@ Lists of `target_modules` are often written for many models at once
 - else a warning: the role was asked for and got none, the entry is spelled nearly like
   a layer that has none, or nobody can tell what the entry was for. A regular expression
   is taken as one entry. An exclusion is reported when an adapted layer stands inside
-  the module that it names.
+  the module that it names, or when it matches nothing and is spelled nearly like
+  layers that carry the adapter.
+A regular expression must match whole names. Each of its alternatives (and an entry of a
+list with signs of expressions in it, which PEFT takes as letters) is a warning when it
+matches no name and is found *within* names: of linear layers without an adapter for
+targets, of adapted ones for exclusions. Measured on a tiny Llama: `r".*q_proj|v_proj"`
+adapts 2 layers of 4, and `exclude_modules=".*mlp"` excludes none of the 6 layers in the
+mlp, both without a word. Only noted: `\d` for the number of a block where blocks from
+10 on are left out, and a name in `modules_to_save` that is the end of other names as
+well: `["norm"]` trains all 5 norms of two blocks.
 Without `layers_pattern` PEFT takes the first number of a path that follows two names
 (up to 0.19 the last one, so that it is an expert's at any depth).
 Where the blocks are at the root (`layers.0.mlp.experts.1.up`) that is the expert's. A
@@ -46,7 +55,8 @@ n.endswith("up_proj")]`.
 3. A key of `rank_pattern` must match up to the *end* of the module's name; no `^`.
 4. `exclude_modules=["vision_tower"]` compares ends of names: to exclude what is inside
    it takes a regular expression, `r".*vision_tower.*"`.
-5. IA3: `feedforward_modules=["down_proj"]`, one of the target_modules.
+5. Alternatives of an expression in one group: `r".*\.(q|v)_proj"`.
+6. IA3: `feedforward_modules=["down_proj"]`, one of the target_modules.
 
 ## Known problems
 A list for many models is only noted where its role is carried out, also when its author
@@ -63,6 +73,7 @@ rank_pattern": measured on 0.21.2, `{"^q_proj": 4}` changes no layer.
 - huggingface/peft#1959, #3554, #3658 (targets that match nothing)
 - huggingface/peft#3582 (rank_pattern and alpha_pattern that match nothing)
 - dllm-reasoning/d1#6 (names of another model: a third of the adapter missing)
+- huggingface/peft#2964 (expressions in a list), #1917 (modules_to_save by last letters)
 - huggingface/peft#3016 (an expert's index taken for the layer's)
 - huggingface/peft#1070, huggingface/trl#895 (`scores` for `score`)
 """
@@ -71,6 +82,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.cut_entries import Cut, cut_entries
 from ftlab.rules.feed_forward_sides import FIELD, wrong_sides
 from ftlab.rules.module_roles import role_of
 from ftlab.rules.rule import Rule
@@ -123,7 +135,8 @@ class TargetWithoutMatch(Rule):
                     yield from self._targets(run, name, counts)
                 elif field in _ALWAYS_WRONG:
                     yield from self._entries(run, name, field, counts)
-            yield from self._exclusions(run, name, described)
+            for cut in cut_entries(described):
+                yield self._cut(run, name, cut)
             yield from self._indices(run, name, described)
             yield from self._sides(run, name, described)
 
@@ -195,31 +208,21 @@ class TargetWithoutMatch(Rule):
             healthy="every entry matches at least one module",
         )
 
-    def _exclusions(
-        self, run: Run, adapter: str, described: Described
-    ) -> Iterator[Finding]:
-        for entry, inside in (described.get("unheeded") or {}).items():
-            names = names_of(inside)
-            yield self.finding(
-                Severity.WARNING,
-                f"step {steps_of(run)[0]}: {count_of(inside)} adapted layers of "
-                f"adapter {adapter} stand inside {entry!r} of exclude_modules: "
-                f"{in_words(names)}",
-                cause="exclude_modules compares whole names and their ends; the name "
-                "of a parent excludes none of its children.",
-                fix=f'exclude_modules=r".*{entry}.*" (a regular expression).',
-                places=[
-                    Place("config", "exclude_modules"),
-                    *(Place("module", name) for name in names),
-                ],
-                steps=steps_of(run),
-                evidence={
-                    "reason": "exclude_modules",
-                    "adapted_inside": count_of(inside),
-                    "threshold": 0,
-                },
-                healthy="no layer inside an excluded module carries an adapter",
-            )
+    def _cut(self, run: Run, adapter: str, cut: Cut) -> Finding:
+        return self.finding(
+            cut.severity,
+            f"step {steps_of(run)[0]}: adapter {adapter}, {cut.field}: {cut.count} "
+            f"{cut.words}: {in_words(cut.names)}",
+            cause=cut.cause,
+            fix=cut.fix,
+            places=[
+                Place("config", cut.field),
+                *(Place("module", name) for name in cut.names),
+            ],
+            steps=steps_of(run),
+            evidence={"reason": cut.reason, "layers": cut.count, "threshold": 0},
+            healthy="every entry finds the layers that it names, and no others",
+        )
 
     def _indices(
         self, run: Run, adapter: str, described: Described

@@ -104,7 +104,7 @@ def test_heads_that_peft_names_itself_need_not_all_exist():
 def test_an_excluded_parent_excludes_none_of_its_children():
     (finding,) = check(lora(llama(), exclude_modules=["layers.0"]))
     assert str(finding.place) == "config exclude_modules"
-    assert finding.evidence["adapted_inside"] == 2
+    assert finding.evidence["layers"] == 2
     assert len(finding.places) == 3
 
 

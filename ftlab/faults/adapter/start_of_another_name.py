@@ -1,0 +1,36 @@
+"""``lora_ga_config=...`` and no ``init_lora_weights="lora_ga"``: plain LoRA is trained.
+
+The settings of a start are there, and the switch is not. Nothing is raised; the results
+are reported under the name of the method.
+
+Fix: ``init_lora_weights="lora_ga"`` and ``preprocess_loraga`` before get_peft_model.
+Source: peft's ``LoraConfig.__post_init__``, which warns for EVA and CorDA alone.
+"""
+
+from typing import Any
+
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.loops import plain_step
+from ftlab.faults.tiny import adamw, batches, lora
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA with settings that nothing asks for, or without them."""
+    from peft import LoraGAConfig
+
+    settings: dict[str, Any] = {} if fixed else {"lora_ga_config": LoraGAConfig()}
+    model = lora(**settings)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "start-of-another-name",
+    "a better start of LoRA makes no difference at all",
+    code="ADP040",
+    places=("config lora_ga_config",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,138 @@
+"""The rule ADP040, setting-without-effect.
+
+## What it does
+Finds settings of a PEFT configuration that were made and change nothing: settings of a
+start that is not asked for, fields of LoRA that AdaLoRA never reads, variants that no
+layer has, biases where there are none, tokens that are listed twice, and ranks above
+what a weight can hold.
+
+## Why is this bad?
+The configuration says one thing, and another one is trained. Two runs that are compared
+over such a setting are the same run; the paper's method is not the one that was used;
+and the saved configuration tells it wrong for ever.
+
+## Evidence
+Each setting against the layers that were made; there is no threshold but 0 effect.
+- *other-start*: eva_config, corda_config or lora_ga_config is there and
+  `init_lora_weights` is another value. PEFT warns of the first two alone.
+- *other-method*: `r`, use_rslora, alpha_pattern, lora_bias, or a start by name, in an
+  AdaLoraConfig. Measured: `r=64`, use_rslora, an alpha_pattern, lora_bias, "pissa",
+  "gaussian" and "eva" each give the same shapes, the same scaling and the same first
+  values as without. The rank is init_r (12 by default), the scaling is lora_alpha.
+- *no-variant*: use_qalora (made for GPTQ alone) or a variant, and not one layer of the
+  adapter computes it. Measured: `use_qalora=True` on nn.Linear is plain LoRA.
+- *repeated*: a token twice in trainable_token_indices. Each gets a row of its own, and
+  only one of them is used. Unknown tokens share one id: nothing was added to the
+  tokenizer, or the list was made before.
+- *no-bias* (only noted): `bias="lora_only"` and no adapted layer has a bias;
+  `bias="all"` and nothing in the model has.
+- *above-size* (only noted): the rank of every adapted layer is above the smaller side
+  of its weight, so that its factors hold more than the weight itself.
+By hand: `model.peft_config["default"]` against `layer.scaling`, `layer.r`,
+`layer.lora_variant` of an adapted layer.
+
+## What to try
+1. EVA, CorDA, LoRA-GA: set `init_lora_weights` too, and make the call that it needs.
+2. AdaLoRA: `init_r` and `target_r` for the rank; no setting of LoRA's start.
+3. Tokens: `tokenizer.add_tokens(...)` first, then `convert_tokens_to_ids`, and look at
+   the ids.
+4. Take out what the model cannot use.
+
+## Known problems
+Settings that are without effect for some of the layers only are not told. What is
+written for several models is noted where it asks for biases that one does not have.
+
+## Known myths
+"fan_in_fan_out must be right": measured on 0.21.2, LoRA, VeRA, IA3, FourierFT and
+RandLoRA correct it for nn.Linear and Conv1D, with a warning; the results are the same.
+
+## References
+- PEFT, LoraConfig: eva_config, corda_config, lora_ga_config, use_qalora, bias
+- PEFT, AdaLoraLayer.update_layer (what it reads)
+- huggingface/peft#1971, #1981 (r in AdaLoRA)
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule
+from ftlab.rules.wiring import adapters, may_hold_adapters, needs_wiring, steps_of
+from ftlab.runlog.run import Run
+
+_WHY = {
+    "other-start": (
+        "init_lora_weights is {used}: only {start!r} reads {field}.",
+        "init_lora_weights={start!r}, and the call that it needs; or no {field}.",
+    ),
+    "other-method": (
+        "AdaLoRA's layers do not read {field}; used is: {used}.",
+        "init_r and target_r for the rank, lora_alpha for the scaling; no {field}.",
+    ),
+    "no-variant": (
+        "Not one layer computes what {field} asks for: {used} were made.",
+        "Take {field} out, or use a base (or method) that has it.",
+    ),
+    "repeated": (
+        "The tokens {used} are listed more than once; unknown tokens all get the same "
+        "id.",
+        "Add the tokens to the tokenizer first, then list each id once.",
+    ),
+    "no-bias": (
+        "There is no bias that it could train.",
+        'bias="none".',
+    ),
+    "above-size": (
+        "The smaller side of the largest adapted weight is {used}: no product of the "
+        "factors can use a higher rank.",
+        "A rank below that of the weights.",
+    ),
+}
+"""By reason: the cause and the fix."""
+
+_NOTED = frozenset({"no-bias", "above-size"})
+"""Reasons that cost nothing but the wrong belief."""
+
+_STARTS = {"eva_config": "eva", "corda_config": "corda", "lora_ga_config": "lora_ga"}
+
+
+class SettingWithoutEffect(Rule):
+    """Finds settings that the adapter does not use."""
+
+    code = "ADP040"
+    name = "setting-without-effect"
+    since = "0.1.0"
+    status = "preview"
+    requires = (needs_wiring,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return may_hold_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per setting."""
+        for adapter, described, _ in adapters(run):
+            for field, facts in (described.get("idle") or {}).items():
+                yield self._finding(run, adapter, field, facts)
+
+    def _finding(
+        self, run: Run, adapter: str, field: str, facts: Mapping[str, Any]
+    ) -> Finding:
+        reason, value = str(facts["why"]), str(facts["value"])
+        cause, fix = _WHY[reason]
+        words = {
+            "field": field,
+            "used": facts["used"],
+            "start": _STARTS.get(field, ""),
+        }
+        return self.finding(
+            Severity.INFO if reason in _NOTED else Severity.WARNING,
+            f"from step {steps_of(run)[0]}: {field} of adapter {adapter} is without "
+            f"effect: {value[:80]}",
+            cause=cause.format(**words),
+            fix=fix.format(**words),
+            places=[Place("config", field)],
+            steps=steps_of(run),
+            evidence={"reason": reason, "value": value[:80], "threshold": 0},
+            healthy="every setting that was made is used by the layers",
+        )

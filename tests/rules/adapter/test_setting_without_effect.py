@@ -1,0 +1,45 @@
+"""ADP040."""
+
+import pytest
+from peft import LoraGAConfig
+
+from ftlab.faults.tiny import llama, lora
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.setting_without_effect import SettingWithoutEffect
+from ftlab.rules.engine import Engine
+from ftlab.runlog.run import Run
+from tests.wired import findings, places
+
+
+def check(**settings):
+    return findings(SettingWithoutEffect(), lora(llama(), **settings))
+
+
+def test_is_quiet_where_nothing_is_idle():
+    assert check(use_rslora=True, lora_alpha=4) == ()
+
+
+def test_a_start_that_nothing_asks_for_is_a_warning():
+    (finding,) = check(lora_ga_config=LoraGAConfig())
+    assert finding.severity is Severity.WARNING
+    assert places(finding) == ["config lora_ga_config"]
+    assert "init_lora_weights='lora_ga'" in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"), [({"bias": "all"}, "no-bias"), ({"r": 65}, "above-size")]
+)
+def test_what_costs_nothing_is_noted(settings, reason):
+    (finding,) = check(**settings)
+    assert finding.severity is Severity.INFO
+    assert finding.evidence["reason"] == reason
+
+
+def test_each_setting_is_a_finding():
+    assert len(check(use_qalora=True, bias="all")) == 2
+
+
+def test_an_empty_run_is_not_checked():
+    report = Engine([SettingWithoutEffect()]).check(Run())
+    assert report.findings == ()
+    assert len(report.not_checked) == 1

@@ -1,0 +1,51 @@
+"""What is said of entries that reach less, or more, than what they name."""
+
+import pytest
+
+from ftlab.faults.tiny import llama, lora
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.target_without_match import TargetWithoutMatch
+from tests.wired import findings, places
+
+
+def check(**settings):
+    size = {"num_hidden_layers": settings.pop("blocks", 2)}
+    return findings(TargetWithoutMatch(), lora(llama(**size), **settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason", "severity"),
+    [
+        ({"target_modules": r".*q_proj|v_proj"}, "part-of-names", Severity.WARNING),
+        (
+            {"target_modules": "all-linear", "exclude_modules": "mlp"},
+            "part-of-names",
+            Severity.WARNING,
+        ),
+        (
+            {"target_modules": "all-linear", "exclude_modules": ["v_porj"]},
+            "misspelled",
+            Severity.WARNING,
+        ),
+        (
+            {"target_modules": r".*layers\.\d\..*q_proj", "blocks": 11},
+            "one-digit",
+            Severity.INFO,
+        ),
+        ({"modules_to_save": ["norm"]}, "name-of-more", Severity.INFO),
+    ],
+)
+def test_each_reason_stands_at_its_setting(settings, reason, severity):
+    (finding,) = check(**settings)
+    assert finding.evidence["reason"] == reason
+    assert finding.severity is severity
+    field = [name for name in settings if name != "blocks"][-1]
+    assert places(finding)[0] == f"config {field}"
+    assert len(places(finding)) > 1
+
+
+@pytest.mark.parametrize(
+    "excluded", [["lm_head"], ["visual"], ["qkv_proj"], ["q_proj"]]
+)
+def test_exclusions_that_work_or_are_for_another_model_are_quiet(excluded):
+    assert check(target_modules="all-linear", exclude_modules=excluded) == ()

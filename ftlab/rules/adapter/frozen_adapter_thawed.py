@@ -14,21 +14,30 @@ one as it lies on the disk: both were trained together, and one of them is saved
 without `is_trainable=True`. A finding when such an adapter and another one without it
 are active in the same forward, and tensors of both are in an optimizer and have
 gradients other than 0 at the same step. There is no threshold. Two that were both
-loaded, and adapters that take turns, are left alone. Measured on peft 0.21.2: the
-frozen one requires gradients again after `with model.disable_adapter():`, for leaving
-it calls set_adapter on each layer, and after `set_adapter([first, second])`; in 16
-steps with 3e-3 its tensors move by 1.95 (sum of norms), by 0 when frozen again.
+loaded, and adapters that take turns, are left alone.
+- *thawed-by-a-look*: all its tensors were frozen when the run began, and learn after
+  `disable_adapter` was left, without a `set_adapter`. Nobody asked for that.
+- *loaded-for-use*: it was trainable before the run began, or set_adapter named it. This
+  is only noted, for who trains both on purpose does the very same calls.
+
+Measured on peft 0.21.2: the frozen one requires gradients again after `with
+model.disable_adapter():`, for leaving it calls set_adapter on each layer, and after
+`set_adapter([first, second])`; in 16 steps with 3e-3 its tensors move by 1.95 (sum of
+norms), by 0 when frozen again.
 By hand: `{n for n, p in model.named_parameters() if p.requires_grad}` before and after
 `with model.disable_adapter(): pass`.
 
 ## What to try
-1. Freeze it again after each `disable_adapter` and `set_adapter`, before the optimizer
-   is built: `p.requires_grad_(".second." in n)` for all named_parameters.
+1. Freeze it again after each `disable_adapter` and `set_adapter`:
+   `p.requires_grad_(".second." in n)` for all named_parameters. Build the optimizer of
+   what is trainable then.
 2. `model.base_model.set_adapter(names, inference_mode=...)` sets all of them alike.
 3. Where both shall be trained: load the first with `is_trainable=True`.
 
 ## Known problems
-Who trains both on purpose, and has not said `is_trainable=True`, is warned as well.
+Whether one that was thawed before the run shall learn cannot be decided: neither
+`set_adapter` nor leaving `disable_adapter` changes the configuration, and the state of
+both is the same to the last flag.
 
 ## References
 - huggingface/peft#3447 (disable_adapter thaws what was frozen)
@@ -44,7 +53,9 @@ from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.adapter_states import may_have_adapters, needs_states, states_of
 from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.saving import first_facts
 from ftlab.rules.tensors import group_of, params, records_of, text_of
+from ftlab.rules.wiring import trainable_tensors
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
@@ -84,21 +95,31 @@ class FrozenAdapterThawed(Rule):
             for second in sorted(made & set(pushed)):
                 steps = sorted(pushed[first][1] & pushed[second][1])
                 if steps and any({first, second} <= active for active in together):
-                    yield self._finding(first, second, pushed[first][0], steps)
+                    yield self._finding(run, (first, second), pushed[first][0], steps)
                     break
 
     def _finding(
-        self, first: str, second: str, tensors: list[NameRecord], steps: list[int]
+        self,
+        run: Run,
+        pair: tuple[str, str],
+        tensors: list[NameRecord],
+        steps: list[int],
     ) -> Finding:
+        first, second = pair
+        by_look = _is_thawed_by_a_look(run, first, steps[0])
         return self.finding(
-            Severity.WARNING,
+            Severity.WARNING if by_look else Severity.INFO,
             f"{at_steps(steps[0], steps[-1])}: adapter {first}, which was loaded for "
             f"use, is trained along with {second}: {counted(len(tensors), 'tensor')}, "
             f"{in_words(name.name for name in tensors)}",
-            cause="disable_adapter and set_adapter make every active adapter "
-            "trainable, also one that was loaded frozen; the optimizer holds it.",
-            fix=f"Freeze it again, p.requires_grad_('.{second}.' in n), before the "
-            "optimizer is built; or load it with is_trainable=True if it shall learn.",
+            cause="It was frozen until disable_adapter was left, which makes every "
+            "active adapter trainable; the optimizer holds it."
+            if by_look
+            else "disable_adapter and set_adapter make every active adapter trainable, "
+            "also one that was loaded frozen; the optimizer holds it.",
+            fix="Freeze it again after each disable_adapter and set_adapter: "
+            f"p.requires_grad_('.{second}.' in n) for all named_parameters; or load it "
+            "with is_trainable=True if it shall learn.",
             places=[
                 *params(tensors),
                 Place("call", "disable_adapter"),
@@ -107,12 +128,22 @@ class FrozenAdapterThawed(Rule):
             ],
             steps=(steps[0], steps[-1]),
             evidence={
-                "reason": "loaded-for-use",
+                "reason": "thawed-by-a-look" if by_look else "loaded-for-use",
                 "tensors": len(tensors),
                 "threshold": 0,
             },
             healthy="an adapter that was loaded for use keeps its values",
         )
+
+
+def _is_thawed_by_a_look(run: Run, adapter: str, step: int) -> bool:
+    """Tell whether leaving disable_adapter made it trainable that was frozen before."""
+    wired = first_facts(run).model.get("adapters") or {}
+    before = (wired.get("adapters") or {}).get(adapter) or {}
+    if not before.get("parts") or trainable_tensors(before):
+        return False
+    heard = {entry.op for entry in run.ledger if entry.step <= step}
+    return "enable_adapters" in heard and "set_adapter" not in heard
 
 
 def _pushed(run: Run) -> Pushed:

@@ -10,20 +10,52 @@ from tests.runs import RunBuilder, healthy_lora
 USED, MADE = {"inference_mode": True}, {"inference_mode": False}
 
 
-def findings(first=USED, second=MADE, gradients=((1, 1, 1, 1),), active="one,two"):
+FROZEN = {"one": {"parts": {"lora_B": {"trainable": 0}}}}
+
+
+def findings(
+    first=USED,
+    second=MADE,
+    gradients=((1, 1, 1, 1),),
+    active="one,two",
+    before=None,
+    ops=(),
+):
     builder = RunBuilder()
     builder.lora("layers.0", "one")
     builder.lora("layers.0", "two")
-    builder.facts(model={"peft": {"one": first, "two": second}})
+    wired = {"adapters": {"adapters": before or {}}}
+    builder.facts(model={"peft": {"one": first, "two": second}} | wired)
     builder.state(active=active)
     for row in gradients:
-        builder.step({"grad_l2": list(row), "has_grad": 1.0})
+        builder.step({"grad_l2": list(row), "has_grad": 1.0}, ops=ops)
     return Engine([FrozenAdapterThawed()]).check(builder.run).findings
+
+
+def test_one_that_leaving_disable_adapter_has_thawed_is_a_warning():
+    (finding,) = findings(before=FROZEN, ops=("enable_adapters",))
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "thawed-by-a-look"
+
+
+@pytest.mark.parametrize(
+    ("before", "ops"),
+    [
+        (FROZEN, ()),
+        (FROZEN, ("enable_adapters", "set_adapter")),
+        (None, ("enable_adapters",)),
+        ({"one": {"parts": {"lora_B": {"trainable": 1}}}}, ("enable_adapters",)),
+    ],
+    ids=["no look", "made active", "not known", "trainable before"],
+)
+def test_what_may_be_meant_is_only_noted(before, ops):
+    (finding,) = findings(before=before, ops=ops)
+    assert finding.severity is Severity.INFO
+    assert finding.evidence["reason"] == "loaded-for-use"
 
 
 def test_one_that_was_loaded_for_use_learns_beside_another():
     (finding,) = findings()
-    assert finding.severity is Severity.WARNING
     assert finding.evidence["tensors"] == 2
     assert finding.place.name == "model.layers.0.q.lora_A.one.weight"
     assert "call disable_adapter" in map(str, finding.places)

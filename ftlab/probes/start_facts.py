@@ -3,6 +3,7 @@
 Read once for each subject, when it is first looked at: training changes all of it.
 """
 
+import math
 import weakref
 from typing import Any
 
@@ -41,6 +42,8 @@ def start_facts(subject: Subject) -> dict[str, Any]:
         earlier steps. ``optimizer_fit``: see `state_facts`, for each optimizer.
         ``made_with``: the learning rate that each optimizer was made with, whatever was
         loaded into it since. ``base_rates``: those that schedulers start from.
+        ``overwritten_rates``: where an optimizer has another one than its scheduler has
+        given it, both.
     """
     known = _read.get(subject)
     if known is None:
@@ -66,6 +69,9 @@ def _start(subject: Subject) -> dict[str, Any]:
             for each in subject.schedulers
             for rate in getattr(each, "base_lrs", ())
         ],
+        overwritten_rates=lambda: [
+            pair for each in subject.schedulers for pair in _overwritten(each)
+        ],
     )
     if adapter_configs(model):
         facts |= readable(
@@ -85,6 +91,14 @@ def _start(subject: Subject) -> dict[str, Any]:
 def _made_with(optimizer: Any) -> float | None:
     rate = getattr(optimizer, "defaults", {}).get("lr")
     return float(rate) if isinstance(rate, int | float) else None
+
+
+def _overwritten(scheduler: Any) -> list[list[float]]:
+    """Return rates of the optimizer that its scheduler did not set, with its own."""
+    groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", ())
+    own = scheduler.get_last_lr() if groups else ()
+    pairs = [[float(g["lr"]), float(r)] for g, r in zip(groups, own, strict=False)]
+    return [[now, set_to] for now, set_to in pairs if not math.isclose(now, set_to)]
 
 
 def trained_facts(facts: Facts | None) -> dict[str, Any]:

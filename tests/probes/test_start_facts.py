@@ -88,3 +88,14 @@ def test_what_an_optimizer_was_made_with_outlives_what_is_loaded_into_it():
     new.load_state_dict(old.state_dict())
     found = start_facts(Subject(model, [new], schedulers=[schedule]))
     assert (found["made_with"], found["base_rates"]) == ([1e-4], [3e-3])
+
+
+def test_tells_where_a_state_was_loaded_over_what_a_schedule_set():
+    model = lora()
+    old, new = adamw(model, lr=3e-3), adamw(model, lr=1e-4)
+    schedule = torch.optim.lr_scheduler.ConstantLR(new, factor=0.5)
+    before = start_facts(Subject(model, [new], schedulers=[schedule]))
+    assert "overwritten_rates" not in before
+    new.load_state_dict(old.state_dict())
+    after = start_facts(Subject(model, [new], schedulers=[schedule]))
+    assert after["overwritten_rates"] == [[3e-3, 5e-5]]

@@ -15,7 +15,10 @@ stand, whether B of a trainable adapter is not 0, and the number of the first st
 - *resumed*: the first step is above 0 (a Trainer that resumes, a log that goes on), or
   the facts of the run that the adapter was trained in were given, and no optimizer
   holds a state. A warning.
-- *schedule*: the first step is above 0 and all schedulers stand at 0. A warning.
+- *schedule*: all schedulers stand at 0, the optimizers hold states, and the first step
+  is above 0, or the optimizer has another learning rate than its scheduler has set: its
+  state was loaded over it. A scheduler that is made for a second stage sets the rate of
+  a live optimizer when it is made, and they agree. A warning.
 - *trained-before*: nothing says that this is a resume, and the weights were trained
   before. Noted only: it is what starting a second stage looks like too.
 SGD without momentum keeps no state and is left out, as are adapters whose
@@ -32,7 +35,8 @@ By hand: `len(optimizer.state)`, `scheduler.last_epoch`, `trainer.state.global_s
 3. If this is a new stage: warm up again, and it is fine.
 
 ## Known problems
-A resume in a hand-written loop that counts from 0 cannot be told from a second stage.
+A resume without the optimizer, in a hand-written loop that counts from 0, cannot be
+told from a second stage.
 Optimizers that are first seen at their first step are not judged.
 
 ## References
@@ -46,7 +50,7 @@ from typing import Any
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.saving import PLAIN, first_facts, needs_model, span, start
-from ftlab.rules.words import an
+from ftlab.rules.words import an, number
 from ftlab.runlog.run import Run
 
 
@@ -83,8 +87,10 @@ class ResumedWithoutOptimizerState(Rule):
         resumed = first.step > 0 or (bool(facts.get("trained_as")) and bool(taught))
         if not any(states) and _keeps_state(first.optimizers) and (resumed or taught):
             yield self._without_state(run, taught, epochs, resumed=resumed)
-        elif first.step > 0 and any(states) and epochs and not any(epochs):
-            yield self._schedule(run)
+        elif any(states) and epochs and not any(epochs):
+            loaded_over = facts.get("overwritten_rates") or []
+            if first.step > 0 or loaded_over:
+                yield self._schedule(run, loaded_over)
 
     def _without_state(
         self, run: Run, taught: list[str], epochs: list[int], *, resumed: bool
@@ -118,16 +124,25 @@ class ResumedWithoutOptimizerState(Rule):
             healthy="a resumed optimizer holds a state for every parameter",
         )
 
-    def _schedule(self, run: Run) -> Finding:
+    def _schedule(self, run: Run, loaded_over: list[list[float]]) -> Finding:
         first = first_facts(run).step
+        goes_on = f"training goes on at step {first}" if first else "at step 0"
+        rates = ""
+        if loaded_over:
+            now, set_to = loaded_over[0]
+            rates = f", with {number(set_to)} where the optimizer has {number(now)}"
         return self.finding(
             Severity.WARNING,
-            f"training goes on at step {first}, and every schedule stands at 0: the "
+            f"{goes_on} with a used optimizer, every schedule stands at 0{rates}: the "
             "warm-up comes again",
             cause="The optimizer's state was loaded and the scheduler's was not.",
             fix="scheduler.load_state_dict(...) with the optimizer's; a Trainer does "
             "it where scheduler.pt is in the checkpoint.",
-            places=[Place("call", "lr_scheduler.last_epoch")],
+            places=[
+                Place("call", "lr_scheduler.last_epoch"),
+                Place("call", "scheduler.load_state_dict"),
+                Place("optimizer", "lr"),
+            ],
             steps=span(run, first),
             evidence={"reason": "schedule", "first_step": first, "last_epoch": 0},
             healthy="a resumed scheduler stands at the step that the run goes on at",

@@ -92,3 +92,16 @@ def test_plain_sgd_has_nothing_to_remember(momentum, found):
 def test_an_optimizer_that_was_unknown_is_not_checked():
     (entry,) = report(step=40, states=[]).not_checked
     assert "no optimizer was known" in entry.reason
+
+
+def test_a_state_that_was_loaded_over_a_fresh_schedule():
+    (finding,) = check(states=(8,), overwritten_rates=[[5e-3, 5e-4]])
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "schedule"
+    assert "0.0005 where the optimizer has 0.005" in finding.message
+    assert finding.places[0] == Place("call", "lr_scheduler.last_epoch")
+
+
+def test_a_used_optimizer_under_a_new_schedule_is_a_second_stage():
+    assert check(states=(8,)) == ()
+    assert check(states=(8,), epochs=(20,), overwritten_rates=[[5e-3, 5e-4]]) == ()

@@ -1,7 +1,7 @@
 """Settings that change nothing."""
 
 import pytest
-from peft import EvaConfig, LoraGAConfig
+from peft import EvaConfig
 
 from ftlab.faults.methods import ranked
 from ftlab.faults.tiny import gpt2, llama, lora
@@ -27,7 +27,6 @@ def reasons(**settings):
         {"init_lora_weights": "pissa"},
         {"init_lora_weights": "eva", "eva_config": EvaConfig()},
         {"trainable_token_indices": [1, 2]},
-        {"alora_invocation_tokens": [5]},
         {"r": 64},
     ],
 )
@@ -38,7 +37,6 @@ def test_settings_that_are_used(settings):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"lora_ga_config": LoraGAConfig()}, "other-start"),
         ({"eva_config": EvaConfig()}, "other-start"),
         ({"use_qalora": True}, "no-variant"),
         ({"bias": "lora_only"}, "no-bias"),
@@ -64,7 +62,7 @@ def test_biases_that_are_there(mode):
         {"alpha_pattern": {"q_proj": 1}},
         {"lora_bias": True},
         {"init_lora_weights": "pissa"},
-        {"use_dora": False, "alora_invocation_tokens": [5]},
+        {"use_qalora": True},
     ],
 )
 def test_what_adalora_takes_no_notice_of(settings):

@@ -1,10 +1,10 @@
-"""``lora_ga_config=...`` and no ``init_lora_weights="lora_ga"``: plain LoRA is trained.
+"""``eva_config=...`` and no ``init_lora_weights="eva"``: plain LoRA is trained.
 
-The settings of a start are there, and the switch is not. Nothing is raised; the results
-are reported under the name of the method.
+The settings of a start are there, and the switch is not. PEFT warns once (of LoRA-GA's
+not even that), and the results are reported under the name of the method.
 
-Fix: ``init_lora_weights="lora_ga"`` and ``preprocess_loraga`` before get_peft_model.
-Source: peft's ``LoraConfig.__post_init__``, which warns for EVA and CorDA alone.
+Fix: ``init_lora_weights="eva"``, and ``initialize_lora_eva_weights`` with the data.
+Source: peft's ``LoraConfig.__post_init__``.
 """
 
 from typing import Any
@@ -16,9 +16,9 @@ from ftlab.faults.tiny import adamw, batches, lora
 
 def build(fixed: bool) -> Case:
     """Build LoRA with settings that nothing asks for, or without them."""
-    from peft import LoraGAConfig
+    from peft import EvaConfig
 
-    settings: dict[str, Any] = {} if fixed else {"lora_ga_config": LoraGAConfig()}
+    settings: dict[str, Any] = {} if fixed else {"eva_config": EvaConfig()}
     model = lora(**settings)
     optimizer = adamw(model)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))
@@ -28,7 +28,7 @@ FAULT = Fault(
     "start-of-another-name",
     "a better start of LoRA makes no difference at all",
     code="ADP040",
-    places=("config lora_ga_config",),
+    places=("config eva_config",),
     builder=build,
     steps=6,
     evident=-1,

@@ -1,7 +1,7 @@
 """ADP040."""
 
 import pytest
-from peft import LoraGAConfig
+from peft import EvaConfig
 
 from ftlab.faults.tiny import llama, lora
 from ftlab.records.finding import Severity
@@ -20,10 +20,10 @@ def test_is_quiet_where_nothing_is_idle():
 
 
 def test_a_start_that_nothing_asks_for_is_a_warning():
-    (finding,) = check(lora_ga_config=LoraGAConfig())
+    (finding,) = check(eva_config=EvaConfig())
     assert finding.severity is Severity.WARNING
-    assert places(finding) == ["config lora_ga_config"]
-    assert "init_lora_weights='lora_ga'" in finding.fix
+    assert places(finding) == ["config eva_config"]
+    assert "init_lora_weights='eva'" in finding.fix
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ftlab.probes.plain import readable
 from ftlab.probes.subject import Subject
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import rebind
 from ftlab.records.step import Evaluation
+from ftlab.session.integrations.removed_columns import removed_and_read
 from ftlab.session.observation import Observation, ended_by
 
 Begin = Callable[..., Observation]
@@ -137,6 +139,7 @@ def _training_facts(trainer: Any) -> dict[str, Any]:
         "gradient_accumulation_steps": args.gradient_accumulation_steps,
         "max_steps": trainer.state.max_steps,
         "logging_nan_inf_filter": args.logging_nan_inf_filter,
+        **readable(removed_and_read=lambda: removed_and_read(trainer)),
     }
 
 

@@ -1,0 +1,91 @@
+"""The rule MOD013, needed-column-removed.
+
+## What it does
+Finds columns of a dataset that a Trainer removes although the loss reads them.
+
+## Why is this bad?
+`remove_unused_columns` is on by default and keeps the columns that the model's forward
+names. Weights of samples or tokens, teacher scores and the like are read by a
+`compute_loss` of one's own, or come to a forward as `**kwargs`: they are not named, and
+are gone before the batch is made. Code that asks for them carefully, with `.get` or
+`if ... in`, goes on without them, and trains something else than was written.
+
+## Evidence
+The dataset's columns; those that the trainer keeps; and the code of `compute_loss`,
+`training_step` and the modules' forwards, as far as it is the user's own, with the
+functions that they hand the batch to: what is read of the batch (or of `**kwargs`) by
+`batch[...]`, `.get` or `.pop`. There is no threshold. That columns are removed is no
+fault: a key that is taken out and left (`inputs.pop("text", None)`) does not count, nor
+does any column that no code reads. Measured with transformers 5.23: of 12 batches with
+a column `loss_weights` none brings it to `forward(self, input_ids, labels, **kwargs)`,
+and with `remove_unused_columns=False` all do.
+By hand: `next(iter(trainer.get_train_dataloader())).keys()`.
+
+## What to try
+1. `TrainingArguments(remove_unused_columns=False)`, and a collator that leaves out what
+   it cannot stack.
+2. Name the column in the model's forward: `def forward(self, ..., loss_weights=None)`.
+3. `TrainingArguments(label_names=["labels", "loss_weights"])` keeps it as well.
+
+## Known problems
+Not judged: a `get_train_dataloader` of one's own, datasets that do not name their
+columns, code without a source, and collators, which miss what they read with an error.
+
+## References
+- huggingface/transformers#25054, #19599, #43598
+- huggingface/datasets#3353 (a column that compute_loss does not see)
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, Place, Severity
+from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.saving import first_facts, span
+from ftlab.rules.words import listed
+from ftlab.runlog.run import Run
+
+
+class NeededColumnRemoved(Rule):
+    """Finds columns that the loss asks for and never gets."""
+
+    code = "MOD013"
+    name = "needed-column-removed"
+    since = "0.1.0"
+    status = "stable"
+    layer = "data"
+    requires = (
+        needs_facts(
+            "training", "what a Trainer does with its data", "ftlab.watch(trainer)"
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether a Trainer trains, or nothing is known yet."""
+        return not run.facts.model or "trainer_class" in run.facts.training
+
+    def check(self, run: Run) -> Iterator[Finding]:
+        """Yield one finding for all columns."""
+        first = first_facts(run)
+        found = list(first.training.get("removed_and_read") or ())
+        if not found:
+            return
+        columns = [str(each["column"]) for each in found]
+        readers = list(dict.fromkeys(str(each["where"]) for each in found))
+        trainer = first.training.get("trainer_class")
+        yield self.finding(
+            Severity.WARNING,
+            f"the {trainer} removes {listed(columns)} from the dataset, and "
+            f"{listed(readers)} reads that",
+            cause="remove_unused_columns=True keeps what the model's forward names; "
+            "what is read of the batch, or of **kwargs, is not named there.",
+            fix="TrainingArguments(remove_unused_columns=False), or name the column in "
+            f"the model's forward: {columns[0]}=None.",
+            places=[
+                Place("config", "remove_unused_columns"),
+                *(Place("data", f"column {name}") for name in columns),
+                *(Place("call", name) for name in readers),
+            ],
+            steps=span(run, first.step),
+            evidence={"reason": "read-and-removed", "columns": len(columns)},
+            healthy="every column that the loss reads is in the batch",
+        )

@@ -1,0 +1,101 @@
+"""Columns that are removed although the user's code reads them; nothing is called."""
+
+import pytest
+from datasets import Dataset
+from torch import nn
+from transformers import Trainer
+
+from ftlab.faults.tiny import base, batches, rows_of
+from ftlab.faults.trainers import trained
+from ftlab.session.integrations.removed_columns import removed_and_read
+
+COLUMN = "importance"
+
+
+def rows():
+    made = [{k: v.tolist() for k, v in row.items()} for row in rows_of(batches(1))]
+    return Dataset.from_list([row | {COLUMN: 1.0, "text": "words"} for row in made])
+
+
+def found(kind=Trainer, model=None, **settings):
+    settings = {"rows": rows()} | settings
+    case = trained(model or base(), kind=kind, **settings)
+    before = dict(vars(case.trainer))
+    reads = removed_and_read(case.trainer)
+    assert vars(case.trainer) == before
+    return [(each["column"], each["where"].rpartition(".")[2]) for each in reads]
+
+
+class ByGet(Trainer):
+    def compute_loss(self, model, inputs, *_, **__):
+        return model(**inputs).loss * inputs.get("importance", 1)
+
+
+class ByConstant(Trainer):
+    def compute_loss(self, model, inputs, *_, **__):
+        loss = model(**inputs).loss
+        return loss * inputs[COLUMN] if COLUMN in inputs else loss
+
+
+class ByMethod(Trainer):
+    def compute_loss(self, model, inputs, *_, **__):
+        return self.weighed(model, batch=inputs)
+
+    def weighed(self, model, batch):
+        return taken(batch) * model(**batch).loss
+
+
+def taken(batch):
+    return batch.pop("importance", 1)
+
+
+class Thrown(Trainer):
+    def compute_loss(self, model, inputs, *_, **__):
+        inputs.pop("importance", None)
+        _ = inputs.pop("text", None)
+        outputs = {"importance": model(**inputs).loss, "text": 0}
+        return outputs["importance"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [(ByGet, "compute_loss"), (ByConstant, "compute_loss"), (ByMethod, "compute_loss")],
+)
+def test_what_a_loss_reads_of_the_batch_is_named(kind, where):
+    assert found(kind) == [(COLUMN, where)]
+
+
+def test_what_a_forward_reads_of_its_keywords_is_named():
+    class Weighted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = base()
+
+        def forward(self, input_ids, labels, **rest):
+            loss = self.inner(input_ids=input_ids, labels=labels).loss
+            return {"loss": loss * rest["importance"] if "importance" in rest else loss}
+
+    assert found(model=Weighted()) == [(COLUMN, "forward")]
+
+
+def test_what_is_taken_out_and_left_is_not():
+    assert found(Thrown) == []
+
+
+def test_nothing_is_said_where_nothing_is_removed_or_nobody_reads():
+    assert found() == []
+    assert found(ByGet, remove_unused_columns=False) == []
+    assert found(ByGet, label_names=["labels", COLUMN]) == []
+
+
+def test_a_loader_of_one_s_own_may_keep_what_it_likes():
+    class Own(ByGet):
+        def get_train_dataloader(self):
+            return None
+
+    assert found(Own) == []
+
+
+def test_rows_in_a_list_name_their_columns_too():
+    assert found(ByGet, rows=list(rows())) == [(COLUMN, "compute_loss")]
+    assert found(ByGet, rows=object()) == []

@@ -67,6 +67,12 @@ class FrozenWeightsChanged(Rule):
     )
     caused_by = ("ADP005",)
 
+    def applies(self, run: Run) -> bool:
+        """Tell whether anything was frozen, or nothing is known of that."""
+        models = [facts.model for facts in run.facts_history]
+        counts = [(each.get("parameters"), each.get("trainable")) for each in models]
+        return not counts or any(None in each or len({*each}) > 1 for each in counts)
+
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per reason."""
         found = [

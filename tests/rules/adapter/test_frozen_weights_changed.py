@@ -10,7 +10,7 @@ from ftlab.records.finding import Severity
 from ftlab.rules.adapter.frozen_weights_changed import FrozenWeightsChanged
 from ftlab.rules.engine import Engine
 from ftlab.session.score import record
-from tests.runs import healthy_lora
+from tests.runs import RunBuilder, healthy_lora
 
 AT = 6
 
@@ -119,3 +119,16 @@ def test_a_frozen_adapter_beside_the_trained_one_may_change():
     model.add_adapter("second", model.peft_config["default"])
     other = next(p for n, p in model.named_parameters() if "lora_A.second" in n)
     assert acting(model, lambda: in_data(other)).findings == ()
+
+
+def counts(*trainable):
+    builder = RunBuilder()
+    for step, count in enumerate(trainable):
+        builder.facts(step=step, model={"parameters": 10, "trainable": count}).step()
+    return builder.run
+
+
+def test_is_left_out_where_nothing_was_ever_frozen():
+    assert report(counts(10, 10)).not_checked == ()
+    assert report(counts(10, 4, 10)).not_checked != ()
+    assert report(RunBuilder().facts(model={"class": "One"}).run).not_checked != ()

@@ -164,7 +164,8 @@ def role_of(model: torch.nn.Module, parameter: torch.nn.Parameter) -> Role:
 def _module_path(name: str) -> tuple[str, ...]:
     """Path of what is named, without what PEFT puts around it and inside it."""
     parts = tuple(name.partition(" ")[0].split("."))
-    if parts[:2] == _PEFT_PREFIX:
+    # The model that PEFT wraps has the prefix for its whole name.
+    if parts[:2] == _PEFT_PREFIX and len(parts) > 2:
         parts = parts[2:]
     for index, part in enumerate(parts):
         if index and _INSIDE_PEFT.fullmatch(part):

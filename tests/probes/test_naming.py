@@ -46,6 +46,7 @@ def test_wrappers_leave_no_trace_in_a_name(name, clean):
         ("lm_head.weight", "lm_head"),
         ("weight", "weight"),
         ("0.weight", "0"),
+        ("base_model.model", "base_model"),
     ],
 )
 def test_a_name_tells_its_layer(name, layer):

@@ -28,7 +28,8 @@ By hand: `[n for n, m in model.named_modules() if not m.training]` before a back
 3. A dropout that shall be off: set its p to 0, so that it says so.
 
 ## Known problems
-A run that leaves dropout off by `model.eval()` on purpose looks the same.
+Dropout that is switched off for the last part of a run by `model.eval()`, on purpose,
+is an alarm; by its p it is none.
 
 ## Known myths
 "`model.train()` on a PeftModel does not reach the base": measured with peft 0.21.2, it
@@ -41,6 +42,7 @@ does.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,13 +83,17 @@ class EvaluationModeInTraining(Rule):
         return not len(run.steps) or "modes_off" in run.steps.columns
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
-        """Yield one finding, for the first time that it lasted."""
+        """Yield one finding, for the first time that the worst of it lasted."""
         if "dropouts_off" not in run.columns(TABLE):
             return
         matrix = run.matrix("dropouts_off", TABLE)
         off = dict(
             zip(run.steps.step.tolist(), run.steps["modes_off"].tolist(), strict=True)
         )
+        on = dict(
+            zip(run.steps.step.tolist(), run.steps["modes_on"].tolist(), strict=True)
+        )
+        found: list[Finding] = []
         for row, step in enumerate(matrix.steps.tolist()):
             last = _lasts(off, step)
             if last - step + 1 < MIN_STEPS:
@@ -95,17 +101,19 @@ class EvaluationModeInTraining(Rule):
             here = matrix.known[row]
             records = records_of(run, matrix.ids[here], TABLE)
             counts = _counts(run, here, row)
-            found = self._finding(records, counts, (step, last))
-            if found is not None:
-                yield found
-                return
+            switched = on.get(step - 1, 0) > on.get(step, 0)
+            found += self._finding(records, counts, (step, last), switched=switched)
+        # Norms that are frozen for the whole run must not hide what comes later.
+        yield from sorted(found, key=lambda each: -each.severity)[:1]
 
     def _finding(
         self,
         records: list[NameRecord],
         counts: list[dict[str, int]],
         steps: tuple[int, int],
-    ) -> Finding | None:
+        *,
+        switched: bool,
+    ) -> Iterator[Finding]:
         concerned = [
             (record, count)
             for record, count in zip(records, counts, strict=True)
@@ -114,27 +122,75 @@ class EvaluationModeInTraining(Rule):
         ]
         total = {key: sum(c[key] for _, c in concerned) for key in counts[0]}
         if not any(total.values()):
-            return None
+            return
         modules = [record for record, _ in concerned]
-        idle = not (total["dropouts_off"] or total["checkpointing_off"])
-        return self.finding(
-            Severity.INFO if idle else Severity.WARNING,
+        why = _why(total, switched)
+        yield self.finding(
+            why.severity,
             f"{at_steps(*steps)}: {in_words(m.name for m in modules)} trained in "
             f"evaluation mode: {_said(modules, total)}",
-            cause="model.eval() was called, for an evaluation, by a hook or by "
-            "from_pretrained, and model.train() was not called after it.",
-            fix="Call model.train() before the loop and after every evaluation.",
+            cause=why.cause,
+            fix=why.fix,
             places=_places(modules),
             steps=steps,
-            evidence={"modules": len(modules), "threshold": 0} | total,
+            evidence={"reason": why.kind, "modules": len(modules), "threshold": 0}
+            | total,
             healthy="what depends on the mode is in training mode where it learns",
         )
+
+
+class _Why(NamedTuple):
+    """Why it is told, and how loudly."""
+
+    kind: str
+    severity: Severity
+    cause: str
+    fix: str
+
+
+_FIX = "Call model.train() before the loop and after every evaluation."
+_SWITCHED = _Why(
+    "switched",
+    Severity.WARNING,
+    "It was in training mode before: model.eval() was called, for an evaluation or by "
+    "a hook, and model.train() was not called after it.",
+    _FIX,
+)
+_CHECKPOINTING = _Why(
+    "checkpointing",
+    Severity.WARNING,
+    "Gradient checkpointing is switched on, and blocks are checkpointed in training "
+    "mode only; from_pretrained returns a model in evaluation mode.",
+    _FIX,
+)
+_FROM_THE_START = _Why(
+    "from-the-start",
+    Severity.INFO,
+    "It was in evaluation mode when the run began, as from_pretrained returns it. That "
+    "is right if dropout shall be off.",
+    "Call model.train() before the loop; if dropout shall be off, set its p to 0, so "
+    "that it says so.",
+)
+_STATISTICS = _Why(
+    "statistics",
+    Severity.INFO,
+    "The batch norms use the statistics that they have, and gather none of this data.",
+    "Leave them so if they are frozen on purpose; else call model.train().",
+)
+
+
+def _why(total: dict[str, int], switched: bool) -> _Why:
+    if not (total["dropouts_off"] or total["checkpointing_off"]):
+        return _STATISTICS
+    if switched:
+        return _SWITCHED
+    return _CHECKPOINTING if total["checkpointing_off"] else _FROM_THE_START
 
 
 def _places(modules: list[NameRecord]) -> list[Place]:
     """Name the call first where it concerned all, and else the modules."""
     parts = [Place("module", record.name) for record in modules]
-    call = [Place("call", "model.eval")]
+    call = [Place("call", "model.eval"), Place("call", "model.train")]
     whole = any(record.name == ROOT for record in modules)
     front, behind = (call, parts) if whole else (parts, call)
     return [*front, *behind, *_dropouts(modules)]

@@ -133,8 +133,12 @@ class EvaluationModeInTraining(Rule):
             fix=why.fix,
             places=_places(modules),
             steps=steps,
-            evidence={"reason": why.kind, "modules": len(modules), "threshold": 0}
-            | total,
+            evidence={
+                "reason": why.kind,
+                "modules": len(modules),
+                "threshold": 0,
+                **total,
+            },
             healthy="what depends on the mode is in training mode where it learns",
         )
 

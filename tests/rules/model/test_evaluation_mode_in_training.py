@@ -14,13 +14,13 @@ LEARNS = {"learns": True, "single": False, "alike_on": False, "p": 0.1, "parts":
 SINGLE = LEARNS | {"single": True}
 
 
-def check(meta, counts=(2, 0, 0), off=(0, 2, 2)):
+def check(meta, counts=(2, 0, 0), off=(0, 2, 2), parts=2):
     """Judge a run in which a part changed its mode at step 1."""
     builder = RunBuilder()
     builder.run.append(NameRecord(7, "modes", "m", "module", "", meta=meta))
     names = ("dropouts_off", "statistics_off", "checkpointing_off")
     for step, many in enumerate(off):
-        builder.step(values={"modes_off": float(many), "modes_on": 0.0})
+        builder.step(values={"modes_off": float(many), "modes_on": float(parts - many)})
         if step == 1:
             values = {
                 n: np.array([c], np.float32) for n, c in zip(names, counts, strict=True)
@@ -57,6 +57,34 @@ def test_a_dropout_alone_counts_where_others_like_it_are_on(alike, found):
 def test_batch_norm_alone_is_noted():
     (found,) = check(LEARNS, counts=(0, 3, 0))
     assert found.severity is Severity.INFO
+
+
+def test_what_was_off_from_the_start_is_noted():
+    (found,) = check(LEARNS, off=(2, 2, 2))
+    assert found.severity is Severity.INFO
+    assert found.evidence["reason"] == "from-the-start"
+
+
+def test_checkpointing_that_does_nothing_from_the_start_is_worth_a_warning():
+    (found,) = check(LEARNS, off=(2, 2, 2), counts=(2, 0, 1))
+    assert found.severity is Severity.WARNING
+    assert found.evidence["reason"] == "checkpointing"
+
+
+def test_norms_that_are_frozen_before_hide_nothing():
+    builder = RunBuilder()
+    builder.run.append(NameRecord(7, "modes", "m", "module", "", meta=LEARNS))
+    for step, dropouts in enumerate((0, None, 2, None)):
+        off = 1.0 if step < 2 else 3.0
+        builder.step(values={"modes_off": off, "modes_on": 3.0 - off})
+        if dropouts is not None:
+            named = {"dropouts_off": dropouts, "statistics_off": 1}
+            values = {n: np.array([c], np.float32) for n, c in named.items()}
+            values["checkpointing_off"] = np.zeros(1, np.float32)
+            builder.run.append(Block("modes", step, np.array([7], np.int32), values))
+    (found,) = Engine([EvaluationModeInTraining()]).check(builder.run).findings
+    assert found.severity is Severity.WARNING
+    assert (found.first_step, found.last_step) == (2, 3)
 
 
 def test_blocks_that_are_not_checkpointed_are_worth_a_warning():

@@ -28,8 +28,9 @@ By hand: `next(iter(trainer.get_train_dataloader())).keys()`.
 3. `TrainingArguments(label_names=["labels", "loss_weights"])` keeps it as well.
 
 ## Known problems
-Not judged: a `get_train_dataloader` of one's own, datasets that do not name their
-columns, code without a source, and collators, which miss what they read with an error.
+Not judged: a `get_train_dataloader` of one's own, rows that name their columns
+themselves and are loaded by worker processes, code without a source, and collators,
+which miss what they read with an error.
 
 ## References
 - huggingface/transformers#25054, #19599, #43598
@@ -66,7 +67,8 @@ class NeededColumnRemoved(Rule):
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding for all columns."""
         first = first_facts(run)
-        found = list(first.training.get("removed_and_read") or ())
+        # Where only rows name the columns, they are known after the first one.
+        found = list(run.facts.training.get("removed_and_read") or ())
         if not found:
             return
         columns = [str(each["column"]) for each in found]

@@ -13,6 +13,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from ftlab.probes.plain import readable
+from ftlab.records.handle import HandleStack, rebind
+
 LIBRARIES = ("transformers", "trl", "peft", "torch", "accelerate")
 """Packages whose code reads only what is there."""
 
@@ -22,43 +25,88 @@ DEPTH = 3
 _READERS = ("get", "pop")
 
 
-def removed_and_read(trainer: Any) -> list[dict[str, str]]:
-    """List the columns that are removed and read, each with the function that reads.
+def removed_and_read(trainer: Any) -> dict[str, list[dict[str, str]]]:
+    """Tell the columns that are removed and read, each with the function that reads.
 
     Returns
     -------
-    list
-        Such as ``[{"column": "weights", "where": "Weighted.compute_loss"}]``.
+    dict
+        Such as ``{"removed_and_read": [{"column": "weights", "where":
+        "Weighted.compute_loss"}]}``; empty where the dataset does not name its columns.
     """
-    removed = _removed(trainer)
-    if not removed:
-        return []
-    found: dict[str, str] = {}
-    for function, names in _readers(trainer):
-        for column in sorted(removed & set(_reads(function, names, trainer, DEPTH))):
-            found.setdefault(column, function.__qualname__)
-    return [{"column": name, "where": where} for name, where in found.items()]
+    columns = _columns(trainer.train_dataset)
+    return {} if columns is None else _told(columns, _read_beyond(trainer))
 
 
-def _removed(trainer: Any) -> set[str]:
-    """Name the columns that the trainer leaves out of its batches."""
+class FirstRow:
+    """Tells the same of the first row, where only rows name a dataset's columns.
+
+    It is heard where the Trainer takes the columns out; in a process of a loader it
+    cannot be.
+    """
+
+    def __init__(self) -> None:
+        self._handles = HandleStack()
+
+    def hear(
+        self, trainer: Any, loader: Any, tell: Callable[[dict[str, Any]], object]
+    ) -> None:
+        """Wait for it; ``tell`` gets what `removed_and_read` would return."""
+        self.remove()
+        collator = getattr(loader, "collate_fn", None)
+        here = getattr(loader, "num_workers", None) == 0
+        remove = getattr(collator, "_remove_columns", None)
+        if not here or remove is None or _columns(trainer.train_dataset) is not None:
+            return
+        beyond = readable(found=lambda: _read_beyond(trainer)).get("found", {})
+
+        def around(row: Any) -> Any:
+            self.remove()
+            if isinstance(row, dict):
+                tell(_told(set(row), beyond))
+            return remove(row)
+
+        if beyond:
+            self._handles.add(rebind(collator, "_remove_columns", around))
+
+    def remove(self) -> None:
+        """Wait no longer."""
+        self._handles.remove()
+
+
+def _told(
+    columns: set[str], beyond: Mapping[str, str]
+) -> dict[str, list[dict[str, str]]]:
+    found = [{"column": c, "where": w} for c, w in beyond.items() if c in columns]
+    return {"removed_and_read": found}
+
+
+def _read_beyond(trainer: Any) -> dict[str, str]:
+    """Name what the user's code reads and the trainer does not keep, and who reads."""
     own = ("get_train_dataloader", "_remove_unused_columns")
     if not getattr(trainer.args, "remove_unused_columns", False) or any(
         _is_own(getattr(type(trainer), name, None)) for name in own
     ):
-        return set()
-    # What it keeps is worked out on a copy: on the trainer itself it would stay.
-    twin = copy.copy(trainer)
-    twin._set_signature_columns_if_needed()  # noqa: SLF001  nothing public tells it
-    return _columns(trainer.train_dataset) - set(twin._signature_columns)  # noqa: SLF001  as above
+        return {}
+    found: dict[str, str] = {}
+    for function, names in _readers(trainer):
+        for column in _reads(function, names, trainer, DEPTH):
+            found.setdefault(column, function.__qualname__)
+    if found:
+        # What it keeps is worked out on a copy: on the trainer itself it would stay.
+        twin = copy.copy(trainer)
+        twin._set_signature_columns_if_needed()  # noqa: SLF001  nothing public tells it
+        for column in twin._signature_columns:  # noqa: SLF001  as above
+            found.pop(column, None)
+    return found
 
 
-def _columns(dataset: Any) -> set[str]:
-    """Name a dataset's columns, as far as nothing has to be loaded for it."""
+def _columns(dataset: Any) -> set[str] | None:
+    """Name a dataset's columns; ``None`` where a row would have to be loaded for it."""
     if isinstance(dataset, list) and dataset and isinstance(dataset[0], dict):
         return set(map(str, dataset[0]))
     names = getattr(dataset, "column_names", None)
-    return set(names) if isinstance(names, list) else set()
+    return set(names) if isinstance(names, list) else None
 
 
 def _readers(trainer: Any) -> Iterator[tuple[Callable[..., Any], set[str]]]:

@@ -17,7 +17,7 @@ from ftlab.probes.subject import Subject
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import rebind
 from ftlab.records.step import Evaluation
-from ftlab.session.integrations.removed_columns import removed_and_read
+from ftlab.session.integrations.removed_columns import FirstRow, removed_and_read
 from ftlab.session.observation import Observation, ended_by
 
 Begin = Callable[..., Observation]
@@ -94,6 +94,7 @@ class TrainerLink:
             self._stop(ended_by(error))
             raise
         finally:
+            callback.first_row.remove()
             self._trainer.remove_callback(callback)
         self._stop("finished")
         return result
@@ -139,7 +140,7 @@ def _training_facts(trainer: Any) -> dict[str, Any]:
         "gradient_accumulation_steps": args.gradient_accumulation_steps,
         "max_steps": trainer.state.max_steps,
         "logging_nan_inf_filter": args.logging_nan_inf_filter,
-        **readable(removed_and_read=lambda: removed_and_read(trainer)),
+        **readable(columns=lambda: removed_and_read(trainer)).get("columns", {}),
     }
 
 
@@ -150,12 +151,22 @@ def _callback(trainer: Any, begin: Begin, stop: Stop) -> Any:
         """Begins the observation, and passes on what only the trainer knows."""
 
         observation: Observation | None = None
+        first_row = FirstRow()
 
-        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        def on_train_begin(
+            self,
+            args: Any,
+            state: Any,
+            control: Any,
+            train_dataloader: Any = None,
+            **_: Any,
+        ) -> None:
             if self.observation is not None:  # auto_find_batch_size begins again
                 stop("restarted by the trainer")
             try:
                 subject = trainer_subject(trainer)
+                told = subject.training.update
+                self.first_row.hear(trainer, train_dataloader, told)
                 self.observation = begin(subject, first_step=state.global_step)
             except Exception as error:  # noqa: BLE001  training goes on unwatched
                 msg = f"This training is not watched: {error}"

@@ -3,11 +3,13 @@
 import pytest
 from datasets import Dataset
 from torch import nn
+from torch.utils.data import Dataset as Rows
 from transformers import Trainer
 
 from ftlab.faults.tiny import base, batches, rows_of
 from ftlab.faults.trainers import trained
 from ftlab.session.integrations.removed_columns import removed_and_read
+from ftlab.session.watch import watch
 
 COLUMN = "importance"
 
@@ -21,7 +23,7 @@ def found(kind=Trainer, model=None, **settings):
     settings = {"rows": rows()} | settings
     case = trained(model or base(), kind=kind, **settings)
     before = dict(vars(case.trainer))
-    reads = removed_and_read(case.trainer)
+    reads = removed_and_read(case.trainer).get("removed_and_read", ())
     assert vars(case.trainer) == before
     return [(each["column"], each["where"].rpartition(".")[2]) for each in reads]
 
@@ -99,3 +101,32 @@ def test_a_loader_of_one_s_own_may_keep_what_it_likes():
 def test_rows_in_a_list_name_their_columns_too():
     assert found(ByGet, rows=list(rows())) == [(COLUMN, "compute_loss")]
     assert found(ByGet, rows=object()) == []
+
+
+class Listed(Rows):
+    """Rows that name their columns themselves, and are counted."""
+
+    def __init__(self):
+        self.rows, self.loaded = list(rows().with_format("torch")), 0
+        for row in self.rows:
+            del row["text"]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        self.loaded += 1
+        return self.rows[index]
+
+
+@pytest.mark.parametrize(("kind", "count"), [(ByGet, 1), (Thrown, 0)])
+def test_where_only_rows_name_columns_the_first_one_is_heard(kind, count, tmp_path):
+    data = Listed()
+    trainer = trained(base(), kind=kind, rows=data, max_steps=2).trainer
+    watching = watch(trainer, run_dir=tmp_path / "run")
+    trainer.train()
+    watching.detach()
+    assert data.loaded == 4 * 2
+    assert [each.code for each in watching.findings].count("MOD013") == count
+    loader = trainer.get_train_dataloader()
+    assert "_remove_columns" not in vars(loader.collate_fn)

@@ -54,7 +54,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.records.name_words import in_words
+from ftlab.records.name_words import in_words, short_name
 from ftlab.rules.loads import optimizer_loads
 from ftlab.rules.rule import Rule
 from ftlab.rules.saving import first_facts, needs_model, span, start
@@ -95,13 +95,16 @@ class MisplacedOptimizerState(Rule):
             reason, names = "shape", misshapen
             words = (
                 f"the states of {count} of {counted(fit['states'], 'parameter')} have "
-                f"another shape than it: {in_words(misshapen)}"
+                f"another shape than their parameter: {in_words(misshapen)}"
             )
         elif misnamed or swapped:
             reason, pairs = ("names", misnamed) if misnamed else ("swapped", swapped)
             count, names = len(pairs), list(pairs)
             one, other = next(iter(pairs.items()))
-            words = f"{count} tensors have the states of others: {one} that of {other}"
+            words = (
+                f"{count} tensors have the states of others: {short_name(one)} that of "
+                f"{short_name(other)}"
+            )
         else:
             return None
         return self.finding(

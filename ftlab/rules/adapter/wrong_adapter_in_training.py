@@ -32,6 +32,7 @@ model.named_parameters() if p.requires_grad]`.
 2. To train two adapters at once make both active: `model.base_model.set_adapter(["a",
    "b"])`; or call backward for each one before the next set_adapter.
 3. One optimizer per adapter, or one that holds both, built while both are trainable.
+4. After `delete_adapter` of the adapter that is trained: build the optimizer anew.
 
 ## Known problems
 Training in turn, with one optimizer per adapter, is reported when the second optimizer
@@ -114,14 +115,13 @@ class WrongAdapterInTraining(Rule):
     ) -> Finding:
         first, last = found[0].step, found[-1].step
         ran, mine = sorted(_ran(found[-1])), sorted(held)
+        cause, fix = _why_wrong(run, ran, mine)
         return self.finding(
             Severity.ERROR,
             f"{at_steps(first, last)}: the training forward ran adapter "
             f"{', '.join(ran)}; the optimizer holds {', '.join(mine)}",
-            cause="Another adapter was made active after the optimizer was built. It "
-            "is in no optimizer group, and the one that is was frozen by the switch.",
-            fix=f"Call model.set_adapter({mine[0]!r}) before training goes on, or "
-            f"build the optimizer for {', '.join(ran)}.",
+            cause=cause,
+            fix=fix,
             places=[
                 *_tensors(run, ran),
                 *(Place("call", call) for call in calls or ["set_adapter"]),
@@ -194,6 +194,26 @@ class WrongAdapterInTraining(Rule):
             },
             healthy="what ran in the forward is trainable until its backward is over",
         )
+
+
+def _why_wrong(run: Run, ran: list[str], mine: list[str]) -> tuple[str, str]:
+    """Return cause and fix; what was deleted cannot be made active again."""
+    now, there = ", ".join(ran), run.facts.model.get("peft") or mine
+    anew = "AdamW([p for p in model.parameters() if p.requires_grad])"
+    left = [name for name in mine if name in there]
+    if left:
+        return (
+            "Another adapter was made active after the optimizer was built. It is in "
+            "no optimizer group, and the one that is was frozen by the switch.",
+            f"Call model.set_adapter({left[0]!r}) before training goes on, or build "
+            f"the optimizer for {now}.",
+        )
+    return (
+        f"The model does not have {', '.join(mine)} any more: delete_adapter takes the "
+        f"active adapter as well, and PEFT makes one that is left active, {now} here.",
+        f"Build the optimizer anew, and then the scheduler: {anew}, if {now} shall be "
+        "trained. If not, delete no adapter that the optimizer holds.",
+    )
 
 
 def _ran(one: Pass) -> frozenset[str]:

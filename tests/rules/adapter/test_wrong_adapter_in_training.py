@@ -1,5 +1,7 @@
 """ADP008."""
 
+import pytest
+
 from ftlab.rules.adapter.wrong_adapter_in_training import WrongAdapterInTraining
 from ftlab.rules.engine import Engine
 from tests.runs import RunBuilder, healthy_lora
@@ -40,6 +42,19 @@ def test_a_switch_that_stays_is_named_with_the_adapter_that_runs():
     assert places[0] == "param m.q.lora_A.b.weight"
     assert "call set_adapter" in places
     assert "optimizer param_groups" in places
+
+
+@pytest.mark.parametrize(
+    ("there", "call"), [("ab", "set_adapter('a')"), ("b", "AdamW(")], ids=str
+)
+def test_what_was_deleted_is_not_to_be_made_active_again(there, call):
+    builder, a, b = two_adapters()
+    builder.step(ops=passing(a)).step(ops=[SET, *passing(b)])
+    known = {"peft": {name: {} for name in there}}
+    builder.facts(step=1, model=known, optimizers=({"class": "AdamW"},))
+    (finding,) = report(builder).findings
+    assert call in finding.fix
+    assert ("delete_adapter" in finding.cause) == (there == "b")
 
 
 def test_an_optimizer_that_was_wrong_from_the_start_is_another_rule_s():

@@ -85,7 +85,7 @@ class TrainedWeightsNotSaved(Rule):
     status = "stable"
     layer = "rollback"
     requires = (needs_model,)
-    caused_by = ("ADP016",)
+    caused_by = ("ADP016", "ADP003")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""

@@ -1,13 +1,15 @@
 """The rule ADP017, scaling-off-configuration.
 
 ## What it does
-Finds LoRA layers whose scaling is not what their own alpha and rank give.
+Finds LoRA layers whose scaling is not what their own alpha and rank give, and adapters
+whose configuration was given another alpha than their layers were made with.
 
 ## Why is this bad?
 The scaling is a plain number in the layer and not saved with the adapter. A layer that
 was scaled by hand (an ablation, a weight for combining adapters, an evaluation that
 raised half-way) learns with that number; after loading it is alpha / r again, and the
-adapter is as much too strong or too weak as the two differ.
+adapter is as much too strong or too weak as the two differ. So it is with an alpha that
+is set in the configuration afterwards: the layers do not look at it, and the file does.
 
 ## Evidence
 `scaling` of each active pair, measured with its norms, against alpha / r, or alpha /
@@ -16,18 +18,24 @@ whether it is rsLoRA the configuration says, which is what is saved. The thresho
 relative difference of 1e-6. A warning where some pairs of an adapter differ, or all by
 different factors; only noted where all its active pairs differ by one factor, as after
 `set_scale` for the whole adapter. 0 is another rule's (ADP011).
+*configuration*: `lora_alpha` of the configuration against the alpha of the layers,
+where it has no alpha_pattern. A warning. Measured on peft 0.21.2: after
+`model.peft_config["default"].lora_alpha = 64` the layers keep the scaling 2 of alpha 16
+and r 8; saved and loaded they have 8.
 By hand: `{n: (m.scaling, m.lora_alpha, m.r) for n, m in model.named_modules() if
 hasattr(m, "lora_alpha")}`.
 
 ## What to try
 1. `layer.set_scale(adapter, 1)` restores alpha / r; `unscale_layer()` undoes
    scale_layer.
-2. For strengths that differ by layer: `alpha_pattern={"q_proj": 32}`, which is saved.
-3. For an evaluation at another strength: `with rescale_adapter_scale(model, 0.5):`.
+2. *configuration*: set lora_alpha before get_peft_model, or give it back its value.
+3. For strengths that differ by layer: `alpha_pattern={"q_proj": 32}`, which is saved.
+4. For an evaluation at another strength: `with rescale_adapter_scale(model, 0.5):`.
 
 ## Known problems
-A training step inside `rescale_adapter_scale` is noted. AdaLoRA's scaling has another
-meaning and is not judged.
+Who sets another alpha before saving so that the adapter is served at another strength
+is warned. A training step inside `rescale_adapter_scale` is noted. AdaLoRA's scaling
+has another meaning and is not judged.
 
 ## References
 - huggingface/peft: `peft.helpers.rescale_adapter_scale`, `LoraLayer.set_scale`
@@ -74,7 +82,8 @@ class ScalingOffConfiguration(Rule):
         return may_hold_lora(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
-        """Yield one finding for all layers."""
+        """Yield one finding for all layers, and one for each configuration."""
+        yield from self._configurations(run)
         matrix = run.matrix("scaling", "adapters").measured()
         if not len(matrix.steps):
             return
@@ -96,6 +105,40 @@ class ScalingOffConfiguration(Rule):
         if factors:
             steps = int(matrix.steps[min(seen)]), int(matrix.steps[max(seen)])
             yield self._finding(pairs, active, factors, steps)
+
+    def _configurations(self, run: Run) -> Iterator[Finding]:
+        made: dict[str, set[float]] = {}
+        for pair in run.names("adapters").values():
+            alpha = float(pair.meta.get("alpha", 0))
+            made.setdefault(text_of(pair, "adapter"), set()).add(alpha)
+        for adapter, alphas in made.items():
+            config = (run.facts.model.get("peft") or {}).get(adapter) or {}
+            asked = config.get("lora_alpha")
+            if asked is None or config.get("alpha_pattern") or len(alphas) > 1:
+                continue
+            (alpha,) = alphas
+            if alpha > 0 and abs(asked / alpha - 1) > TOLERANCE:
+                yield self._edited(run, adapter, float(asked), alpha)
+
+    def _edited(self, run: Run, adapter: str, asked: float, alpha: float) -> Finding:
+        return self.finding(
+            Severity.WARNING,
+            f"lora_alpha of adapter {adapter} is {number(asked)} in its configuration "
+            f"and {number(alpha)} in its layers: it will be {number(asked / alpha)} "
+            "times as strong after it was saved and loaded",
+            cause="The configuration was changed after the layers were made; they took "
+            "alpha from it once.",
+            fix="Set lora_alpha in the LoraConfig before get_peft_model.",
+            places=[Place("config", "lora_alpha"), Place("config", "scaling")],
+            steps=(run.facts.step, run.facts.step),
+            evidence={
+                "reason": "configuration",
+                "configured": asked,
+                "in_layers": alpha,
+                "threshold": TOLERANCE,
+            },
+            healthy="configuration and layers have the same alpha",
+        )
 
     def _finding(
         self,

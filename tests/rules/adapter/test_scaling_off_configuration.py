@@ -73,3 +73,26 @@ def test_the_configuration_says_whether_it_is_rslora():
     builder.facts(model={"peft": {"both": {"use_rslora": False}}})
     builder.step(None, {"scaling": [1.0]})
     assert Engine([ScalingOffConfiguration()]).check(builder.run).findings == ()
+
+
+def configured(alpha, *made, **config):
+    builder = RunBuilder()
+    for index, own in enumerate(made):
+        builder.pair(f"layers.{index}", "default", r=8, alpha=own)
+    builder.facts(model={"peft": {"default": {"lora_alpha": alpha} | config}})
+    builder.step(None, {"scaling": [own / 8 for own in made]})
+    return Engine([ScalingOffConfiguration()]).check(builder.run).findings
+
+
+def test_an_alpha_that_was_set_when_the_layers_were_there():
+    (finding,) = configured(64, 16, 16)
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "configuration"
+    assert "4 times as strong" in finding.message
+    assert places(finding) == ["config lora_alpha", "config scaling"]
+
+
+def test_the_same_alpha_or_patterns_of_it_are_fine():
+    assert configured(16, 16, 16) == ()
+    assert configured(64, 16, 16, alpha_pattern={"q": 16}) == ()
+    assert configured(64, 16, 32) == ()

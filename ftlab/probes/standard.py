@@ -3,12 +3,14 @@
 from ftlab.probes.activations import Activations
 from ftlab.probes.adapters import Adapters
 from ftlab.probes.batch import Batches
+from ftlab.probes.between_updates import BetweenUpdates
 from ftlab.probes.drawn_starts import DrawnStarts
 from ftlab.probes.four_bit import FourBit
 from ftlab.probes.frozen_weights import FrozenWeights
 from ftlab.probes.gradient_zeros import GradientZeros
 from ftlab.probes.gradients import Gradients
 from ftlab.probes.graph_flow import GraphFlow
+from ftlab.probes.invocations import Invocations
 from ftlab.probes.lasting import Lasting
 from ftlab.probes.memory import Memory
 from ftlab.probes.merge_loss import MergeLoss
@@ -17,6 +19,7 @@ from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.new_tokens import NewTokens
 from ftlab.probes.probe import Probe
 from ftlab.probes.prompt_targets import PromptTargets
+from ftlab.probes.put_back import PutBack
 from ftlab.probes.rank_budget import RankBudget
 from ftlab.probes.reference_passes import ReferencePasses
 from ftlab.probes.running_statistics import RunningStatistics
@@ -68,10 +71,13 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         NewTokens(interval),
         Unregistered(interval),
         RunningStatistics(interval),
+        PutBack(interval),
+        BetweenUpdates(),
         ReferencePasses(interval),
         PromptTargets(interval),
         StartOutputs(),
         DrawnStarts(),
+        Invocations(),
     ]
     if activations:
         probes.append(Activations(interval))

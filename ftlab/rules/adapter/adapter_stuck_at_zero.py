@@ -136,7 +136,7 @@ class AdapterStuckAtZero(Rule):
             "pass the optimizer: ftlab.watch(model, optimizer)",
         ),
     )
-    caused_by = ("ADP011", "ADP003", "ADP004", "GRD003", "OPT001", "OPT002")
+    caused_by = ("ADP041", "ADP011", "ADP003", "ADP004", "GRD003", "OPT001", "OPT002")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are LoRA pairs."""

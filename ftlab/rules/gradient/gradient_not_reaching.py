@@ -137,7 +137,7 @@ class GradientNotReaching(Rule):
             "ftlab.watch(...) with its standard probes",
         ),
     )
-    caused_by = ("ADP011", "ADP039", "ADP003", "ADP004", "ADP008", "OPT002")
+    caused_by = ("ADP041", "ADP011", "ADP039", "ADP003", "ADP004", "ADP008", "OPT002")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding per kind of absence: no gradient, and exactly zero."""

@@ -1,0 +1,127 @@
+"""The rule ADP041, adapter-never-invoked.
+
+## What it does
+Finds activated LoRA (aLoRA) whose invocation tokens are in none, or in less than half,
+of the rows it is trained on, and such adapters in a model that does not tell the layers
+where the tokens are.
+
+## Why is this bad?
+An activated LoRA is at work from its invocation tokens on. Without them the base model
+runs alone: the loss is its loss, the gradient of the adapter is exactly 0, and nothing
+is raised. What is saved at the end is an adapter that adds nothing.
+
+## Evidence
+The rows of each step that hold `alora_invocation_tokens` one after the other, as PEFT
+compares them. *never*: none of at least 8 rows; *seldom*: less than half of at least 8
+(PEFT's guide asks for all). *not-passed-on*: the class around the model is not
+PeftModelForCausalLM, which is the only one that looks for the tokens. Measured on a
+tiny Llama: with the tokens in the row the gradient norm of B is 2e-3, without them, and
+with `task_type=None`, it is 0 in all layers.
+By hand: `calculate_alora_offsets(model.peft_config, model.active_adapter, input_ids)`
+of `peft.tuners.lora.variants`: `None` for each row that runs without the adapter.
+
+## What to try
+1. Take the tokens from a tokenized training row, not from the string alone: many
+   tokenizers give another token at the start of a text, or beside a blank.
+2. Put the invocation string into each row, after the long part and before the answer.
+3. Rows that are cut: cut from the left, so that the invocation stays.
+4. `task_type="CAUSAL_LM"`, and get_peft_model in place of add_adapter.
+
+## Known problems
+Rows given as embeddings, and batches for several adapters at once, are not counted.
+
+## References
+- huggingface/peft#2609 (aLoRA), #3003 (each input must hold the invocation)
+- Greenewald et al. 2025, Activated LoRA, arXiv:2504.12397
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule
+from ftlab.rules.wiring import (
+    adapters,
+    may_hold_adapters,
+    needs_wiring,
+    steps_of,
+)
+from ftlab.rules.words import at_steps, listed
+from ftlab.runlog.run import Run
+
+ROWS = 8
+"""Rows from which their share counts."""
+
+SHARE = 0.5
+"""Share of the rows with the tokens below which most of the training is lost."""
+
+_CONFIG = Place("config", "alora_invocation_tokens")
+
+
+class AdapterNeverInvoked(Rule):
+    """Finds activated LoRA that nothing wakes."""
+
+    code = "ADP041"
+    name = "adapter-never-invoked"
+    since = "0.1.0"
+    status = "preview"
+    requires = (needs_wiring,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether an adapter waits for tokens, or nothing is known of adapters."""
+        if not may_hold_adapters(run):
+            return False
+        known = list(adapters(run))
+        return not known or any(d.get("invocation") for _, d, _ in known)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding, of the tokens or else of the class around the model."""
+        for name, described, _ in adapters(run):
+            invocation = described.get("invocation") or {}
+            if caller := invocation.get("caller"):
+                yield self._unheard(run, name, str(caller))
+            elif invocation:
+                yield from self._rows(run, name, list(invocation["tokens"]))
+
+    def _unheard(self, run: Run, adapter: str, caller: str) -> Finding:
+        return self.finding(
+            Severity.ERROR,
+            f"from step {steps_of(run)[0]}: adapter {adapter} waits for its invocation "
+            f"tokens, and {caller} does not look for them",
+            cause="Only PeftModelForCausalLM tells the layers where the tokens are; "
+            "without that the adapter is at work nowhere.",
+            fix='task_type="CAUSAL_LM" in the configuration, and get_peft_model.',
+            places=[_CONFIG, Place("config", "task_type")],
+            steps=steps_of(run),
+            evidence={"reason": "not-passed-on", "class": caller},
+            healthy="the model is a PeftModelForCausalLM",
+        )
+
+    def _rows(self, run: Run, adapter: str, tokens: list[int]) -> Iterator[Finding]:
+        if "alora_rows" not in run.steps.columns:
+            return
+        rows = np.nansum(run.steps["alora_rows"])
+        invoked = np.nansum(run.steps["alora_invoked"])
+        if rows < ROWS or invoked >= SHARE * rows:
+            return
+        steps = (int(run.steps.step[0]), run.last_step)
+        yield self.finding(
+            Severity.WARNING if invoked else Severity.ERROR,
+            f"{at_steps(*steps)}: {invoked:.0f} of {rows:.0f} rows hold the invocation "
+            f"tokens of adapter {adapter} ({listed(list(map(str, tokens)), 8)}); the "
+            "others train nothing",
+            cause="The tokens of the invocation are not in the rows in this order: "
+            "they were tokenized in another context, cut off, or never put in.",
+            fix="Take the ids from a tokenized row of the training data, and put the "
+            "invocation into each.",
+            places=[_CONFIG],
+            steps=steps,
+            evidence={
+                "reason": "seldom" if invoked else "never",
+                "rows": int(rows),
+                "invoked": int(invoked),
+                "threshold": SHARE,
+            },
+            healthy="every row holds the invocation tokens",
+        )

@@ -19,26 +19,25 @@ sqrt(3 r)). A finding when all pairs fit within 4 standard errors of the norm (1
 sqrt(2 n) for n elements). B of a trained adapter differs from layer to layer, and B of
 PiSSA, OLoRA and CorDA follows the weight: neither fits. Measured: with
 `init_lora_weights=False` 20 of 20 adapters fitted, of adapters trained for 1 to 50
-steps and of PiSSA and OLoRA none. Where `init_lora_weights` is "eva" or "lora_ga": B is
-0, and A of all its pairs has the norm that the default draws, sqrt(r / 3). EVA's own is
-sqrt(r), LoRA-GA's B is not 0. IA3 multiplies by its vectors, so that 1 is nothing. A
-finding when, at step 0, mean and standard deviation of every trainable vector are
-within 4 standard errors of 0 and 1, as `init_ia3_weights=False` draws them, or every
-element is 0.
-Layers that somebody wrote (a frozen linear layer and a trained product of low rank) are
-judged by the same law, where the first output is more than 0.02 from the base's.
-Other methods are judged by what they do: at the first forward the output of each layer
-against that of the layer under it, for the same input. A finding when they are more
-than 0.02 apart, and the trained tensors of all layers are as torch.nn.init draws them:
-within 4 standard errors of kaiming_uniform_ and within its bound, or of a normal law
-with deviation 1, 0.5, 0.1, 0.02 or 0.01. Only for methods whose own default is to begin
-at nothing. Where the configuration does say so, the uniform law alone counts: tensors
-that were trained from 0 pass the normal ones. Measured on a tiny Llama, distance of a
-layer's output with `init_weights=False`: LoHa 0.09, BOFT 0.27, HRA 0.7, OFT 0.8, LoKr
-2, MiSS 5, VeRA 14, SHiRA 22, RandLoRA 150; 0 with True. Of 26 methods begun with True
-and trained for 20 steps none fitted.
-HRA with an odd rank begins so by itself: it pairs its vectors, so that each undoes
-another, and cannot where one is left over. Measured: 0.6 with r=7, 0 with r=8.
+steps and of PiSSA and OLoRA none. Where `init_lora_weights` is "eva" or "lora_ga"
+(*not-computed*): B is 0, and A of all its pairs has the norm that the default draws,
+sqrt(r / 3). EVA's own is sqrt(r), LoRA-GA's B is not 0. IA3 multiplies by its vectors,
+so that 1 is nothing. A finding when, at step 0, mean and standard deviation of every
+trainable vector are within 4 standard errors of 0 and 1, as `init_ia3_weights=False`
+draws them, or every element is 0. Layers that somebody wrote (a frozen linear layer and
+a trained product of low rank) are judged by the same law, where the first output is
+more than 0.02 from the base's. Other methods are judged by what they do: at the first
+forward the output of each layer against that of the layer under it, for the same input.
+A finding when they are more than 0.02 apart, and the trained tensors of all layers are
+as torch.nn.init draws them: within 4 standard errors of kaiming_uniform_ and within its
+bound, or of a normal law with deviation 1, 0.5, 0.1, 0.02 or 0.01. Only for methods
+whose own default is to begin at nothing. Where the configuration does say so, the
+uniform law alone counts: tensors that were trained from 0 pass the normal ones.
+Measured on a tiny Llama, distance of a layer's output with `init_weights=False`: LoHa
+0.09, BOFT 0.27, HRA 0.7, OFT 0.8, LoKr 2, MiSS 5, VeRA 14, SHiRA 22, RandLoRA 150; 0
+with True. Of 26 methods begun with True and trained for 20 steps none fitted. HRA with
+an odd rank begins so by itself: it pairs its vectors, so that each undoes another, and
+cannot where one is left over. Measured: 0.6 with r=7, 0 with r=8.
 By hand: `{n: float(p.std()) for n, p in model.named_parameters() if "lora_B" in n}`
 before the first step: all 0 in a fresh adapter. For any method: the logits against
 those under `with model.disable_adapter():`, in evaluation mode.

@@ -16,16 +16,16 @@ for that reason, until `model.to(torch.bfloat16)` or `.half()` takes them along.
 The dtype of every tensor of an adapter by part, against the dtypes of the model. There
 is no threshold: PEFT makes adapters in the base's dtype, or in float32, and never in
 float64. float32 on a bf16 or 4-bit base is the recommended state; what bf16 does to
-updates is measured. float16 is noted, and an error where an optimizer of torch.optim
-with Adam in its name has an eps below 3e-8, which float16 rounds to 0, and is not
-fused: the first step then divides 0 by 0. Measured with `model.half()` and AdamW: the
-loss is NaN at step 1, on a tiny Llama on the CPU; with SGD it is not. bf16 and float16
-are an error where the updates say so: at least 90 % of a tensor stays where it was, as
-NUM002 measures it (which then follows from this), in tensors of the adapter with 10 %
-of all that is trained. Measured on a small Llama (r = 8, AdamW), median share of lora_A
-that an update left in place in bf16, at learning rates of 1e-3, 2e-4, 1e-4, 2e-5 and
-1e-6: 0.14, 0.69, 0.81, 0.96 and 1.00; of lora_B, which starts at 0, at most 0.01; in
-float32 0.
+updates is measured. float16 is noted, and an error (*float16-eps*) where an optimizer
+of torch.optim with Adam in its name has an eps below 3e-8, which float16 rounds to 0,
+and is not fused: the first step then divides 0 by 0. Measured with `model.half()` and
+AdamW: the loss is NaN at step 1, on a tiny Llama on the CPU; with SGD it is not. bf16
+and float16 are an error (*rounded-away*) where the updates say so: at least 90 % of a
+tensor stays where it was, as NUM002 measures it (which then follows from this), in
+tensors of the adapter with 10 % of all that is trained. Measured on a small Llama (r =
+8, AdamW), median share of lora_A that an update left in place in bf16, at learning
+rates of 1e-3, 2e-4, 1e-4, 2e-5 and 1e-6: 0.14, 0.69, 0.81, 0.96 and 1.00; of lora_B,
+which starts at 0, at most 0.01; in float32 0.
 By hand: `{p.dtype for n, p in model.named_parameters() if "lora_" in n}`.
 
 ## What to try

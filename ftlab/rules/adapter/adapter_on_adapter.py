@@ -16,7 +16,8 @@ of trainable parameters is not what the configuration says.
 The chain of what carries PEFT configurations in the model, outermost first: more than
 one PeftModel inside one another is a nested one. For each adapter the layers that hold
 it against the layers that its configuration targets, by PEFT's own matching; the
-threshold is 0. A first adapter that was removed by `unload()` leaves neither.
+threshold is 0, and what is not targeted is *left-over*. A first adapter that was
+removed by `unload()` leaves neither.
 By hand: `[n for n, m in model.named_modules() if isinstance(m, PeftModel)]` (one,
 called "") and `model.targeted_module_names` against `[n for n in names if "lora_A" in
 n]`.

@@ -11,14 +11,15 @@ learned is lost, and the adapter that is loaded sits on another base than it lea
 
 ## Evidence
 `requires_grad` of the weights right under adapters, as read before the run and whenever
-it changed. The threshold is 0: PEFT freezes every one of them, and a healthy LoRA,
-DoRA, rsLoRA, PiSSA, IA3 or AdaLoRA run has none. Norms and embeddings that are trained
-on purpose are other weights; what of them is not saved is another rule's matter.
-`bias="all"` and `bias="lora_only"` are only noted: switching the adapter off does not
-give the base model back then. It is a warning when the model was run so, without a
-gradient graph and with all adapter layers disabled, after the first update. Measured
-on a tiny OPT under DPO: the log probability of an answer under such a reference moves
-by 0.68 in 16 steps, by 0 with `bias="none"`.
+it changed; a change counts once a step was made with it. *base-trainable* has the
+threshold 0: PEFT freezes every one of them, and a healthy LoRA, DoRA, rsLoRA, PiSSA,
+IA3 or AdaLoRA run has none. Norms and embeddings that are trained on purpose are other
+weights; what of them is not saved is another rule's matter. `bias="all"` and
+`bias="lora_only"` are only noted: switching the adapter off does not give the base
+model back then. It is a warning when the model was run so, without a gradient graph and
+with all adapter layers disabled, after the first update. Measured on a tiny OPT under
+DPO: the log probability of an answer under such a reference moves by 0.68 in 16 steps,
+by 0 with `bias="none"`.
 By hand: `[n for n, p in model.named_parameters() if "base_layer" in n and
 p.requires_grad]`.
 

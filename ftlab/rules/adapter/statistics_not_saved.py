@@ -13,10 +13,10 @@ it gives other answers than the model that was just evaluated.
 ## Evidence
 The count of batches of each batch norm, before and after the first forward of a
 measured step, where the model has adapters and the norm is no copy in modules_to_save.
-The threshold is 0. A note; a warning where a Trainer trains, which saves the adapter
-alone, and once an adapter was saved in the run. Measured (two convolutions with LoRA,
-pictures of another mean, 14 steps): logits of the model and of its reloaded adapter
-differ by 0.053, by 0 with the norms in modules_to_save.
+The threshold is 0. A note (*moves*); a warning where a Trainer trains, which saves the
+adapter alone, and once an adapter was saved in the run (*saved*). Measured (two
+convolutions with LoRA, pictures of another mean, 14 steps): logits of the model and of
+its reloaded adapter differ by 0.053, by 0 with the norms in modules_to_save.
 By hand: `{n: m.num_batches_tracked for n, m in model.named_modules() if hasattr(m,
 "num_batches_tracked")}` before and after a step.
 

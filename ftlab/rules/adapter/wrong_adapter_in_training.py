@@ -15,14 +15,14 @@ its gradient arrives, and the gradient is dropped.
 Which adapters are active, read of the layers at each forward with a graph and after
 each backward, against the adapters whose tensors the optimizer holds; there is no
 threshold. A pass counts when none of its forwards ran an adapter of the optimizer's.
-The first form needs that the choice was made while watched, or that the adapter which
-runs is frozen, in 2 passes at least: then it cannot be the one that is meant. An
+The first form needs that the choice was made while watched (*not-in-optimizer*), or
+that the adapter which runs is frozen, in 2 passes at least: then it cannot be the one
+that is meant (*frozen-one-active*). The other form is *frozen-before-backward*. An
 optimizer that was built for another adapter from the start, while the one that runs is
-trainable, is OPT002.
-Measured: found at the step of the first such pass. A tensor that is frozen between
-forward and backward gets `.grad` None, without a message (torch 2.13). An adapter that
-has gradients at such a step all the same was made trainable again in between
-(`requires_grad_(True)`), and is not named.
+trainable, is OPT002. Measured: found at the step of the first such pass. A tensor that
+is frozen between forward and backward gets `.grad` None, without a message (torch
+2.13). An adapter that has gradients at such a step all the same was made trainable
+again in between (`requires_grad_(True)`), and is not named.
 By hand: `model.active_adapters` in the training loop, and `[n for n, p in
 model.named_parameters() if p.requires_grad]`.
 
@@ -53,6 +53,7 @@ from ftlab.rules.adapter_states import (
     Pass,
     calls_of,
     held_adapters,
+    held_at,
     may_have_adapters,
     needs_states,
     passes_of,

@@ -14,17 +14,17 @@ its running statistics, which evaluation uses, forget almost twice as fast.
 The L2 norm of each module's output in forward, and of its output when it runs once more
 within backward; the second must equal one of the first. Threshold: 1e-3 relative, to
 leave room for kernels that add in another order; what those do on a GPU was not
-measured. Its dtype must be one that it had in forward. Looked at on the steps on which
-other slow measurements are due, once a module was seen to run within backward. Measured
-on a CPU, over 24 steps: no difference in healthy runs with dropout; at most 0.09 with
-`preserve_rng_state=False`, 0.27 where the mode is another one in backward. A checkpoint
-of one's own that does not enter autocast again in backward: all linear layers and
-activations of four blocks in float32 in place of bfloat16, gradients 0.4 % off.
-`torch.utils.checkpoint` restores autocast by itself, in both variants. Of batch norms
-their own `num_batches_tracked` is read before and after forward and after backward: any
-batch that was gathered in forward and again in backward counts. Measured: with a
-momentum of 0.1 two updates by one batch weigh it 0.19; batch norms count 2 batches a
-step with checkpointing, 1 without.
+measured. Its dtype must be one that it had in forward (*other-dtype*). Looked at on the
+steps on which other slow measurements are due, once a module was seen to run within
+backward. Measured on a CPU, over 24 steps: no difference in healthy runs with dropout;
+at most 0.09 with `preserve_rng_state=False`, 0.27 where the mode is another one in
+backward. A checkpoint of one's own that does not enter autocast again in backward: all
+linear layers and activations of four blocks in float32 in place of bfloat16, gradients
+0.4 % off. `torch.utils.checkpoint` restores autocast by itself, in both variants. Of
+batch norms their own `num_batches_tracked` is read before and after forward and after
+backward: any batch that was gathered in forward and again in backward counts
+(*statistics-twice*). Measured: with a momentum of 0.1 two updates by one batch weigh it
+0.19; batch norms count 2 batches a step with checkpointing, 1 without.
 
 ## What to try
 1. Leave `preserve_rng_state` at its default.

@@ -10,14 +10,14 @@ which says that all keys match. Buffers outside the state dict (the frequencies 
 rotary embedding) are not filled by anything: the model is noise, or NaN.
 
 ## Evidence
-Every buffer is looked at when watching begins: NaN, or magnitudes above 1e30, cannot be
-meant (masks of -inf or of the lowest number are left alone). Modules that have no
-parameters and are built from a configuration alone are built again on the CPU, and
-their buffers outside the state dict compared: 2 % of the largest value are allowed,
-for bf16 rounds by 0.4 %. Rotary embeddings that change with the length (dynamic,
-longrope) are not compared.
-Measured: after `.bfloat16()` the frequencies of a rotary embedding are off by 0.02 % of
-the largest (tiny Llama) to 0.18 % (64 frequencies, base 500,000).
+Every buffer is looked at when watching begins (*no-values*; what is still on the meta
+device is *meta*): NaN, or magnitudes above 1e30, cannot be meant (masks of -inf or of
+the lowest number are left alone). Modules that have no parameters and are built from a
+configuration alone are built again on the CPU, and their buffers outside the state dict
+compared: 2 % of the largest value are allowed, for bf16 rounds by 0.4 %. Rotary
+embeddings that change with the length (dynamic, longrope) are not compared. Measured:
+after `.bfloat16()` the frequencies of a rotary embedding are off by 0.02 % of the
+largest (tiny Llama) to 0.18 % (64 frequencies, base 500,000).
 
 ## What to try
 1. After `to_empty`, build the buffers again: `module.__init__(config)` of the rotary

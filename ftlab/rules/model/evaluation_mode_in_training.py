@@ -14,8 +14,14 @@ Where only some blocks are concerned, each part of the model is trained in its o
 checkpointed blocks), at training forwards with a graph, from two steps in a row on.
 Modules of whose parameters none got a gradient are left alone (a frozen tower, a
 teacher), and so is a dropout alone that is off while its parent is not, unless the same
-dropout of other blocks is on. Batch norm alone is only noted: freezing it is usual.
-There is no threshold.
+dropout of other blocks is on. There is no threshold.
+- *switched*: parts that were on at the step before are off. That is an alarm.
+- *checkpointing*: checkpointing was asked for, and does nothing. So is that.
+- *from-the-start*: dropout was off when the run began. This is only noted: to train
+  without dropout by `model.eval()` is usual, and from_pretrained leaves it so for those
+  who forget `model.train()`; nothing that can be recorded tells the two apart.
+- *statistics*: batch norms alone. Freezing them is usual, and only noted.
+
 Measured: with a dropout of 0.3 two forwards of one batch in evaluation mode are equal
 to the last bit; `from_pretrained` returns a model in evaluation mode, and what
 `get_peft_model` puts around it is in training mode; a Llama of four blocks with

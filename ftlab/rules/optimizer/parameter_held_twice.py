@@ -10,12 +10,13 @@ at twice the rate that was asked for, and where Adam counts its steps they count
 torch only warns of the first, and says nothing of the second.
 
 ## Evidence
-The parameter groups, compared by identity; there is no threshold on how many. For two
-optimizers the order of calls as well: both step in 3 steps at least, with no backward
-and no cleared gradients in between. An optimizer that is stepped from within another
-one's step (sharpness-aware, look-ahead) does not count, and neither do optimizers that
-take turns, each with a backward of its own.
-Measured: a head listed twice in AdamW, after 16 steps its `step` is 32 (torch 2.13).
+The parameter groups, compared by identity; there is no threshold on how many
+(*twice-in-one*). For two optimizers (*in-two-optimizers*) the order of calls as well:
+both step in 3 steps at least, with no backward and no cleared gradients in between. An
+optimizer that is stepped from within another one's step (sharpness-aware, look-ahead)
+does not count, and neither do optimizers that take turns, each with a backward of its
+own. Measured: a head listed twice in AdamW, after 16 steps its `step` is 32 (torch
+2.13).
 By hand: `ids = [id(p) for g in optimizer.param_groups for p in g["params"]]`, then
 `len(ids), len(set(ids))`.
 

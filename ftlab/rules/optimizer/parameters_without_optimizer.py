@@ -24,10 +24,11 @@ one (another adapter made active, all thawed, in order to use the model) never.
 Where all of them are of one adapter and the optimizer holds another one of the model's,
 the order in which the adapters were added tells the two mistakes apart: an optimizer
 that holds the newer one was built for it, and it was never made the active one
-(`add_adapter` and `load_adapter` do not do that); one that holds the older one was
-built before the change. Where it holds another parameter of the same adapter in each of
-the layers (*left-out*), it was built after them, from a list that leaves some out.
-Measured: DoRA with groups for lora_A and lora_B, 4 of 12 tensors, all magnitudes.
+(*adapter-not-active*: `add_adapter` and `load_adapter` do not do that); one that holds
+the older one was built before the change (*built-for-another-adapter*). Where it holds
+another parameter of the same adapter in each of the layers (*left-out*), it was built
+after them, from a list that leaves some out. Anything else is *built-before*. Measured:
+DoRA with groups for lora_A and lora_B, 4 of 12 tensors, all magnitudes.
 By hand: `held = {id(p) for g in optimizer.param_groups for p in g["params"]}`, then
 `[n for n, p in model.named_parameters() if p.requires_grad and id(p) not in held]`.
 

@@ -7,7 +7,7 @@ of its layers; the ledger holds numbers only.
 
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,17 @@ class AdapterLayer:
         # Very old versions keep the flag under the property's name.
         disabled = own.get("_disable_adapters", own.get("disable_adapters", False))
         return (bool(disabled), tuple(merged), tuple(active))
+
+    def serves(self, active: Collection[str]) -> bool:
+        """Tell whether it has something to do where these adapters are active.
+
+        A module that is saved as a whole has nothing to do for an adapter without a
+        copy of it; PEFT before 0.19 disables it then.
+        """
+        copies = getattr(self.reference(), "modules_to_save", None)
+        return (
+            self.mergeable or copies is None or any(name in copies for name in active)
+        )
 
 
 class AdapterLayers:
@@ -145,17 +156,19 @@ class AdapterLayers:
 
     def _described(self, states: list[LayerState]) -> dict[str, str | int]:
         """Put a state into words; names are joined by commas."""
-        pairs = list(zip(self._layers, states, strict=True))
+        every = list(zip(self._layers, states, strict=True))
+        tuned = [state for layer, state in every if layer.mergeable] or states
+        active = {name for state in tuned for name in state[2]}
+        pairs = [(layer, state) for layer, state in every if layer.serves(active)]
         disabled = [layer.path for layer, state in pairs if state[0]]
         merged = [layer.path for layer, state in pairs if state[1]]
-        tuned = [state for layer, state in pairs if layer.mergeable] or states
         return {
             "role": "adapter_state",
             "layers": len(pairs),
             "mergeable": sum(layer.mergeable for layer in self._layers),
             "disabled": len(disabled),
             "merged": len(merged),
-            "active": _joined(name for state in tuned for name in state[2]),
+            "active": _joined(iter(active)),
             "merged_adapters": _joined(name for state in states for name in state[1]),
             "disabled_layers": ",".join(disabled),
             "merged_layers": ",".join(merged),

@@ -6,7 +6,7 @@ import weakref
 import pytest
 import torch
 
-from ftlab.faults.tiny import adamw, batches, lora
+from ftlab.faults.tiny import adamw, batches, lora, lora_config
 from tests.probes.recording import Recording
 
 
@@ -71,6 +71,22 @@ def test_disabled_layers_are_named_at_the_forward(off):
     assert states(recording, 0, "forward")[0]["disabled"] == 0
     (meta,) = states(recording, 1, "forward")
     assert meta["disabled_layers"].split(",") == paths(model)
+
+
+def test_a_kept_module_is_not_off_for_an_adapter_without_a_copy():
+    model, _ = trained()
+    model.add_adapter("other", lora_config(model.get_base_model()))
+    model.set_adapter("other")
+    head = model.get_output_embeddings()
+    head.enable_adapters(False)  # as PEFT before 0.19 does by itself
+    optimizer = adamw(model)
+    with Recording(model, optimizer) as recording:
+        step(model, optimizer)
+        step(model, optimizer, before=lambda: by_method(model))
+    (meta,) = states(recording, 0, "forward")
+    assert (meta["layers"], meta["disabled"]) == (4, 0)
+    (meta,) = states(recording, 1, "forward")
+    assert (meta["layers"], meta["disabled"]) == (4, 4)
 
 
 def test_merged_layers_are_named_at_the_update():

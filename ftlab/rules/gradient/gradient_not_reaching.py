@@ -24,9 +24,14 @@ threshold on size. What counts as healthy:
 - a parameter in whose place another tensor stands while the model runs
   (`torch.func.functional_call`): that one is trained.
 
-The reason is decided from the ledger (zero_grad before the step, no backward, forward
-without gradients), from the modules at which the graph was cut, from the adapter
-layers' state, and from which modules were called in a step that was followed:
+The reason is decided from the ledger (*zero-grad-before-step*, *step-before-backward*,
+*no-backward*, *forward-without-grad*), from the modules at which the graph was cut
+(*graph-cut*, *checkpoint-without-input-grad*), from the adapter layers' state
+(*adapter-not-in-forward*), and from which modules were called in a step that was
+followed:
+- *stale-graph*: the model is compiled, and its graph is used without a look at the
+  parameters (`guard_filter_fn`, `skip_guard_eval_unsafe`): it is the one that was made
+  before they were trainable;
 - *offloaded*: they are on the meta device outside of the forward. accelerate's offload
   (a `device_map` with `cpu` or `disk`, `cpu_offload`, `disk_offload`) runs each forward
   on copies; the gradients go to those. By hand: `[n for n, p in
@@ -54,8 +59,9 @@ layers' state, and from which modules were called in a step that was followed:
   is the same tensor as before its hooks.
 
 Then it is decided from facts (reentrant checkpointing without input gradients) and from
-the pattern (the lowest layers only, one adapter only). Where these do not decide, the
-finding says so.
+the pattern (the lowest layers only, one adapter only). Gradients that are exactly 0 are
+told by labels that are all -100 (*no-labels*) and by float16 without a GradScaler
+(*float16-without-scaler*). Where nothing decides, the finding says so (*unknown*).
 Measured: in a full fine-tune with one of two blocks on disk 9 of 21 tensors of a tiny
 Llama have no gradient, the loss falls all the same, and nothing is said; with
 `cpu_offload` it is all of them. LoRA on an offloaded layer of the base raises.

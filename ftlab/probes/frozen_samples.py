@@ -27,6 +27,8 @@ class Frozen:
         Path of the adapter layer that it stands in, ``""`` for none.
     tied
         Its other names, joined by commas.
+    role
+        ``"weight"``, or what it is for in an adapter.
     cycles
         How often its layer was unmerged since the sample was taken.
     """
@@ -36,6 +38,7 @@ class Frozen:
     key: Hashable
     layer: str
     tied: str
+    role: str = "weight"
     cycles: int = 0
 
 
@@ -104,6 +107,7 @@ class FrozenSamples:
     def look(self, model: torch.nn.Module) -> None:
         """Drop the weights that went or are trained, and sample new frozen ones."""
         entries = _frozen_entries(model)
+        roles = roles_of(model)
         known = set()
         for group in self._groups.values():
             group.keep(lambda each: _is_in(each, entries))
@@ -112,7 +116,8 @@ class FrozenSamples:
         paths = {layer.path for layer in self._layers}
         for name in list(entries)[:MOST]:
             if name not in known:
-                self._add(entries[name], paths)
+                role = roles.get(id(entries[name].parameter))
+                self._add(entries[name], paths, getattr(role, "role", "weight"))
 
     def next(self, count: int) -> set[int]:
         """Choose those whose turn it is, by ``id``."""
@@ -126,7 +131,7 @@ class FrozenSamples:
         """Forget all samples."""
         self._groups.clear()
 
-    def _add(self, entry: NamedParameter, layers: set[str]) -> None:
+    def _add(self, entry: NamedParameter, layers: set[str], role: str) -> None:
         key = sample_key(entry.parameter)
         if key is None:
             return
@@ -137,8 +142,12 @@ class FrozenSamples:
                 entry.name,
                 weakref.ref(entry.parameter),
                 key,
-                layer_around((entry.name, *entry.aliases), layers),
+                # What an adapter is made of is not merged into.
+                layer_around((entry.name, *entry.aliases), layers)
+                if role == "weight"
+                else "",
                 ",".join(entry.aliases),
+                role,
             )
         )
         group.samples.append(sample)
@@ -163,14 +172,15 @@ def layer_around(names: Sequence[str], layers: set[str]) -> str:
 
 
 def _frozen_entries(model: torch.nn.Module) -> dict[str, NamedParameter]:
-    """Find the model's own weights that are frozen; adapters may be, in turn."""
+    """Find what is frozen, the model's own weights first."""
     roles = roles_of(model)
-    return {
-        entry.name: entry
-        for entry in named_parameters(model)
-        if not entry.parameter.requires_grad
-        and getattr(roles.get(id(entry.parameter)), "role", "") == "weight"
-    }
+
+    def is_own(entry: NamedParameter) -> bool:
+        return getattr(roles.get(id(entry.parameter)), "role", "") == "weight"
+
+    frozen = [e for e in named_parameters(model) if not e.parameter.requires_grad]
+    frozen.sort(key=is_own, reverse=True)
+    return {entry.name: entry for entry in frozen}
 
 
 def _is_in(each: Frozen, entries: dict[str, NamedParameter]) -> bool:

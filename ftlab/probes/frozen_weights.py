@@ -145,7 +145,7 @@ def _named(each: Frozen, held: dict[int, int]) -> dict[str, Any]:
     if weight is None:
         return {"name": each.name, "meta": {}}
     meta = {
-        "role": "frozen",
+        "role": "frozen" if each.role == "weight" else "adapter",
         "module": each.layer,
         "tied": each.tied,
         "quantized": hasattr(weight, "quant_state"),

@@ -61,6 +61,12 @@ class Change:
         return text_of(self.name, "module")
 
     @property
+    def stepped(self) -> bool:
+        """Whether an optimizer holds it and it has a gradient left."""
+        meta = self.name.meta
+        return int(meta.get("group", -1)) >= 0 and meta.get("has_grad") is True
+
+    @property
     def quantized(self) -> bool:
         """Whether the sample is of packed bytes: its size means nothing then."""
         return bool(self.name.meta.get("quantized", False))
@@ -82,7 +88,10 @@ class Change:
 
 
 def changes_of(run: Run) -> list[Change]:
-    """Return every frozen weight that changed, as it was last compared."""
+    """Return every frozen weight that changed, as it was last compared.
+
+    A frozen adapter is loaded, filled and swapped: only an optimizer may not move it.
+    """
     if TABLE not in run.tables():
         return []
     matrix = run.matrix("delta_max", TABLE)
@@ -98,17 +107,17 @@ def changes_of(run: Run) -> list[Change]:
         last = int(seen[-1])
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = matrix.values[last, column] / columns["mean_abs"][last, column]
-        found.append(
-            Change(
-                names[row],
-                float(relative),
-                float(columns["delta_share"][last, column]),
-                int(columns["cycles"][last, column]),
-                int(matrix.steps[seen[0]]),
-                int(matrix.steps[last]),
-                sizes.get(text_of(names[row], "module"), 0.0),
-            )
+        change = Change(
+            names[row],
+            float(relative),
+            float(columns["delta_share"][last, column]),
+            int(columns["cycles"][last, column]),
+            int(matrix.steps[seen[0]]),
+            int(matrix.steps[last]),
+            sizes.get(text_of(names[row], "module"), 0.0),
         )
+        if change.stepped or text_of(names[row], "role") != "adapter":
+            found.append(change)
     return found
 
 

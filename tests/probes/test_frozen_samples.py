@@ -14,7 +14,7 @@ def names(samples):
     return {each.name for each in samples.weights()}
 
 
-def test_all_frozen_weights_of_the_model_itself_are_sampled():
+def test_all_that_is_frozen_is_sampled_the_model_s_own_weights_first():
     model = lora(modules_to_save=["lm_head"])
     model.add_adapter("b", model.peft_config["default"])
     frozen = {
@@ -22,8 +22,11 @@ def test_all_frozen_weights_of_the_model_itself_are_sampled():
         for name, parameter in model.named_parameters()
         if not parameter.requires_grad
     }
-    found = names(looked(model))
-    assert found == {n for n in frozen if ".b." not in n and "modules_to" not in n}
+    looks = looked(model)
+    assert names(looks) == frozen
+    adapters = {e.name for e in looks.weights() if e.role != "weight"}
+    assert adapters == {n for n in frozen if ".b." in n or "modules_to" in n}
+    assert all(e.layer == "" for e in looks.weights() if e.name in adapters)
 
 
 def test_a_weight_under_an_adapter_knows_its_layer():

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from ftlab.faults.adapter import first_adapter_on_momentum
 from ftlab.faults.fault import Case
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, base, batches, lora
@@ -132,3 +133,18 @@ def test_is_left_out_where_nothing_was_ever_frozen():
     assert report(counts(10, 10)).not_checked == ()
     assert report(counts(10, 4, 10)).not_checked != ()
     assert report(RunBuilder().facts(model={"class": "One"}).run).not_checked != ()
+
+
+def test_a_frozen_adapter_may_be_filled_and_not_be_stepped():
+    model = lora()
+    model.add_adapter("second", model.peft_config["default"])
+    first = [p for n, p in model.named_parameters() if ".default." in n]
+    model.set_adapter("second")
+    found = acting(model, lambda: [p.data.add_(0.1) for p in first])
+    assert found.findings == ()
+
+
+def test_an_optimizer_that_moves_a_frozen_adapter_is_found():
+    (finding,) = report(record(first_adapter_on_momentum.build(False), 10)).findings
+    assert finding.evidence["reason"] == "optimizer"
+    assert all(".default." in place.name for place in finding.places[:-1])

@@ -1,8 +1,9 @@
 """What state the adapter layers were in when the model was run and updated."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ftlab.records.facts import Facts
 from ftlab.records.finding import Place
 from ftlab.records.names import NameRecord
 from ftlab.records.step import LedgerEntry
@@ -131,13 +132,42 @@ def held_adapters(run: Run) -> set[str]:
     }
 
 
+def held_at(run: Run) -> Callable[[int], set[str]]:
+    """Return what gives the adapters that an optimizer held at a step.
+
+    Those of the latest groups belong to every step: which adapter an optimizer is made
+    for is often known late. What an optimizer held in its time belongs to that time: a
+    second stage has an adapter, and often an optimizer, of its own.
+    """
+    latest, known = held_adapters(run), run.names().values()
+    adapter_of = {name.name: text_of(name, "adapter") for name in known}
+    held = [
+        (facts.step, {adapter_of.get(name, "") for name in _in_groups(facts)} - {""})
+        for facts in run.facts_history
+    ]
+
+    def at(step: int) -> set[str]:
+        # Facts that were read when a step was over may be of its end only, or of all.
+        before = [adapters for since, adapters in held if since < step]
+        within = [adapters for since, adapters in held if since == step]
+        return latest.union(*before[-1:], *within)
+
+    return at
+
+
 def adapters_in_groups(run: Run) -> set[str]:
     """Return the adapters of which a group holds tensors, be they frozen or not."""
     known = dict(run.facts.model.get("peft") or {})
-    groups = (g for each in run.facts.optimizers for g in each.get("groups", ()))
-    names = [str(name) for group in groups for name in group.get("names", ())]
+    names = list(_in_groups(run.facts))
     ends = {adapter: tuple(f".{adapter}{end}" for end in _ENDS) for adapter in known}
     return {a for a, end in ends.items() if any(name.endswith(end) for name in names)}
+
+
+def _in_groups(facts: Facts) -> Iterator[str]:
+    """Yield the names of what the groups of all optimizers hold."""
+    for optimizer in facts.optimizers:
+        for group in optimizer.get("groups", ()):
+            yield from map(str, group.get("names", ()))
 
 
 _ENDS = ("", ".weight", ".bias", ".embedding.weight")

@@ -13,16 +13,17 @@ its gradient arrives, and the gradient is dropped.
 
 ## Evidence
 Which adapters are active, read of the layers at each forward with a graph and after
-each backward, against the adapters whose tensors the optimizer holds; there is no
-threshold. A pass counts when none of its forwards ran an adapter of the optimizer's.
-The first form needs that the choice was made while watched (*not-in-optimizer*), or
-that the adapter which runs is frozen, in 2 passes at least: then it cannot be the one
-that is meant (*frozen-one-active*). The other form is *frozen-before-backward*. An
-optimizer that was built for another adapter from the start, while the one that runs is
-trainable, is OPT002. Measured: found at the step of the first such pass. A tensor that
-is frozen between forward and backward gets `.grad` None, without a message (torch
-2.13). An adapter that has gradients at such a step all the same was made trainable
-again in between (`requires_grad_(True)`), and is not named.
+each backward, against the adapters whose tensors the optimizer holds at that step (a
+second stage has another one, or other groups); there is no threshold. A pass counts
+when none of its forwards ran an adapter of the optimizer's. The first form needs that
+the choice was made while watched (*not-in-optimizer*), or that the adapter which runs
+is frozen, in 2 passes at least: then it cannot be the one that is meant (*frozen-one-
+active*). The other form is *frozen-before-backward*. An optimizer that was built for
+another adapter from the start, while the one that runs is trainable, is OPT002.
+Measured: found at the step of the first such pass. A tensor that is frozen between
+forward and backward gets `.grad` None, without a message (torch 2.13). An adapter that
+has gradients at such a step all the same was made trainable again in between
+(`requires_grad_(True)`), and is not named.
 By hand: `model.active_adapters` in the training loop, and `[n for n, p in
 model.named_parameters() if p.requires_grad]`.
 
@@ -96,9 +97,9 @@ class WrongAdapterInTraining(Rule):
         held, passes = held_adapters(run), passes_of(run)
         if not held:
             return
-        calls = calls_of(run, *SWITCHES)
-        wrong = [each for each in passes if _ran(each) and not _ran(each) & held]
-        if wrong and (calls or any(_ran(each) & held for each in passes)):
+        calls, held_then = calls_of(run, *SWITCHES), held_at(run)
+        wrong = [p for p in passes if _ran(p) and not _ran(p) & held_then(p.step)]
+        if wrong and (calls or any(_ran(p) & held_then(p.step) for p in passes)):
             yield self._wrong(run, wrong, held, calls)
         elif len(wrong) >= MIN_PASSES and not _trained(run, wrong):
             yield self._frozen(run, wrong, held)
@@ -106,10 +107,11 @@ class WrongAdapterInTraining(Rule):
         dropped = [
             each
             for each in passes
-            if (_dropped(each) & held) - arrived.get(each.step, set())
+            if (_dropped(each) & held_then(each.step)) - arrived.get(each.step, set())
         ]
         if dropped:
-            yield self._dropped(run, dropped, held, calls)
+            lost = (_dropped(each) & held_then(each.step) for each in dropped)
+            yield self._dropped(run, dropped, sorted(set().union(*lost)), calls)
 
     def _wrong(
         self, run: Run, found: list[Pass], held: set[str], calls: list[str]
@@ -168,10 +170,9 @@ class WrongAdapterInTraining(Rule):
         )
 
     def _dropped(
-        self, run: Run, found: list[Pass], held: set[str], calls: list[str]
+        self, run: Run, found: list[Pass], lost: list[str], calls: list[str]
     ) -> Finding:
         first, last = found[0].step, found[-1].step
-        lost = sorted(set().union(*(_dropped(each) for each in found)) & held)
         after = (each.backward.active for each in found if each.backward is not None)
         active = sorted(set().union(*after) - set(lost))
         return self.finding(

@@ -57,6 +57,31 @@ def test_what_was_deleted_is_not_to_be_made_active_again(there, call):
     assert ("delete_adapter" in finding.cause) == (there == "b")
 
 
+def groups(*adapters):
+    """Describe an optimizer that holds these adapters of `two_adapters`."""
+    names = [f"m.q.lora_B.{adapter}.weight" for adapter in adapters]
+    return ({"class": "AdamW", "groups": [{"names": names}]},)
+
+
+def test_a_first_stage_had_its_own_adapter_in_the_same_optimizer():
+    builder, a, b = two_adapters(held=("b",))
+    builder.facts(step=0, optimizers=groups("a"))
+    builder.step(ops=passing(a)).step(ops=passing(a))
+    builder.facts(step=1, optimizers=groups("b"))
+    builder.step(ops=passing(b))
+    assert report(builder).findings == ()
+
+
+def test_a_second_stage_that_runs_the_adapter_of_the_first_is_found():
+    builder, a, _ = two_adapters(held=("b",))
+    builder.facts(step=0, optimizers=groups("a"))
+    builder.step(ops=passing(a))
+    builder.facts(step=0, optimizers=groups("b"))
+    builder.step(ops=passing(a)).step(ops=passing(a))
+    (finding,) = report(builder).findings
+    assert (finding.first_step, finding.last_step) == (1, 2)
+
+
 def test_an_optimizer_that_was_wrong_from_the_start_is_another_rule_s():
     builder, _, b = two_adapters()
     builder.step(ops=passing(b)).step(ops=passing(b))

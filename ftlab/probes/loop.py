@@ -88,6 +88,8 @@ class Loop(ClipWork):
         step, training = self.step, module.training
         mode = "train" if training else "eval"
         self.note("forward", "model", mode=mode, grad_enabled=graph)
+        if not graph:
+            self._steps.see_evaluation()
         # An evaluation that keeps graphs is no micro-batch: a forward in train mode
         # that follows it takes its place.
         if graph and (not step.forwarded or (training and not step.trained)):

@@ -50,6 +50,8 @@ class OpenStep:
         No loss was missing.
     readings
         What is still on the device.
+    evaluated
+        A forward without a graph was seen since the update.
     """
 
     step: int
@@ -70,6 +72,7 @@ class OpenStep:
     readings: dict[Source, list[Reading]] = field(default_factory=dict)
     batch: dict[Source, list[Reading]] = field(default_factory=dict)
     trained: bool = False
+    evaluated: bool = False
 
     def keep(self, source: Source, readings: Iterable[Reading]) -> None:
         """Keep readings in place of earlier ones from the same source."""

@@ -119,6 +119,10 @@ class Probe:
         """See the keyword inputs of a training forward; called once per micro-batch."""
         return ()
 
+    def on_evaluation(self, moment: Moment) -> Iterable[Reading]:
+        """See the first forward without a graph after an update."""
+        return ()
+
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Measure the unclipped gradients; ``inverse_scale`` makes them true."""
         return ()

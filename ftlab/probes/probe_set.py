@@ -15,6 +15,7 @@ from ftlab.records.handle import HandleStack
 
 _MOMENTS = (
     "on_batch",
+    "on_evaluation",
     "on_gradients",
     "before_update",
     "after_update",

@@ -25,6 +25,7 @@ from ftlab.probes.reference_passes import ReferencePasses
 from ftlab.probes.running_statistics import RunningStatistics
 from ftlab.probes.start_outputs import StartOutputs
 from ftlab.probes.throughput import Throughput
+from ftlab.probes.trained_tokens import TrainedTokens
 from ftlab.probes.unregistered import Unregistered
 from ftlab.probes.updates import Updates
 from ftlab.probes.vectors import Vectors
@@ -71,13 +72,14 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         NewTokens(interval),
         Unregistered(interval),
         RunningStatistics(interval),
-        PutBack(interval),
+        PutBack(4 * interval),
         BetweenUpdates(),
         ReferencePasses(interval),
         PromptTargets(interval),
         StartOutputs(),
         DrawnStarts(),
         Invocations(),
+        TrainedTokens(),
     ]
     if activations:
         probes.append(Activations(interval))

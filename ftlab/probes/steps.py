@@ -115,6 +115,12 @@ class Steps:
         """Show the probes the inputs of a forward; the last forward counts."""
         self.now.batch = self._probes.call("on_batch", self.now, self._moment, inputs)
 
+    def see_evaluation(self) -> None:
+        """Show the probes that the model is used after an update, without a graph."""
+        if self.now.over and not self.now.evaluated:
+            self.now.evaluated = True
+            self.tell("on_evaluation")
+
     def versions(self) -> Versions:
         """Tell how the gradients stand, without reading them."""
         return versions([each.grad for each in self.watched.tensors.parameters])

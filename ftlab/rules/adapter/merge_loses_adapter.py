@@ -36,6 +36,13 @@ packed for a CPU (see MOD001).
 *Merging into 4 bits only rounds a little.* Relative to the weight, yes; relative to the
 adapter's change the error is as large as the change itself at ordinary learning rates.
 
+*A merge while the adapter is disabled merges nothing, and a second one merges twice.*
+With peft 0.21.2 `merge_and_unload()` within `disable_adapter()`, or after
+`disable_adapter_layers()`, gives exactly what it gives otherwise (largest difference of
+the logits 0), and merging again changes nothing, with a warning. What does unmerge is a
+forward within `disable_adapter()`: `unload()` after it gives the base model, while
+`merge_and_unload()` merges anew.
+
 ## References
 - huggingface/peft#2321, #2502, #1388
 - huggingface/trl#5188, #3466 (rounding of QLoRA merges in weight sync)

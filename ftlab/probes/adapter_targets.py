@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ftlab.probes.adapter_tree import Layer, bounded
+from ftlab.probes.adapter_tree import Layer, bounded, wanted_targets
 
 Counts = dict[str, int]
 
@@ -130,7 +130,11 @@ class _Names:
 
 def _entries(config: Any, field: str) -> Any:
     """Return a field's names in order; a regular expression stays text."""
-    value = getattr(config, field, None)
+    value = (
+        wanted_targets(config)
+        if field == "target_modules"
+        else getattr(config, field, None)
+    )
     if isinstance(value, str):
         return value if value else ()
     return sorted(map(str, value)) if value else ()

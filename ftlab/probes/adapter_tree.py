@@ -111,14 +111,9 @@ def adapted_layers(model: torch.nn.Module) -> Iterator[Layer]:
             if isinstance(container, torch.nn.ModuleDict | torch.nn.ParameterDict):
                 adapters |= dict.fromkeys(container.keys())
         parameter = str(getattr(module, "parameter_name", "") or "")
-        # Several parameters of one module are adapted by wrappers inside one another.
-        name = clean_name(path).removesuffix(".base_layer") if parameter else ""
-        yield Layer(
-            _unnested(name) if parameter else clean_name(path),
-            module,
-            tuple(adapters),
-            parameter,
-        )
+        # Several parameters of one module are adapted by wrappers inside one another,
+        # and so is a layer that adapters of several methods share.
+        yield Layer(_unnested(clean_name(path)), module, tuple(adapters), parameter)
 
 
 def plain_modules(root: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
@@ -142,6 +137,17 @@ def plain_modules(root: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]
             inner = module.original_module
         children = list(inner.named_children())
         waiting += [(_joined(path, n), child) for n, child in reversed(children)]
+
+
+def wanted_targets(config: Any) -> Any:
+    """Return what ``target_modules`` asks for: text is a regular expression.
+
+    But for prompts that are put into attention: there it is the name of a module.
+    """
+    wanted = getattr(config, "target_modules", None)
+    kind = getattr(config, "peft_type", "")
+    named = str(getattr(kind, "value", kind)) == "ADAPTION_PROMPT"
+    return [wanted] if named and isinstance(wanted, str) else wanted
 
 
 def bounded(names: list[str], most: int = NAMES) -> dict[str, Any]:

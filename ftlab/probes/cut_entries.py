@@ -12,7 +12,12 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.adapter_tree import Layer, bounded, plain_modules
+from ftlab.probes.adapter_tree import (
+    Layer,
+    bounded,
+    plain_modules,
+    wanted_targets,
+)
 from ftlab.probes.unadapted import is_linear
 
 _SIGNS = re.compile(r"[\\*+?\[\](){}|^$]")
@@ -53,7 +58,7 @@ def cut_entries(
         and is_linear(_base(module))
         and not _is_out(config, name)
     ]
-    targets = getattr(config, "target_modules", None)
+    targets = wanted_targets(config)
     leaves = [name for name in modules if not _has_children(name, modules)]
     found: Found = {
         "target_modules": _cut(targets, list(modules), bare),

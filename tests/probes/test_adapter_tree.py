@@ -1,7 +1,12 @@
 """Where PEFT is in a model."""
 
 import torch
-from peft import LoraConfig, inject_adapter_in_model
+from peft import (
+    LoHaConfig,
+    LoraConfig,
+    get_peft_model,
+    inject_adapter_in_model,
+)
 
 from ftlab.faults.tiny import fused_experts, llama, lora, own
 from ftlab.probes.adapter_tree import (
@@ -75,3 +80,14 @@ def test_long_lists_are_cut_and_counted():
     found = bounded([str(number) for number in range(NAMES + 1)])
     assert found["count"] == NAMES + 1
     assert len(found["names"]) == NAMES
+
+
+def test_a_layer_that_adapters_of_two_methods_share_has_one_name():
+    config = LoHaConfig(target_modules=["q_proj"])
+    model = get_peft_model(llama(), config, adapter_name="one", mixed=True)
+    model.add_adapter("two", LoraConfig(target_modules=["q_proj"]))
+    names = {layer.name for layer in adapted_layers(model)}
+    assert sorted(name.rpartition(".layers.")[2] for name in names) == [
+        "0.self_attn.q_proj",
+        "1.self_attn.q_proj",
+    ]

@@ -17,13 +17,13 @@ each backward, against the adapters whose tensors the optimizer holds at that st
 second stage has another one, or other groups); there is no threshold. A pass counts
 when none of its forwards ran an adapter of the optimizer's. The first form needs that
 the choice was made while watched (*not-in-optimizer*), or that the adapter which runs
-is frozen, in 2 passes at least: then it cannot be the one that is meant (*frozen-one-
-active*). The other form is *frozen-before-backward*. An optimizer that was built for
-another adapter from the start, while the one that runs is trainable, is OPT002.
-Measured: found at the step of the first such pass. A tensor that is frozen between
-forward and backward gets `.grad` None, without a message (torch 2.13). An adapter that
-has gradients at such a step all the same was made trainable again in between
-(`requires_grad_(True)`), and is not named.
+is frozen, in 2 passes at least: then it cannot be the one that is meant
+(*frozen-one-active*). The other form is *frozen-before-backward*. An optimizer that was
+built for another adapter from the start, while the one that runs is trainable, is
+OPT002. Measured: found at the step of the first such pass. A tensor that is frozen
+between forward and backward gets `.grad` None, without a message (torch 2.13). An
+adapter that has gradients at such a step all the same was made trainable again in
+between (`requires_grad_(True)`), and is not named.
 By hand: `model.active_adapters` in the training loop, and `[n for n, p in
 model.named_parameters() if p.requires_grad]`.
 

@@ -3,6 +3,7 @@
 import warnings
 
 import torch
+from peft import LoHaConfig, LoraConfig, get_peft_model
 
 from ftlab.faults.tiny import llama, lora
 from ftlab.rules.adapter.adapter_on_adapter import AdapterOnAdapter
@@ -56,6 +57,15 @@ def test_a_second_adapter_with_other_targets_is_no_left_over():
 
     model = lora(target_modules=["q_proj"])
     model.add_adapter("second", LoraConfig(target_modules=["v_proj"]))
+    assert check(model) == ()
+
+
+def test_a_layer_that_two_methods_share_is_no_left_over():
+    model = get_peft_model(
+        llama(), LoHaConfig(target_modules=["q_proj"]), adapter_name="one", mixed=True
+    )
+    model.add_adapter("two", LoraConfig(target_modules=["q_proj", "v_proj"]))
+    model.set_adapter(["one", "two"])
     assert check(model) == ()
 
 

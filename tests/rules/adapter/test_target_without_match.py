@@ -1,6 +1,7 @@
 """ADP012."""
 
 import pytest
+from peft import AdaptionPromptConfig, get_peft_model
 
 from ftlab.faults.many_ways import own_with_ways
 from ftlab.faults.methods import rescaled
@@ -30,6 +31,11 @@ def test_is_quiet_when_every_entry_matches(targets):
 
 def test_is_quiet_when_no_layer_is_left_over():
     assert check(lora(llama(), target_modules=[*ALL, "c_attn", "dense", "x"])) == ()
+
+
+def test_the_target_of_a_prompt_in_attention_is_the_name_of_a_module():
+    settings = {"adapter_len": 4, "adapter_layers": 1, "target_modules": "self_attn"}
+    assert check(get_peft_model(llama(), AdaptionPromptConfig(**settings))) == ()
 
 
 @pytest.mark.parametrize("also", ["query_key_value", "c_attn", "Wqkv", "lm_heads"])

@@ -17,6 +17,7 @@ from ftlab.probes.lora_pairs import LoraPair, lora_pairs
 from ftlab.probes.optimizer_states import state_facts
 from ftlab.probes.plain import readable
 from ftlab.probes.saved_keys import adapter_configs
+from ftlab.probes.shared_adapters import shared_adapters
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.optimizer import unwrapped
@@ -35,7 +36,8 @@ def start_facts(subject: Subject) -> dict[str, Any]:
         ``adapters``: by name, how many of the ``pairs`` add 0 (``zero_b``),
         whether any of it is ``trainable`` and any ``active``, its ``init``, its
         ``scaling`` by module and ``saved_from``, the class that its file names.
-        ``base_class``. ``base``: see `base_sample`. ``delta_in_base``: see there.
+        ``base_class``. ``base``: see `base_sample`. ``delta_in_base`` and
+        ``shared_adapters``: see there.
         ``file``: see `adapter_file_facts`. ``base_file``: see `base_file_facts`.
         ``trained_as``: the same of the run that the adapter was trained in.
         ``optimizer_states`` and ``last_epochs``: what optimizers and schedulers know of
@@ -79,6 +81,7 @@ def _start(subject: Subject) -> dict[str, Any]:
             base_class=lambda: type(_base(model)).__name__,
             base=lambda: base_sample(model),
             delta_in_base=lambda: delta_in_base(model),
+            shared_adapters=lambda: shared_adapters(model),
         )
     facts |= readable(
         file=lambda: adapter_file_facts(subject),

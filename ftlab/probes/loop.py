@@ -87,7 +87,10 @@ class Loop(ClipWork):
             self.close()
         step, training = self.step, module.training
         mode = "train" if training else "eval"
-        self.note("forward", "model", mode=mode, grad_enabled=graph)
+        detail: dict[str, Any] = {"mode": mode, "grad_enabled": graph}
+        if training and not graph and inputs.get("labels") is not None:
+            detail["labels"] = True  # a loss is measured, not a reference's output
+        self.note("forward", "model", **detail)
         if not graph:
             self._steps.see_evaluation()
         # An evaluation that keeps graphs is no micro-batch: a forward in train mode

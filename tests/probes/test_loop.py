@@ -160,6 +160,19 @@ def test_an_evaluation_is_one_entry_however_long():
     assert entry.detail == {"mode": "eval", "grad_enabled": False, "times": 1000}
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_a_pass_that_measures_a_loss_in_training_mode_says_so(given):
+    model = tiny_lora().train()
+    optimizer = sgd(model)
+    (batch,) = batches(1)
+    with Recording(model, optimizer) as recording:
+        model(**batch).loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            model(**(batch if given else {"input_ids": batch["input_ids"]}))
+    assert recording.ledger(0)[-1].detail.get("labels", False) is given
+
+
 def test_attaching_within_an_accumulation_is_marked():
     model = small()
     optimizer = sgd(model)

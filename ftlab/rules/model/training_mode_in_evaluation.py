@@ -1,7 +1,7 @@
 """The rule MOD010, training-mode-in-evaluation.
 
 ## What it does
-Notes evaluations that run in training mode while dropout is on.
+Finds evaluations that run in training mode while dropout is on.
 
 ## Why is this bad?
 Every number of such an evaluation is drawn by chance and too bad: the best checkpoint
@@ -12,7 +12,8 @@ take what they see of the evaluation's data into the model.
 The ledger: two forwards or more in a row without gradients and in training mode, at no
 more than half of the steps; and the dropouts above 0 that were on in the same step.
 Passes at every step (a reference model, rollouts) are left alone. There is no other
-threshold. Always *info*: what such forwards are for is not recorded.
+threshold. A warning where every such forward was given labels: its loss was measured.
+Else *info*, for what it is for is not recorded: rollouts, Monte Carlo dropout.
 Measured on a Llama of two blocks, LoRA trained for 40 steps, 20 evaluations of one
 batch: with a dropout of 0.3 losses from 4.619 to 4.672 in training mode and 4.604 each
 time in evaluation mode; with 0.05 from 4.510 to 4.523, and 4.508.
@@ -25,7 +26,8 @@ and compare.
 3. Where dropout is to be on (Monte Carlo dropout), leave it so.
 
 ## Known problems
-Rollouts that are drawn every few steps look the same.
+Rollouts that are drawn every few steps are noted. Who measures losses with Monte Carlo
+dropout on purpose, now and then in the training, is warned.
 
 ## References
 - PyTorch documentation, Autograd mechanics: evaluation mode is not `no_grad`
@@ -35,6 +37,7 @@ Rollouts that are drawn every few steps look the same.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.step import LedgerEntry
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
@@ -47,7 +50,7 @@ BATCHES = 2
 
 
 class TrainingModeInEvaluation(Rule):
-    """Notes what is evaluated with dropout on."""
+    """Finds what is evaluated with dropout on."""
 
     code = "MOD010"
     name = "training-mode-in-evaluation"
@@ -74,10 +77,11 @@ class TrainingModeInEvaluation(Rule):
         if not there or len(evaluated) > SHARE * len(steps):
             return
         forwards = sum(evaluated[step] for step in there)
+        measured = all(_with_labels(run, step) for step in there)
         dropouts = int(max(on[step] for step in there))
         first, last = there[0], there[-1]
         yield self.finding(
-            Severity.INFO,
+            Severity.WARNING if measured else Severity.INFO,
             f"{at_steps(first, last)}: {counted(forwards, 'forward')} without "
             f"gradients ran in training mode, with {counted(dropouts, 'dropout')} on",
             cause="model.eval() was not called before the evaluation; no_grad does not "
@@ -86,6 +90,7 @@ class TrainingModeInEvaluation(Rule):
             places=[Place("call", "model.eval")],
             steps=(first, last),
             evidence={
+                "reason": "losses" if measured else "outputs",
                 "forwards": forwards,
                 "dropouts_on": dropouts,
                 "threshold": f"{BATCHES} forwards in a row",
@@ -97,11 +102,19 @@ class TrainingModeInEvaluation(Rule):
 def _evaluated(run: Run) -> dict[int, int]:
     """Count, by step, forwards in a row in training mode and without gradients."""
     found: dict[int, int] = {}
-    for entry in run.ledger:
-        detail = entry.detail
-        trained = entry.op == "forward" and detail.get("mode") == "train"
-        if trained and detail.get("grad_enabled") is False:
-            times = int(detail.get("times", 1))
-            if times >= BATCHES:
-                found[entry.step] = found.get(entry.step, 0) + times
+    for entry in filter(_is_evaluation, run.ledger):
+        times = int(entry.detail.get("times", 1))
+        found[entry.step] = found.get(entry.step, 0) + times
     return found
+
+
+def _with_labels(run: Run, step: int) -> bool:
+    entries = filter(_is_evaluation, run.ledger)
+    return all(e.detail.get("labels") is True for e in entries if e.step == step)
+
+
+def _is_evaluation(entry: LedgerEntry) -> bool:
+    detail = entry.detail
+    trained = entry.op == "forward" and detail.get("mode") == "train"
+    without = trained and detail.get("grad_enabled") is False
+    return without and int(detail.get("times", 1)) >= BATCHES

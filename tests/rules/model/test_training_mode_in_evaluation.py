@@ -49,3 +49,9 @@ def test_a_run_whose_modes_nobody_looked_at_is_left_out():
     builder = RunBuilder()
     builder.step()
     assert not TrainingModeInEvaluation().applies(builder.run)
+
+
+def test_losses_that_are_measured_so_are_a_warning():
+    (found,) = check(EVALUATION | {"labels": True}, at=(1, 4))
+    assert found.severity is Severity.WARNING
+    assert found.evidence["reason"] == "losses"

@@ -21,9 +21,9 @@ def idle_copies(model: torch.nn.Module) -> dict[str, list[str]]:
     >>> model = lora(modules_to_save=["lm_head"])
     >>> idle_copies(model)
     {}
-    >>> model.base_model.model.lm_head.set_adapter([])
+    >>> model.add_adapter("other", model.peft_config["default"])
     >>> idle_copies(model)
-    {'default': ['base_model.model.lm_head']}
+    {'other': ['base_model.model.lm_head']}
     """
     found: dict[str, list[str]] = defaultdict(list)
     for path, module in model.named_modules():

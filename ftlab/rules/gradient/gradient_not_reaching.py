@@ -143,7 +143,16 @@ class GradientNotReaching(Rule):
             "ftlab.watch(...) with its standard probes",
         ),
     )
-    caused_by = ("ADP041", "ADP011", "ADP039", "ADP003", "ADP004", "ADP008", "OPT002")
+    caused_by = (
+        "ADP041",
+        "ADP042",
+        "ADP011",
+        "ADP039",
+        "ADP003",
+        "ADP004",
+        "ADP008",
+        "OPT002",
+    )
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding per kind of absence: no gradient, and exactly zero."""

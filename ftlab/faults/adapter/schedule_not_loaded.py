@@ -4,7 +4,8 @@ Loading puts the old learning rate into the optimizer. The schedule still stands
 beginning: its first step takes the rate back to the warm-up.
 
 Fix: save and load ``scheduler.state_dict()`` with the optimizer's.
-Source: lm-sys/FastChat#1280, ace-step/ACE-Step-1.5#742.
+Source: YehLi/xmodaler#15 (the scheduler is not in the checkpoint),
+lightly-ai/lightly-train#301 (last_epoch is -1 after a resume).
 """
 
 import copy

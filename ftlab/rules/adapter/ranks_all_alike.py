@@ -1,0 +1,123 @@
+"""The rule ADP051, ranks-all-alike.
+
+## What it does
+Finds LoRA adapters all of whose pairs have a product of rank 1, whatever their r is.
+
+## Why is this bad?
+Where all rows of A begin with the same values, all columns of B get the same gradient,
+and all rows of A again: nothing ever tells them apart. The adapter has the memory of
+rank r and learns what rank 1 can learn; a larger r changes nothing.
+
+## Evidence
+`effective_rank` of every pair with r above 1, wherever the product is not 0. A finding
+when it is at most 1.001 for all of an adapter's pairs, at 3 measured steps and more and
+at every one. Measured on a tiny Llama, r 8, AdamW at 1e-2: with A filled with 0.02, and
+with one row of A in all rows, 1.0000 for all pairs from step 1 to 40; drawn as usual
+6.3 to 7.6; with one sample of two tokens per step 1 at step 1, 2 to 2.4 at step 2 and 5
+to 6 at step 32.
+By hand: `torch.linalg.matrix_rank(layer.lora_A["default"].weight)` is 1, and `(a ==
+a[:1]).all()` for this weight `a`.
+
+## What to try
+1. `torch.nn.init.kaiming_uniform_(lora_A, a=math.sqrt(5))`, as PEFT draws it, or a
+   normal law; never `ones_`, `constant_` or `fill_`.
+2. When r is enlarged: draw the new rows of A and set the new columns of B to 0, in
+   place of repeating what is there.
+
+## Known problems
+Ranks that are only partly alike, or whose A and B are both 0 (an adapter padded to a
+larger r), are not found: the latter is done on purpose as well. Layers that somebody
+wrote are not measured.
+
+## References
+- Hu et al. 2021, LoRA, section 4.1: A is drawn from a Gaussian
+- ostris/ai-toolkit#724 (ranks added by an expansion that nothing tells apart or moves)
+- huggingface/peft, `LoraLayer.reset_lora_parameters`
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.records.names import NameRecord
+from ftlab.rules.lora import may_hold_lora
+from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.tensors import records_of, text_of
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+ALIKE = 1.001
+"""Effective rank up to which a product is of rank 1; float32 leaves 1.0000."""
+
+MEASURED = 3
+"""Measured steps with a product that is not 0: the first update may have rank 1."""
+
+
+class RanksAllAlike(Rule):
+    """Finds adapters that use one of their ranks."""
+
+    code = "ADP051"
+    name = "ranks-all-alike"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_column(
+            "effective_rank",
+            "the effective rank of each LoRA pair",
+            "watch a model with LoRA layers, with the standard probes",
+            table="adapters",
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are LoRA pairs."""
+        return may_hold_lora(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for each adapter."""
+        matrix = run.matrix("effective_rank", "adapters").measured()
+        pairs = records_of(run, matrix.ids, "adapters")
+        adapters: dict[str, list[int]] = {}
+        for column, pair in enumerate(pairs):
+            if int(pair.meta.get("r", 0)) > 1:
+                adapters.setdefault(text_of(pair, "adapter"), []).append(column)
+        for adapter, columns in adapters.items():
+            values = np.where(matrix.known, matrix.values, 0.0)[:, columns]
+            there = values > 0
+            used = [c for i, c in enumerate(columns) if there[:, i].any()]
+            enough = there.sum(0)[there.any(0)] >= MEASURED
+            if used and bool(enough.all()) and float(values.max()) <= ALIKE:
+                rows = np.flatnonzero(there.any(1))
+                steps = int(matrix.steps[rows[0]]), int(matrix.steps[rows[-1]])
+                yield self._finding(run, adapter, [pairs[c] for c in used], steps)
+
+    def _finding(
+        self,
+        run: Run,
+        adapter: str,
+        pairs: Sequence[NameRecord],
+        steps: tuple[int, int],
+    ) -> Finding:
+        named = run.names()
+        halves = [int(pair.meta.get(half, -1)) for half in ("a", "b") for pair in pairs]
+        factors = [named[half].name for half in halves if half in named]
+        rank = max(int(pair.meta["r"]) for pair in pairs)
+        modules = [text_of(pair, "module") for pair in pairs]
+        return self.finding(
+            Severity.WARNING,
+            f"steps {steps[0]}-{steps[1]}: the product of all "
+            f"{counted(len(pairs), 'pair')} of adapter {adapter} has rank 1, with an r "
+            f"of {rank}: {in_words(modules)}",
+            cause="All rows of A began with the same values (ones_, constant_, one row "
+            "repeated), so that all ranks get the same gradients for ever.",
+            fix="Draw A anew: torch.nn.init.kaiming_uniform_(lora_A, a=math.sqrt(5)).",
+            places=[
+                *(Place("param", name) for name in factors),
+                *(Place("module", name) for name in modules),
+            ],
+            steps=steps,
+            evidence={"pairs": len(pairs), "r": rank, "threshold": ALIKE},
+            healthy="an effective rank that is well above 1 from the first steps on",
+        )

@@ -1,0 +1,43 @@
+"""ADP051."""
+
+from ftlab.records.finding import Severity
+from ftlab.rules.adapter.ranks_all_alike import RanksAllAlike
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder, healthy_lora
+from tests.wired import places
+
+
+def check(*steps, r=8):
+    builder = RunBuilder()
+    for index in range(len(steps[0])):
+        builder.pair(f"layers.{index}", "default", r=r)
+    for ranks in steps:
+        builder.step(None, {"effective_rank": list(ranks)})
+    return Engine([RanksAllAlike()]).check(builder.run).findings
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert Engine([RanksAllAlike()]).check(healthy_lora().run).findings == ()
+
+
+def test_all_pairs_of_rank_one_at_every_step():
+    (finding,) = check([0, 0], [1, 1], [1, 1.0005], [1, 1])
+    assert finding.severity is Severity.WARNING
+    assert (finding.first_step, finding.last_step) == (1, 3)
+    assert places(finding)[-1] == "module model.layers.1.q"
+    assert "with an r of 8" in finding.message
+
+
+def test_one_pair_or_one_step_of_another_rank_is_enough_to_be_fine():
+    assert check([1, 1], [1, 3], [1, 1], [1, 1]) == ()
+    assert check([1, 1.01], [1, 1], [1, 1]) == ()
+
+
+def test_the_first_updates_and_a_rank_of_one_prove_nothing():
+    assert check([0, 0], [1, 1], [1, 1]) == ()
+    assert check([1, 1], [1, 1], [1, 1], r=1) == ()
+
+
+def test_pairs_that_add_nothing_are_another_matter():
+    assert check([0, 0], [0, 0], [0, 0]) == ()
+    assert len(check([0, 1], [0, 1], [0, 1])) == 1

@@ -92,9 +92,13 @@ def test_whatever_is_given_nothing_is_raised(state):
 
 
 def test_an_answer_without_a_question_says_nothing():
-    work = Work(nn.Linear(2, 2))
-    work.after_load(work, {}, READ)
+    model = nn.Linear(2, 2)
+    work = Work(model)
+    work.after_load(model, {}, READ)
     assert work.notes.entries == []
+    work.load(model, model.state_dict())
+    work.after_load(model, {}, READ)
+    assert len(work.notes.entries) == 1
 
 
 def test_that_adapters_were_taken_is_known_until_the_next_update():

@@ -98,7 +98,9 @@ def test_a_parameter_that_another_tensor_stands_in_for_is_no_lost_one():
     with torch.nn.utils.stateless._reparametrize_module(model, given):
         step.began("")
         step.began("inner")
+        step.ended("inner", model.inner(torch.ones(1, 2)))
         step.began("outer")
+        step.ended("outer", model.outer(torch.ones(1, 2)))
     found = told(bench, step)
     assert set(found) == set(given)
     assert all(row["swapped"] == 1 for row in found.values())

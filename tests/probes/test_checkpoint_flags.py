@@ -35,11 +35,13 @@ class Model(nn.Module):
         self.config = SimpleNamespace()
         self.layers = nn.ModuleList(GradientCheckpointingLayer() for _ in range(2))
         self.head = nn.Linear(4, 1)
+        self.used = True
 
     def forward(self, hidden):
+        last = hidden
         for layer in self.layers:
-            hidden = layer(hidden)
-        return self.head(hidden).sum()
+            last = layer(last)
+        return self.head(last if self.used else hidden).sum()
 
 
 def marked_model(*numbers):
@@ -112,10 +114,14 @@ def stored(model):
 
 def compiled(model):
     for layer in model.layers:
-        layer.inner.compile(backend="eager")
+        layer.inner[0].compile(backend="eager")
 
 
-@pytest.mark.parametrize("change", [off, frozen, stored, compiled])
+def unused(model):
+    model.used = False
+
+
+@pytest.mark.parametrize("change", [off, frozen, stored, compiled, unused])
 def test_a_block_that_has_nothing_to_drop_or_cannot_be_seen_is_left_alone(change):
     model = marked_model(0, 1)
     for layer in model.layers:

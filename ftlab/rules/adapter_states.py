@@ -155,6 +155,14 @@ def held_at(run: Run) -> Callable[[int], set[str]]:
     return at
 
 
+def wait_for_thawing(run: Run, frozen: Sequence[str]) -> bool:
+    """Tell whether an optimizer holds all of these frozen parameters.
+
+    So it is where they are frozen until their turn: the optimizer was made for them.
+    """
+    return bool(frozen) and set(frozen) <= set(_in_groups(run.facts))
+
+
 def adapters_in_groups(run: Run) -> set[str]:
     """Return the adapters of which a group holds tensors, be they frozen or not."""
     known = dict(run.facts.model.get("peft") or {})

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.adapter_states import KEY, states_of
-from ftlab.rules.wiring import Described, count_of, wiring
+from ftlab.rules.adapter_states import KEY, states_of, wait_for_thawing
+from ftlab.rules.wiring import Described, count_of, names_of, wiring
 from ftlab.runlog.run import Run
 
 Found = Sequence[tuple[str, Described, Described]]
@@ -63,17 +63,31 @@ def severity_of(run: Run, found: Found, kind: str) -> Severity:
     """Tell how sure it is that a frozen adapter is not what was meant.
 
     Training a head over an adapter that was loaded for use may be: it is a note.
+    So it is where the optimizer holds what is frozen now: it waits for its turn.
     It is a warning where the adapter's own copy of a head learns without it, and where
-    the model that was loaded into trains itself, in training mode, through the adapter.
+    the model that was loaded into trains itself, in training mode, through the adapter:
+    a model that carries the adapter itself, or parts of the base that no task adds.
     """
     if not run.facts.model.get("trainable"):
         return Severity.ERROR
+    if kind == "frozen-afterwards" and wait_for_thawing(run, _pairs(found)):
+        return Severity.INFO
     if kind != "loaded-frozen" or kept_learn(found):
         return Severity.WARNING
-    through = without_wrapper(run) and _is_trained_through(
-        run, {n for n, _, _ in found}
-    )
+    itself = without_wrapper(run) or _base_learns(run)
+    through = itself and _is_trained_through(run, {n for n, _, _ in found})
     return Severity.WARNING if through else Severity.INFO
+
+
+def _pairs(found: Found) -> list[str]:
+    """Name what is frozen of the adapters, but for the modules that they keep."""
+    parts = (
+        part
+        for _, described, _ in found
+        for name, part in described["parts"].items()
+        if name != "modules_to_save"
+    )
+    return [name for part in parts for name in names_of(part.get("frozen"))]
 
 
 def kept_learn(found: Found) -> bool:
@@ -88,6 +102,21 @@ def without_wrapper(run: Run) -> bool:
     """Tell whether the model carries the adapter itself: there is no PeftModel."""
     chain = wiring(run).get("chain") or ()
     return bool(chain) and not any(str(h["class"]).startswith("Peft") for h in chain)
+
+
+def _base_learns(run: Run) -> bool:
+    """Tell whether weights within a PeftModel learn that are no head of a new task.
+
+    They stand in a numbered block, or have a row for each token: a head for classes has
+    fewer rows than columns.
+    """
+    for record in run.names().values():
+        if "base_model.model." not in record.name or ".lora_" in record.name:
+            continue
+        rows, columns = record.shape if len(record.shape) == 2 else (0, 1)
+        if rows > columns or any(part.isdigit() for part in record.name.split(".")):
+            return True
+    return False
 
 
 def is_loaded(found: Found) -> bool:

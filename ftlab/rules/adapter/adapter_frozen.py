@@ -18,14 +18,20 @@ optimizer or one step must be known, so that a model that is only used is left a
   configuration that was read from a saved adapter.
 - *loaded-frozen*: it says so and B is not 0, as after from_pretrained. An error where
   nothing else learns, and a note where something outside of the adapter does. It is a
-  warning where the adapter's own copies in modules_to_save learn, and where there is no
-  PeftModel and the model trains in training mode through the adapter: transformers'
-  `load_adapter` freezes as well. Measured on transformers 5.23 with peft 0.21.2 and
-  `modules_to_save`: after it 0 of 8 LoRA tensors are trainable and 1 of 1 copies, so
-  that a Trainer raises nothing; after `from_pretrained` 0 of both.
+  warning where the adapter's own copies in modules_to_save learn, and where the model
+  trains in training mode through the adapter and there is no PeftModel (transformers'
+  `load_adapter` freezes as well), or weights in the blocks of the base or with a row
+  for each token learn: no new task adds these. Measured on transformers 5.23 with peft
+  0.21.2 and `modules_to_save`: after it 0 of 8 LoRA tensors are trainable and 1 of 1
+  copies, so that a Trainer raises nothing; after `from_pretrained` 0 of both.
 - *frozen-afterwards*: it does not; something froze the tensors later.
-- *some-pairs*: pairs are frozen while other pairs of the same adapter learn; a warning
-  where they are 0, for these add nothing for ever, else only noted.
+- *some-pairs*: pairs are frozen while other pairs of the same adapter learn. Only
+  noted, with the number of those that are 0: many freeze some blocks on purpose, or
+  until their turn has come, and nothing that can be measured tells them apart.
+- *numbers-as-text*: such pairs are 0, and their blocks are just those whose number
+  begins with, ends with or holds the digits of the lowest one, such as 1, 10 and 11 of
+  12 blocks: `"layers.1" in name` chooses them all. Blocks in a row or at equal
+  distances are no such proof.
 - *modules-to-save*, *magnitude*: the copies in modules_to_save, or DoRA's magnitudes,
   are frozen while the pairs learn.
 - *copy-left-off*: such a copy is frozen, and its module does not run it, while the
@@ -34,6 +40,9 @@ optimizer or one step must be known, so that a model that is only used is left a
   adapters, one of them with modules_to_save, after `set_adapter("other")` and
   `delete_adapter("other")` 8 of 8 LoRA tensors of the first are trainable, and 0 of 1
   copies.
+Frozen tensors that the optimizer holds all the same wait for their turn, most likely: a
+head that is trained before its adapter, or after it. Such a part beside others that
+learn is only noted.
 By hand: `model.print_trainable_parameters()`, `[n for n, p in
 model.named_parameters() if ("lora_" in n or "modules_to_save" in n) and not
 p.requires_grad]`, and `model.get_model_status()`.
@@ -51,9 +60,9 @@ p.requires_grad]`, and `model.get_model_status()`.
 
 ## Known problems
 Quiet while any other adapter of the model learns: one of two adapters is often frozen.
-LoRA-FA, which freezes every A, is not reported. Training the layers of an adapter in
-turn is reported as *some-pairs* while it lasts. Training only a head over a loaded
-adapter that is frozen on purpose is only noted in a PeftModel. In a transformers model
+LoRA-FA, which freezes every A, is not reported. Training only a head over a loaded
+adapter that is frozen on purpose is only noted in a PeftModel; training only the rows
+of tokens there, in training mode, is a warning. In a transformers model
 it is a warning unless what is frozen runs in evaluation mode, as such a probe should.
 
 ## Known myths
@@ -73,6 +82,8 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.adapter_states import wait_for_thawing
+from ftlab.rules.numbers_as_text import Mistaken, chosen_by_text
 from ftlab.rules.rule import Rule
 from ftlab.rules.trained_with import same_adapters, was_trained_with
 from ftlab.rules.why_frozen import (
@@ -113,7 +124,7 @@ class AdapterFrozen(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
-    caused_by = ("ADP003",)
+    caused_by = ("ADP003", "MOD014")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""
@@ -178,19 +189,19 @@ class AdapterFrozen(Rule):
             zero = set(names_of(described["parts"][part].get("frozen_zero")))
             idle = [name for name in frozen if name in zero]
             state = "and add nothing" if idle else "as they were loaded"
+            mistaken = chosen_by_text(idle, described.get("patterns") or {})
+            cause, fix = _why_some(mistaken)
             yield self.finding(
-                Severity.WARNING if idle else Severity.INFO,
+                Severity.WARNING if mistaken else Severity.INFO,
                 f"from step {steps_of(run)[0]}: {len(frozen)} of "
                 f"{counted(total, 'pair')} of adapter {adapter} are frozen {state}, "
                 f"while the others learn: {in_words(frozen)}",
-                cause="Something froze these layers after get_peft_model: a loop over "
-                "the lower layers, or over names that match only some.",
-                fix="Leave requires_grad alone after get_peft_model, or match 'lora_'; "
-                "to adapt only some layers say so: layers_to_transform=[...].",
-                places=param_places(idle or frozen),
+                cause=cause,
+                fix=fix,
+                places=param_places(_unmeant_first(idle or frozen, mistaken)),
                 steps=steps_of(run),
                 evidence={
-                    "reason": "some-pairs",
+                    "reason": "numbers-as-text" if mistaken else "some-pairs",
                     "frozen_pairs": len(frozen),
                     "frozen_at_zero": len(idle),
                     "pairs": total,
@@ -206,9 +217,10 @@ class AdapterFrozen(Rule):
                 continue
             names, off = names_of(part.get("frozen")), _left_off(run, adapter, name)
             reason = "copy-left-off" if off else reason
+            waiting = not off and wait_for_thawing(run, names)
             cause, fix = _why_frozen(run, adapter, field, off)
             yield self.finding(
-                Severity.WARNING,
+                Severity.INFO if waiting else Severity.WARNING,
                 f"from step {steps_of(run)[0]}: {field} of adapter {adapter} is frozen"
                 f"{' and not in use' if off else ''}, while its pairs learn: "
                 f"{in_words(names)}",
@@ -223,6 +235,33 @@ class AdapterFrozen(Rule):
                 evidence={"reason": reason, "trainable": 0, "switched_off": len(off)},
                 healthy=f"the parameters of {field} require gradients",
             )
+
+
+def _why_some(mistaken: Mistaken | None) -> tuple[str, str]:
+    """Return cause and fix of pairs that are frozen while others learn."""
+    if mistaken is None:
+        return (
+            "Something froze these layers after get_peft_model: a loop over the lower "
+            "layers, or over names that match only some. Right where they are meant "
+            "to wait, or to stay as they are.",
+            "Leave requires_grad alone after get_peft_model, or match 'lora_'; to "
+            "adapt only some layers say so: layers_to_transform=[...].",
+        )
+    where = mistaken.blocks.rpartition(".")[2]
+    numbers = ", ".join(map(str, mistaken.numbers))
+    return (
+        f"Frozen are all blocks whose number {mistaken.way} {mistaken.digits} "
+        f"({numbers}): their names were compared as text, and "
+        f"'{where}.{mistaken.digits}' is found in those of others as well.",
+        f"Compare with the dot behind the number ('{where}.{mistaken.digits}.' in "
+        "name), or the numbers themselves.",
+    )
+
+
+def _unmeant_first(names: Sequence[str], mistaken: Mistaken | None) -> list[str]:
+    if mistaken is None:
+        return list(names)
+    return sorted(names, key=lambda name: not mistaken.beyond(name))
 
 
 def _left_off(run: Run, adapter: str, part: str) -> list[str]:

@@ -1,5 +1,6 @@
 """ADP010."""
 
+import re
 import warnings
 
 import pytest
@@ -10,7 +11,7 @@ from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
 from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run
 from tests.runs import RunBuilder
-from tests.wired import findings, places
+from tests.wired import OPTIMIZER, findings, places
 
 
 def check(model, **settings):
@@ -71,6 +72,23 @@ def test_a_head_that_learns_makes_it_less_and_a_loaded_adapter_a_choice(tmp_path
     assert [f.severity for f in check(loaded)] == [Severity.INFO]
 
 
+def holding(model, text):
+    """Describe an optimizer that holds the parameters with ``text`` in their name."""
+    names = [name for name, _ in model.named_parameters() if text in name]
+    return (OPTIMIZER | {"groups": [{"names": names}]},)
+
+
+@pytest.mark.parametrize(
+    ("first", "later"), [("modules_to_save", "lora_"), ("lora_", "modules_to_save")]
+)
+def test_what_the_optimizer_holds_waits_for_its_turn(first, later):
+    model = freeze(lora(modules_to_save=["lm_head"]), lambda name: first not in name)
+    waiting = check(model, optimizers=holding(model, later))
+    assert [finding.severity for finding in waiting] == [Severity.INFO]
+    forgotten = check(model, optimizers=holding(model, first))
+    assert [finding.severity for finding in forgotten] == [Severity.WARNING]
+
+
 def test_a_model_that_is_only_used_is_left_alone():
     assert check(lora(inference_mode=True).eval(), optimizers=()) == ()
     trained = lora(init_lora_weights=False, inference_mode=True)
@@ -92,12 +110,32 @@ def test_lora_fa_freezes_every_a():
     assert check(freeze(lora(), lambda name: "lora_A" in name)) == ()
 
 
-def test_frozen_pairs_among_others_add_nothing():
+def test_frozen_pairs_among_others_may_be_meant():
     (finding,) = check(freeze(lora(), lambda name: ".layers.0." in name))
-    assert finding.severity is Severity.WARNING
+    assert finding.severity is Severity.INFO
+    assert "add nothing" in finding.message
     assert finding.evidence["frozen_pairs"] == 2
     assert finding.evidence["pairs"] == 4
     assert all(".layers.0." in name and "lora_B" in name for name in places(finding))
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"), [("layers.1", (1, 10, 11)), ("1.", (1, 11)), ("0", (0, 10))]
+)
+def test_blocks_that_were_frozen_by_a_part_of_their_number_are_found(text, numbers):
+    model = lora(llama(num_hidden_layers=12, hidden_size=8, num_attention_heads=2))
+    (finding,) = check(freeze(model, lambda name: text in name.replace(".default", "")))
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "numbers-as-text"
+    assert str(numbers) in finding.cause
+    assert f".layers.{numbers[1]}." in str(finding.place)
+
+
+def test_blocks_at_equal_distances_are_chosen_on_purpose():
+    model = lora(llama(num_hidden_layers=12, hidden_size=8, num_attention_heads=2))
+    even = re.compile(r"layers\.\d*[02468]\.")
+    (finding,) = check(freeze(model, lambda name: bool(even.search(name))))
+    assert finding.severity is Severity.INFO
 
 
 def test_frozen_pairs_that_are_not_zero_are_only_noted():

@@ -9,6 +9,7 @@ from ftlab.probes.naming import NamedParameter, named_parameters
 from ftlab.probes.optimizer_states import misfits
 from ftlab.probes.plain import dtype_name, jsonable, number, readable
 from ftlab.probes.taps.optimizer import unwrapped
+from ftlab.probes.waiting_optimizers import waiting
 
 _FLAT = ("deepspeed", "apex", "fairscale")
 """Libraries whose optimizers hold flat copies: nothing can be said of them by id."""
@@ -41,6 +42,7 @@ def optimizer_facts(
         one = _optimizer(optimizer, entries, missing, ids)
         if index == 0:
             one["missing"] = [entry.name for entry in missing]
+            one["waiting"] = waiting(model, missing, held)
         facts.append(one)
     return tuple(facts)
 

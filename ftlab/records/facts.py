@@ -39,7 +39,8 @@ class Facts:
         ``weight_decay``, ``ids`` of the parameters it holds that the model has),
         ``foreign`` (shapes of held parameters that the model does not have),
         ``misfits`` (names of parameters whose moments have another shape) and
-        ``missing`` (names of trainable parameters in no group, in the first mapping).
+        ``missing`` (names of trainable parameters in no group, in the first mapping)
+        and ``waiting`` (those of them that an optimizer holds which is not known yet).
     schedulers
         One mapping per scheduler: ``class`` and what its schedule was asked to be.
     training

@@ -29,6 +29,9 @@ the older one was built before the change (*built-for-another-adapter*). Where i
 another parameter of the same adapter in each of the layers (*left-out*), it was built
 after them, from a list that leaves some out. Anything else is *built-before*. Measured:
 DoRA with groups for lora_A and lora_B, 4 of 12 tensors, all magnitudes.
+Where an optimizer that is not known holds all that is missing, and nothing that a known
+one holds, it is only noted (*waiting*): its turn comes later, or its `step()` is
+forgotten. It is looked for among all objects, once for each set of missing parameters.
 By hand: `held = {id(p) for g in optimizer.param_groups for p in g["params"]}`, then
 `[n for n, p in model.named_parameters() if p.requires_grad and id(p) not in held]`.
 
@@ -38,8 +41,8 @@ By hand: `held = {id(p) for g in optimizer.param_groups for p in g["params"]}`, 
 3. If they shall not be trained: `requires_grad_(False)`, which also saves memory.
 
 ## Known problems
-An optimizer that steps for the first time after some steps (every other step, only for
-a second phase) is unknown until then; pass all: `watch(model, [first, second])`.
+An optimizer that is made only when its phase begins is unknown until then, and what it
+will hold is reported where it is trainable before: freeze it until then.
 
 ## References
 - huggingface/peft#1303 (a second adapter that does not train)
@@ -100,8 +103,11 @@ class ParametersWithoutOptimizer(Rule):
         trained = mastered(run) | moving(run) | held_outside(run) | made_anew(run)
         trained |= idle_since(run, steps_since(run, still)[0])
         missing = [name for name in listed_names if name not in trained]
-        if missing:
-            yield self._finding(run, missing)
+        later = _waiting(run)
+        if forgotten := [name for name in missing if name not in later]:
+            yield self._finding(run, forgotten)
+        elif missing:
+            yield self._later(run, missing)
 
     def _finding(self, run: Run, missing: Sequence[str]) -> Finding:
         total = max(len(run.names()), len(missing))
@@ -128,6 +134,31 @@ class ParametersWithoutOptimizer(Rule):
             },
             healthy="every trainable parameter is in one group of one optimizer",
         )
+
+    def _later(self, run: Run, missing: Sequence[str]) -> Finding:
+        first, last = steps_since(run, _missing_since(missing))
+        return self.finding(
+            Severity.INFO,
+            f"step {first}: {counted(len(missing), 'trainable tensor')} wait for an "
+            f"optimizer that has not stepped: {in_words(missing)}",
+            cause="Another optimizer holds them, and was neither passed to ftlab nor "
+            "has it stepped so far. Right where its turn comes later.",
+            fix="Pass all of them: ftlab.watch(model, [first, second]); and call "
+            "step() on each.",
+            places=[
+                *(Place("param", name) for name in missing),
+                Place("optimizer", "optimizer 1"),
+            ],
+            steps=(first, last),
+            evidence={"reason": "waiting", "missing": len(missing), "threshold": 0},
+            healthy="every optimizer steps",
+        )
+
+
+def _waiting(run: Run) -> frozenset[str]:
+    """Name what an optimizer holds that is there and was not seen to step."""
+    optimizers = run.facts.optimizers
+    return frozenset(optimizers[0].get("waiting", ()) if optimizers else ())
 
 
 def _missing_since(names: Sequence[str]) -> Holds:

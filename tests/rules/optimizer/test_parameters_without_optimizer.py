@@ -14,11 +14,12 @@ def report(builder):
     return Engine([ParametersWithoutOptimizer()]).check(builder.run)
 
 
-def missing(*names, steps=3, updates=None):
+def missing(*names, steps=3, updates=None, waiting=()):
     builder = RunBuilder()
     for text in ("a", "b", "c"):
         builder.tensor(text)
-    builder.facts(optimizers=({"missing": list(names)},))
+    facts = {"missing": list(names), "waiting": list(waiting)}
+    builder.facts(optimizers=(facts,))
     for _ in range(steps):
         builder.step(None if updates is None else {"update_l2": updates})
     return builder
@@ -42,6 +43,18 @@ def test_waits_for_optimizers_that_have_not_stepped(steps, found):
     outcome = report(missing("a", steps=steps))
     assert len(outcome.findings) == found
     assert len(outcome.not_checked) == 1 - found
+
+
+def test_what_another_optimizer_holds_is_only_noted():
+    (finding,) = report(missing("a", "c", waiting="ac")).findings
+    assert finding.severity is Severity.INFO
+    assert "2 trainable tensors wait for an optimizer" in finding.message
+
+
+def test_what_no_optimizer_holds_is_told_without_what_waits():
+    (finding,) = report(missing("a", "c", waiting="a")).findings
+    assert finding.severity is Severity.ERROR
+    assert [place.name for place in finding.places] == ["c", "optimizer 0"]
 
 
 def test_a_parameter_that_moves_is_dropped():

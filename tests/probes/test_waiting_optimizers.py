@@ -1,0 +1,43 @@
+"""Optimizers that exist and were not handed over."""
+
+import torch
+
+from ftlab.faults.tiny import lora, trainable
+from ftlab.probes.optimizer_facts import optimizer_facts
+
+
+def waiting(model, *known):
+    return optimizer_facts(model, known)[0]["waiting"]
+
+
+def halves():
+    model = lora()
+    weights = trainable(model)
+    return model, weights[::2], weights[1::2]
+
+
+def test_what_an_optimizer_holds_that_was_not_handed_over_waits():
+    model, mine, others = halves()
+    first, second = torch.optim.SGD(mine), torch.optim.SGD(others)
+    assert len(waiting(model, first)) == len(others)
+    assert waiting(model, first, second) == []
+
+
+def test_what_no_optimizer_holds_does_not_wait():
+    model, mine, _ = halves()
+    assert waiting(model, torch.optim.SGD(mine)) == []
+
+
+def test_an_optimizer_of_all_parameters_is_one_that_was_made_in_vain():
+    model, mine, _ = halves()
+    forgotten = torch.optim.SGD(trainable(model))
+    assert waiting(model, torch.optim.SGD(mine)) == []
+    del forgotten
+
+
+def test_an_optimizer_that_was_found_is_found_again_until_it_is_gone():
+    model, mine, others = halves()
+    first, second = torch.optim.SGD(mine), torch.optim.SGD(others)
+    assert waiting(model, first) == waiting(model, first) != []
+    del second
+    assert waiting(model, first) == []

@@ -1,6 +1,10 @@
 """Entries that reach less, or more, than what they name."""
 
+from collections import OrderedDict
+
 import pytest
+import torch
+from peft import LoraConfig, get_peft_model
 
 from ftlab.faults.tiny import gpt2, llama, lora
 from ftlab.probes.adapter_tree import adapted_layers
@@ -97,3 +101,11 @@ def test_a_name_to_save_that_is_the_end_of_others():
 def test_an_expression_that_is_none_is_left_alone():
     settings = {"target_modules": ["c_attn", "c_proj("]}
     assert found(lora(gpt2(), **settings)) == {}
+
+
+def test_an_exclusion_that_excludes_something_is_left_alone():
+    model = torch.nn.Sequential(
+        OrderedDict(proj=torch.nn.Linear(4, 4), proj_out=torch.nn.Linear(4, 4))
+    )
+    config = LoraConfig(target_modules=["proj", "proj_out"], exclude_modules="proj")
+    assert found(get_peft_model(model, config)) == {}

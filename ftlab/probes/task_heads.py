@@ -29,13 +29,35 @@ def frozen_heads(root: Any, prefix: str) -> list[dict[str, Any]]:
     -------
     list
         ``module``, ``weight`` (the parameter), ``shape``, ``std``, ``mean``,
-        ``expected_std`` (``None`` where no initialisation fits) and ``fresh``.
+        ``expected_std`` (``None`` where no initialisation fits) and ``fresh``; and
+        ``adapted`` where an adapter stands on it.
     """
-    return [
-        _describe(f"{prefix}.{name}" if prefix else name, module, root)
-        for name, module in _heads(root)
-        if not any(parameter.requires_grad for parameter in module.parameters())
-    ]
+    heads = [(name, module, False) for name, module in _heads(root)]
+    heads += [(name, module, True) for name, module in _adapted(root)]
+    found = []
+    for name, module, adapted in heads:
+        if not any(parameter.requires_grad for parameter in module.parameters()):
+            facts = _describe(f"{prefix}.{name}" if prefix else name, module, root)
+            if adapted:
+                inside = {"weight": f"{facts['module']}.base_layer.weight"}
+                facts |= {"adapted": True} | inside
+            found.append(facts)
+    return found
+
+
+def _adapted(root: Any) -> Iterator[tuple[str, Any]]:
+    """Yield linear layers under adapters that are a head, in a model with a body."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    body, vocabulary = _body(root), _vocabulary(root)
+    for name, module in root.named_modules() if body else ():
+        within = name.startswith(f"{body}.") or ".modules_to_save." in f".{name}"
+        if isinstance(module, BaseTunerLayer) and not within:
+            under = module.get_base_layer()
+            if is_linear(under):
+                rows, columns = _sizes(under)
+                if rows != vocabulary and rows < columns:
+                    yield name, under
 
 
 def _heads(root: Any) -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,7 @@
 
 ## What it does
 Finds a head for classes, values or spans that is frozen and still as it was drawn, in a
-model with adapters.
+model with adapters, alone or under an adapter of its own.
 
 ## Why is this bad?
 The head is new: no checkpoint has it. PEFT freezes the base with everything in it, and
@@ -20,14 +20,21 @@ of exactly 0 where the model's own initialisation is compared. Measured: 200 fre
 of 2 to 64 classes, half of them in bf16, were at most 3.5 standard errors off; a head
 that was trained with a learning rate of 1e-3 was 18 off after 100 steps and 59 after
 300.
+*frozen*: it stands alone. *adapted*: an adapter stands on it, because target_modules
+names it: what is learned goes with the random weights under it, and these are not in
+the adapter's file. Measured on a tiny Llama of width 64 with 3 classes, 40 steps at
+5e-3: on a head that was drawn with another seed, the logits of the loaded model are off
+by 10 % of their norm. Of normed states of width 4096 a head drawn with 0.02 gives
+logits of deviation 0.02 x 64 = 1.3, and all of that is exchanged.
 By hand: `model.print_trainable_parameters()`, and `[n for n, p in
 model.named_parameters() if "score" in n and p.requires_grad]`.
 
 ## What to try
 1. `LoraConfig(task_type="SEQ_CLS", ...)`; `TOKEN_CLS`, `QUESTION_ANS` likewise.
 2. `modules_to_save=["score"]` with the name that the head has in this model.
-3. Not `requires_grad_(True)` by hand: the head would train and not be saved.
-4. `modules_to_save=names.append("score")` passes None: append returns nothing.
+3. *adapted*: take the head out of target_modules, and name it in modules_to_save.
+4. Not `requires_grad_(True)` by hand: the head would train and not be saved.
+5. `modules_to_save=names.append("score")` passes None: append returns nothing.
 
 ## Known problems
 A frozen head that was trained before is left alone. With few weights (2 classes) the
@@ -85,23 +92,29 @@ class TaskHeadFrozen(Rule):
 
     def _finding(self, run: Run, head: Described) -> Finding:
         types = {str(config.get("task_type")) for _, _, config in adapters(run)}
-        said = ", ".join(sorted(types))
+        said, adapted = ", ".join(sorted(types)), bool(head.get("adapted"))
         return self.finding(
             Severity.WARNING,
             f"step {steps_of(run)[0]}: {head['module']} {tuple(head['shape'])} is "
-            f"frozen and as it was drawn: deviation {number(head['std'])}, drawn with "
+            f"frozen{' under an adapter' if adapted else ''} and as it was drawn: "
+            f"deviation {number(head['std'])}, drawn with "
             f"{number(head['expected_std'])}; task_type is {said}",
-            cause="PEFT freezes the whole base; without the task's type, and not named "
+            cause="An adapter is trained for random weights that nobody saves: after "
+            "loading it stands on other ones."
+            if adapted
+            else "PEFT freezes the whole base; without the task's type, and not named "
             "in modules_to_save, the new head is frozen with it, and not saved.",
             fix='LoraConfig(task_type="SEQ_CLS", ...), or '
             f'modules_to_save=["{head["module"].rpartition(".")[2]}"].',
             places=[
                 Place("param", head["weight"]),
+                *([Place("config", "target_modules")] * adapted),
                 Place("config", "task_type"),
                 Place("config", "modules_to_save"),
             ],
             steps=steps_of(run),
             evidence={
+                "reason": "adapted" if adapted else "frozen",
                 "std": head["std"],
                 "drawn_with": head["expected_std"],
                 "threshold": "4 standard errors",

@@ -44,3 +44,23 @@ def test_a_model_that_is_not_trained_is_left_alone():
     model = lora(classifier(), task_type=None)
     assert check(model, optimizers=()) == ()
     assert check(model.requires_grad_(False)) == ()
+
+
+def test_an_adapter_on_a_fresh_head_has_nothing_to_stand_on():
+    model = lora(classifier(), task_type=None, target_modules=["q_proj", "score"])
+    (finding,) = check(model)
+    assert places(finding)[:2] == [
+        "param base_model.model.score.base_layer.weight",
+        "config target_modules",
+    ]
+    assert finding.evidence["reason"] == "adapted"
+
+
+def test_adapters_on_heads_that_exist_or_are_kept_are_quiet():
+    assert check(lora(llama(), target_modules=["q_proj", "lm_head"])) == ()
+    targets = ["q_proj", "score"]
+    assert check(lora(classifier(), target_modules=targets, task_type="SEQ_CLS")) == ()
+    learned = classifier()
+    with torch.no_grad():
+        learned.score.weight.mul_(2)
+    assert check(lora(learned, task_type=None, target_modules=targets)) == ()

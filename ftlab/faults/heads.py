@@ -15,6 +15,16 @@ def head(model: torch.nn.Module) -> str:
     return list(layers)[-1].rpartition(".")[2]
 
 
+def own_head(model: Any) -> str:
+    """Untie the last linear layer from the embeddings, and name it."""
+    name = head(model)
+    layer = getattr(model, name)
+    layer.weight = torch.nn.Parameter(layer.weight.detach().clone())
+    if hasattr(model, "config"):
+        model.config.tie_word_embeddings = False
+    return name
+
+
 def classifier() -> Any:
     """Build a classifier of whole rows, in the variation's family of transformers."""
     import transformers

@@ -17,7 +17,7 @@ from ftlab.records.step import Block, Column
 IN_TURN = 32
 """Weights that are compared at a step at which nothing calls for more."""
 
-_PARTS = 3
+_PARTS = 4
 """Values per weight that come from the device."""
 
 
@@ -41,6 +41,7 @@ class FrozenWeights(Probe):
         Column("delta_max", "1", "Largest change of a sampled element since first."),
         Column("delta_share", "1", "Share of sampled elements that have changed."),
         Column("mean_abs", "1", "Mean magnitude of the sample as it was."),
+        Column("gradient", "1", "Largest element of a gradient that it still has."),
         Column("cycles", "1", "Times that its layer was unmerged since."),
     )
 
@@ -107,6 +108,7 @@ class FrozenWeights(Probe):
             delta.abs().amax(1),
             (delta != 0).sum(1) / delta.shape[1],
             before.abs().mean(1),
+            torch.stack([_left(group.weights[i], before) for i in rows]),
         )
         held = _groups_of(moment.subject)
         weights = [group.weights[i] for i in rows]
@@ -137,6 +139,14 @@ def _groups_of(subject: Subject) -> dict[int, int]:
     """Index the parameters that optimizers hold, over all groups."""
     groups = [group for each in subject.optimizers for group in each.param_groups]
     return {id(p): index for index, group in enumerate(groups) for p in group["params"]}
+
+
+def _left(each: Frozen, like: torch.Tensor) -> torch.Tensor:
+    """Return the largest element of the gradient that a weight has left, or 0."""
+    weight = each.reference()
+    if weight is None or weight.grad is None:
+        return like.new_zeros(())
+    return weight.grad.detach().abs().amax().to(like)
 
 
 def _named(each: Frozen, held: dict[int, int]) -> dict[str, Any]:

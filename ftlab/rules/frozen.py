@@ -45,6 +45,8 @@ class Change:
         Steps at which it was seen changed.
     adapter
         Size of what was merged into it, over its own: 0 where that is not known.
+    gradients
+        Largest elements of the gradient that it had left, each time it was compared.
     """
 
     name: NameRecord
@@ -54,6 +56,7 @@ class Change:
     first: int
     last: int
     adapter: float = 0.0
+    gradients: tuple[float, ...] = ()
 
     @property
     def layer(self) -> str:
@@ -62,9 +65,24 @@ class Change:
 
     @property
     def stepped(self) -> bool:
-        """Whether an optimizer holds it and it has a gradient left."""
+        """Whether an optimizer holds it and it has a gradient left.
+
+        An adapter may be frozen by the next one's turn before the step that is its own:
+        its gradient counts only where backward did not make it anew.
+        """
         meta = self.name.meta
-        return int(meta.get("group", -1)) >= 0 and meta.get("has_grad") is True
+        held = int(meta.get("group", -1)) >= 0 and meta.get("has_grad") is True
+        return held and (not self.of_adapter or self._is_left_over())
+
+    @property
+    def of_adapter(self) -> bool:
+        """Whether it is part of an adapter."""
+        return text_of(self.name, "role") == "adapter"
+
+    def _is_left_over(self) -> bool:
+        first = self.gradients[:1]
+        same = all(each == first[0] for each in self.gradients)
+        return same and (first == (0.0,) or len(self.gradients) > 1)
 
     @property
     def quantized(self) -> bool:
@@ -97,7 +115,7 @@ def changes_of(run: Run) -> list[Change]:
     matrix = run.matrix("delta_max", TABLE)
     columns = {
         column: run.matrix(column, TABLE).values
-        for column in ("delta_share", "mean_abs", "cycles")
+        for column in ("delta_share", "mean_abs", "cycles", "gradient")
     }
     names, found, sizes = run.names(TABLE), [], adapter_sizes(run)
     for column, row in enumerate(matrix.ids.tolist()):
@@ -115,8 +133,9 @@ def changes_of(run: Run) -> list[Change]:
             int(matrix.steps[seen[0]]),
             int(matrix.steps[last]),
             sizes.get(text_of(names[row], "module"), 0.0),
+            tuple(columns["gradient"][seen, column].tolist()),
         )
-        if change.stepped or text_of(names[row], "role") != "adapter":
+        if change.stepped or not change.of_adapter:
             found.append(change)
     return found
 

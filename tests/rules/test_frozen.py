@@ -7,7 +7,7 @@ from ftlab.rules.frozen import base_weights, changes_of, latest_change
 from tests.runs import RunBuilder
 
 
-def changed(builder, step, relative, cycles=0, **fields):
+def changed(builder, step, relative, cycles=0, gradient=0.0, **fields):
     """Append a comparison of one weight whose mean magnitude is 2."""
     meta = {"module": "m.q", "tied": ""} | fields.pop("meta", {})
     name = NameRecord(
@@ -19,6 +19,7 @@ def changed(builder, step, relative, cycles=0, **fields):
         "delta_share": 0.5,
         "mean_abs": 2.0,
         "cycles": cycles,
+        "gradient": gradient,
     }
     columns = {key: np.array([value], np.float32) for key, value in values.items()}
     builder.run.append(Block("frozen", step, np.array([9], np.int32), columns))
@@ -28,6 +29,18 @@ def changed(builder, step, relative, cycles=0, **fields):
 
 def test_nothing_changed_where_nothing_was_recorded():
     assert changes_of(RunBuilder().step().run) == []
+
+
+@pytest.mark.parametrize(
+    ("gradients", "stepped"),
+    [([0.0], True), ([0.5], False), ([0.5, 0.5], True), ([0.5, 0.4], False)],
+)
+def test_an_adapter_is_moved_by_what_is_left_over_of_its_gradient(gradients, stepped):
+    builder = RunBuilder()
+    meta = {"role": "adapter", "group": 0, "has_grad": True}
+    for step, gradient in enumerate(gradients):
+        changed(builder, step, 0.1, gradient=gradient, meta=meta)
+    assert bool(changes_of(builder.run)) is stepped
 
 
 def test_a_change_is_as_it_was_last_seen():

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ftlab.faults.fault import Case, Fault
-from ftlab.faults.heads import head
+from ftlab.faults.heads import own_head
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, base, batches, lora
 
@@ -23,7 +23,7 @@ LOOK = 2
 def build(fixed: bool) -> Case:
     """Build LoRA and a trained head, with a look at the base model on the way."""
     bare = base()
-    model = lora(bare, modules_to_save=[head(bare)])
+    model = lora(bare, modules_to_save=[own_head(bare)])
     layers = [each for each in model.modules() if hasattr(each, "lora_A")]
     optimizer = adamw(model, lr=1e-2)
     train = plain_step(model, optimizer)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ftlab.faults.fault import Case, Fault
-from ftlab.faults.heads import head
+from ftlab.faults.heads import own_head
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, base, batches, lora
 
@@ -22,7 +22,7 @@ EVALUATION = 2
 def build(fixed: bool) -> Case:
     """Build LoRA with a head, and an evaluation of the merged model."""
     bare = base()
-    model = lora(bare, modules_to_save=[head(bare)])
+    model = lora(bare, modules_to_save=[own_head(bare)])
     optimizer = adamw(model, lr=1e-2)
     train = plain_step(model, optimizer)
 

@@ -18,7 +18,7 @@ def build(fixed: bool) -> Case:
     name = attention(model)[0]
     pattern = {name: 2} if fixed else {f"^model.{name}": 2}
     model = lora(model, rank_pattern=pattern)
-    optimizer = adamw(model, lr=1e-2)
+    optimizer = adamw(model)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))
 
 

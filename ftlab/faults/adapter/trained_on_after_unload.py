@@ -11,7 +11,7 @@ import copy
 from typing import Any
 
 from ftlab.faults.fault import Case, Fault
-from ftlab.faults.heads import head
+from ftlab.faults.heads import own_head
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, base, batches, lora
 
@@ -21,7 +21,7 @@ EXPORT = 3
 def build(fixed: bool) -> Case:
     """Build LoRA with a trained head and an export on the way."""
     bare = base()
-    model = lora(bare, modules_to_save=[head(bare)])
+    model = lora(bare, modules_to_save=[own_head(bare)])
     optimizer = adamw(model, lr=1e-2)
     train = plain_step(model, optimizer)
 

@@ -19,14 +19,15 @@ from ftlab.faults.variation import current
 def build(fixed: bool) -> Case:
     """Build two adapters whose losses are added."""
     model, own = lora(), current().adapter
-    model.add_adapter("second", model.peft_config[own])
+    other = f"{own}_2"
+    model.add_adapter(other, model.peft_config[own])
     weights = [p for n, p in model.named_parameters() if "lora_" in n]
     optimizer = torch.optim.AdamW(weights, lr=1e-2, weight_decay=0.0)
 
     def step(batch: Any) -> float:
         optimizer.zero_grad()
         losses = []
-        for adapter in (own, "second"):
+        for adapter in (own, other):
             model.set_adapter(adapter)
             losses.append(model(**batch).loss)
             if fixed:

@@ -78,6 +78,7 @@ def test_the_first_weights_must_be_back_often_but_not_always(rows, found):
     ("shares", "severity"),
     [
         ((0.99, 0.95), Severity.WARNING),
+        ((0.0, 0.99, 0.99), Severity.WARNING),
         ((0.5, 0.5), Severity.INFO),
         ((0.01, 0.02), None),
         ((0.99,), None),
@@ -116,6 +117,7 @@ def test_a_base_that_has_taken_over_what_was_learned_is_meant():
     name = NameRecord(9, "frozen", "q.base_layer.weight", "param", "")
     builder.run.append(name)
     columns = {"delta_max": 0.1, "delta_share": 1.0, "mean_abs": 0.1, "cycles": 0.0}
+    columns["gradient"] = 0.0
     values = {key: np.array([value], np.float32) for key, value in columns.items()}
     builder.run.append(Block("frozen", 7, np.array([9], np.int32), values))
     assert findings(builder) == ()

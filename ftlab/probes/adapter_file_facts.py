@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -40,7 +41,8 @@ def adapter_file_facts(subject: Subject) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``folder``, ``problems`` and ``keys`` as in `AdapterFolder`; ``unread`` (keys of
+        ``folder``, ``problems`` and ``keys`` as in `AdapterFolder`; ``checkpoint``
+        (whether a Trainer wrote it, to be resumed from); ``unread`` (keys of
         the file that the model does not have), ``reason`` (why, see `why_unread`),
         ``absent`` (parameters of the adapter that the file does not have),
         ``different`` (parameters that are not as in the file), ``misshapen`` (those of
@@ -61,6 +63,7 @@ def adapter_file_facts(subject: Subject) -> dict[str, Any]:
         "folder": str(folder.path),
         "problems": list(folder.problems),
         "keys": len(folder.keys),
+        "checkpoint": _is_checkpoint(subject.adapter_dir),
     }
     configs = adapter_configs(model)
     live = {name: adapter_keys(model, name) for name in configs}
@@ -76,6 +79,12 @@ def adapter_file_facts(subject: Subject) -> dict[str, Any]:
         facts |= _config_facts(folder.config, model, adapter, configs[adapter])
         facts["for_use"] = bool(getattr(configs[adapter], "inference_mode", False))
     return facts
+
+
+def _is_checkpoint(folder: Path) -> bool:
+    """Tell a Trainer's checkpoint; an adapter may stand in a folder below it."""
+    state = "trainer_state.json"
+    return (folder / state).is_file() or (folder.parent / state).is_file()
 
 
 def _holder(

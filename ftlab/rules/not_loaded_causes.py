@@ -47,6 +47,11 @@ CAUSES = {
         "Build the adapter with the rank in the file's adapter_config.json; "
         "PeftModel.from_pretrained(base, folder) takes it from there.",
     ),
+    "not-resumed-yet": (
+        "The folder is a Trainer's checkpoint, and the adapter is fresh: right before "
+        "train(resume_from_checkpoint=...), which reads it.",
+        "trainer.train(resume_from_checkpoint=folder); train() alone begins anew.",
+    ),
     "values": (
         "The adapter's tensors are not those of the file: it was not loaded, or into "
         "another adapter.",

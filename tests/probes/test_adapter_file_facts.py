@@ -27,6 +27,14 @@ def test_a_loaded_adapter_is_as_in_its_file():
     del trained
 
 
+def test_a_folder_beside_the_state_of_a_trainer_is_a_checkpoint():
+    path = saved(trained := taught())
+    assert not facts(lora(), path)["checkpoint"]
+    (path / "trainer_state.json").write_text("{}")
+    assert facts(lora(), path)["checkpoint"]
+    del trained
+
+
 def test_nothing_is_said_without_a_folder():
     model = lora()
     assert adapter_file_facts(Subject(model)) == {}

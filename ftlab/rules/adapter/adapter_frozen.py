@@ -27,11 +27,8 @@ optimizer or one step must be known, so that a model that is only used is left a
 - *frozen-afterwards*: it does not; something froze the tensors later.
 - *some-pairs*: pairs are frozen while other pairs of the same adapter learn. Only
   noted, with the number of those that are 0: many freeze some blocks on purpose, or
-  until their turn has come, and nothing that can be measured tells them apart.
-- *numbers-as-text*: such pairs are 0, and their blocks are just those whose number
-  begins with, ends with or holds the digits of the lowest one, such as 1, 10 and 11 of
-  12 blocks: `"layers.1" in name` chooses them all. Blocks in a row or at equal
-  distances are no such proof.
+  until their turn has come, and nothing that can be measured tells them apart. Blocks
+  that were chosen by a part of their number are MOD014.
 - *modules-to-save*, *magnitude*: the copies in modules_to_save, or DoRA's magnitudes,
   are frozen while the pairs learn.
 - *copy-left-off*: such a copy is frozen, and its module does not run it, while the
@@ -83,7 +80,6 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.adapter_states import wait_for_thawing
-from ftlab.rules.numbers_as_text import Mistaken, chosen_by_text
 from ftlab.rules.rule import Rule
 from ftlab.rules.trained_with import same_adapters, was_trained_with
 from ftlab.rules.why_frozen import (
@@ -189,19 +185,20 @@ class AdapterFrozen(Rule):
             zero = set(names_of(described["parts"][part].get("frozen_zero")))
             idle = [name for name in frozen if name in zero]
             state = "and add nothing" if idle else "as they were loaded"
-            mistaken = chosen_by_text(idle, described.get("patterns") or {})
-            cause, fix = _why_some(mistaken)
             yield self.finding(
-                Severity.WARNING if mistaken else Severity.INFO,
+                Severity.INFO,
                 f"from step {steps_of(run)[0]}: {len(frozen)} of "
                 f"{counted(total, 'pair')} of adapter {adapter} are frozen {state}, "
                 f"while the others learn: {in_words(frozen)}",
-                cause=cause,
-                fix=fix,
-                places=param_places(_unmeant_first(idle or frozen, mistaken)),
+                cause="Something froze these layers after get_peft_model: a loop over "
+                "the lower layers, or over names that match only some. Right where "
+                "they are meant to wait, or to stay as they are.",
+                fix="Leave requires_grad alone after get_peft_model, or match 'lora_'; "
+                "to adapt only some layers say so: layers_to_transform=[...].",
+                places=param_places(idle or frozen),
                 steps=steps_of(run),
                 evidence={
-                    "reason": "numbers-as-text" if mistaken else "some-pairs",
+                    "reason": "some-pairs",
                     "frozen_pairs": len(frozen),
                     "frozen_at_zero": len(idle),
                     "pairs": total,
@@ -235,33 +232,6 @@ class AdapterFrozen(Rule):
                 evidence={"reason": reason, "trainable": 0, "switched_off": len(off)},
                 healthy=f"the parameters of {field} require gradients",
             )
-
-
-def _why_some(mistaken: Mistaken | None) -> tuple[str, str]:
-    """Return cause and fix of pairs that are frozen while others learn."""
-    if mistaken is None:
-        return (
-            "Something froze these layers after get_peft_model: a loop over the lower "
-            "layers, or over names that match only some. Right where they are meant "
-            "to wait, or to stay as they are.",
-            "Leave requires_grad alone after get_peft_model, or match 'lora_'; to "
-            "adapt only some layers say so: layers_to_transform=[...].",
-        )
-    where = mistaken.blocks.rpartition(".")[2]
-    numbers = ", ".join(map(str, mistaken.numbers))
-    return (
-        f"Frozen are all blocks whose number {mistaken.way} {mistaken.digits} "
-        f"({numbers}): their names were compared as text, and "
-        f"'{where}.{mistaken.digits}' is found in those of others as well.",
-        f"Compare with the dot behind the number ('{where}.{mistaken.digits}.' in "
-        "name), or the numbers themselves.",
-    )
-
-
-def _unmeant_first(names: Sequence[str], mistaken: Mistaken | None) -> list[str]:
-    if mistaken is None:
-        return list(names)
-    return sorted(names, key=lambda name: not mistaken.beyond(name))
 
 
 def _left_off(run: Run, adapter: str, part: str) -> list[str]:

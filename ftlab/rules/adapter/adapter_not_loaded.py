@@ -24,13 +24,15 @@ Before the first step: the keys of the adapter's file against those that the mod
 write, and the values of those that are in both (equal within 1 %), for the adapter of
 the model that has the file's values, else the active one. *other-slot*: that adapter is
 not active, was not loaded for use (inference_mode), and all B of the active one are 0;
-a warning, and not where a step activates it. Keys that nobody
-reads are told apart by what they are like: a wrapper's or an adapter's name in them,
-PEFT's prefix once more or once less, a longer or shorter head (an adapter of a causal
-model on the bare transformer), or nothing that fits. *base-names*: weights of the base
-stand in its own folder, on this machine, under a name with PEFT's or a wrapper's parts
-in it alone, and one of them has other values in the model. Measured with transformers
-5.23, peft 0.21.2: all adapted projections are drawn anew, with a warning.
+a warning, and not where a step activates it. *not-resumed-yet*: the values are not the
+file's, a Trainer trains, and the folder is a checkpoint of one, which `train` reads
+when it begins; only noted. Keys that nobody reads are told apart by what they are like:
+a wrapper's or an adapter's name in them, PEFT's prefix once more or once less, a longer
+or shorter head (an adapter of a causal model on the bare transformer), or nothing that
+fits. *base-names*: weights of the base stand in its own folder, on this machine, under
+a name with PEFT's or a wrapper's parts in it alone, and one of them has other values in
+the model. Measured with transformers 5.23, peft 0.21.2: all adapted projections are
+drawn anew, with a warning.
 
 Without the file three states are proof: nothing of the model is trainable and every B
 is exactly 0; the adapter's own configuration names another class than its base has and
@@ -186,7 +188,10 @@ class AdapterNotLoaded(Rule):
                 f"{'are 0' if zero else 'differ'} that the file has otherwise: "
                 f"{in_words(zero or other)}"
             )
-            yield self._finding(run, "values", words, zero or other)
+            # A Trainer reads its checkpoint when it begins to train.
+            later = file.get("checkpoint") and run.facts.training.get("trainer_class")
+            reason = "not-resumed-yet" if later else "values"
+            yield self._finding(run, reason, words, zero or other)
 
     def _by_state(self, run: Run) -> Iterator[Finding]:
         facts, trainable = start(run), int(first_facts(run).model.get("trainable", 1))
@@ -222,7 +227,7 @@ class AdapterNotLoaded(Rule):
         cause, fix = CAUSES[reason]
         first = first_facts(run).step
         return self.finding(
-            Severity.ERROR,
+            Severity.INFO if reason == "not-resumed-yet" else Severity.ERROR,
             f"before step {first}: {words}"
             if step is None
             else f"step {step}: {words}",

@@ -1,6 +1,5 @@
 """ADP010."""
 
-import re
 import warnings
 
 import pytest
@@ -118,25 +117,6 @@ def test_frozen_pairs_among_others_may_be_meant():
     assert finding.evidence["frozen_pairs"] == 2
     assert finding.evidence["pairs"] == 4
     assert all(".layers.0." in name and "lora_B" in name for name in places(finding))
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers"), [("layers.1", (1, 10, 11)), ("1.", (1, 11)), ("0", (0, 10))]
-)
-def test_blocks_that_were_frozen_by_a_part_of_their_number_are_found(text, numbers):
-    model = lora(llama(num_hidden_layers=12, hidden_size=8, num_attention_heads=2))
-    (finding,) = check(freeze(model, lambda name: text in name.replace(".default", "")))
-    assert finding.severity is Severity.WARNING
-    assert finding.evidence["reason"] == "numbers-as-text"
-    assert str(numbers) in finding.cause
-    assert f".layers.{numbers[1]}." in str(finding.place)
-
-
-def test_blocks_at_equal_distances_are_chosen_on_purpose():
-    model = lora(llama(num_hidden_layers=12, hidden_size=8, num_attention_heads=2))
-    even = re.compile(r"layers\.\d*[02468]\.")
-    (finding,) = check(freeze(model, lambda name: bool(even.search(name))))
-    assert finding.severity is Severity.INFO
 
 
 def test_frozen_pairs_that_are_not_zero_are_only_noted():

@@ -54,6 +54,25 @@ def test_values_that_are_not_the_files():
     assert len(check(file(different=[B]))) == 1
 
 
+@pytest.mark.parametrize(
+    ("checkpoint", "trainer", "reason"),
+    [
+        (True, "Trainer", "not-resumed-yet"),
+        (False, "Trainer", "values"),
+        (True, "", "values"),
+    ],
+)
+def test_a_checkpoint_is_read_when_its_trainer_begins(checkpoint, trainer, reason):
+    start = file(live_zero_b=[B], different=[B], checkpoint=checkpoint)
+    builder = RunBuilder().facts(
+        model={"peft": {"default": {}}, "start": start, "trainable": 8},
+        training={"trainer_class": trainer},
+    )
+    (finding,) = Engine([AdapterNotLoaded()]).check(builder.run).findings
+    assert finding.evidence["reason"] == reason
+    assert (finding.severity is Severity.INFO) == (reason == "not-resumed-yet")
+
+
 def test_a_file_that_was_read_is_fine_whatever_the_state():
     assert check(file(unread=[]) | state(), trainable=0) == ()
 

@@ -1,9 +1,10 @@
 """What froze an adapter, and how sure it is that this was not meant."""
 
 import pytest
+import torch
 
 from ftlab.faults.registry import load
-from ftlab.faults.saved import taught
+from ftlab.faults.saved import loaded, taught
 from ftlab.faults.tiny import adamw, base, batches
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
@@ -59,3 +60,24 @@ def test_a_head_of_its_own_that_learns_alone_is_a_warning():
     assert finding.severity is Severity.WARNING
     assert "all 8 tensors" in finding.message
     assert "while its modules_to_save learn" in finding.message
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_an_output_head_that_goes_on_alone_is_no_new_task(folder, tmp_path, training):
+    model = loaded(base(), folder).train(training)
+    model.get_base_model().lm_head.requires_grad_(True)
+    severity = Severity.WARNING if training else Severity.INFO
+    assert severity_after_one_step(model, tmp_path) == [severity]
+
+
+def test_a_head_for_classes_on_a_loaded_adapter_is_a_note(folder, tmp_path):
+    fresh = base()
+    fresh.lm_head = torch.nn.Linear(fresh.lm_head.in_features, 8)
+    model = loaded(fresh, folder).train()
+    model.get_base_model().lm_head.requires_grad_(True)
+    optimizer = adamw(model)
+    with watch(model, optimizer, run_dir=tmp_path / "run") as watching:
+        model(input_ids=batches()[0]["input_ids"]).logits.sum().backward()
+        optimizer.step()
+    found = [each for each in watching.findings if each.code == "ADP010"]
+    assert [each.severity for each in found] == [Severity.INFO]

@@ -22,10 +22,10 @@ were changed by it (*optimizer*), the others by something else (*written*). Comp
 well are those of an adapter that is frozen while another one learns: for these, which
 are loaded, filled and swapped, the optimizer alone counts, and only with a gradient of
 0 or one that stays the same: two that learn in turns have a new one each.
-Measured with AdamW at 1e-2: after 4 steps of one adapter, 8 steps of another one move the first by up to 0.045, the
-size that it had, where `zero_grad(set_to_none=False)` keeps its gradients at 0. Without
-an adapter in the model, and in no optimizer, a change is only noted: a teacher that
-follows the trained weights does that.
+Measured with AdamW at 1e-2: after 4 steps of one adapter, 8 steps of another one
+move the first by up to 0.045, the size it had, where `zero_grad(set_to_none=False)`
+keeps its gradients at 0. Without an adapter in the model, and in no optimizer, a
+change is only noted: a teacher that follows the trained weights does that.
 By hand: `before = {n: p.detach().clone() for n, p in model.named_parameters() if not
 p.requires_grad}`, some steps, and compare with `torch.equal`.
 

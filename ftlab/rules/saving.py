@@ -97,8 +97,10 @@ def is_activated(run: Run, adapter: str) -> bool:
 
 
 def is_saved_by_peft(run: Run) -> bool:
-    """Tell whether PEFT writes the model down: a trainer does, or it has been seen."""
-    return "trainer_class" in run.facts.training or any(
+    """Tell whether PEFT writes the model down: a trainer will, or it has been seen."""
+    args = run.facts.training.get("args") or {}
+    planned = args.get("save_strategy") != "no"
+    return (planned and "trainer_class" in run.facts.training) or any(
         entry.op == "save" and entry.detail.get("kind") == "adapter"
         for entry in run.ledger
     )

@@ -19,8 +19,9 @@ those with `requires_grad`, compared by identity; nothing is saved for it. Embed
 count as saved when PEFT would add them by itself: they are targets, or the base model's
 configuration is on this machine and has another vocabulary size. There is no threshold.
 Where that depends on a base model that is not here, it is *not checked*.
-A warning where a Trainer trains, for it saves by PEFT, and from the first save on; a
-note in a loop of one's own until then, for it may save by other means.
+A warning where a Trainer saves checkpoints, for it saves by PEFT, and from the first
+save on; a note until then in a loop of one's own, and with `save_strategy="no"`: who
+saves later may do it by other means.
 *wrapped-base*: a model that was saved whole, read back from the disk, has keys with
 `.base_layer.` or `.lora_A.` in them. An error, and a warning where the adapter was
 saved in the run as well. *unloaded*: after updates the adapter was taken off with

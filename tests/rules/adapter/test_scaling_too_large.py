@@ -1,5 +1,8 @@
 """ADP018."""
 
+import math
+from itertools import zip_longest
+
 import pytest
 
 from ftlab.records.finding import Severity
@@ -7,15 +10,19 @@ from ftlab.rules.adapter.scaling_too_large import ScalingTooLarge
 from ftlab.rules.engine import Engine
 from tests.runs import RunBuilder
 
+LOSSES = (2.0, 2.1, 1.99, 2.0, 2.0)
 
-def check(ratios, *, r=64, alpha=128, rslora=True, pairs=3, large=None):
+
+def check(ratios, *, r=64, alpha=128, rslora=True, pairs=3, large=None, losses=LOSSES):
     builder = RunBuilder()
     for index in range(pairs):
         mine = alpha if large is None or index < large else 1
         facts = {"r": r, "alpha": mine, "use_rslora": rslora}
         builder.pair(f"layers.{index}", "default", **facts)
-    for ratio in ratios:
-        builder.step(None, {"ratio": ratio})
+    # Adapters are not measured at each step.
+    for ratio, loss in zip_longest(ratios, losses):
+        adapters = None if ratio is None else {"ratio": ratio}
+        builder.step(None, adapters, loss=losses[-1] if loss is None else loss)
     return Engine([ScalingTooLarge()]).check(builder.run).findings
 
 
@@ -26,6 +33,20 @@ def test_an_adapter_that_outgrows_the_weight():
     assert str(finding.places[1]) == "config use_rslora"
     assert finding.evidence["scaling"] == 16
     assert "lora_alpha=16" in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("losses", "severity"),
+    [
+        ((2.0, 2.1, 1.97, 1.97, 1.9), "info"),
+        ((2.0, 2.1, 1.99, 1.98, 1.99), "error"),
+        ((2.0, 2.1, math.nan, math.nan, math.nan), "error"),
+        ((2.0, 2.1, 2.1, 2.1), "info"),
+    ],
+)
+def test_an_adapter_that_outgrows_the_weight_and_learns_is_noted(losses, severity):
+    (finding,) = check([0.0, 0.6, 1.2], losses=losses)
+    assert finding.severity.label == severity
 
 
 def test_without_the_root_the_flag_is_no_place():

@@ -30,10 +30,11 @@ def test_names_what_is_left_out():
     assert "modules_to_save=['lm_head']" in finding.fix
 
 
-def test_a_trainer_saves_by_peft_so_that_it_is_a_warning():
-    training = {"trainer_class": "Trainer"}
+@pytest.mark.parametrize(("strategy", "severity"), [("steps", 1), ("no", 0)])
+def test_a_trainer_saves_by_peft_so_that_it_is_a_warning(strategy, severity):
+    training = {"trainer_class": "Trainer", "args": {"save_strategy": strategy}}
     (finding,) = report({"unsaved": [HEAD]}, training=training).findings
-    assert finding.severity is Severity.WARNING
+    assert finding.severity == severity
 
 
 @pytest.mark.parametrize(("kind", "severity"), [("adapter", 1), ("unread", 0)])

@@ -1,5 +1,6 @@
 """Layer model: something is trainable, forward works, the first loss is plausible."""
 
+import pytest
 import torch
 
 from ftlab.session.preflight.preflight import preflight
@@ -39,12 +40,16 @@ def test_a_first_loss_near_guessing_passes():
     assert "guessing blindly among 128 tokens gives 4.85" in item.says
 
 
-def test_a_first_loss_far_above_guessing_fails():
+@pytest.mark.parametrize(
+    ("origin", "label"), [("a/model", "warning"), ("", "passed")], ids=str
+)
+def test_a_first_loss_far_above_guessing_fails_in_a_loaded_model(origin, label):
     given = lora_loop()
+    given["model"].get_base_model().config._name_or_path = origin
     with torch.no_grad():
         given["model"].get_output_embeddings().weight.mul_(200)
     item = item_of(LOSS, **given)
-    assert item.label == "warning"
+    assert item.label == label
     assert item.evidence["loss"] > 1.5 * item.evidence["ln vocabulary"]
 
 

@@ -56,6 +56,19 @@ def test_a_tensor_that_the_update_left_alone_is_not_compared():
     assert run(inputs=0.0)[1] == (3, 0)
 
 
+def test_an_update_by_two_optimizers_is_one():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 1))
+    halves = [torch.optim.SGD(each.parameters(), lr=0.1) for each in model]
+    with Recording(model, *halves, probes=[PutBack(2)]) as recording:
+        for _ in range(2):
+            model(torch.ones(2, 4)).sum().backward()
+            for half in halves:
+                half.step()
+                half.zero_grad()
+    assert recording.steps[1].values["updates_compared"] == 4
+
+
 def test_only_due_updates_are_looked_at():
     compared = [row[0] is not None for row in run(steps=9)]
     assert compared == [False, True, True, True, True, True, False, True, False]

@@ -6,7 +6,7 @@ the samples that they have left here.
 
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,8 +17,14 @@ from ftlab.probes.flow_calls import floats_in
 from ftlab.probes.module_hook import ModuleHook
 from ftlab.probes.points import hookable_modules
 from ftlab.probes.taps.forward import innermost
-from ftlab.probes.torch_private import is_traced, is_within_backward, leave_to_python
-from ftlab.records.handle import HandleStack
+from ftlab.probes.taps.rebinding import stand_in
+from ftlab.probes.torch_private import (
+    is_traced,
+    is_within_backward,
+    leave_to_python,
+    scripting,
+)
+from ftlab.records.handle import HandleStack, rebind
 
 Caller = Literal["model", "copy", "base", "part"]
 """Through what a part was run: the model, a shallow copy of it, what a PeftModel is
@@ -29,6 +35,10 @@ KEPT = 64
 
 ACROSS, LAST = 8, 64
 """Elements of a sample in each dimension, about, and in the last one."""
+
+
+_CHANGED = torch.nn.TransformerEncoderLayer
+"""Computes in another way in evaluation mode while a hook is on it, or in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +97,7 @@ class OutputSamples:
     def _put_on(self, model: torch.nn.Module) -> None:
         root, add = innermost(model), self._hooks.add
         known = {id(module): path for path, module in hookable_modules(model)}
-        if id(root) not in known:
+        if id(root) not in known or isinstance(root, _CHANGED):
             return
         around = _AnyModuleHook(self._enter, root, "")
         add(root.register_forward_pre_hook(around))
@@ -97,6 +107,15 @@ class OutputSamples:
             if id(part) in known and part is not root:
                 hook = ModuleHook(self.see, part, known[id(part)])
                 add(part.register_forward_hook(hook))
+        # A script would be made with the hooks in it.
+        add(rebind(scripting, "create_script_module", self._off_while_scripting()))
+
+    def _off_while_scripting(self) -> Callable[..., Any]:
+        def around(original: Any, *args: Any, **kwargs: Any) -> Any:
+            self.remove()
+            return original(*args, **kwargs)
+
+        return stand_in(scripting.create_script_module, around)
 
     def _enter(self, _: str, own: bool) -> None:
         self._calls.append("model" if own else "copy")
@@ -156,14 +175,14 @@ def _last_parts(root: torch.nn.Module) -> Iterator[torch.nn.Module]:
     parts = [root]
     while len(parts) == 1:
         within = [m for m in parts[0].children() if any(True for _ in m.parameters())]
-        if not within:
+        if not within or isinstance(parts[0], _CHANGED):
             break
         parts = within
     for part in parts:
-        if isinstance(part, torch.nn.ModuleList | torch.nn.ModuleDict):
-            yield from part.children()
-        else:
-            yield part
+        lists = isinstance(part, torch.nn.ModuleList | torch.nn.ModuleDict)
+        for each in part.children() if lists else (part,):
+            if not isinstance(each, _CHANGED):
+                yield each
 
 
 def _spread(shape: torch.Size) -> tuple[slice, ...]:

@@ -65,3 +65,23 @@ def test_what_goes_wrong_in_a_hook_is_kept_and_not_raised(monkeypatch):
     model(**IDS)
     samples.remove()
     assert isinstance(samples.error, ZeroDivisionError)
+
+
+def test_a_script_is_made_without_the_hooks():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    samples = OutputSamples(model)
+    script = torch.jit.script(model)
+    samples.remove()
+    assert torch.equal(script(torch.ones(4)), model(torch.ones(4)))
+    assert not len(samples.samples)
+
+
+def test_an_encoder_layer_gets_no_hook_which_would_change_its_output():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    model = nn.Sequential(nn.Linear(8, 8), layer, nn.Linear(8, 8)).eval()
+    for each in (model, nn.Sequential(layer), layer):
+        samples = OutputSamples(each)
+        assert not any(
+            m._forward_hooks or m._forward_pre_hooks for m in layer.modules()
+        )
+        samples.remove()

@@ -24,6 +24,7 @@ from ftlab.probes.adapter_tree import (
     pattern_of,
     plain_modules,
 )
+from ftlab.probes.beyond_numbers import beyond_numbers
 from ftlab.probes.block_indices import misread_indices
 from ftlab.probes.combined import combinations
 from ftlab.probes.cut_entries import cut_entries
@@ -104,6 +105,7 @@ def _adapter(
         leftover=lambda: leftovers(config, name, mine, inner.root_path),
         unheeded=lambda: unheeded_exclusions(config, mine, inner.root_path),
         cut=lambda: cut_entries(config, mine, inner.root, inner.root_path),
+        beyond=lambda: beyond_numbers(config, mine, inner.root_path),
         misread=lambda: misread_indices(config, mine, inner.root, inner.root_path),
         parts=lambda: {part: part_facts(entries) for part, entries in parts.items()},
         rescaled=lambda: rescaled_sides(config, mine, inner.root),

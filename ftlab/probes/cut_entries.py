@@ -23,7 +23,7 @@ from ftlab.probes.unadapted import is_linear
 _SIGNS = re.compile(r"[\\*+?\[\](){}|^$]")
 """What stands in expressions and in no name of a module."""
 
-_DIGIT = re.compile(r"\\d(?![+*?{])")
+_DIGIT = re.compile(r"(?:\\d|\[0-9\])(?![+*?{])")
 """One digit, and no more."""
 
 Found = dict[str, dict[str, Any]]

@@ -12,11 +12,16 @@ from ftlab.probes.base_norm import is_quantized
 from ftlab.probes.buffer_facts import buffer_facts
 from ftlab.probes.compiled_facts import compiled_facts
 from ftlab.probes.four_bit_facts import four_bit_facts
+from ftlab.probes.freezing_facts import freezing_facts
+from ftlab.probes.lettered import lettered
 from ftlab.probes.naming import clean_name, named_parameters
 from ftlab.probes.plain import dtype_name, readable
 from ftlab.probes.quantised_heads import quantised_heads
 from ftlab.probes.saving_facts import saving_facts
+from ftlab.probes.shared_layers import half_wrapped
+from ftlab.probes.shared_memory import shared_memory
 from ftlab.probes.taps.forward import innermost
+from ftlab.probes.tied_weights import untied_weights
 
 MANY = 32
 """At most so many names of modules in evaluation mode are listed."""
@@ -49,6 +54,11 @@ def model_facts(model: torch.nn.Module) -> dict[str, Any]:
         quantised_heads=lambda: quantised_heads(inner),
         training_modes=lambda: _modes(inner),
         saving=lambda: saving_facts(model),
+        freezing=lambda: freezing_facts(inner),
+        lettered=lambda: lettered(inner),
+        untied=lambda: untied_weights(inner),
+        shared_memory=lambda: shared_memory(inner),
+        half_wrapped=lambda: half_wrapped(inner),
     )
     return facts | readable_checkpointing(inner)
 

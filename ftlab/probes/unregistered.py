@@ -28,6 +28,9 @@ ITEMS = 256
 SEARCH_EVERY = 16
 """Due steps between two searches."""
 
+MAKINGS = 4
+"""Casts, moves and the like in a row that are followed back to a parameter."""
+
 _OWN = frozenset(vars(torch.nn.Module()))
 """What every module has, and torch knows about."""
 
@@ -46,16 +49,16 @@ class Kept(NamedTuple):
     attribute
         Its name.
     container
-        The class of what it holds.
+        The class of what it holds; ``"Tensor"`` for one that was made of a parameter.
     parameter
-        Held weakly.
+        The parameter, or the tensor that was made of it; held weakly.
     """
 
     name: str
     owner: str
     attribute: str
     container: str
-    parameter: "weakref.ref[torch.nn.Parameter]"
+    parameter: "weakref.ref[torch.Tensor]"
 
 
 class Unregistered(Probe):
@@ -79,7 +82,7 @@ class Unregistered(Probe):
         if self._turn % SEARCH_EVERY == 0:
             self._kept = list(unregistered(moment.subject.model))
         self._turn += 1
-        live = [(each, each.parameter()) for each in self._kept]
+        live = [(each, source_of(each.parameter())) for each in self._kept]
         used = {
             id(parameter): each
             for each, parameter in live
@@ -98,23 +101,53 @@ def unregistered(model: torch.nn.Module) -> Iterator[Kept]:
                 continue
             place = clean_name(f"{path}.{attribute}" if path else attribute)
             kind = type(value).__name__
-            for name, parameter in _inside(place, value, (modules, set()), DEPTH):
-                if parameter.requires_grad and id(parameter) not in seen:
+            for name, tensor in _inside(place, value, (modules, set()), DEPTH):
+                parameter = source_of(tensor)
+                if parameter is None or id(parameter) in seen:
+                    continue
+                if parameter.requires_grad:
                     seen.add(id(parameter))
-                    held = weakref.ref(parameter)
+                    held = weakref.ref(tensor)
                     yield Kept(name, clean_name(path), attribute, kind, held)
+
+
+def source_of(tensor: torch.Tensor | None) -> torch.nn.Parameter | None:
+    """Return the parameter that a tensor is, or was made of alone: cast, moved, scaled.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.probes.unregistered import source_of
+    >>> weight = torch.nn.Parameter(torch.zeros(2))
+    >>> source_of(weight.to(torch.bfloat16)) is weight, source_of(weight + weight)
+    (True, None)
+    """
+    if tensor is None or isinstance(tensor, torch.nn.Parameter):
+        return tensor
+    node = tensor.grad_fn
+    for _ in range(MAKINGS):
+        before = [each for each, _ in getattr(node, "next_functions", ()) if each]
+        if len(before) != 1:
+            return None
+        node = before[0]
+        found = getattr(node, "variable", None)
+        if isinstance(found, torch.nn.Parameter):
+            return found
+    return None
 
 
 def _inside(
     place: str, value: Any, passed: tuple[set[int], set[int]], depth: int
-) -> Iterator[tuple[str, torch.nn.Parameter]]:
-    """Yield parameters within a value, named by the way to them."""
-    if isinstance(value, torch.nn.Parameter):
+) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield parameters, and what was made of one, named by the way to them."""
+    if isinstance(value, torch.Tensor):
+        if source_of(value) is None:
+            return
         yield place, value
         return
     modules, seen = passed
     known = id(value) in modules or id(value) in seen
-    if known or isinstance(value, (*_PLAIN, torch.Tensor)):
+    if known or isinstance(value, _PLAIN):
         return
     seen.add(id(value))
     if isinstance(value, torch.nn.Module):

@@ -13,6 +13,12 @@ _EXPRESSION = (
     "a list with its end. {entry!r} is a part of names."
 )
 
+FEW = 2
+"""How many matched layers there are to each missed one, at least, for a warning.
+
+Nobody leaves the last few blocks out by their number of digits.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -41,14 +47,19 @@ def cut_entries(described: Described) -> Iterator[Cut]:
     yield from _parents(described.get("unheeded") or {})
     cut: Mapping[str, Any] = described.get("cut") or {}
     yield from _parts(cut)
+    asked = (described.get("asked") or {}).get("target_modules") or {}
     for entry, found in (cut.get("digits") or {}).items():
+        few = FEW * count_of(found) <= int(asked.get(entry, 0))
         yield _made(
-            ("target_modules", "one-digit", Severity.INFO),
+            ("target_modules", "one-digit", Severity.WARNING if few else Severity.INFO),
             f"layers of numbers from 10 on are not matched by {entry!r}",
-            r"\d is one digit: of the numbered blocks it takes the first ten.",
-            r"\d+ for numbers of any length.",
+            r"\d and [0-9] are one digit: of the numbered blocks they take the first "
+            "ten.",
+            r"\d+ for numbers of any length; layers_to_transform=list(range(10)) for "
+            "the first ten on purpose.",
             found,
         )
+    yield from _longer_numbers(described.get("beyond") or {})
     for entry, found in (cut.get("modules_to_save") or {}).items():
         yield _made(
             ("modules_to_save", "name-of-more", Severity.INFO),
@@ -59,6 +70,20 @@ def cut_entries(described: Described) -> Iterator[Cut]:
             found,
         )
     yield from _misspelled(described)
+
+
+def _longer_numbers(beyond: Mapping[str, Mapping[str, Any]]) -> Iterator[Cut]:
+    for field, entries in beyond.items():
+        for entry, found in entries.items():
+            yield _made(
+                (field, "longer-number", Severity.WARNING),
+                f"layers whose number only begins with the one in {entry!r} are "
+                "matched as well",
+                "A regular expression ends a number only where it says so: the rest of "
+                "the number is taken by what follows.",
+                r"A dot that is a dot behind the number, as in r'layers\.1\..*'.",
+                found,
+            )
 
 
 def _parents(unheeded: Mapping[str, Any]) -> Iterator[Cut]:

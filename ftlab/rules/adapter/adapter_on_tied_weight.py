@@ -9,7 +9,8 @@ Unmerged the adapter is the head's alone. Merging adds its delta to the shared t
 so the input embeddings change too, and the merged model produces garbage; saving the
 merged model and tying it again does the same. A copy in modules_to_save is trained away
 from the other one: head and embeddings are two from then on, until a merged model is
-saved and loaded with its configuration, which ties them again.
+saved and loaded with its configuration, which ties them again. A whole module that
+several blocks share is replaced where it is first: the others run without the adapter.
 
 ## Evidence
 Parameters with more than one name, of which one is the base weight of an adapter's
@@ -18,7 +19,9 @@ note: harm is done by merging alone, and ADP030 tells when that happens. A copy 
 optimizer holds and that has gradients is a warning: the tie is broken by the first
 step. Measured (a tiny tied Qwen2, embeddings in modules_to_save): after 16 steps their
 elements are up to 0.037 apart, and 0 with `ensure_weight_tying=True`.
-There is no threshold. Measured on a tiny tied Llama with
+A warning, too, is a module that is the base of an adapter's layer and stands under
+another name, which the configuration asks for as well, without one: `named_modules`
+lists it once. There is no threshold. Measured on a tiny tied Llama with
 LoRA on q_proj and lm_head: merging changes the logits by 6.6, by 7e-7 where the head
 was untied before, and the input embeddings by 0.24.
 By hand: `model.get_input_embeddings().weight is head.base_layer.weight`.
@@ -27,7 +30,9 @@ By hand: `model.get_input_embeddings().weight is head.base_layer.weight`.
 1. Leave the head out of target_modules.
 2. `ensure_weight_tying=True` (peft from 0.19 on), so that both sides get the same
    change.
-3. Before merging, untie: give the head a clone of its weight and set
+3. A shared module: put PEFT's layer in the other places too after get_peft_model,
+   `blocks[1].mix = blocks[0].mix`.
+4. Before merging, untie: give the head a clone of its weight and set
    `config.tie_word_embeddings = False`.
 
 ## Known problems
@@ -37,7 +42,7 @@ An adapter that is never merged works; the note is about what comes after.
 - huggingface/peft#2018, #2864, #2803, unslothai/unsloth#3711
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -67,8 +72,14 @@ class AdapterOnTiedWeight(Rule):
         return has_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding]:
-        """Yield one finding per shared tensor."""
+        """Yield one finding per shared tensor, and one for shared modules."""
+        half = run.facts.model.get("half_wrapped") or {}
+        if half:
+            yield self._half(run, half)
+        known = tuple(f"{path}." for path in half)
         for names in run.facts.model.get("tied") or ():
+            if known and names[0].startswith(known):
+                continue
             adapted = [name for name in names if name.endswith(_BASE)]
             copied = [name for name in names if name.endswith(_COPIED)]
             plain = [name for name in names if name not in (*adapted, *copied)]
@@ -76,6 +87,26 @@ class AdapterOnTiedWeight(Rule):
                 yield self._finding(run, adapted, [*plain, *copied])
             elif copied and plain:
                 yield self._copy(run, copied, plain)
+
+    def _half(self, run: Run, half: Mapping[str, Sequence[str]]) -> Finding:
+        bare = [path for paths in half.values() for path in paths]
+        return self.finding(
+            Severity.WARNING,
+            f"from step {run.facts.step}: {in_words(bare)} runs without an adapter: it "
+            f"is the module that {in_words(half)} was put on",
+            cause="Several places of the model share one module. named_modules lists "
+            "it once, so PEFT replaces it in the first place only.",
+            fix="Put PEFT's layer in the other places after get_peft_model: "
+            "blocks[1].mix = blocks[0].mix.",
+            places=[
+                *(Place("module", path) for path in bare),
+                *(Place("module", path) for path in half),
+                Place("config", "target_modules"),
+            ],
+            steps=span(run, run.facts.step),
+            evidence={"reason": "half-wrapped", "places": len(bare), "threshold": 0},
+            healthy="a shared module has its adapter in every place",
+        )
 
     def _finding(
         self, run: Run, adapted: Sequence[str], plain: Sequence[str]

@@ -1,8 +1,9 @@
 """The rule ADP016, base-trained-with-adapter.
 
 ## What it does
-Finds adapters on weights that are trained themselves, and notes biases of the base that
-a configuration makes trainable.
+Finds adapters on weights that are trained themselves, weights of the base that learn
+because "lora" is within their names, and notes biases of the base that a configuration
+makes trainable.
 
 ## Why is this bad?
 An adapter is a small change of a fixed weight. If the weight moves as well, memory is
@@ -26,10 +27,14 @@ p.requires_grad]`.
 ## What to try
 1. No `model.requires_grad_(True)` and no unfreezing loop after get_peft_model.
 2. To train the base as well, train it without adapters.
-3. `bias="none"`, unless the biases are wanted: then load with the same configuration.
+3. A module goes into target_modules or into modules_to_save, never into both.
+4. Unfreeze by `"lora_" in name`, or not at all: get_peft_model has done it.
+5. `bias="none"`, unless the biases are wanted: then load with the same configuration.
 
 ## Known problems
-The few methods that alternate between merging and training the base are reported.
+A part called `exploration` that is trained on purpose as the only one besides the
+adapter is warned. The few methods that alternate between merging and training the base
+are reported.
 
 ## References
 - huggingface/peft#2738 (trainable modules outside of what is saved)
@@ -37,6 +42,7 @@ The few methods that alternate between merging and training the base are reporte
   produce the same output as the base model")
 """
 
+import re
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
@@ -45,6 +51,7 @@ from ftlab.rules.adapter_states import KEY, states_of
 from ftlab.rules.rule import Rule
 from ftlab.rules.trained_with import same_adapters, was_trained_with
 from ftlab.rules.wiring import (
+    Described,
     adapters,
     count_of,
     may_hold_adapters,
@@ -56,6 +63,9 @@ from ftlab.rules.wiring import (
 )
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
+
+_NUMBERED = re.compile(r"\.\d+\.")
+"""A block's number: heads and embeddings have none, and are often kept on purpose."""
 
 
 class BaseTrainedWithAdapter(Rule):
@@ -78,6 +88,9 @@ class BaseTrainedWithAdapter(Rule):
         outside = wiring(run).get("outside") or {}
         if count_of(outside.get("under")):
             yield self._weights(run)
+        yield from self._copies(run)
+        if lettered := run.facts.model.get("lettered"):
+            yield self._letters(run, lettered)
         modes = {str(config.get("bias", "none")) for _, _, config in adapters(run)}
         asked = sorted(modes - {"none"})
         if asked and count_of(outside.get("biases")):
@@ -108,6 +121,51 @@ class BaseTrainedWithAdapter(Rule):
                 "threshold": 0,
             },
             healthy="every weight under an adapter is frozen",
+        )
+
+    def _copies(self, run: Run) -> Iterator[Finding]:
+        names = _copied_targets(run)
+        if not names:
+            return
+        within = any(_NUMBERED.search(name) for name in names)
+        yield self.finding(
+            Severity.WARNING if within else Severity.INFO,
+            f"from step {steps_of(run)[0]}: {counted(len(names), 'tensor')} of modules "
+            f"that were to get an adapter learn in full: {in_words(names)}",
+            cause="target_modules and modules_to_save name the same modules: PEFT "
+            "copies them and trains the copies, without an adapter.",
+            fix="Leave them out of modules_to_save for an adapter, or out of "
+            "target_modules to train them in full.",
+            places=[
+                *param_places(names),
+                Place("config", "modules_to_save"),
+                Place("config", "target_modules"),
+            ],
+            steps=steps_of(run),
+            evidence={"reason": "copy", "tensors": len(names), "threshold": 0},
+            healthy="a module is either a target or kept as a copy",
+        )
+
+    def _letters(self, run: Run, lettered: Described) -> Finding:
+        names = names_of(lettered)
+        return self.finding(
+            Severity.WARNING,
+            f"from step {steps_of(run)[0]}: "
+            f"{counted(count_of(lettered), 'parameter')} of the base learn beside the "
+            f"adapter, all that have the letters 'lora' in their names: "
+            f"{in_words(names)}",
+            cause="A loop unfroze every name with 'lora' in it, and a word of the "
+            "model's own holds these letters.",
+            fix="Compare with 'lora_', or leave requires_grad as get_peft_model and "
+            "inject_adapter_in_model have set it.",
+            places=[*param_places(names), Place("call", "requires_grad_")],
+            steps=steps_of(run),
+            evidence={
+                "reason": "letters",
+                "parameters": count_of(lettered),
+                "threshold": 0,
+            },
+            healthy="of the base nothing learns, or what was chosen by its whole name",
         )
 
     def _biases(self, run: Run, mode: str) -> Finding:
@@ -158,4 +216,20 @@ def _passes_without(run: Run) -> list[int]:
             continue
         if entry.step > 0 and state.layers and len(state.disabled) == state.layers:
             found.append(entry.step)
+    return found
+
+
+def _copied_targets(run: Run) -> list[str]:
+    """Name what learns in modules that were named as targets and to be saved."""
+    found = []
+    for adapter, _, config in adapters(run):
+        wanted = config.get("target_modules")
+        targets = set() if isinstance(wanted, str) else set(wanted or ())
+        both = targets & set(config.get("modules_to_save") or ())
+        ends = tuple(f".{entry}.modules_to_save.{adapter}." for entry in both)
+        found += [
+            each.name
+            for each in run.names().values()
+            if each.trainable and any(end in f".{each.name}" for end in ends)
+        ]
     return found

@@ -32,9 +32,13 @@ list with signs of expressions in it, which PEFT takes as letters) is a warning 
 matches no name and is found *within* names: of linear layers without an adapter for
 targets, of adapted ones for exclusions. Measured on a tiny Llama: `r".*q_proj|v_proj"`
 adapts 2 layers of 4, and `exclude_modules=".*mlp"` excludes none of the 6 layers in the
-mlp, both without a word. Only noted: `\d` for the number of a block where blocks from
-10 on are left out, and a name in `modules_to_save` that is the end of other names as
-well: `["norm"]` trains all 5 norms of two blocks.
+mlp, both without a word. `\d` or `[0-9]` for the number of a block, where blocks from
+10 on are left out, is a warning if at most half as many layers are missed as matched,
+and else noted: the first ten of many may be meant. Noted, too, is a name in
+`modules_to_save` that is the end of other names: `["norm"]` trains all 5 norms of two
+blocks. An expression or a key that names a number is tried again with the number ended;
+layers that it only finds as written are a warning, where others remain: measured on 12
+blocks, `alpha_pattern={"layers.1.*": 32}` sets the alpha of blocks 1, 10 and 11.
 Without `layers_pattern` PEFT takes the first number of a path that follows two names
 (up to 0.19 the last one, so that it is an expert's at any depth).
 Where the blocks are at the root (`layers.0.mlp.experts.1.up`) that is the expert's. A

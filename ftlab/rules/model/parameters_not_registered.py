@@ -2,7 +2,8 @@
 
 ## What it does
 Finds parameters that take part in the loss and that the model does not know of, because
-a module keeps them in a list, a dict or an object of its own.
+a module keeps them in a list, a dict or an object of its own, or has only a tensor that
+was made of one, such as `Parameter(...).to(dtype)`.
 
 ## Why is this bad?
 `model.parameters()` does not name them, so the optimizer does not get them and they
@@ -27,11 +28,12 @@ By hand: `sum(p.numel() for p in model.parameters())` against what you expect, a
 1. `torch.nn.ModuleList([...])`, `ModuleDict({...})`, `ParameterList([...])` instead of
    the plain container.
 2. `self.register_parameter(name, parameter)` for a single one.
-3. Kept out on purpose: `requires_grad_(False)`, and no gradient is computed in vain.
+3. `Parameter(a.to(dtype))`: cast and scale before it becomes a parameter.
+4. Kept out on purpose: `requires_grad_(False)`, and no gradient is computed in vain.
 
 ## Known problems
-Plain tensors with requires_grad are not looked for, nor what closures and globals hold.
-Objects of torch, transformers, PEFT and accelerate are not looked into.
+Plain tensors made with `requires_grad=True` are not looked for, nor what closures and
+globals hold. Objects of torch, transformers, PEFT and accelerate are not looked into.
 
 ## References
 - pytorch, `torch.nn.ModuleList` and `torch.nn.Module.register_parameter`
@@ -49,6 +51,17 @@ from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
 TABLE = "unregistered"
+
+_OF_A_CONTAINER = (
+    "torch registers modules and parameters that are attributes themselves, or in a "
+    "ModuleList, ModuleDict or ParameterList."
+)
+_OF_A_TENSOR = (
+    "casting, moving or scaling a Parameter gives a tensor that is none, and only a "
+    "Parameter is registered."
+)
+_KEEP = "Keep them in torch.nn.ModuleList (ModuleDict, ParameterList)."
+_MAKE = "self.weight = torch.nn.Parameter(tensor.to(dtype)): the Parameter comes last."
 
 
 class ParametersNotRegistered(Rule):
@@ -86,17 +99,17 @@ class ParametersNotRegistered(Rule):
     ) -> Finding:
         where = list(dict.fromkeys(_attribute(each) for each in found))
         kinds = sorted({text_of(each, "container") for each in found})
+        made = kinds == ["Tensor"]
         fate = "an optimizer holds them" if held else "no optimizer holds them"
         return self.finding(
             Severity.INFO if held else Severity.ERROR,
             f"{at_steps(*steps)}: {counted(len(found), 'parameter')} with a gradient "
             f"{'is' if len(found) == 1 else 'are'} not among model.parameters(), and "
             f"{fate}: {in_words(each.name for each in found)}",
-            cause=f"{in_words(where)} is a plain {' or '.join(kinds)}: torch registers "
-            "modules and parameters that are attributes themselves, or in a "
-            "ModuleList, ModuleDict or ParameterList.",
-            fix="Keep them in torch.nn.ModuleList (ModuleDict, ParameterList), and "
-            "build the optimizer after that; freeze what is kept out on purpose.",
+            cause=f"{in_words(where)} is a plain {' or '.join(kinds)}: "
+            + (_OF_A_TENSOR if made else _OF_A_CONTAINER),
+            fix=(_MAKE if made else _KEEP) + " Build the optimizer after that; freeze "
+            "what is kept out on purpose.",
             places=[*params(found), *(Place("object", each) for each in where)],
             steps=steps,
             evidence={

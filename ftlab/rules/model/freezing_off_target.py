@@ -1,0 +1,157 @@
+"""The rule MOD014, freezing-off-target.
+
+## What it does
+Finds attempts to freeze or thaw that reach nothing, or other blocks than they name:
+`requires_grad` as an attribute of a module, misspelled on a parameter, and a text that
+is found in the numbers of other blocks too (`"layers.1"` in `layers.10`).
+
+## Why is this bad?
+Nothing is raised. A module stores any attribute that it is given, so that all of the
+"frozen" base is trained, at the memory of full fine-tuning, and an adapter's file does
+not hold it. A test of names that catches two more blocks leaves them untrained, or
+trains them.
+
+## Evidence
+*attribute*: a module (or parameter) holds a bool called `requires_grad`, or nearly so,
+and at least nine tenths of its elements, adapters aside, do the opposite. The tenth is
+left for what a model freezes itself, such as positions. `trainable = False` counts on a
+parameter, as in Keras. Where the code of the module's own class sets the attribute it
+is only noted: it may mean something else there. The same for one that says `True` over
+frozen weights while adapters learn: PEFT has frozen them since. Measured with torch
+2.13: after `module.requires_grad = False` on a tiny ViT all 48 tensors still require a
+gradient, and move.
+*digits*: a list of more than ten like blocks falls into two kinds by what is frozen in
+them, and the smaller kind is made of all blocks whose number begins with certain
+digits, and of blocks below ten that stand in a row: 1, 10, 11 of 12. Of all 4,094
+choices among 12 blocks 7 look so. Blocks in one row never do. It is a note
+where only one block is caught (10 of 11 blocks), and where the chosen are both ends of
+the list: who trains the middle alone leaves 0, 1, 10 and 11 of 12 out on purpose.
+By hand: `[n for n, p in model.named_parameters() if p.requires_grad]`.
+
+## What to try
+1. `module.requires_grad_(False)`, with the underscore, or
+   `for p in module.parameters(): p.requires_grad = False`.
+2. Compare numbers, not texts: `for block in model.model.layers[:2]:
+   block.requires_grad_(False)`; or end the text with a dot, `"layers.1."`.
+3. Build the optimizer after freezing, from what requires a gradient.
+
+## Known problems
+Who freezes blocks 1, 10 and 11 on purpose, by a list, is warned. Blocks that PEFT
+chooses (`layers_to_transform`) are not looked at. Attributes that were set and are
+overruled later by `requires_grad_` of some parts are not reported.
+
+## Known myths
+"`module.requires_grad = False` freezes": measured above; only tensors have it.
+
+## References
+- discuss.pytorch.org, "How the pytorch freeze network in some layers"
+- pytorch, `torch.nn.Module.requires_grad_`
+- huggingface/peft#3490 (names that are matched by their beginning)
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ftlab.records.finding import Finding, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.rules.rule import Rule
+from ftlab.rules.saving import needs_model
+from ftlab.rules.wiring import count_of, names_of, param_places, steps_of
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+FEWEST = 2
+"""Blocks that must be caught before it is a warning."""
+
+
+class FreezingOffTarget(Rule):
+    """Finds what was frozen or thawed otherwise than it was written."""
+
+    code = "MOD014"
+    name = "freezing-off-target"
+    since = "0.1.0"
+    status = "preview"
+    requires = (needs_model,)
+
+    def check(self, run: Run) -> Iterator[Finding]:
+        """Yield one finding per attribute and value, and one per list of blocks."""
+        facts: Mapping[str, Any] = run.facts.model.get("freezing") or {}
+        alike: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+        for mark in facts.get("attributes") or ():
+            key = mark["attribute"], mark["value"], _severity(run, mark)
+            alike.setdefault(key, []).append(mark)
+        for (_, _, severity), marks in alike.items():
+            yield self._attribute(run, marks, severity)
+        for blocks in facts.get("numbered") or ():
+            yield self._digits(run, blocks)
+
+    def _attribute(
+        self, run: Run, marks: Sequence[Mapping[str, Any]], severity: Severity
+    ) -> Finding:
+        attribute, value = marks[0]["attribute"], marks[0]["value"]
+        names = [name for mark in marks for name in names_of(mark["parameters"])]
+        count = sum(count_of(mark["parameters"]) for mark in marks)
+        where = [mark["place"] or mark["class"] for mark in marks]
+        state = "are frozen" if value else "require a gradient"
+        call = f"requires_grad_({value})"
+        return self.finding(
+            severity,
+            f"from step {steps_of(run)[0]}: {attribute} = {value} stands on "
+            f"{in_words(where)}, and {counted(count, 'parameter')} there {state}: "
+            f"{in_words(names)}",
+            cause=f"{attribute} = {value} sets an attribute that torch does not read: "
+            "only requires_grad of a tensor, and requires_grad_ of a module, decide.",
+            fix=f"module.{call}, with the underscore, before the optimizer is built.",
+            places=[
+                *param_places(names),
+                Place("call", "requires_grad"),
+                *(Place("object", each) for each in where),
+            ],
+            steps=steps_of(run),
+            evidence={
+                "reason": "attribute",
+                "parameters": count,
+                "attributes": len(marks),
+                "threshold": 0.9,
+            },
+            healthy="what an attribute says of freezing is what the parameters do",
+        )
+
+    def _digits(self, run: Run, blocks: Mapping[str, Any]) -> Finding:
+        path, caught = blocks["path"], list(blocks["caught"])
+        chosen = ", ".join(map(str, blocks["chosen"]))
+        digits = " or ".join(map(str, blocks["begins"]))
+        names = names_of(blocks["parameters"])
+        sure = len(caught) >= FEWEST and not blocks["ends"]
+        last = path.rpartition(".")[2]
+        begin = f"{last}.{blocks['begins'][0]}"
+        what = "frozen" if blocks["frozen"] else "trained"
+        return self.finding(
+            Severity.WARNING if sure else Severity.INFO,
+            f"from step {steps_of(run)[0]}: of {blocks['blocks']} blocks in {path} "
+            f"those with the numbers {chosen} are {what} otherwise than the rest: all "
+            f"whose number begins with {digits}",
+            cause=f"A text such as {begin!r} was looked for in the names: it is found "
+            f"in {begin}0 as well. Blocks {', '.join(map(str, caught))} were caught.",
+            fix=f"End the text with a dot ({begin + '.'!r}), or take the blocks by "
+            f"their index: {last}[{blocks['begins'][0]}].requires_grad_(...).",
+            places=[
+                *param_places(names),
+                *(Place("module", f"{path}.{number}") for number in caught),
+                Place("call", "requires_grad_"),
+            ],
+            steps=steps_of(run),
+            evidence={
+                "reason": "digits",
+                "blocks": blocks["blocks"],
+                "chosen": chosen,
+                "caught": len(caught),
+                "threshold": FEWEST,
+            },
+            healthy="blocks are chosen by their index, or by a text that ends in a dot",
+        )
+
+
+def _severity(run: Run, mark: Mapping[str, Any]) -> Severity:
+    peft_froze = mark["value"] and bool(run.facts.model.get("peft"))
+    return Severity.INFO if mark["own"] or peft_froze else Severity.WARNING

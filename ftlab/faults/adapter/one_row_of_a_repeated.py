@@ -1,7 +1,7 @@
-"""A is filled with one value where it should be drawn.
+"""A is drawn as one row, which is then broadcast over all of its rows.
 
-A reset of an adapter, or an initialisation of one's own, uses ``constant_`` to begin
-with small numbers. All rows of A are the same, all columns of B get the same gradient,
+An initialisation of one's own, or one that enlarges r, assigns a vector to a matrix.
+Nothing complains: all rows of A are the same, all columns of B get the same gradient,
 and the adapter has rank 1 for ever.
 
 Fix: ``torch.nn.init.kaiming_uniform_(lora_A, a=math.sqrt(5))``.
@@ -15,22 +15,22 @@ from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 
-VALUE = 0.02
+DEVIATION = 0.1
 
 
 def build(fixed: bool) -> Case:
-    """Build a LoRA whose A are drawn, or filled."""
+    """Build a LoRA whose A are drawn in whole, or as one row."""
     model = lora()
-    if not fixed:
-        for name, parameter in model.named_parameters():
-            if "lora_A" in name:
-                torch.nn.init.constant_(parameter, VALUE)
+    for name, parameter in model.named_parameters():
+        if "lora_A" in name:
+            drawn = torch.randn_like(parameter if fixed else parameter[0])
+            parameter.data[:] = DEVIATION * drawn
     optimizer = adamw(model)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))
 
 
 FAULT = Fault(
-    "a-filled-with-one-value",
+    "one-row-of-a-repeated",
     "a larger r makes no difference, and the adapter learns less than others",
     code="ADP051",
     places=("param *lora_A.*",),

@@ -49,6 +49,7 @@ def test_alternatives_stand_in_no_group(expression, parts):
         r".*\.q_proj|lm_head",
         r".*\.q_proj|.*c_attn",
         r".*_proj|q_proj",
+        ["q_proj", "proj"],
     ],
 )
 def test_entries_that_match_or_are_not_there_are_left_alone(targets):

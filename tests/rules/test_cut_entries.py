@@ -1,6 +1,10 @@
 """What is said of entries that reach less, or more, than what they name."""
 
+from collections import OrderedDict
+
 import pytest
+import torch
+from peft import LoraConfig, get_peft_model
 
 from ftlab.faults.tiny import llama, lora
 from ftlab.records.finding import Severity
@@ -49,3 +53,10 @@ def test_each_reason_stands_at_its_setting(settings, reason, severity):
 )
 def test_exclusions_that_work_or_are_for_another_model_are_quiet(excluded):
     assert check(target_modules="all-linear", exclude_modules=excluded) == ()
+
+
+def test_an_exclusion_that_works_may_be_spelled_like_another_layer():
+    layers = {name: torch.nn.Linear(4, 4) for name in ("layer_a", "layer_b")}
+    model = torch.nn.Sequential(OrderedDict(layers))
+    config = LoraConfig(target_modules=[*layers], exclude_modules=["layer_a"])
+    assert findings(TargetWithoutMatch(), get_peft_model(model, config)) == ()

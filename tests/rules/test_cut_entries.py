@@ -32,7 +32,7 @@ def check(**settings):
             Severity.WARNING,
         ),
         (
-            {"target_modules": r".*layers\.\d\..*q_proj", "blocks": 11},
+            {"target_modules": r".*layers\.\d\..*q_proj", "blocks": 16},
             "one-digit",
             Severity.INFO,
         ),

@@ -12,10 +12,10 @@ DEPTH = 4
 """Blocks that a fault needs which cuts a model in two."""
 
 
-def deep_base() -> Any:
-    """Build a model of the variation's family with at least four blocks."""
+def deep_base(depth: int = DEPTH) -> Any:
+    """Build a model of the variation's family with at least four blocks, or more."""
     wanted = current()
-    with varied(dataclasses.replace(wanted, depth=max(DEPTH, wanted.depth))):
+    with varied(dataclasses.replace(wanted, depth=max(depth, wanted.depth))):
         return base()
 
 

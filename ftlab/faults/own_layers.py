@@ -48,7 +48,7 @@ def with_directions(*, of_the_weight: bool) -> Any:
         source = layer if of_the_weight else fresh
         return Directed(layer, row_norms(source.weight.detach()).clone())
 
-    return _wrapped(around)
+    return around_attention(around)
 
 
 def with_products(*, zeros: bool) -> Any:
@@ -59,10 +59,11 @@ def with_products(*, zeros: bool) -> Any:
     zeros
         Whether the second factor is 0, or as nn.Linear draws it.
     """
-    return _wrapped(lambda layer: Beside(layer, zeros=zeros))
+    return around_attention(lambda layer: Beside(layer, zeros=zeros))
 
 
-def _wrapped(around: Callable[[Any], nn.Module]) -> Any:
+def around_attention(around: Callable[[Any], nn.Module]) -> Any:
+    """Build a frozen model of the family, its attention's layers put into others."""
     model = base()
     model.requires_grad_(False)
     wanted = set(attention(model))

@@ -1,0 +1,31 @@
+"""The blocks in the middle are trained, two at each end are frozen.
+
+Of twelve blocks 0, 1, 10 and 11 stand still, which begin alike.
+"""
+
+from ftlab.faults.blocks import blocks, deep_base
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.loops import plain_step
+from ftlab.faults.tiny import adamw, batches
+
+DEPTH = 12
+ENDS = 2
+
+
+def build() -> Case:
+    """Freeze both ends, and mark what is frozen in an attribute that says the same."""
+    model = deep_base(DEPTH).requires_grad_(False)
+    for number, block in enumerate(blocks(model)):
+        learns = ENDS <= number < DEPTH - ENDS
+        block.requires_grad_(learns)
+        block.requires_grad = learns
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "middle-blocks-only",
+    "blocks 0, 1, 10 and 11 are frozen, and an attribute says so",
+    looks_like=("MOD014",),
+    builder=build,
+)

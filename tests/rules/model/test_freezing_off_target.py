@@ -1,0 +1,81 @@
+"""MOD014: what was frozen or thawed otherwise than it was written."""
+
+import pytest
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.model.freezing_off_target import FreezingOffTarget
+from tests.runs import RunBuilder, healthy_lora
+
+
+def check(peft=None, **freezing):
+    model = {"peft": peft or {}, "freezing": freezing}
+    run = RunBuilder().facts(model=model).step().run
+    return Engine([FreezingOffTarget()]).check(run).findings
+
+
+def mark(*, value=False, own=False, place="encoder"):
+    names = {"count": 1, "names": [f"{place}.weight"]}
+    return {
+        "place": place,
+        "class": "Encoder",
+        "attribute": "requires_grad",
+        "value": value,
+        "own": own,
+        "parameters": names,
+    }
+
+
+def blocks(caught=(10, 11), *, ends=False):
+    return {
+        "path": "model.layers",
+        "blocks": 12,
+        "chosen": [1, *caught],
+        "caught": list(caught),
+        "begins": [1],
+        "frozen": True,
+        "ends": ends,
+        "parameters": {"count": 1, "names": ["model.layers.10.weight"]},
+    }
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert Engine([FreezingOffTarget()]).check(healthy_lora().run).findings == ()
+
+
+def test_marks_of_one_kind_are_one_finding():
+    (finding,) = check(attributes=[mark(), mark(place="tower")])
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("param", "encoder.weight")
+    assert "requires_grad_(False)" in finding.fix
+    assert "encoder" in finding.message
+    assert "tower" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("one", "peft", "severity"),
+    [
+        (mark(own=True), {}, Severity.INFO),
+        (mark(value=True), {}, Severity.WARNING),
+        (mark(value=True), {"default": {}}, Severity.INFO),
+        (mark(), {"default": {}}, Severity.WARNING),
+    ],
+)
+def test_what_may_be_meant_is_noted(one, peft, severity):
+    (finding,) = check(peft, attributes=[one])
+    assert finding.severity is severity
+
+
+@pytest.mark.parametrize(
+    ("one", "severity"),
+    [
+        (blocks(), Severity.WARNING),
+        (blocks(ends=True), Severity.INFO),
+        (blocks((10,)), Severity.INFO),
+    ],
+)
+def test_blocks_by_digits_are_a_warning_where_they_are_sure(one, severity):
+    (finding,) = check(numbered=[one])
+    assert finding.severity is severity
+    assert Place("module", "model.layers.10") in finding.places
+    assert "'layers.1.'" in finding.fix

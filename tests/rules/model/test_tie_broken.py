@@ -1,0 +1,43 @@
+"""MOD015: tied weights that are trained as two."""
+
+import pytest
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.model.tie_broken import TieBroken
+from tests.runs import RunBuilder, healthy_lora
+
+
+def check(copies="none", trainable=("lm_head.weight",)):
+    pair = {
+        "input": "model.embed_tokens.weight",
+        "output": "lm_head.weight",
+        "trainable": list(trainable),
+        "dtypes": ["float32", "float32"],
+        "copies": copies,
+    }
+    run = RunBuilder().facts(model={"untied": [pair]}).step().run
+    return Engine([TieBroken()]).check(run).findings
+
+
+def test_is_quiet_on_a_healthy_run():
+    assert Engine([TieBroken()]).check(healthy_lora().run).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("copies", "call"),
+    [
+        ("none", Place("call", "tie_weights")),
+        ("both", Place("config", "ensure_weight_tying")),
+    ],
+)
+def test_two_that_are_trained_are_a_warning(copies, call):
+    (finding,) = check(copies)
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("param", "lm_head.weight")
+    assert call in finding.places
+
+
+def test_frozen_ones_and_a_copy_of_one_side_are_left_alone():
+    assert check(trainable=()) == ()
+    assert check("one") == ()

@@ -85,13 +85,14 @@ def run_dry(
     with Recorder(subject, probes, sink):
         for batch in batches:
             try:
-                dry.losses.append(_number(step(batch)))
+                dry.losses.append(number(step(batch)))
             except Exception as error:  # noqa: BLE001  told as the item that failed
                 dry.failure = failure_of(error, subject.model)
                 return
 
 
-def _number(loss: Any) -> float:
+def number(loss: Any) -> float:
+    """Return what a step returned as a number, NaN for what is none."""
     if isinstance(loss, torch.Tensor):
         return float(loss.detach().float().mean())
     return float(loss) if isinstance(loss, int | float) else float("nan")

@@ -14,8 +14,10 @@ from ftlab.rules.outside import held_outside
 from ftlab.rules.reach import reason_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
-from ftlab.session.preflight.checkpoint_trial import LIMIT, CheckpointTrial
+from ftlab.session.preflight import checkpoint_trial, influence_trial
+from ftlab.session.preflight.checkpoint_trial import CheckpointTrial
 from ftlab.session.preflight.failing import Failure
+from ftlab.session.preflight.influence_trial import Influence
 from ftlab.session.preflight.saying import Check, Fault, Items
 from ftlab.session.preflight.seen import Seen
 
@@ -26,6 +28,17 @@ _FINITE = Check("numerics", "dry steps are finite")
 _BACKWARD = Check("numerics", "backward and update work")
 _REACH = Check("numerics", "gradients reach what is trainable")
 _AGAIN = Check("numerics", "gradients are those without checkpointing")
+
+_CUT = (
+    "Its values reach the loss, and the gradient does not come back: the graph is cut "
+    "on the way (.detach(), .data, .numpy(), .item(), no_grad, a tensor made anew)."
+)
+
+_FLAT = (
+    "It is in the graph, and something between it and the loss has no derivative: "
+    "round, argmax or a comparison without a straight-through estimator, a saturated "
+    "or dead activation, or two paths that cancel."
+)
 
 UNREACHED, NOT_FINITE, OTHERWISE = "GRD003", "NUM001", "GRD004"
 """The rules that tell why a gradient did not arrive, where a loss broke, and which
@@ -45,7 +58,7 @@ def numeric_checks(seen: Seen) -> Items:
         return
     if NOT_FINITE not in seen.codes:
         yield _finite(dry.run, dry.losses)
-    yield from _reach(dry.run, seen.codes)
+    yield from _reach(dry.run, seen)
     yield from _as_without(seen.trial, seen.codes)
 
 
@@ -107,10 +120,16 @@ def _norms(run: Run) -> list[float]:
     return [float(each) for each in run.steps["grad_norm"][usable]]
 
 
-def _reach(run: Run, codes: frozenset[str]) -> Items:
+def _reach(run: Run, seen: Seen) -> Items:
     has = run.matrix("has_grad").measured()
-    if not has.ids.size or UNREACHED in codes:
+    if not has.ids.size or UNREACHED in seen.codes:
         return  # the layer model says so, or the rule says it better
+    if seen.influences:
+        for none in (True, False):
+            found = [each for each in seen.influences if each.none is none]
+            if found:
+                yield _cut_off(found, none=none)
+        return
     reached = np.nan_to_num(has.values).max(axis=0) > 0
     named = [run.names()[row] for row in has.ids.tolist()]
     elsewhere = held_outside(run)
@@ -131,6 +150,30 @@ def _reach(run: Run, codes: frozenset[str]) -> Items:
             f"{words}; idle experts and adapters used in turn look like that too",
             "watch the first steps: ftlab.watch(...), then watch.checklist",
         )
+
+
+def _cut_off(found: Sequence[Influence], *, none: bool) -> CheckItem:
+    """Say that the loss depends on what gets no gradient."""
+    what = "no gradient" if none else "a gradient of exactly 0"
+    lost = [name for each in found for name in each.lost]
+    most = max(found, key=lambda each: abs(each.after - each.before))
+    return _REACH.failed(
+        Fault(
+            f"{in_words(lost)}: {what}, although the loss depends on it: noise on it "
+            f"took the loss from {most.before:.6g} to {most.after:.6g}",
+            cause=_CUT if none else _FLAT,
+            fix="Follow its output: print x.requires_grad after each line between it "
+            "and the loss."
+            if none
+            else "For a straight-through estimator: w + (q - w).detach().",
+            places=[("param", name) for name in lost[:64]],
+            code=UNREACHED,
+        ),
+        lost=len(lost),
+        loss=most.before,
+        changed_to=most.after,
+        threshold=influence_trial.LIMIT,
+    )
 
 
 def _none_reached(run: Run, lost: Sequence[NameRecord], all_: str) -> CheckItem:
@@ -178,6 +221,6 @@ def _as_without(trial: CheckpointTrial | None, codes: frozenset[str]) -> Items:
             places=[("param", name) for name in reversed(names[-64:])],
         ),
         largest=trial.largest,
-        threshold=LIMIT,
+        threshold=checkpoint_trial.LIMIT,
         noise=trial.noise,
     )

@@ -12,6 +12,7 @@ from ftlab.session.preflight.checkpoint_trial import CheckpointTrial
 from ftlab.session.preflight.dry_run import DryRun
 from ftlab.session.preflight.failing import Failure
 from ftlab.session.preflight.given import Given
+from ftlab.session.preflight.influence_trial import Influence
 
 
 @dataclass(slots=True)
@@ -36,6 +37,8 @@ class Seen:
         The failure of steps that came through under autocast, if that was so.
     trial
         Gradients with and without checkpointing, where they were compared.
+    influences
+        What gets no gradient although the loss depends on it.
     """
 
     given: Given
@@ -49,6 +52,7 @@ class Seen:
     findings: tuple[Finding, ...] = ()
     eased: Failure | None = None
     trial: CheckpointTrial | None = None
+    influences: Sequence[Influence] = ()
 
     @property
     def codes(self) -> frozenset[str]:

@@ -2,22 +2,30 @@
 
 Who calls whom: `try_steps` makes an attempt with `dry_run`. Where two precisions met in
 a module that raised, it puts everything back and tries under autocast; where modules
-ran again in backward, it compares gradients with `checkpoint_trial`.
+ran again in backward, it compares gradients with `checkpoint_trial`. Where something in
+the graph got no gradient, `influence_trial` changes it and looks at the loss.
 """
 
 import copy
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
+from ftlab.probes.naming import named_parameters
 from ftlab.probes.subject import Subject
 from ftlab.session.integrations.transformers import argument_facts, trainer_subject
-from ftlab.session.preflight import checkpoint_trial, dry_run, trainer_run
+from ftlab.session.preflight import (
+    checkpoint_trial,
+    dry_run,
+    influence_trial,
+    trainer_run,
+)
 from ftlab.session.preflight.checkpoint_trial import CheckpointTrial
 from ftlab.session.preflight.failing import Failure
+from ftlab.session.preflight.influence_trial import Influence
 from ftlab.session.preflight.kept import KeptState, free_bytes
 from ftlab.session.preflight.seen import Seen
 
@@ -36,6 +44,8 @@ def try_steps(seen: Seen, kept: KeptState) -> None:
         trained = any(each.requires_grad for each in seen.model.parameters())
         if trained and seen.dry.losses and checkpoint_trial.recomputes(seen.dry.run):
             seen.trial = _compared(seen, kept)
+        if trained and seen.dry.losses:
+            seen.influences = _influences(seen, kept)
 
 
 def _attempt(seen: Seen, precision: torch.dtype | None = None) -> None:
@@ -125,18 +135,36 @@ def _compared(seen: Seen, kept: KeptState) -> CheckpointTrial:
     return checkpoint_trial.compared(once, plain, run()[0]) if found.apart else found
 
 
+def _influences(seen: Seen, kept: KeptState) -> tuple[Influence, ...]:
+    """Change what got no gradient, and see whether the loss changes."""
+    weights = {e.name: e.parameter for e in named_parameters(seen.model)}
+
+    def loss(tensors: Sequence[torch.Tensor]) -> float:
+        step = _again(seen, kept)
+        influence_trial.add_noise(tensors)
+        return dry_run.number(None if step is None else step())
+
+    found = influence_trial.suspects(seen.dry.run)
+    return tuple(influence_trial.influences(found, weights, loss))
+
+
 def _gradients(seen: Seen, kept: KeptState) -> tuple[checkpoint_trial.Gradients, bool]:
+    step = _again(seen, kept)
+    if step is None:
+        return {}, False
+    return checkpoint_trial.gradients_of(seen.model, seen.optimizers, step)
+
+
+def _again(seen: Seen, kept: KeptState) -> Callable[[], Any] | None:
+    """Put everything back, and return the first step as it was made."""
     kept.restore()
     subject = _subject(seen)
     step = _step_of(seen, subject)
     if step is None:
-        return {}, False
+        return None
     if seen.eased is not None and (precision := precision_for(seen.eased)) is not None:
         step = _under(step, seen, precision)
-    batch = _copied(seen.batches[0])
-    return checkpoint_trial.gradients_of(
-        seen.model, seen.optimizers, functools.partial(step, batch)
-    )
+    return functools.partial(step, _copied(seen.batches[0]))
 
 
 def _copied(batch: Any) -> Any:

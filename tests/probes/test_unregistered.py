@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from ftlab.faults.model.layers_in_a_list import build
-from ftlab.probes.unregistered import unregistered
+from ftlab.probes.unregistered import source_of, unregistered
 
 
 class Bank:
@@ -58,3 +58,20 @@ def test_parameters_in_a_list_have_gradients_and_never_change():
     assert len(parameters) == 8
     assert all(parameter.grad is not None for parameter in parameters)
     assert all(map(torch.equal, parameters, before))
+
+
+def test_a_tensor_that_was_made_of_a_parameter_is_followed_back():
+    weight = nn.Parameter(torch.ones(2))
+    model = nn.Linear(2, 2)
+    model.factor = weight.to(torch.float64) * 0.5
+    (kept,) = unregistered(model)
+    assert (kept.name, kept.container) == ("factor", "Tensor")
+    assert source_of(kept.parameter()) is weight
+
+
+def test_tensors_of_registered_parameters_and_of_several_are_left_alone():
+    model = nn.Linear(2, 2)
+    model.cast = model.weight.to(torch.float64)
+    model.last = nn.Parameter(torch.ones(2)) + nn.Parameter(torch.ones(2))
+    model.plain = torch.ones(2)
+    assert names(model) == []

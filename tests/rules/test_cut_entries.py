@@ -36,6 +36,21 @@ def check(**settings):
             "one-digit",
             Severity.INFO,
         ),
+        (
+            {"target_modules": r".*layers\.[0-9]\..*q_proj", "blocks": 12},
+            "one-digit",
+            Severity.WARNING,
+        ),
+        (
+            {"target_modules": r".*layers\.1.*q_proj", "blocks": 12},
+            "longer-number",
+            Severity.WARNING,
+        ),
+        (
+            {"rank_pattern": {"layers.1.*": 2}, "blocks": 12},
+            "longer-number",
+            Severity.WARNING,
+        ),
         ({"modules_to_save": ["norm"]}, "name-of-more", Severity.INFO),
     ],
 )

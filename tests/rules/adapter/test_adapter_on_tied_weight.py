@@ -58,3 +58,13 @@ def test_a_copy_that_is_trained_is_a_warning(group, gradient, severity):
     (finding,) = Engine([AdapterOnTiedWeight()]).check(builder.run).findings
     assert finding.severity is severity
     assert (Place("param", copy) in finding.places) == (severity is Severity.WARNING)
+
+
+def test_a_shared_module_with_one_adapter_is_a_warning_of_its_own():
+    tied = [f"{WORDS}.base_layer.weight", f"{HEAD}.weight"]
+    model = {"peft": {"default": {}}, "tied": [tied], "half_wrapped": {WORDS: [HEAD]}}
+    run = RunBuilder().facts(model=model).run
+    (finding,) = Engine([AdapterOnTiedWeight()]).check(run).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("module", HEAD)
+    assert finding.evidence["reason"] == "half-wrapped"

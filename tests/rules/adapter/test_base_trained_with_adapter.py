@@ -1,5 +1,6 @@
 """ADP016."""
 
+from ftlab.faults.adapter.letters_in_a_name import build as with_letters
 from ftlab.faults.tiny import gpt2, lora
 from ftlab.probes.model_facts import model_facts
 from ftlab.records.finding import Severity
@@ -70,3 +71,35 @@ def test_a_reference_with_trained_biases_is_a_warning():
 def test_other_passes_are_no_reference_that_has_moved():
     others = [passed(1), passed(grad=True), passed(disabled_layers="a")]
     assert {finding.severity for finding in others} == {Severity.INFO}
+
+
+def test_letters_within_a_name_are_a_warning():
+    (finding,) = check(with_letters(False).model)
+    assert finding.evidence["reason"] == "letters"
+    assert finding.severity is Severity.WARNING
+    assert finding.place.name.endswith("floral.weight")
+    assert check(with_letters(True).model) == ()
+
+
+def copied(kept):
+    """Check a model that keeps one of its two targets as a copy."""
+    model = lora(target_modules=["q_proj", "lm_head"], modules_to_save=kept)
+    builder = RunBuilder().facts(model=model_facts(model))
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            builder.tensor(name)
+    builder.step()
+    return Engine([BaseTrainedWithAdapter()]).check(builder.run).findings
+
+
+def test_a_target_that_is_kept_as_a_copy_is_trained_in_full():
+    (finding,) = copied(["q_proj"])
+    assert finding.severity is Severity.WARNING
+    assert ".q_proj.modules_to_save." in finding.place.name
+    assert finding.evidence["tensors"] == 2
+
+
+def test_a_head_that_is_kept_so_is_noted_and_others_are_quiet():
+    (finding,) = copied(["lm_head"])
+    assert finding.severity is Severity.INFO
+    assert copied(["norm"]) == ()

@@ -10,10 +10,11 @@ from ftlab.rules.model.parameters_not_registered import ParametersNotRegistered
 from tests.runs import RunBuilder
 
 
-def check(*held):
+def check(*held, container="list"):
     builder = RunBuilder().step()
     for row, each in enumerate(held):
-        meta = {"owner": "m.0", "attribute": "gates", "container": "list", "held": each}
+        meta = {"owner": "m.0", "attribute": "gates", "held": each}
+        meta["container"] = container
         name = f"m.0.gates[{row}].weight"
         builder.run.append(
             NameRecord(row, "unregistered", name, "param", "", meta=meta)
@@ -44,3 +45,9 @@ def test_those_that_an_optimizer_holds_are_noted():
 
 def test_a_model_without_such_parameters_does_not_concern_it():
     assert check() == ()
+
+
+def test_a_tensor_that_was_made_of_a_parameter_has_another_cure():
+    (found,) = check(False, container="Tensor")
+    assert "casting" in found.cause
+    assert "the Parameter comes last" in found.fix

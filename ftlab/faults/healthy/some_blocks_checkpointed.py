@@ -3,6 +3,7 @@
 Half of the blocks keep their activations on purpose.
 """
 
+import functools
 from typing import Any
 
 from ftlab.faults.blocks import blocks, deep_base
@@ -19,6 +20,7 @@ def build() -> Case:
     tower = blocks(base)
     old = tower[1].forward
 
+    @functools.wraps(old)
     def forward(*inputs: Any, **settings: Any) -> Any:
         return old(*inputs, **settings)
 

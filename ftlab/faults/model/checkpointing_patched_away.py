@@ -7,6 +7,7 @@ Fix: ``old = block.forward``, and call ``old(...)`` from the patch.
 Source: transformers `modeling_layers.py` (GradientCheckpointingLayer); measured.
 """
 
+import functools
 import inspect
 import types
 from typing import Any
@@ -34,6 +35,7 @@ def _patch(block: nn.Module, *, whole: bool) -> None:
     counted: dict[str, int] = {"calls": 0}
     old: Any = block.forward if whole else inspect.unwrap(type(block).forward)
 
+    @functools.wraps(old)
     def forward(self: nn.Module, *inputs: Any, **settings: Any) -> Any:
         counted["calls"] += 1
         return old(*inputs, **settings) if whole else old(self, *inputs, **settings)

@@ -16,7 +16,9 @@ Modules of whose parameters none got a gradient are left alone (a frozen tower, 
 teacher), and so is a dropout alone that is off while its parent is not, unless the same
 dropout of other blocks is on. There is no threshold.
 - *switched*: parts that were on at the step before are off. That is an alarm.
-- *checkpointing*: checkpointing was asked for, and does nothing. So is that.
+- *checkpointing*: checkpointing is switched on, and was off from the start. What it
+  costs is memory alone, and `prepare_model_for_kbit_training` switches it on unasked:
+  noted.
 - *from-the-start*: dropout was off when the run began. This is only noted: to train
   without dropout by `model.eval()` is usual, and from_pretrained leaves it so for those
   who forget `model.train()`; nothing that can be recorded tells the two apart.
@@ -168,7 +170,7 @@ _SWITCHED = _Why(
 )
 _CHECKPOINTING = _Why(
     "checkpointing",
-    Severity.WARNING,
+    Severity.INFO,
     "Gradient checkpointing is switched on, and blocks are checkpointed in training "
     "mode only; from_pretrained returns a model in evaluation mode.",
     _FIX,

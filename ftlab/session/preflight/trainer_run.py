@@ -75,10 +75,26 @@ def prepare(trainer: Any, steps: int) -> Any:
         plugin.backend = type(plugin.backend)("NO")
     if getattr(trainer, "_created_lr_scheduler", False):
         trainer.lr_scheduler = None  # of an earlier train(), which makes another
+    _checkpoint(trainer)
     trainer.create_optimizer()
     model, trainer.optimizer = accelerator.prepare(trainer.model, trainer.optimizer)
     trainer.create_scheduler(num_training_steps=max(steps, 1))
     return model
+
+
+def _checkpoint(trainer: Any) -> None:
+    """Switch checkpointing on as ``train()`` does before the first step.
+
+    transformers 5 calls it activation checkpointing, and has arguments of its own.
+    """
+    args, model = trainer.args, trainer.model
+    for kind in ("activation_checkpointing", "gradient_checkpointing"):
+        enable = getattr(model, f"{kind}_enable", None)
+        if getattr(args, kind, False) and enable is not None:
+            given = dict(getattr(args, f"{kind}_kwargs", None) or {})
+            own = {k: given.pop(k) for k in ("every_n_layers", "offload") if k in given}
+            enable(**{f"{kind}_kwargs": given or None}, **own)
+            return
 
 
 def trainer_step(trainer: Any, model: Any) -> Callable[[Any], Any]:

@@ -1,0 +1,36 @@
+"""Dry steps of a Trainer are made as its train() makes them."""
+
+import pytest
+
+import ftlab
+from ftlab.faults.tiny import llama, lora
+from ftlab.faults.trainers import trained
+
+
+def marks(model):
+    return [
+        getattr(module, "gradient_checkpointing", None) for module in model.modules()
+    ]
+
+
+def hooks(model):
+    return [len(module._forward_hooks) for module in model.modules()]
+
+
+@pytest.mark.parametrize("adapted", [True, False])
+def test_checkpointing_is_on_in_the_dry_steps_and_as_it_was_afterwards(adapted):
+    model = lora(llama()) if adapted else llama()
+    made = trained(model, gradient_checkpointing=True).trainer
+    before = marks(model), hooks(model)
+    checklist = ftlab.preflight(made)
+    again = [
+        i for i in checklist if i.name == "gradients are those without checkpointing"
+    ]
+    assert [item.status for item in again] == ["passed"]
+    assert "MOD011" not in {item.code for item in checklist}
+    assert (marks(model), hooks(model)) == before
+
+
+def test_a_trainer_that_asks_for_none_makes_its_steps_without():
+    checklist = ftlab.preflight(trained(llama()).trainer)
+    assert not [item for item in checklist if "checkpointing" in item.name]

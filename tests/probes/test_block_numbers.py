@@ -35,6 +35,7 @@ def test_all_numbers_that_begin_alike_were_found_by_it(chosen, count, begins):
         {1, 3, 5, 7, 9, 11},
         {1, 4, 10, 11},
         set(range(1, 12)),
+        {*range(1, 9), 10, 11},
         set(range(10)),
     ],
 )

@@ -36,7 +36,9 @@ def test_an_attribute_that_is_right_is_left_alone():
 def test_an_adapter_within_does_not_contradict_it():
     model = llama().requires_grad_(False)
     model.requires_grad = False
-    assert marks(lora(model)) == []
+    model = lora(model, r=1024)
+    model.base_model.model.model.layers[0].self_attn.q_proj.requires_grad = False
+    assert marks(model) == []
 
 
 def test_a_class_with_a_mark_of_its_own_is_told_apart():

@@ -27,6 +27,14 @@ def test_a_second_part_that_learns_is_a_choice():
     assert lettered(model) == {}
 
 
+def test_letters_that_do_not_learn_are_one_too():
+    model = build(False).model
+    model.get_parameter("base_model.model.model.layers.0.floral.bias").requires_grad_(
+        False
+    )
+    assert lettered(model) == {}
+
+
 def test_layers_called_lora_are_somebodys_own_adapter():
     assert with_part("lora_extra", nn.Linear(64, 64)) == {}
     assert with_part("qlora", nn.Linear(64, 64)) == {}

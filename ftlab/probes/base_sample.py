@@ -11,6 +11,7 @@ import torch
 
 from ftlab.probes.base_norm import base_weight
 from ftlab.probes.lora_pairs import LoraPair, lora_pairs
+from ftlab.probes.naming import clean_name
 from ftlab.probes.plain import dtype_name
 
 WEIGHTS = 48
@@ -41,6 +42,24 @@ def base_sample(model: torch.nn.Module) -> dict[str, Any]:
     return found
 
 
+def base_changed(model: torch.nn.Module, sample: dict[str, Any]) -> bool:
+    """Tell whether a weight has other values than `base_sample` found, adapter or not.
+
+    So it has after somebody has added the adapter's share by hand.
+    """
+    weights = {
+        clean_name(name).replace(".base_layer.", "."): parameter
+        for name, parameter in model.named_parameters()
+    }
+    return any(
+        (weight := weights.get(name.replace(".base_layer.", "."))) is not None
+        and list(weight.shape) == known["shape"]
+        and dtype_name(weight.dtype) == known["dtype"]
+        and _values(weight) != known["values"]
+        for name, known in sample.items()
+    )
+
+
 def spread(items: list[str], count: int) -> list[str]:
     """Choose at most ``count`` items at even distances, the first and last included.
 
@@ -64,11 +83,15 @@ def _sample(pair: LoraPair) -> dict[str, Any] | None:
         return None
     if hasattr(weight, "quant_state") or not weight.is_contiguous():
         return None
-    flat = weight.detach().reshape(-1)
-    step = max(1, flat.numel() // VALUES)
-    values = flat[step // 2 :: step][:VALUES].float().cpu().tolist()
     return {
         "dtype": dtype_name(weight.dtype),
         "shape": list(weight.shape),
-        "values": values,
+        "values": _values(weight),
     }
+
+
+def _values(weight: torch.Tensor) -> list[float]:
+    flat = weight.detach().reshape(-1)
+    step = max(1, flat.numel() // VALUES)
+    values: list[float] = flat[step // 2 :: step][:VALUES].float().cpu().tolist()
+    return values

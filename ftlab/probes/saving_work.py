@@ -5,8 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ftlab.probes.base_sample import base_changed
 from ftlab.probes.loading_work import LoadingWork
 from ftlab.probes.saved_check import check_saved
+from ftlab.probes.start_facts import start_facts
+from ftlab.probes.taps.forward import innermost
 
 
 class SavingWork(LoadingWork):
@@ -23,6 +26,13 @@ class SavingWork(LoadingWork):
         # there is nothing to say of it, and watching goes on.
         with contextlib.suppress(Exception):
             detail |= check_saved(owner, folder, selected)
+            if detail["kind"] == "model" and self._base_changed():
+                detail["base_changed"] = True
         if detail.get("kind") == "model" and self.adapter_taken:
             detail["adapter_taken"] = True
         self._steps.now.ledger.add("save", "model", **detail)
+
+    def _base_changed(self) -> bool:
+        subject = self._steps.subject
+        sample = start_facts(subject).get("base") or {}
+        return base_changed(innermost(subject.model), sample)

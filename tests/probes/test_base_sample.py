@@ -3,7 +3,13 @@
 import torch
 
 from ftlab.faults.tiny import llama, lora
-from ftlab.probes.base_sample import VALUES, WEIGHTS, base_sample, spread
+from ftlab.probes.base_sample import (
+    VALUES,
+    WEIGHTS,
+    base_changed,
+    base_sample,
+    spread,
+)
 
 
 def test_samples_the_adapted_weights():
@@ -45,3 +51,14 @@ def test_spreads_over_the_whole_model():
     chosen = spread(items, WEIGHTS)
     assert (len(chosen), chosen[0], chosen[-1]) == (WEIGHTS, "0", "999")
     assert len(set(chosen)) == WEIGHTS
+
+
+def test_a_share_that_was_added_by_hand_changes_the_base():
+    model = lora()
+    sample = base_sample(model)
+    layer = model.base_model.model.model.layers[1].self_attn.v_proj
+    model.unload()
+    assert not base_changed(model, sample)
+    layer.base_layer.weight.data += 1e-4
+    assert base_changed(model, sample)
+    assert not base_changed(model.to(torch.bfloat16), sample)

@@ -57,9 +57,10 @@ p.requires_grad]`, and `model.get_model_status()`.
 
 ## Known problems
 Quiet while any other adapter of the model learns: one of two adapters is often frozen.
-LoRA-FA, which freezes every A, is not reported. Training only a head over a loaded
-adapter that is frozen on purpose is only noted in a PeftModel; training only the rows
-of tokens there, in training mode, is a warning. In a transformers model
+LoRA-FA, which freezes every A, is not reported. A head that learns before its adapter,
+with an optimizer that does not hold the adapter yet, is a warning. Training only a head
+over a loaded adapter that is frozen on purpose is only noted in a PeftModel; training
+only the rows of tokens there, in training mode, is a warning. In a transformers model
 it is a warning unless what is frozen runs in evaluation mode, as such a probe should.
 
 ## Known myths

@@ -26,7 +26,8 @@ saves later may do it by other means.
 `.base_layer.` or `.lora_A.` in them. An error, and a warning where the adapter was
 saved in the run as well. *unloaded*: after updates the adapter was taken off with
 `unload()`, unmerged, a model was saved whole, and no adapter was, nor was a state dict
-with one taken since the last update. A warning. *other-merged*: the same after another
+with one taken since the last update; nor has a base weight changed since the start, as
+by a merge that somebody wrote. A warning. *other-merged*: the same after another
 adapter was merged than those that an optimizer holds, by its name or as the active one.
 *other-adapter*: after updates, all adapters that were saved at one step are others than
 those that an optimizer holds, and none of these was saved in the run. A warning.
@@ -224,7 +225,7 @@ def _is_save(entry: LedgerEntry, kind: str) -> bool:
 
 def _is_bare(run: Run, save: LedgerEntry) -> bool:
     """Tell whether a trained adapter was taken off, unmerged, before the save."""
-    if save.detail.get("adapter_taken"):
+    if save.detail.get("adapter_taken") or save.detail.get("base_changed"):
         return False
     merged = updated = False
     for entry in run.ledger:

@@ -10,7 +10,7 @@ from ftlab.rules.adapter.scaling_too_large import ScalingTooLarge
 from ftlab.rules.engine import Engine
 from tests.runs import RunBuilder
 
-LOSSES = (2.0, 2.1, 1.99, 2.0, 2.0)
+LOSSES = (2.0, 2.1, *[1.99] * 14)
 
 
 def check(ratios, *, r=64, alpha=128, rslora=True, pairs=3, large=None, losses=LOSSES):
@@ -38,10 +38,10 @@ def test_an_adapter_that_outgrows_the_weight():
 @pytest.mark.parametrize(
     ("losses", "severity"),
     [
-        ((2.0, 2.1, 1.97, 1.97, 1.9), "info"),
-        ((2.0, 2.1, 1.99, 1.98, 1.99), "error"),
-        ((2.0, 2.1, math.nan, math.nan, math.nan), "error"),
-        ((2.0, 2.1, 2.1, 2.1), "info"),
+        ((2.0, 2.1, *[1.97] * 14), "info"),
+        ((2.0, 2.1, *[1.99] * 14, *[1.99] * 9, *[1.5] * 39), "error"),
+        ((2.0, 2.1, *[math.nan] * 14), "error"),
+        ((2.0, 2.1, *[2.1] * 13), "info"),
     ],
 )
 def test_an_adapter_that_outgrows_the_weight_and_learns_is_noted(losses, severity):

@@ -106,6 +106,7 @@ def test_an_adapter_that_was_taken_off_unmerged_is_lost():
         (OFF, save()),
         (UPDATE, save(), OFF),
         (UPDATE, OFF, save(adapter_taken=True)),
+        (UPDATE, OFF, save(base_changed=True)),
         (UPDATE, ("merge", "adapters", {}), OFF, save()),
         (UPDATE, ("save", "model", {"kind": "adapter"}), OFF, save()),
     ],

@@ -3,6 +3,8 @@
 Of twelve blocks 0, 1, 10 and 11 stand still, which begin alike.
 """
 
+from typing import Any
+
 from ftlab.faults.blocks import blocks, deep_base
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.loops import plain_step
@@ -15,6 +17,7 @@ ENDS = 2
 def build() -> Case:
     """Freeze both ends, and mark what is frozen in an attribute that says the same."""
     model = deep_base(DEPTH).requires_grad_(False)
+    block: Any
     for number, block in enumerate(blocks(model)):
         learns = ENDS <= number < DEPTH - ENDS
         block.requires_grad_(learns)

@@ -27,6 +27,8 @@ class Factors(torch.nn.Module):
         rank, kind = current().rank, torch.bfloat16
         down = torch.randn(rank, layer.in_features) * 0.05
         up = torch.zeros(layer.out_features, rank)
+        self.down: torch.Tensor
+        self.up: torch.Tensor
         if registered:
             self.down = torch.nn.Parameter(down.to(kind))
             self.up = torch.nn.Parameter(up.to(kind))

@@ -8,6 +8,8 @@ Source: discuss.pytorch.org, "How the pytorch freeze network in some layers, onl
 rest of the training"; seed.
 """
 
+from typing import Any
+
 from ftlab.faults.blocks import blocks, deep_base
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
@@ -17,6 +19,7 @@ from ftlab.faults.tiny import adamw, batches
 def build(fixed: bool) -> Case:
     """Train the upper blocks of a model."""
     model = deep_base()
+    module: Any
     for module in blocks(model)[:2]:
         if fixed:
             module.requires_grad_(False)

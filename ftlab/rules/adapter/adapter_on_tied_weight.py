@@ -19,9 +19,9 @@ note: harm is done by merging alone, and ADP030 tells when that happens. A copy 
 optimizer holds and that has gradients is a warning: the tie is broken by the first
 step. Measured (a tiny tied Qwen2, embeddings in modules_to_save): after 16 steps their
 elements are up to 0.037 apart, and 0 with `ensure_weight_tying=True`.
-A warning, too, is a module that is the base of an adapter's layer and stands under
-another name, which the configuration asks for as well, without one: `named_modules`
-lists it once. There is no threshold. Measured on a tiny tied Llama with
+A warning, too (*half-wrapped*), is a module that is the base of an adapter's layer and
+stands under another name, which the configuration asks for as well, without one:
+`named_modules` lists it once. There is no threshold. Measured on a tiny tied Llama with
 LoRA on q_proj and lm_head: merging changes the logits by 6.6, by 7e-7 where the head
 was untied before, and the input embeddings by 0.24.
 By hand: `model.get_input_embeddings().weight is head.base_layer.weight`.

@@ -21,6 +21,10 @@ model back then. It is a warning when the model was run so, without a gradient g
 with all adapter layers disabled, after the first update. Measured on a tiny OPT under
 DPO: the log probability of an answer under such a reference moves by 0.68 in 16 steps,
 by 0 with `bias="none"`.
+*letters* are trained weights of the base that have "lora" within a longer word of their
+names, and that are all of the base that is trained. *copy* is a module that
+modules_to_save copies although the configuration targets it: it is trained in full; of
+a head or an embedding it is only noted.
 By hand: `[n for n, p in model.named_parameters() if "base_layer" in n and
 p.requires_grad]`.
 

@@ -16,8 +16,9 @@ says `tie_word_embeddings=True`, and the weights of `get_input_embeddings()` and
 `get_output_embeddings()` are two parameters with two addresses, of one shape and not
 quantised, of which at least one is trainable (*two-tensors*). Copies of
 `modules_to_save` are followed (*copies*): a copy of *both* sides counts as
-well, unless PEFT keeps them as one (`ensure_weight_tying=True`). A copy of one side alone is told by ADP029. There is no
-threshold. Two frozen copies of equal values do no harm and are not reported.
+well, unless PEFT keeps them as one (`ensure_weight_tying=True`). A copy of
+one side alone is told by ADP029. There is no threshold. Two frozen copies of equal
+values do no harm and are not reported.
 Measured (transformers 5.23, a tiny tied Qwen2, `model.lm_head.weight =
 Parameter(weight.float().clone())`, 16 steps of AdamW at 2e-3): the two are apart by
 0.70 of the embedding's norm. The file of `save_pretrained` holds both.

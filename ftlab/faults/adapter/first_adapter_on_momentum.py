@@ -4,7 +4,7 @@ Gradients are set to 0 and not to None: when the second adapter is learned, the 
 one still has a gradient, and Adam moves it by its momentum, and by weight decay.
 
 Fix: ``optimizer.zero_grad()`` as it comes, or an optimizer for each adapter.
-Source: huggingface/peft#1303 (two adapters with one optimizer); documentation of
+Source: huggingface/peft#1303 (two adapters, trained in turn); documentation of
 ``torch.optim.Optimizer.zero_grad``: a gradient of 0 is stepped with, None is not.
 """
 

@@ -4,7 +4,7 @@
 not activate it. All answers are the base model's.
 
 Fix: ``model.set_adapter(name)``, or ``PeftModel.from_pretrained(base, folder)`` alone.
-Source: huggingface/peft#1678; PEFT's own note on ``load_adapter``.
+Source: peft `peft_model.py`, ``load_adapter``: says that it activates nothing.
 """
 
 from typing import Any

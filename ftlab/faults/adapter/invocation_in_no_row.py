@@ -4,7 +4,7 @@ They were tokenized by themselves. In the rows, after other text, the same words
 other tokens. The base model runs alone, and the adapter's gradient is exactly 0.
 
 Fix: take the ids out of a tokenized row.
-Source: huggingface/peft#3003 (each input must hold the tokens; nothing adds them).
+Source: peft `tuners/lora/variants.py`: a row without the tokens gets the base alone.
 """
 
 from ftlab.faults.fault import Case, Fault

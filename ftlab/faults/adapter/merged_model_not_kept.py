@@ -4,7 +4,7 @@ The method returns the merged model. The PeftModel that is left has no adapter, 
 saves itself as one: ``adapter_model.safetensors`` without a key, and nothing merged.
 
 Fix: ``merged = model.merge_and_unload()``, then ``merged.save_pretrained(folder)``.
-Source: huggingface/peft#868, huggingface/peft#2764.
+Source: huggingface/peft#2032 (an empty adapter is saved), #2871 (the guide did it too).
 """
 
 from ftlab.faults.fault import Case, Fault

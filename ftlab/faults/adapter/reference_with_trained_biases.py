@@ -4,7 +4,7 @@
 model, and the KL term or DPO no longer holds it near the base.
 
 Fix: ``bias="none"``, or a second, untouched base as the reference.
-Source: PEFT's LoraConfig (`bias`), huggingface/trl#1340.
+Source: huggingface/peft#741 (without the adapter the outputs are not the base's).
 """
 
 from typing import Any

@@ -4,7 +4,7 @@
 update is made and ``train()`` returns.
 
 Fix: raise ``max_steps`` to what both runs shall make together.
-Source: measured; reports of trainings that return at once after a resume.
+Source: measured, with transformers' ``Trainer``.
 """
 
 from ftlab.faults.fault import Case, Fault

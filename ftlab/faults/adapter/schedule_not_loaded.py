@@ -4,7 +4,7 @@ Loading puts the old learning rate into the optimizer. The schedule still stands
 beginning: its first step takes the rate back to the warm-up.
 
 Fix: save and load ``scheduler.state_dict()`` with the optimizer's.
-Source: YehLi/xmodaler#15 (the scheduler is not in the checkpoint),
+Source: nerfstudio-project/nerfstudio#2203 (the checkpoint had no scheduler),
 lightly-ai/lightly-train#301 (last_epoch is -1 after a resume).
 """
 

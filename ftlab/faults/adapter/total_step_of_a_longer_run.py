@@ -4,7 +4,7 @@ The ranks are given away along a curve that ends at ``total_step - tfinal``. Thi
 over when it has hardly begun.
 
 Fix: ``total_step`` is the number of optimizer steps of this run.
-Source: huggingface/peft#1801, #2337.
+Source: huggingface/peft#1801; peft `tuners/adalora/layer.py`, ``budget_schedule``.
 """
 
 from ftlab.faults.adapter.ranks_kept_by_a_trainer import allocating

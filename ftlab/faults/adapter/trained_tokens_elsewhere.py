@@ -4,7 +4,7 @@ The ids were counted from the size of the embedding, which was padded; the token
 data have lower ones. The rows get a gradient of exactly 0 for ever.
 
 Fix: ``tokenizer.convert_tokens_to_ids(new_tokens)``.
-Source: seed; the class of huggingface/peft#2589, #2898 (which rows are trained).
+Source: seed; peft `tuners/trainable_tokens/layer.py`: a delta for these ids alone.
 """
 
 from ftlab.faults.fault import Case, Fault

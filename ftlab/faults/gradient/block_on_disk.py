@@ -5,7 +5,7 @@ reaches the copies; the parameters that the optimizer holds stay on the meta dev
 
 Fix: load all that is trained onto the device (a smaller model, 4 bits), or freeze
 what is offloaded.
-Source: huggingface/accelerate#3770, #3785, #1805.
+Source: huggingface/accelerate#3770, #3785.
 """
 
 from accelerate import disk_offload

@@ -4,7 +4,7 @@ The loss is divided by the number of micro-batches, and all but the last of them
 cleared away. The update is a quarter of what it should be, from a quarter of the data.
 
 Fix: zero_grad once per update, after ``optimizer.step()``.
-Source: the class of forum threads "gradient accumulation is as noisy as without".
+Source: huggingface/accelerate#1299, starVLA/starVLA#395 (cleared at the start).
 """
 
 from typing import Any

@@ -4,8 +4,7 @@ A value that was taken for the log goes into the loss as well. Backward complain
 nothing requires a gradient; ``requires_grad_()`` on the copy makes the message go away.
 
 Fix: compute the loss from ``output.logits`` itself and detach only what is logged.
-Source: the forum answer to "element 0 of tensors does not require grad" that is copied
-most: ``loss.requires_grad_(True)``.
+Source: seed; documentation of ``torch.Tensor.detach``: its result needs no gradient.
 """
 
 from typing import Any

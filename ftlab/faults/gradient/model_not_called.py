@@ -4,7 +4,7 @@
 that one. Its head was made trainable, so backward runs, and the adapter stands aside.
 
 Fix: call the model that ``get_peft_model`` returned.
-Source: forum threads on a notebook's old name for the model.
+Source: seed; measured.
 """
 
 import copy

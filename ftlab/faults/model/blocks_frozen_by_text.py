@@ -3,7 +3,7 @@
 The loop looks for the text "1" behind the blocks' name: it begins other numbers too.
 
 Fix: end the text with a dot, or freeze ``blocks[1]``.
-Source: seed; forum threads on freezing layers by ``if "layers.1" in name``.
+Source: seed; measured.
 """
 
 from ftlab.faults.blocks import block_name, deep_base

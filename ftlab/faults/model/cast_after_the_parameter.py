@@ -4,7 +4,7 @@
 registers it: the optimizer gets the head alone, and the file has no factors.
 
 Fix: cast the values first, ``Parameter(values.to(bfloat16))``.
-Source: discuss.pytorch.org, "nn.Parameter(...).cuda() is not in model.parameters()".
+Source: seed; torch `nn/modules/module.py`: ``__setattr__`` registers Parameters only.
 """
 
 from typing import Any

@@ -4,8 +4,7 @@
 tensors have one that counts.
 
 Fix: ``module.requires_grad_(False)``.
-Source: discuss.pytorch.org, "How the pytorch freeze network in some layers, only the
-rest of the training"; seed.
+Source: seed; torch `nn/modules/module.py`: ``requires_grad_`` asks each parameter.
 """
 
 from typing import Any

@@ -4,7 +4,7 @@
 the optimizer gets all of the base beside the small layers.
 
 Fix: ``parameter.requires_grad = False``.
-Source: forum threads, "requires_grad vs. require_grad"; seed.
+Source: seed; a tensor takes an attribute of any name; measured.
 """
 
 from ftlab.faults.blocks import blocks

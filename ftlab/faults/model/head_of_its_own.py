@@ -4,7 +4,7 @@ Embedding and head begin equal and drift apart, with moments for both, while the
 configuration goes on saying that they are one.
 
 Fix: ``model.tie_weights()``, or ``config.tie_word_embeddings = False``.
-Source: huggingface/peft#2864, #816; unslothai/unsloth#9331.
+Source: huggingface/peft#2864; unslothai/unsloth#9331.
 """
 
 from typing import Any

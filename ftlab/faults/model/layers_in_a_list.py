@@ -4,7 +4,7 @@ Each block gets two small layers, kept in a Python list. They run and have gradi
 ``model.parameters()`` does not yield them, and the optimizer never gets them.
 
 Fix: ``torch.nn.ModuleList`` in the place of the list.
-Source: discuss.pytorch.org, layers in a list ("optimizer got an empty parameter list").
+Source: documentation of ``torch.nn.ModuleList`` (what it holds is registered).
 """
 
 from typing import Any

@@ -4,7 +4,7 @@ Only new rows shall be trained; a hook on the embedding's gradient zeroes the ot
 It zeroes the wrong half.
 
 Fix: ``gradient[:old] = 0``, not ``gradient[old:] = 0``.
-Source: forum answers on training a part of an embedding; measured.
+Source: huggingface/transformers#29897 (hooks that mask gradients of rows); measured.
 """
 
 import torch

@@ -5,7 +5,7 @@ the attention freezes the embedding and the head, so there they stay.
 
 Fix: ``trainable_token_indices={"embed_tokens": ids, "lm_head": ids}``, or
 ``modules_to_save=["embed_tokens", "lm_head"]``.
-Source: huggingface/peft#1298, #2589, #2898; unslothai/unsloth#237, #1343.
+Source: huggingface/peft#334, #1298; unslothai/unsloth#2188.
 """
 
 from ftlab.faults.fault import Case, Fault

@@ -4,7 +4,7 @@ The ids for ``trainable_token_indices`` were counted from the vocabulary before 
 token was added; each is too low.
 
 Fix: ``tokenizer.convert_tokens_to_ids(new_tokens)``.
-Source: huggingface/peft#2589, #2898 (which rows are trained); measured.
+Source: peft `tuners/trainable_tokens/layer.py`: a delta for these ids alone; measured.
 """
 
 from ftlab.faults.fault import Case, Fault

@@ -4,7 +4,7 @@ The ratio was read from a configuration in which it is a whole number. B stays a
 with it what the adapter adds; a schedule multiplies and cannot lift it.
 
 Fix: a ratio above 0; LoRA+ recommends 16.
-Source: seed; LoRA+ with groups of one's own (huggingface/peft#1504 is the helper).
+Source: seed; LoRA+ with groups of one's own (peft `optimizers/loraplus.py` helps).
 """
 
 import torch

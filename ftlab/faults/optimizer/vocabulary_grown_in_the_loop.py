@@ -5,7 +5,7 @@ with moments for the old number of rows: "The size of tensor a (128) must match 
 of tensor b (136)".
 
 Fix: build the optimizer anew after the resize, or resize before it is built.
-Source: the class of huggingface/accelerate#3256; continual training with new tokens.
+Source: measured; a kin is huggingface/transformers#3532 (resized after the optimizer).
 """
 
 from typing import Any

@@ -31,7 +31,8 @@ of `peft.tuners.lora.variants`: `None` for each row that runs without the adapte
 Rows given as embeddings, and batches for several adapters at once, are not counted.
 
 ## References
-- huggingface/peft#2609 (aLoRA), #3003 (each input must hold the invocation)
+- huggingface/peft#2609 (aLoRA)
+- peft `tuners/lora/variants.py`: a row without the invocation gets the base alone
 - Greenewald et al. 2025, Activated LoRA, arXiv:2504.12397
 """
 

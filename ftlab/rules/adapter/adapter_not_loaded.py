@@ -67,7 +67,8 @@ folder. Prompts are loaded under other names by PEFT, and are not judged.
 ## References
 - huggingface/transformers#36594 (lora_B is 0 with AutoModel), huggingface/peft#1579
 - huggingface/peft#2566, #2115, #2957, huggingface/lerobot#3459
-- huggingface/peft#2699, huggingface/sentence-transformers#3865, huggingface/peft#1678
+- huggingface/peft#2699, huggingface/sentence-transformers#3865
+- peft `peft_model.py`, `load_adapter`: says that it activates nothing
 - huggingface/peft#3548 (unexpected keys no longer hold the adapter's name)
 - cloneofsimo/lora#9, instructlab/training#141 (a base that is saved as it is wrapped)
 - MakazhanAlpamys/Soup#335 (resume of a compiled adapter starts at 0)

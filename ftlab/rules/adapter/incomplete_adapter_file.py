@@ -44,7 +44,7 @@ reported when it is saved. A pickled `adapter_model.bin` is not opened: *not che
 ## References
 - huggingface/trl#4416, huggingface/peft#2892, #2450, #939 (empty files of ZeRO-3)
 - huggingface/peft#699, #1059 (what is in the folder of several adapters)
-- huggingface/peft#868, #2764 (saved after merge_and_unload)
+- huggingface/peft#2032, #2871 (saved after merge_and_unload)
 - tloen/alpaca-lora#319, #446, huggingface/peft#286 (443 bytes)
 - huggingface/sentence-transformers#3980, unslothai/unsloth#3317 (heads)
 """

@@ -32,7 +32,7 @@ watched model is not seen. Two LoRA adapters that share memory are told by ADP05
 
 ## References
 - pytorch/pytorch#34765, pytorch/tutorials#188 (a state dict is references)
-- huggingface/trl#6043 (how a reference adapter is filled)
+- trl `trainer/dpo_trainer.py`: the values of the adapter are copied into "ref"
 """
 
 from collections.abc import Iterator

@@ -41,7 +41,8 @@ Optimizers that are first seen at their first step are not judged.
 
 ## References
 - huggingface/peft#859, lm-sys/FastChat#1280, tloen/alpaca-lora#72
-- YehLi/xmodaler#15, lightly-ai/lightly-train#301 (the schedule alone was not loaded)
+- nerfstudio-project/nerfstudio#2203, lightly-ai/lightly-train#301 (the schedule alone
+  was not loaded)
 - ace-step/ACE-Step-1.5#742, EvolvingLMMs-Lab/OneVision-Encoder#65
 """
 

@@ -30,7 +30,7 @@ is only noted. Batches of embeddings are not counted.
 
 ## References
 - PEFT, LoraConfig: trainable_token_indices
-- huggingface/peft#2589, #2898 (which rows are trained)
+- peft `tuners/trainable_tokens/layer.py`: only the rows of these ids have a delta
 """
 
 from collections.abc import Iterator

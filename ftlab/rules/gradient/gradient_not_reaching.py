@@ -91,7 +91,7 @@ window used them. Unused top-level modules are reported as *info*.
 - huggingface/transformers#42489, #21381 (checkpointing without input gradients)
 - pytorch/functorch#280, torch `Module.register_forward_hook` (copies; hooks)
 - mlfoundations/open_clip#573 (`use_reentrant=False`)
-- huggingface/accelerate#3770, #3785, #1805 (offloaded weights)
+- huggingface/accelerate#3770, #3785 (offloaded weights)
 - huggingface/trl#3926, huggingface/peft#102 (frozen by k-bit preparation)
 """
 

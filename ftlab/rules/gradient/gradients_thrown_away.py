@@ -35,7 +35,7 @@ each step) are counted.
 ## References
 - accelerate, "Performing gradient accumulation"
 - starVLA/starVLA#395 (zero_grad at the beginning of accumulate())
-- discuss.pytorch.org, "Why do we need to set the gradients manually to zero"
+- huggingface/accelerate#1299 (zero_grad at the start of each micro-batch)
 """
 
 from collections.abc import Iterator

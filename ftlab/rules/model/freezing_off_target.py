@@ -44,9 +44,8 @@ overruled later by `requires_grad_` of some parts are not reported.
 "`module.requires_grad = False` freezes": measured above; only tensors have it.
 
 ## References
-- discuss.pytorch.org, "How the pytorch freeze network in some layers"
 - pytorch, `torch.nn.Module.requires_grad_`
-- huggingface/peft#3490 (names that are matched by their beginning)
+- huggingface/peft#3490 (names that were matched by a prefix alone)
 """
 
 from collections.abc import Iterator, Mapping, Sequence

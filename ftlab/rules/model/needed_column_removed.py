@@ -33,7 +33,7 @@ themselves and are loaded by worker processes, code without a source, and collat
 which miss what they read with an error.
 
 ## References
-- huggingface/transformers#25054, #19599, #43598
+- huggingface/transformers#25054, #43598
 - huggingface/datasets#3353 (a column that compute_loss does not see)
 """
 

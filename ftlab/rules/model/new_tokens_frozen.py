@@ -37,8 +37,9 @@ Markers that are frozen on purpose look the same. Rows that were put at a copy, 
 the mean of a few other rows, are not recognised.
 
 ## References
-- huggingface/peft#1298, #2589, #2898; unslothai/unsloth#237, #1343
-- feizc/Visual-LLaMA#2, artidoro/qlora#214
+- huggingface/peft#334, #1298 (both tables have to be trained for new tokens)
+- unslothai/unsloth#2188 (new rows that stay what they were)
+- artidoro/qlora#214 (freezing the embedding is no help where new tokens are to learn)
 - transformers, `resize_token_embeddings(mean_resizing=...)`
 """
 

@@ -37,7 +37,6 @@ globals hold. Objects of torch, transformers, PEFT and accelerate are not looked
 
 ## References
 - pytorch, `torch.nn.ModuleList` and `torch.nn.Module.register_parameter`
-- discuss.pytorch.org: "Optimizer got an empty parameter list", layers in a list
 """
 
 from collections.abc import Iterator, Sequence

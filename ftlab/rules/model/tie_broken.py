@@ -39,7 +39,7 @@ Who merges the two again by hand before saving is warned all the same.
 that holds two different tables keeps both (equal ones become one again).
 
 ## References
-- huggingface/peft#2864, #2777, #2972, #816; unslothai/unsloth#9331
+- huggingface/peft#2864, #2777, #2972; unslothai/unsloth#9331
 - transformers, `PreTrainedModel.tie_weights`
 """
 

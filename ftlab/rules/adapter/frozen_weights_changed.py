@@ -72,7 +72,7 @@ class FrozenWeightsChanged(Rule):
             "ftlab.watch(...) with its standard probes",
         ),
     )
-    caused_by = ("ADP003", "ADP005")
+    caused_by = ("ADP003", "ADP005", "ADP008")
 
     def applies(self, run: Run) -> bool:
         """Tell whether anything was frozen, or nothing is known of that."""

@@ -117,7 +117,7 @@ def _on_meta(model: torch.nn.Module) -> Iterator[str]:
     for path, module in model.named_modules():
         if hasattr(module, "_hf_hook"):
             continue
-        tensors = {**vars(module)["_parameters"], **vars(module)["_buffers"]}
-        for name, tensor in tensors.items():
-            if isinstance(tensor, torch.Tensor) and tensor.is_meta:
+        parameters = module.named_parameters(recurse=False)
+        for name, tensor in (*parameters, *module.named_buffers(recurse=False)):
+            if tensor.is_meta:
                 yield clean_name(f"{path}.{name}" if path else name)

@@ -77,14 +77,16 @@ def four_bit_layers(
     if "bitsandbytes.nn.modules" not in sys.modules:
         return
     for path, module in model.named_modules():
-        weight = vars(module)["_parameters"].get("weight")
+        weight = dict(module.named_parameters(recurse=False)).get("weight")
         if type(weight).__name__ == "Params4bit":
             yield clean_name(path.removesuffix(".base_layer")), module
 
 
 def is_packed(module: Any) -> bool:
     """Tell whether a 4-bit weight is written for the kernel without a backward."""
-    weight = vars(module)["_parameters"].get("weight") if module is not None else None
+    if module is None:
+        return False
+    weight = dict(module.named_parameters(recurse=False)).get("weight")
     state = getattr(weight, "quant_state", None)
     return getattr(state, "packing_format_for_cpu", False) is True
 

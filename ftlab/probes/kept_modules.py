@@ -39,5 +39,5 @@ def idle_copies(model: torch.nn.Module) -> dict[str, list[str]]:
 
 
 def _copies(module: torch.nn.Module) -> Iterable[str]:
-    copies = vars(module)["_modules"].get("modules_to_save")
+    copies = dict(module.named_children()).get("modules_to_save")
     return list(copies) if isinstance(copies, torch.nn.ModuleDict) else ()

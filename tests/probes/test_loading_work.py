@@ -89,6 +89,8 @@ def test_whatever_is_given_nothing_is_raised(state):
     work.after_load(model, state, None)
     work.after_state_dict(model, state)
     work.after_adapter_load(model, state, "default")
+    work.notes.entries.clear()
+    assert len(work.load(model, copy.deepcopy(model.state_dict()))) == 1
 
 
 def test_an_answer_without_a_question_says_nothing():

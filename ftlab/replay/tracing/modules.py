@@ -78,7 +78,8 @@ def all_modules(model: torch.nn.Module) -> list[torch.nn.Module]:
         module = waiting.pop()
         if module not in found:
             found[module] = None
-            children = vars(module)["_modules"].values()
+            held = vars(module).get("_modules")  # a module of torch.jit has none
+            children = module.children() if held is None else held.values()
             waiting += [child for child in children if child is not None]
     return list(found)
 

@@ -86,8 +86,7 @@ class KeptState:
         self._buffers = [
             KeptTensor("", buffer, copied=True)
             for module in modules
-            for buffer in vars(module)["_buffers"].values()
-            if buffer is not None
+            for buffer in module.buffers(recurse=False)
         ]
         self._optimizers = [_KeptOptimizer(each, what.values) for each in bare]
         self._scaler = None if what.scaler is None else KeptScaler(what.scaler)

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.fresh_layers import FreshLayer, fresh_layers
-from ftlab.probes.module_hook import ModuleHook
+from ftlab.probes.module_hook import WholeCallHook
 from ftlab.probes.naming import clean_name
 from ftlab.probes.points import hookable_modules
 from ftlab.probes.probe import Moment, Probe, Reading
@@ -25,15 +25,6 @@ NORMAL = (1.0, 0.5, 0.1, 0.02, 0.01)
 
 FEW = 16
 """Tensors of fewer elements fit any law."""
-
-
-class _Whole(ModuleHook):
-    """Tells inputs and output."""
-
-    __slots__ = ()
-
-    def _seen(self, args: Any, output: Any) -> Any:
-        return args, output
 
 
 class DrawnStarts(Probe):
@@ -65,7 +56,7 @@ class DrawnStarts(Probe):
         if moment.step == 0:
             for each in fresh_layers(hookable_modules(moment.subject.model)):
                 self._layers[each.path] = each
-                hook = _Whole(self.see, each.module, each.path)
+                hook = WholeCallHook(self.see, each.module, each.path)
                 self._hooks.add(each.module.register_forward_hook(hook, prepend=True))
         return ()
 

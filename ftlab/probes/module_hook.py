@@ -57,4 +57,13 @@ class ModulePreHook(ModuleHook):
         return (*args, *output.values())
 
 
+class WholeCallHook(ModuleHook):
+    """A forward hook that tells the inputs and the output in a pair."""
+
+    __slots__ = ()
+
+    def _seen(self, args: Any, output: Any) -> Any:
+        return args, output
+
+
 leave_to_python(ModuleHook.__call__)

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.low_rank_wrappers import Wrapper, weight_of, wrappers
-from ftlab.probes.module_hook import ModuleHook
+from ftlab.probes.module_hook import WholeCallHook
 from ftlab.probes.naming import clean_name
 from ftlab.probes.points import hookable_modules
 from ftlab.probes.probe import Moment, Probe, Reading
@@ -22,15 +22,6 @@ from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Block, Column
 
 linear = torch.nn.functional.linear
-
-
-class _Whole(ModuleHook):
-    """Tells inputs and output."""
-
-    __slots__ = ()
-
-    def _seen(self, args: Any, output: Any) -> Any:
-        return args, output
 
 
 class StartOutputs(Probe):
@@ -69,7 +60,7 @@ class StartOutputs(Probe):
                 if plain and each.of_peft:
                     continue
                 self._wrappers[each.path] = each
-                hook = _Whole(self.see, each.module, each.path)
+                hook = WholeCallHook(self.see, each.module, each.path)
                 self._hooks.add(each.module.register_forward_hook(hook, prepend=True))
         return ()
 

@@ -54,7 +54,6 @@ class BetweenUpdates(Probe):
 
     def __init__(self) -> None:
         self._tensors: Tensors | None = None
-        self._step = -1
         self._choose(())
 
     def _choose(self, tensors: Iterable[torch.Tensor]) -> None:
@@ -73,9 +72,6 @@ class BetweenUpdates(Probe):
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:
         """Compare with what the last update and an evaluation have left."""
-        if moment.step == self._step:  # the second of several optimizers
-            return ()
-        self._step = moment.step
         if moment.tensors is not self._tensors:
             self._tensors = moment.tensors
             self._choose(_some(moment))

@@ -291,12 +291,7 @@ class Loop(ClipWork):
 
     def on_scheduler_step(self, scheduler: Any, before: Any, after: Any) -> None:
         """Note how a scheduler of ours moved the learning rates."""
-        known = self._subject.schedulers
-        named = any(each is scheduler for each in known)
-        if self._optimizers.index(scheduler.optimizer) is None and not named:
-            return
-        if not named:
-            known.append(scheduler)
-        index = next(i for i, each in enumerate(known) if each is scheduler)
-        rates = {"lr_before": list(before), "lr_after": list(after)}
-        self.step.ledger.add("scheduler_step", f"scheduler {index}", **rates)
+        index = self._steps.schedulers.index(scheduler)
+        if index is not None:
+            rates = {"lr_before": list(before), "lr_after": list(after)}
+            self.step.ledger.add("scheduler_step", f"scheduler {index}", **rates)

@@ -128,7 +128,10 @@ class Probe:
         return ()
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:
-        """Look just before the optimizer changes the weights."""
+        """Look just before the weights change.
+
+        Once for each step: with several optimizers, before the first of them.
+        """
         return ()
 
     def after_update(self, moment: Moment) -> Iterable[Reading]:

@@ -47,14 +47,10 @@ class PutBack(Probe):
 
     def __init__(self, interval: int = 64) -> None:
         self._is_time = every(interval)
-        self._step = -1
         self._update: _Update | None = None
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:
         """Compare with the update before, and look at this one where it is due."""
-        if moment.step == self._step:  # the second of several optimizers
-            return ()
-        self._step = moment.step
         update, self._update = self._update, None
         found = None if update is None else self._compare(update, moment.step)
         if self._is_time(moment.step):

@@ -13,6 +13,7 @@ from ftlab.probes.probe_set import ProbeSet
 from ftlab.probes.reductions import l2_norms
 from ftlab.probes.rows import RowBook
 from ftlab.probes.scaler import LossScaling
+from ftlab.probes.schedulers import Schedulers
 from ftlab.probes.subject import Subject
 from ftlab.probes.torch_private import versions
 from ftlab.probes.watched import WatchedParameters
@@ -58,10 +59,8 @@ class Steps:
         self.watched = WatchedParameters(subject, book)
         self.adapters = AdapterLayers(subject, self.watched, book)
         self.optimizers = Optimizers(subject, self.watched)
+        self.schedulers = Schedulers(subject, self.optimizers)
         self.scaling = LossScaling(self.optimizers, self.watched)
-        # Accelerate's wrapper leaves steps out: what is seen is the one within it.
-        inner = [vars(each).get("scheduler", each) for each in subject.schedulers]
-        subject.schedulers[:] = inner
         self.eager = False
         self._looked_for_leftovers = False
         self._probes = probes

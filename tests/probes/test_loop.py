@@ -313,14 +313,3 @@ def test_a_step_from_within_another_one_says_so():
         recording.subject.optimizers[0].step()
     steps = [entry for entry in recording.ledger(0) if entry.op == "step"]
     assert [entry.detail.get("within") for entry in steps] == [None, True]
-
-
-def test_a_scheduler_that_was_named_is_heard_whatever_its_optimizer_holds():
-    model, other = small(), small(1)
-    optimizer = sgd(model)
-    scheduler = torch.optim.lr_scheduler.StepLR(sgd(other), 1, gamma=0.5)
-    with Recording(model, optimizer, schedulers=[scheduler]) as recording:
-        model(torch.ones(2, 4)).sum().backward()
-        optimizer.step()
-        scheduler.step()
-    assert recording.ops(0)[-1] == "scheduler_step"

@@ -78,6 +78,7 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.adapters_at_zero import adapters_at_zero
 from ftlab.rules.loads import loads_of, lost_loads, words_of
 from ftlab.rules.not_loaded_causes import CAUSES
 from ftlab.rules.rule import Rule
@@ -136,11 +137,9 @@ class AdapterNotLoaded(Rule):
         idle = idle_beside_fresh(run)
         if idle:
             yield from self._inactive(run, *idle)
-        elif lost := _behind_moments(run):
-            words = f"the optimizer has moved {lost} B, and all of them are 0"
-            yield self._finding(run, "moments-without-weights", words, _all_b(run))
         else:
-            yield from self._by_state(run)
+            for zeros in adapters_at_zero(run):
+                yield self._finding(run, zeros.reason, zeros.words, zeros.tensors)
 
     def _by_load(self, run: Run) -> Iterator[Finding]:
         for entry in lost_loads(run):
@@ -193,29 +192,6 @@ class AdapterNotLoaded(Rule):
             later = file.get("checkpoint") and run.facts.training.get("trainer_class")
             reason = "not-resumed-yet" if later else "values"
             yield self._finding(run, reason, words, zero or other)
-
-    def _by_state(self, run: Run) -> Iterator[Finding]:
-        facts, trainable = start(run), int(first_facts(run).model.get("trainable", 1))
-        for name, row in (facts.get("adapters") or {}).items():
-            if not row["pairs"] or row["zero_b"] < row["pairs"]:
-                continue
-            wanted, live = row["saved_from"], str(facts.get("base_class", ""))
-            elsewhere = bool(wanted and live and wanted != live)
-            resumed = first_facts(run).step > 0 and row["trainable"]
-            config = (first_facts(run).model.get("peft") or {}).get(name) or {}
-            modes = first_facts(run).model.get("training_modes") or {}
-            # Loading leaves a model in evaluation mode, and says inference_mode; what
-            # was made for training and is frozen was not loaded: ADP010.
-            loaded = not trainable and config.get("inference_mode") is not False
-            loaded = loaded and not modes.get("training")
-            if not (elsewhere or resumed or loaded):
-                continue
-            reason = "other-class" if elsewhere else "zero"
-            reason = "resumed-at-zero" if resumed and not elsewhere else reason
-            told = f" (saved from {wanted}, put on {live})" if elsewhere else ""
-            tensors = [f"{each}.lora_B.{name}.weight" for each in row["scaling"]]
-            words = f"every B of the adapter {name!r} is 0{told}: {in_words(tensors)}"
-            yield self._finding(run, reason, words, tensors)
 
     def _finding(
         self,
@@ -286,20 +262,3 @@ class AdapterNotLoaded(Rule):
             evidence={"reason": "other-slot", "active": fresh, "filled": filled},
             healthy="the adapter that the folder was loaded into is the active one",
         )
-
-
-def _behind_moments(run: Run) -> int:
-    """Count B that moments have moved, where all of them are 0."""
-    fits = list(start(run).get("optimizer_fit", ()))
-    moved = sum(int(each.get("moved", 0)) for each in fits)
-    return moved if moved == sum(int(each.get("empty", 0)) for each in fits) else 0
-
-
-def _all_b(run: Run) -> list[str]:
-    rows = (start(run).get("adapters") or {}).items()
-    return [
-        f"{module}.lora_B.{name}.weight"
-        for name, row in rows
-        if row["trainable"]
-        for module in row["scaling"]
-    ]

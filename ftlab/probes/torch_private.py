@@ -89,6 +89,16 @@ def overflow_seen_by(optimizer: torch.optim.Optimizer) -> torch.Tensor | None:
     return getattr(optimizer, "found_inf", None)
 
 
+def kinds_made() -> set[type]:
+    """List the classes of which there has been an optimizer: their step is marked."""
+    kinds: set[type] = {torch.optim.Optimizer}
+    found = list(kinds)
+    while found:
+        found = [kind for each in found for kind in type.__subclasses__(each)]
+        kinds.update(found)
+    return {kind for kind in kinds if getattr(kind.step, "hooked", False)}
+
+
 def is_under_construction(scheduler: Any) -> bool:
     """Tell whether ``scheduler.step`` is the call that its constructor makes."""
     return getattr(scheduler, "_step_count", 1) == 0

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.naming import NamedParameter
+from ftlab.probes.torch_private import kinds_made
 
 
 @dataclass(slots=True)
@@ -63,9 +64,9 @@ def waiting(
 
 
 def _optimizers() -> list[torch.optim.Optimizer]:
-    # By type: asking a lazy object for its class may import or compute something.
-    kind = torch.optim.Optimizer
-    return [each for each in gc.get_objects() if issubclass(type(each), kind)]
+    # Each object refers to its class: asking for those is half of going through all.
+    kinds = kinds_made()
+    return [each for each in gc.get_referrers(*kinds) if type(each) in kinds]
 
 
 def _ids(optimizer: Any) -> set[int]:

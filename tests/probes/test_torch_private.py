@@ -85,6 +85,24 @@ def test_a_scheduler_s_first_step_is_its_constructor_s():
     assert seen == [True, False]
 
 
+def test_the_classes_are_known_of_which_there_has_been_an_optimizer():
+    class Made(torch.optim.SGD):
+        def step(self, closure=None):
+            return super().step(closure)
+
+    class Heir(Made):
+        pass
+
+    class Never(torch.optim.SGD):
+        def step(self, closure=None):
+            return super().step(closure)
+
+    Made([torch.nn.Parameter(torch.ones(2))])
+    found = torch_private.kinds_made()
+    assert {Made, Heir} <= found
+    assert Never not in found
+
+
 def test_dynamo_is_suspended_and_resumed():
     torch._dynamo.reset()
     compiled = []

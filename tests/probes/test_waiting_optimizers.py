@@ -1,6 +1,10 @@
 """Optimizers that exist and were not handed over."""
 
+import copy
+
+import pytest
 import torch
+from accelerate import Accelerator
 
 from ftlab.faults.tiny import lora, trainable
 from ftlab.probes.optimizer_facts import optimizer_facts
@@ -21,6 +25,34 @@ def test_what_an_optimizer_holds_that_was_not_handed_over_waits():
     first, second = torch.optim.SGD(mine), torch.optim.SGD(others)
     assert len(waiting(model, first)) == len(others)
     assert waiting(model, first, second) == []
+
+
+class Own(torch.optim.Optimizer):
+    def __init__(self, params):
+        super().__init__(params, {"lr": 0.1})
+
+    def step(self, closure=None):
+        return None
+
+
+class Heir(torch.optim.SGD):
+    pass
+
+
+def copied(params):
+    return copy.copy(torch.optim.Adam(params))
+
+
+def wrapped(params):
+    return Accelerator(cpu=True).prepare(torch.optim.SGD(params))
+
+
+@pytest.mark.parametrize("make", [Own, Heir, copied, wrapped])
+def test_whatever_made_the_optimizer_it_waits(make):
+    model, mine, others = halves()
+    first, second = torch.optim.SGD(mine), make(others)
+    assert len(waiting(model, first)) == len(others)
+    del second
 
 
 def test_what_no_optimizer_holds_does_not_wait():

@@ -39,7 +39,7 @@ def adapter_keys(model: torch.nn.Module, adapter: str) -> dict[str, torch.Tensor
     from peft import get_peft_model_state_dict
 
     model = innermost(model)
-    named: dict[str, Any] = dict(model.named_parameters(remove_duplicate=False))
+    named = _named_tensors(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = get_peft_model_state_dict(
@@ -50,6 +50,17 @@ def adapter_keys(model: torch.nn.Module, adapter: str) -> dict[str, torch.Tensor
         )
     prefix = PREFIX if getattr(model, "_hf_peft_config_loaded", False) else ""
     return {prefix + key: tensor for key, tensor in found.items()}
+
+
+def _named_tensors(model: torch.nn.Module) -> dict[str, Any]:
+    """Return what the state dict would hold: VeRA's projections are buffers."""
+    named: dict[str, Any] = dict(model.named_parameters(remove_duplicate=False))
+    for path, module in model.named_modules(remove_duplicate=False):
+        left_out = module._non_persistent_buffers_set  # noqa: SLF001  torch has no other
+        for name, buffer in module.named_buffers(recurse=False, remove_duplicate=False):
+            if name not in left_out:
+                named[f"{path}.{name}" if path else name] = buffer
+    return named
 
 
 def saved_parameters(model: torch.nn.Module) -> set[int] | None:

@@ -2,6 +2,7 @@
 
 import json
 
+import peft
 import pytest
 from peft import LoraConfig
 from safetensors import safe_open
@@ -34,6 +35,29 @@ def test_predicts_the_keys_that_peft_writes(name, tmp_path):
     model.save_pretrained(tmp_path)
     written = keys_in(tmp_path)
     assert predicted == written
+
+
+WITH_BUFFERS = {
+    "vera": ("VeraConfig", {"r": 8}),
+    "vera, drawn again": ("VeraConfig", {"r": 8, "save_projection": False}),
+    "randlora": ("RandLoraConfig", {"r": 8}),
+    "tinylora": ("TinyLoraConfig", {"r": 2}),
+    "tinylora, drawn again": ("TinyLoraConfig", {"r": 2, "save_projection": False}),
+    "fourier": ("FourierFTConfig", {"n_frequency": 20}),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", WITH_BUFFERS)
+def test_buffers_are_predicted_where_peft_writes_them(name, tmp_path):
+    kind, settings = WITH_BUFFERS[name]
+    if not hasattr(peft, kind):
+        pytest.skip(f"this version of PEFT has no {kind}")
+    config = getattr(peft, kind)(target_modules=["q_proj", "o_proj"], **settings)
+    model = peft.get_peft_model(llama(), config)
+    predicted = set(adapter_keys(model, "default"))
+    model.save_pretrained(tmp_path)
+    assert predicted == keys_in(tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore")

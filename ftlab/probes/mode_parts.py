@@ -4,8 +4,9 @@ Dropout does nothing in evaluation mode, batch norm uses what it has gathered, a
 blocks of transformers are not checkpointed. Everything else computes the same in both.
 """
 
+import sys
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -44,18 +45,33 @@ class Part(NamedTuple):
         The module, held weakly.
     p
         The chance that something is dropped, 0 for other kinds.
+    layer
+        The layer of PEFT's whose adapter it is a dropout of, held weakly.
     """
 
     path: str
     reference: "weakref.ref[torch.nn.Module]"
     kind: Kind
     p: float
+    layer: "weakref.ref[torch.nn.Module] | None" = None
 
     @property
     def on(self) -> bool:
         """Whether it is in training mode; also where it is gone."""
         module = self.reference()
         return module is None or module.training
+
+    @property
+    def learns(self) -> bool:
+        """Whether the adapter that it is a dropout of has gradients."""
+        layer = None if self.layer is None else self.layer()
+        if layer is None:
+            return False
+        adapter = self.path.rpartition(".")[2]
+        return any(
+            weight.grad is not None and adapter in name.split(".")
+            for name, weight in layer.named_parameters()
+        )
 
 
 class Region(NamedTuple):
@@ -84,11 +100,11 @@ class Region(NamedTuple):
 
 def parts_of(model: torch.nn.Module) -> list[Part]:
     """List what depends on the mode."""
-    found = []
+    found, layers = [], _layers_by_path(model)
     for path, module in model.named_modules():
         name, held = clean_name(path), weakref.ref(module)
         if (p := _chance(module)) > 0:
-            found.append(Part(name, held, "dropout", p))
+            found.append(Part(name, held, "dropout", p, _layer_of(path, layers)))
         if _keeps_statistics(module):
             found.append(Part(name, held, "statistics", 0.0))
         if vars(module).get("gradient_checkpointing") is True and path:
@@ -115,6 +131,28 @@ def regions_of(model: torch.nn.Module, parts: Sequence[Part]) -> Iterator[Region
             continue
         children = reversed(list(module.named_children()))
         waiting += [(f"{path}.{n}" if path else n, m, block) for n, m in children]
+
+
+def _layers_by_path(model: torch.nn.Module) -> dict[str, torch.nn.Module]:
+    if "peft" not in sys.modules:
+        return {}
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    modules = model.named_modules()
+    return {
+        path: module for path, module in modules if isinstance(module, BaseTunerLayer)
+    }
+
+
+def _layer_of(
+    path: str, layers: Mapping[str, torch.nn.Module]
+) -> "weakref.ref[torch.nn.Module] | None":
+    """Find the layer that has ``path`` in a dictionary of parts by adapter."""
+    owner, _, parts = path.rpartition(".")[0].rpartition(".")
+    layer = layers.get(owner)
+    if layer is None or parts == "base_layer":
+        return None
+    return weakref.ref(layer)
 
 
 def _chance(module: Any) -> float:

@@ -11,10 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from ftlab.probes.adapter_tree import pattern_of
+from ftlab.probes.adapter_tree import holders, pattern_of
+from ftlab.probes.mode_calls import ModeCalls
 from ftlab.probes.mode_parts import Kind, Part, Region, parts_of, regions_of
 from ftlab.probes.probe import Moment, Probe, Reading, Tensors
+from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
+from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
 
 MANY = 64
@@ -47,6 +50,13 @@ class Modes(Probe):
         self._tensors: Tensors | None = None
         self._modes: tuple[bool, ...] = ()
         self._regions: list[Region] | None = None
+        self._calls: ModeCalls | None = None
+        self._put_back = 0
+
+    def attach(self, subject: Subject) -> Iterable[Handle]:
+        """Hear what mode is asked for."""
+        self._calls = ModeCalls(subject.model)
+        return [self._calls]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Ask the parts for their modes; look closer where one has changed."""
@@ -59,6 +69,9 @@ class Modes(Probe):
         if modes != self._modes:
             self._modes = modes
             self._regions = list(regions_of(model, self._parts))
+        if self._calls is not None and self._calls.take():
+            off = [p for p, on in zip(self._parts, modes, strict=True) if not on]
+            self._put_back = sum(part.layer is not None for part in off)
         return ()
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
@@ -67,8 +80,9 @@ class Modes(Probe):
         if not regions:
             return ()
         rows: dict[int, list[int]] = {}
+        carrier = _carrier(moment.subject.model, self._parts)
         for region in regions[:MANY]:
-            meta = _meta(region, self._parts)
+            meta = _meta(region, self._parts) | carrier
             row = moment.name(self.table, region.path or "model", "module", meta)
             kinds = [part.kind for part in region.off]
             rows[row] = [kinds.count(kind) for kind in _KINDS]
@@ -83,11 +97,15 @@ class Modes(Probe):
         """Count parts in either mode."""
         modes = list(zip(self._parts, self._modes, strict=False))
         on = sum(self._modes)
-        return {
+        values = {
             "modes_on": float(on),
             "modes_off": float(len(self._modes) - on),
             "dropouts_on": float(sum(o for p, o in modes if p.kind == "dropout")),
         }
+        if self._put_back:
+            values["dropouts_put_back"] = float(self._put_back)
+        self._put_back = 0
+        return values
 
 
 def _meta(region: Region, parts: Sequence[Part]) -> dict[str, str | float | bool]:
@@ -102,5 +120,19 @@ def _meta(region: Region, parts: Sequence[Part]) -> dict[str, str | float | bool
         "alike_on": region.single and any(each.on for each in alike),
         "learns": any(p.grad is not None for p in owner.parameters()),
         "p": max((part.p for part in drops), default=0.0),
+        "adapter_off": sum(part.learns for part in drops),
         "parts": ",".join(part.path for part in drops[:PARTS]),
     }
+
+
+def _carrier(
+    model: torch.nn.Module, parts: Sequence[Part]
+) -> dict[str, str | float | bool]:
+    """Tell in which mode PEFT's model is, and how many of its dropouts are on."""
+    found = holders(model)
+    if not found:
+        return {}
+    on = sum(part.on and part.learns for part in parts)
+    module = found[0].module
+    kind = type(module).__name__ if module.training else ""
+    return {"adapter_on": on, "carrier_on": kind}

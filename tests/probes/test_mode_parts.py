@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from ftlab.faults.tiny import batches, lora
 from ftlab.probes.mode_parts import parts_of, regions_of
 
 
@@ -66,3 +67,21 @@ def test_a_single_module_knows_its_block():
     assert region.single
     assert region.block is made[1][1]
     assert isinstance(region.module, torch.nn.Dropout)
+
+
+def test_the_dropout_of_an_adapter_learns_when_the_adapter_does():
+    model = lora(lora_dropout=0.1)
+    model.add_adapter("other", model.peft_config["default"])
+    model(**batches()[0]).loss.backward()
+    found = parts_of(model)
+    assert found
+    assert all(type(part.layer()).__name__ == "Linear" for part in found)
+    assert [p.path for p in found if p.learns] == [
+        part.path for part in found if part.path.endswith(".default")
+    ]
+
+
+def test_a_dropout_of_the_base_is_no_adapter_s():
+    (part,) = parts_of(nn.Sequential(nn.Dropout(0.1)))
+    assert part.layer is None
+    assert not part.learns

@@ -2,10 +2,12 @@
 
 import weakref
 
+from ftlab.faults.model import reference_is_the_base, teacher_shares_the_base
 from ftlab.faults.model.eval_mode_left_on import EVALUATED, build
 from ftlab.probes.modes import Modes
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
+from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, StepRecord
 
 
@@ -49,3 +51,25 @@ def test_dropouts_are_counted_by_themselves():
     ]
     many = sum("lora_dropout.default" in name for name, _ in case.model.named_modules())
     assert on == [many] * EVALUATED + [0]
+
+
+def put_back(module):
+    """Give by step the dropouts that were off although training mode was asked for."""
+    case = module.build(fixed=False)
+    records = record(case, 3)
+    steps = [each.values for each in records if isinstance(each, StepRecord)]
+    names = [e for e in records if isinstance(e, NameRecord)]
+    rows = [each.meta for each in names if each.table == "modes"]
+    return [each.get("dropouts_put_back", 0) for each in steps], rows[-1]
+
+
+def test_what_was_asked_for_and_undone_is_counted():
+    counts, meta = put_back(teacher_shares_the_base)
+    assert counts == [4, 4, 4]
+    assert (meta["adapter_off"], meta["adapter_on"]) == (4, 0)
+
+
+def test_what_was_not_asked_for_is_not_put_back():
+    counts, meta = put_back(reference_is_the_base)
+    assert counts == [0, 0, 0]
+    assert meta["carrier_on"] == "PeftModelForCausalLM"

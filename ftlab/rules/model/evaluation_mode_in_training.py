@@ -16,28 +16,41 @@ Modules of whose parameters none got a gradient are left alone (a frozen tower, 
 teacher), and so is a dropout alone that is off while its parent is not, unless the same
 dropout of other blocks is on. There is no threshold.
 - *switched*: parts that were on at the step before are off. That is an alarm.
+- *put-back*: `train()` was called on the model, or the PeftModel in it, before the
+  forward of two steps at least and of half of them, and all dropouts of the adapter
+  that learns were off when it came. An alarm: mode and configuration ask for them.
+- *base-alone*: the PeftModel is in training mode, the model in it is not, and with it
+  all dropouts of the adapter that learns are off. An alarm, also from the start:
+  `get_peft_model` leaves an adapter's own dropouts on, whatever the base is in, so that
+  somebody called `eval()` on the base, which is where the adapter lives.
 - *checkpointing*: checkpointing is switched on, and was off from the start. What it
   costs is memory alone, and `prepare_model_for_kbit_training` switches it on unasked:
   noted.
-- *from-the-start*: dropout was off when the run began. This is only noted: to train
-  without dropout by `model.eval()` is usual, and from_pretrained leaves it so for those
-  who forget `model.train()`; nothing that can be recorded tells the two apart.
+- *from-the-start*: it was off when the run began, and none of this is known. This is
+  only noted: to train without dropout by `model.eval()` is usual, and from_pretrained
+  leaves it so for those who forget `model.train()`; nothing that can be recorded tells
+  the two apart.
 - *statistics*: batch norms alone. Freezing them is usual, and only noted.
 
 Measured: with a dropout of 0.3 two forwards of one batch in evaluation mode are equal
 to the last bit; `from_pretrained` returns a model in evaluation mode, and what
 `get_peft_model` puts around it is in training mode; a Llama of four blocks with
 checkpointing keeps 1.2 MB for backward in evaluation mode and 0.15 MB in training mode.
+With peft 0.21.2 and `lora_dropout=0.2`, 4 of 4 dropouts are on after `get_peft_model`
+of a base in evaluation mode, and none after `model.get_base_model().eval()`.
 By hand: `[n for n, m in model.named_modules() if not m.training]` before a backward.
 
 ## What to try
 1. `model.train()` before the loop, and again after each evaluation and generation.
 2. In a hook of one's own: remember `model.training`, and put back what it was.
-3. A dropout that shall be off: set its p to 0, so that it says so.
+3. A teacher that shares its modules with the model (`get_base_model()`, a pass within
+   `disable_adapter`): put the mode back after its forward.
+4. A dropout that shall be off: set its p to 0, so that it says so.
 
 ## Known problems
 Dropout that is switched off for the last part of a run by `model.eval()`, on purpose,
-is an alarm; by its p it is none.
+is an alarm; by its p it is none. So is evaluation mode that is meant, set in each step
+of a trainer that calls `train()` in each step, if lora_dropout is above 0.
 
 ## Known myths
 "`model.train()` on a PeftModel does not reach the base": measured with peft 0.21.2, it
@@ -50,13 +63,13 @@ does.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
-from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.finding import Finding, NotChecked, Place
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.mode_reasons import Signs, why_off
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.tensors import records_of, text_of
 from ftlab.rules.words import at_steps, counted, number
@@ -64,6 +77,12 @@ from ftlab.runlog.run import Run
 
 MIN_STEPS = 2
 """Steps in a row that were trained so."""
+
+SHARE = 0.5
+"""Share of these steps that must have asked for training mode in vain.
+
+An evaluation that ends with train() asks for it now and then.
+"""
 
 TABLE = "modes"
 
@@ -110,7 +129,9 @@ class EvaluationModeInTraining(Rule):
             records = records_of(run, matrix.ids[here], TABLE)
             counts = _counts(run, here, row)
             switched = on.get(step - 1, 0) > on.get(step, 0)
-            found += self._finding(records, counts, (step, last), switched=switched)
+            undone = _is_put_back(run, step, last)
+            signs = Signs(switched, undone)
+            found += self._finding(records, counts, (step, last), signs)
         # Norms that are frozen for the whole run must not hide what comes later.
         yield from sorted(found, key=lambda each: -each.severity)[:1]
 
@@ -119,8 +140,7 @@ class EvaluationModeInTraining(Rule):
         records: list[NameRecord],
         counts: list[dict[str, int]],
         steps: tuple[int, int],
-        *,
-        switched: bool,
+        signs: Signs,
     ) -> Iterator[Finding]:
         concerned = [
             (record, count)
@@ -132,7 +152,7 @@ class EvaluationModeInTraining(Rule):
         if not any(total.values()):
             return
         modules = [record for record, _ in concerned]
-        why = _why(total, switched)
+        why = why_off(total, modules, signs)
         yield self.finding(
             why.severity,
             f"{at_steps(*steps)}: {in_words(m.name for m in modules)} trained in "
@@ -151,52 +171,13 @@ class EvaluationModeInTraining(Rule):
         )
 
 
-class _Why(NamedTuple):
-    """Why it is told, and how loudly."""
-
-    kind: str
-    severity: Severity
-    cause: str
-    fix: str
-
-
-_FIX = "Call model.train() before the loop and after every evaluation."
-_SWITCHED = _Why(
-    "switched",
-    Severity.WARNING,
-    "It was in training mode before: model.eval() was called, for an evaluation or by "
-    "a hook, and model.train() was not called after it.",
-    _FIX,
-)
-_CHECKPOINTING = _Why(
-    "checkpointing",
-    Severity.INFO,
-    "Gradient checkpointing is switched on, and blocks are checkpointed in training "
-    "mode only; from_pretrained returns a model in evaluation mode.",
-    _FIX,
-)
-_FROM_THE_START = _Why(
-    "from-the-start",
-    Severity.INFO,
-    "It was in evaluation mode when the run began, as from_pretrained returns it. That "
-    "is right if dropout shall be off.",
-    "Call model.train() before the loop; if dropout shall be off, set its p to 0, so "
-    "that it says so.",
-)
-_STATISTICS = _Why(
-    "statistics",
-    Severity.INFO,
-    "The batch norms use the statistics that they have, and gather none of this data.",
-    "Leave them so if they are frozen on purpose; else call model.train().",
-)
-
-
-def _why(total: dict[str, int], switched: bool) -> _Why:
-    if not (total["dropouts_off"] or total["checkpointing_off"]):
-        return _STATISTICS
-    if switched:
-        return _SWITCHED
-    return _CHECKPOINTING if total["checkpointing_off"] else _FROM_THE_START
+def _is_put_back(run: Run, first: int, last: int) -> bool:
+    """Tell whether training mode was asked for in most of the steps, and undone."""
+    if "dropouts_put_back" not in run.steps.columns:
+        return False
+    inside = (run.steps.step >= first) & (run.steps.step <= last)
+    undone = np.nan_to_num(run.steps["dropouts_put_back"][inside]) > 0
+    return int(undone.sum()) >= max(MIN_STEPS, SHARE * len(undone))
 
 
 def _places(modules: list[NameRecord]) -> list[Place]:

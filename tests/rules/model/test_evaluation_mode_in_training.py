@@ -14,13 +14,20 @@ LEARNS = {"learns": True, "single": False, "alike_on": False, "p": 0.1, "parts":
 SINGLE = LEARNS | {"single": True}
 
 
-def check(meta, counts=(2, 0, 0), off=(0, 2, 2), parts=2):
+ADAPTER = LEARNS | {"adapter_off": 2, "adapter_on": 0, "carrier_on": ""}
+CARRIED = ADAPTER | {"carrier_on": "PeftModel"}
+START = (2, 2, 2, 2)
+
+
+def check(meta, counts=(2, 0, 0), off=(0, 2, 2), parts=2, put_back=()):
     """Judge a run in which a part changed its mode at step 1."""
     builder = RunBuilder()
     builder.run.append(NameRecord(7, "modes", "m", "module", "", meta=meta))
     names = ("dropouts_off", "statistics_off", "checkpointing_off")
     for step, many in enumerate(off):
-        builder.step(values={"modes_off": float(many), "modes_on": float(parts - many)})
+        modes = {"modes_off": float(many), "modes_on": float(parts - many)}
+        undone = {"dropouts_put_back": 2.0} if step in put_back else {}
+        builder.step(values=modes | undone)
         if step == 1:
             values = {
                 n: np.array([c], np.float32) for n, c in zip(names, counts, strict=True)
@@ -91,3 +98,37 @@ def test_blocks_that_are_not_checkpointed_are_worth_a_warning():
     (found,) = check(LEARNS | {"p": 0.0}, counts=(0, 0, 4))
     assert found.severity is Severity.WARNING
     assert "4 blocks not checkpointed" in found.message
+
+
+@pytest.mark.parametrize(
+    ("meta", "put_back", "reason"),
+    [
+        (ADAPTER, (0, 1, 2, 3), "put-back"),
+        (ADAPTER, (1, 3), "put-back"),
+        (CARRIED, (), "base-alone"),
+    ],
+    ids=["each step", "half of them", "base alone"],
+)
+def test_an_adapter_whose_dropout_was_asked_for_is_worth_a_warning(
+    meta, put_back, reason
+):
+    (found,) = check(meta, off=START, put_back=put_back)
+    assert found.severity is Severity.WARNING
+    assert found.evidence["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("meta", "put_back"),
+    [
+        (ADAPTER, ()),
+        (ADAPTER, (1,)),
+        (LEARNS, (0, 1, 2, 3)),
+        (CARRIED | {"adapter_on": 1}, ()),
+        (CARRIED | {"adapter_off": 0}, (0, 1, 2, 3)),
+    ],
+    ids=["not asked", "once", "no adapter", "some are on", "base alone has dropout"],
+)
+def test_what_may_be_meant_is_noted(meta, put_back):
+    (found,) = check(meta, off=START, put_back=put_back)
+    assert found.severity is Severity.INFO
+    assert found.evidence["reason"] == "from-the-start"

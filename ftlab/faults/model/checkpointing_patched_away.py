@@ -1,7 +1,8 @@
 """The blocks' forward was patched after checkpointing was switched on.
 
-transformers looks at the mark in the forward of the block's class. A forward that is
-set on the instance runs in its place, and all activations are kept. Nothing fails.
+Since 5.23 transformers looks at the mark in the forward of the block's class, before
+in ``__call__``. A forward that is set on the instance runs in place of the class's, and
+all activations are kept. Nothing fails.
 
 Fix: ``old = block.forward``, and call ``old(...)`` from the patch.
 Source: transformers `modeling_layers.py` (GradientCheckpointingLayer); measured.
@@ -52,4 +53,5 @@ FAULT = Fault(
     steps=6,
     evident=1,
     families=("llama", "gpt2", "neox"),
+    needs=("transformers>=5.23",),
 )

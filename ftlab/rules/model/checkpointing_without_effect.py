@@ -14,9 +14,9 @@ forward, and which ran again within backward. A block counts when it ran with a 
 training mode, its parameters have gradients, and nothing in it ran in backward. There
 is no threshold; it must be so at 2 steps, the last one that was looked at included.
 - *forward-replaced*: the block carries the mark and is of a class that looks at it
-  (transformers' `GradientCheckpointingLayer`). That class looks in `forward`: a forward
-  that was set on the instance, or on the class, runs in its place. By hand:
-  `"forward" in vars(block)`.
+  (transformers' `GradientCheckpointingLayer`). That class looks in `forward` since
+  5.23, in `__call__` before: a forward that was set on the instance, or on the class,
+  runs in its place. By hand: `"forward" in vars(block)`.
 - *mark-unread*: the mark is on something that never looks at it, and no block carries
   it: it was set by hand, or the blocks were replaced after it was switched on.
 - *config-unread*: `config.gradient_checkpointing` is true. transformers reads it while

@@ -12,7 +12,8 @@ from ftlab.faults.tiny import adamw, batches
 def build() -> Case:
     """Train the output head of a frozen model."""
     model = checkpointed()
-    model.disable_input_require_grads()
+    if hasattr(model, "_require_grads_hook"):  # not before transformers 5
+        model.disable_input_require_grads()
     model.requires_grad_(requires_grad=False)
     model.get_output_embeddings().requires_grad_()
     optimizer = adamw(model)

@@ -3,7 +3,8 @@
 Who calls whom: the tap (`ftlab.probes.taps.peft`) tells of operations on any model;
 those on the watched one go into the ledger. Probes that compare weights are called not
 at once but before the next operation of the loop: by then a merge that goes layer by
-layer is over.
+layer is over. Unloading is over when it returns, and ``model = model.unload()`` deletes
+the watched model with its last name: then they are called at once.
 """
 
 from typing import Any
@@ -45,6 +46,8 @@ class AdapterWork(SavingWork):
         self._done.add(op)
         if op in ("unload", "add_adapter", "load_adapter", "delete_adapter"):
             self._steps.adapters.forget()
+        if op == "unload":
+            self.settle()
 
     def note(self, op: str, target: str, **detail: Any) -> dict[str, Any]:
         """Write an operation into the ledger, with the state of the adapter layers."""
@@ -56,6 +59,8 @@ class AdapterWork(SavingWork):
         """Let probes look at the weights if adapters were worked on since."""
         if self._done:
             done, self._done = self._done, set()
+            if self._steps.subject.gone:
+                return
             # A method that was bound before watching began is not heard itself.
             if "merge" in done and self._steps.adapters.lost():
                 done.add("unload")

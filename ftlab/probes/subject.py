@@ -70,6 +70,11 @@ class Subject:
         self.registrations = 0
 
     @property
+    def gone(self) -> bool:
+        """Whether the watched model has been deleted."""
+        return self._model() is None
+
+    @property
     def model(self) -> torch.nn.Module:
         """The watched model."""
         model = self._model()

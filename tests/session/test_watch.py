@@ -95,6 +95,38 @@ def test_the_death_of_the_model_ends_the_run(tmp_path: Path) -> None:
     assert watch.run.meta["ended"] == "the model was deleted"
 
 
+@pytest.mark.filterwarnings("error::ftlab.records.errors.FtlabWarning")
+def test_a_model_that_its_merged_self_replaces_is_known_to_the_end(
+    tmp_path: Path,
+) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    steps(model, optimizer)
+    model = model.merge_and_unload()
+    del optimizer
+    gc.collect()
+    assert watch.run.meta["ended"] == "the model was deleted"
+    assert len(watch.run.steps) == 3
+    assert watch.run.ledger[-1].op == "unload"
+    assert watch.run.matrix("arrived_l2", table="merges").known.any()
+
+
+@pytest.mark.filterwarnings("error::ftlab.records.errors.FtlabWarning")
+def test_a_model_that_is_merged_and_deleted_keeps_its_last_step(
+    tmp_path: Path,
+) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    steps(model, optimizer)
+    model.merge_adapter()
+    del model, optimizer
+    gc.collect()
+    assert watch.run.meta["ended"] == "the model was deleted"
+    assert len(watch.run.steps) == 3
+
+
 def test_each_train_of_a_trainer_is_a_run_of_its_own(tmp_path: Path) -> None:
     built = trainer(max_steps=2)
     watch = ftlab.watch(built, run_dir=tmp_path / "run")

@@ -7,12 +7,14 @@ from ftlab.rules.adapter.targets_shifted_by_prompt import TargetsShiftedByPrompt
 from ftlab.rules.engine import Engine
 from tests.runs import RunBuilder, healthy_lora
 
-PROMPT = {"peft": {"default": {"num_virtual_tokens": 6}}}
+EARLY = (1.0, 0.03)
+"""Shares of positions: taught what comes a prompt later, and what follows."""
 
 
-def check(early, right, steps=2):
-    builder = RunBuilder().facts(model=PROMPT)
-    for _ in range(steps):
+def check(*steps, tokens=6):
+    model = {"peft": {"default": {"num_virtual_tokens": tokens}}}
+    builder = RunBuilder().facts(model=model)
+    for early, right in steps:
         shares = {"prompt_targets_right": right, "prompt_targets_early": early}
         builder.step(values={"prompt_targets": 60.0} | shares)
     return Engine([TargetsShiftedByPrompt()]).check(builder.run).findings
@@ -23,16 +25,21 @@ def test_is_quiet_on_a_healthy_run():
 
 
 def test_targets_that_stand_a_prompt_early_are_an_error():
-    (finding,) = check(early=1.0, right=0.03)
+    (finding,) = check(EARLY, (0.95, 0.01))
     assert finding.severity is Severity.ERROR
     assert finding.place == Place("config", "num_virtual_tokens")
-    assert "100% of the positions are taught the token 6 positions" in finding.message
+    assert "95% of the positions are taught the token 6 positions" in finding.message
+    assert (finding.evidence["early"], finding.evidence["right"]) == (0.95, 0.03)
 
 
-@pytest.mark.parametrize(("early", "right"), [(0.03, 1.0), (0.03, 0.03), (1.0, 1.0)])
-def test_other_shares_tell_nothing(early, right):
-    assert check(early, right) == ()
+@pytest.mark.parametrize("other", [(0.03, 1.0), (0.03, 0.03), (1.0, 1.0)])
+def test_other_shares_at_a_step_tell_nothing(other):
+    assert check(other, other) == check(EARLY, other) == ()
 
 
 def test_one_step_proves_nothing():
-    assert check(1.0, 0.0, steps=1) == ()
+    assert check(EARLY) == ()
+
+
+def test_a_model_without_a_prompt_is_left_out():
+    assert check(EARLY, EARLY, tokens=None) == ()

@@ -68,7 +68,19 @@ def test_a_loss_without_targets_tells_nothing():
     assert not found or found[1] < 0.2 > found[2]
 
 
-def test_no_hook_stays():
+def hooked(model):
+    return any(m._forward_hooks for m in model.modules())
+
+
+@pytest.mark.parametrize("steps", [True, False])
+def test_no_hook_stays(steps):
     model = prompted()
-    shares(model, models_own)
-    assert not any(m._forward_hooks for m in model.modules())
+    optimizer = adamw(model)
+    with Recorder(Subject(model, [optimizer]), [PromptTargets()], [].append):
+        loss = models_own(model, batches()[0])
+        assert hooked(model)
+        if steps:
+            loss.backward()
+            optimizer.step()
+            assert not hooked(model)
+    assert not hooked(model)

@@ -5,9 +5,11 @@ import torch
 from peft import PrefixTuningConfig, PromptTuningConfig, get_peft_model
 
 from ftlab.faults.tiny import adamw, base, batches, lora, token_loss
+from ftlab.probes import prompt_targets
 from ftlab.probes.prompt_targets import PromptTargets
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
+from ftlab.records.errors import FtlabWarning
 from ftlab.records.step import StepRecord
 
 TOKENS = 5
@@ -20,15 +22,21 @@ def prompted(kind=PromptTuningConfig):
     )
 
 
-def shares(model, loss_of, micro=1):
+def shares_by_step(model, loss_of, micro=1, steps=1):
     optimizer, records = adamw(model), []
     with Recorder(Subject(model, [optimizer]), [PromptTargets()], records.append):
-        for batch in batches()[:micro]:
-            loss_of(model, batch).backward()
-        optimizer.step()
-    (row,) = [each for each in records if isinstance(each, StepRecord)]
+        for _ in range(steps):
+            for batch in batches()[:micro]:
+                loss_of(model, batch).backward()
+            optimizer.step()
+    rows = [each.values for each in records if isinstance(each, StepRecord)]
     names = ("prompt_targets", "prompt_targets_right", "prompt_targets_early")
-    return [row.values[name] for name in names if name in row.values]
+    return [[row[name] for name in names if name in row] for row in rows]
+
+
+def shares(model, loss_of, micro=1):
+    (row,) = shares_by_step(model, loss_of, micro)
+    return row
 
 
 def own(part):
@@ -66,6 +74,34 @@ def test_a_loss_without_targets_tells_nothing():
 
     found = shares(prompted(), spread)
     assert not found or found[1] < 0.2 > found[2]
+
+
+def test_positions_without_a_target_do_not_count():
+    def half(model, batch):
+        labels = batch["labels"].clone()
+        labels[:, :8] = -100
+        return model(**batch | {"labels": labels}).loss
+
+    assert shares(prompted(), half)[:2] == [4 * 8, 1.0]
+
+
+def test_the_first_of_several_passes_is_looked_at():
+    def two(model, batch):
+        return models_own(model, batch) + models_own(model, batches()[1])
+
+    assert shares(prompted(), two)[:2] == [4 * 15, 1.0]
+
+
+def test_only_due_steps_are_looked_at():
+    rows = shares_by_step(prompted(), models_own, steps=7)
+    assert [bool(row) for row in rows] == [True] * 5 + [False] * 2
+
+
+def test_what_goes_wrong_is_told_once_and_training_goes_on(monkeypatch):
+    monkeypatch.setattr(prompt_targets, "_counts", lambda *_: 1 / 0)
+    with pytest.warns(FtlabWarning, match="prompt_targets") as told:
+        assert shares_by_step(prompted(), models_own, steps=2) == [[], []]
+    assert len([each for each in told if each.category is FtlabWarning]) == 1
 
 
 def hooked(model):

@@ -6,23 +6,39 @@ from ftlab.rules.model.needed_column_removed import NeededColumnRemoved
 from tests.runs import RunBuilder, healthy_lora
 
 READ = {"column": "importance", "where": "Weighing.compute_loss"}
+TRAINER = {"trainer_class": "Weighing"}
 
 
-def check(*reads):
-    training = {"trainer_class": "Weighing", "removed_and_read": list(reads)}
-    builder = RunBuilder().facts(model={"class": "Toy"}, training=training)
+def check(*histories):
+    """Check a run whose facts of the training were these, one after another."""
+    builder = RunBuilder()
+    for training in histories:
+        builder.facts(model={"class": "Toy"}, training=training)
     return Engine([NeededColumnRemoved()]).check(builder.run).findings
 
 
 def test_is_quiet_on_a_healthy_run():
     assert Engine([NeededColumnRemoved()]).check(healthy_lora().run).findings == ()
-    assert check() == ()
+    assert check(TRAINER) == check(TRAINER | {"removed_and_read": []}) == ()
 
 
-def test_one_finding_names_all_columns_and_who_reads_them():
-    (finding,) = check(READ, READ | {"column": "teacher"})
+def test_one_finding_names_all_columns_and_each_reader_once():
+    reads = [READ, READ | {"column": "teacher"}]
+    (finding,) = check(TRAINER | {"removed_and_read": reads})
     assert finding.severity is Severity.WARNING
-    assert finding.place == Place("config", "remove_unused_columns")
-    assert Place("data", "column teacher") in finding.places
-    assert "importance, teacher" in finding.message
-    assert finding.places[-1] == Place("call", "Weighing.compute_loss")
+    assert "the Weighing removes importance, teacher from" in finding.message
+    assert "importance=None" in finding.fix
+    assert finding.places == (
+        Place("config", "remove_unused_columns"),
+        Place("data", "column importance"),
+        Place("data", "column teacher"),
+        Place("call", "Weighing.compute_loss"),
+    )
+
+
+def test_columns_that_only_the_first_row_named_are_found_too():
+    assert len(check(TRAINER, TRAINER | {"removed_and_read": [READ]})) == 1
+
+
+def test_a_loop_of_one_s_own_is_left_out():
+    assert check({"removed_and_read": [READ]}) == ()

@@ -124,7 +124,7 @@ def why_lost(
         return commonest, unread if whole else list(twins)
     if not whole:
         return "", []
-    reason, _ = why_unread(map(_normal, unread), {*map(_normal, missing)})
+    reason, _ = why_unread(map(plain_key, unread), {*map(plain_key, missing)})
     return ("prefix" if reason == "other-class" else "other-model"), unread
 
 
@@ -137,12 +137,19 @@ def twins_of(unread: Iterable[str], missing: Iterable[str]) -> dict[str, str]:
     >>> twins_of(["q.base_layer.weight", "norm.scale"], ["q.weight", "norm.weight"])
     {'q.base_layer.weight': 'q.weight'}
     """
-    wanted = {_normal(key): key for key in missing}
-    return {key: wanted[n] for key in unread if (n := _normal(key)) in wanted}
+    wanted = {plain_key(key): key for key in missing}
+    return {key: wanted[n] for key in unread if (n := plain_key(key)) in wanted}
 
 
-def _normal(key: str) -> str:
-    """Write a key without everything that wrappers, PEFT and adapters' names add."""
+def plain_key(key: str) -> str:
+    """Write a key without everything that wrappers, PEFT and adapters' names add.
+
+    Examples
+    --------
+    >>> from ftlab.probes.adapter_keys import plain_key
+    >>> plain_key("base_model.model._orig_mod.q.lora_A.mine.weight")
+    'q.lora_A.weight'
+    """
     key = _without_prefix(_LORA.sub(r"\1.\2", _without_wrappers(key)))
     return key.replace(".base_layer.", ".")
 

@@ -234,6 +234,7 @@ class Recorder:
         return records_of(step, results, harvest.trainer_step)
 
     def _finish(self, loop: Loop) -> None:
+        loop.end_of_files()
         loop.end(self._first_step)
         self._deliver(wait=True)
         for record in late_records(loop.step, self._last):

@@ -70,6 +70,9 @@ class Listener(Protocol):
     def after_save(self, owner: Any, folder: Any, selected: Any) -> None:
         """Hear that a model was saved; see `taps.saving`."""
 
+    def after_write(self, content: Any, file: Any) -> None:
+        """Hear that somebody has written tensors, or anything else, to a file."""
+
     def before_load(self, owner: Any, state: Any, adapter: str | None) -> None:
         """Hear that a module is about to load; PEFT loads one ``adapter``."""
 

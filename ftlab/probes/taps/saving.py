@@ -1,7 +1,8 @@
-"""Sees models being saved: ``save_pretrained`` of PEFT and of transformers.
+"""Sees models being saved, by ``save_pretrained`` or by hand.
 
-A Trainer's checkpoints go through the same two methods. A state dict that is written by
-other means is not seen.
+A Trainer's checkpoints go through PEFT's and transformers' ``save_pretrained``. What
+somebody writes himself goes through ``torch.save`` or safetensors' ``save_file``;
+other means are not seen.
 """
 
 import sys
@@ -9,9 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ftlab.probes.taps.listener import Listener
 from ftlab.probes.taps.nesting import Nesting
-from ftlab.probes.taps.rebinding import rebind_method
+from ftlab.probes.taps.rebinding import rebind_everywhere, rebind_method
 from ftlab.records.handle import Handle, HandleStack
 
 _OWNERS = (
@@ -36,6 +39,11 @@ def tap_saving(listener: Listener) -> Handle:
         if isinstance(owner, type):
             around = _around(listener, nesting)
             handles.add(rebind_method(owner, "save_pretrained", around))
+    write = _write(listener, nesting)
+    handles.add(rebind_everywhere(torch.save, write))
+    safetensors = sys.modules.get("safetensors.torch")
+    if safetensors is not None:
+        handles.add(rebind_everywhere(safetensors.save_file, write))
     return handles
 
 
@@ -50,6 +58,20 @@ def _around(listener: Listener, nesting: Nesting) -> Callable[..., Any]:
         folder = args[0] if args else kwargs.get("save_directory")
         if folder is not None and kwargs.get("is_main_process", True):
             listener.after_save(model, Path(folder), _selected(model, args, kwargs))
+        return result
+
+    return around
+
+
+def _write(listener: Listener, nesting: Nesting) -> Callable[..., Any]:
+    """Tell of a file that is written outside of ``save_pretrained``."""
+
+    def around(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        if not nesting.inside:
+            content = args[0] if args else kwargs.get("obj", kwargs.get("tensors"))
+            file = args[1] if len(args) > 1 else kwargs.get("f", kwargs.get("filename"))
+            listener.after_write(content, file)
         return result
 
     return around

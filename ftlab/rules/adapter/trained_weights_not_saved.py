@@ -25,7 +25,8 @@ saves later may do it by other means.
 *wrapped-base*: a model that was saved whole, read back from the disk, has keys with
 `.base_layer.` or `.lora_A.` in them. An error, and a warning where the adapter was
 saved in the run as well. *unloaded*: after updates the adapter was taken off with
-`unload()`, unmerged, a model was saved whole, and no adapter was, nor was a state dict
+`unload()`, unmerged, a model was saved whole, by its own method or by hand (all of its
+weights in one `torch.save` or `save_file`), and no adapter was, nor was a state dict
 with one taken since the last update; nor has a base weight changed since the start, as
 by a merge that somebody wrote. A warning. *other-merged*: the same after another
 adapter was merged than those that an optimizer holds, by its name or as the active one.

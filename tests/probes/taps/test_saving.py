@@ -2,6 +2,9 @@
 
 import shutil
 
+import safetensors.torch
+import torch
+
 from ftlab.faults.fault import Case
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, llama, lora
@@ -89,3 +92,38 @@ def test_a_file_that_is_damaged_does_not_end_watching(tmp_path, recwarn):
     (entry,) = saves(run)
     assert entry.detail == {"folder": "bad"}
     assert not [each for each in recwarn if "ftlab" in str(each.message)]
+
+
+def writes(run):
+    return [entry.detail for entry in run.ledger if entry.op == "write"]
+
+
+def test_files_of_ones_own_are_told_and_the_last_one_again_at_the_end(tmp_path):
+    model = lora()
+    file = tmp_path / "own.pt"
+    run = saving(model, lambda: torch.save(model.state_dict(), file))
+    first, last = writes(run)
+    assert (first["file"], first["has"], first["of"]) == ("own.pt", 8, 8)
+    assert last["over"]
+    (whole,) = saves(run)
+    assert whole.detail["own"]
+
+
+def test_safetensors_are_told_too(tmp_path):
+    model = lora()
+    state = {k: v.clone() for k, v in model.state_dict().items() if "lora_A" in k}
+    file = str(tmp_path / "a.safetensors")
+    run = saving(model, lambda: safetensors.torch.save_file(state, filename=file))
+    assert [each.get("file") for each in writes(run)] == ["a.safetensors", None]
+
+
+def test_what_a_save_of_the_model_writes_is_its_own_matter(tmp_path):
+    model = lora()
+    run = saving(model, lambda: model.save_pretrained(tmp_path))
+    assert writes(run) == []
+
+
+def test_torchs_function_is_its_own_again_afterwards(tmp_path):
+    before = torch.save, safetensors.torch.save_file
+    saving(lora(), lambda: None)
+    assert (torch.save, safetensors.torch.save_file) == before

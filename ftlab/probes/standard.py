@@ -14,6 +14,7 @@ from ftlab.probes.invocations import Invocations
 from ftlab.probes.lasting import Lasting
 from ftlab.probes.memory import Memory
 from ftlab.probes.merge_loss import MergeLoss
+from ftlab.probes.mode_teachers import TeacherModes
 from ftlab.probes.modes import Modes
 from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.new_tokens import NewTokens
@@ -69,6 +70,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         RankBudget(),
         Vectors(),
         Modes(interval),
+        TeacherModes(interval),
         NewTokens(interval),
         Unregistered(interval),
         RunningStatistics(interval),

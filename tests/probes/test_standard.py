@@ -70,6 +70,7 @@ def test_every_promised_column_arrives_on_its_schedule(interval):
         "drawn",
         "starts",
         "statistics",
+        "teachers",
         "vectors",
     }
     later = {"grad_l2_after", "cut", "still_share", "still_steps"}

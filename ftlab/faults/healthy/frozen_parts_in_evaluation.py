@@ -21,8 +21,8 @@ def build() -> Case:
         model.train()
         model.get_base_model().transformer.drop.eval()
         for block in blocks(model):
-            for part in (block.ln_1, block.ln_2, block.mlp):
-                part.eval()
+            for part in ("ln_1", "ln_2", "mlp"):
+                block.get_submodule(part).eval()
         return train(batch)
 
     return Case(model, optimizer, batches(), step)

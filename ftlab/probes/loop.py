@@ -68,6 +68,7 @@ class Loop(ClipWork):
 
     def end(self, first_step: int) -> None:
         """Close the last step; ``first_step`` is the number of the first."""
+        self._steps.tell("on_handover")
         self.close()
         self._unheard.on_end(self.step, first_step)
 

@@ -105,7 +105,7 @@ def rows_of(layer: Any) -> torch.Tensor | None:
         return _scaled(base, weight)
     if type(weight) in (torch.Tensor, torch.nn.Parameter) and weight.dtype in _FLOATS:
         matrix = weight.detach().flatten(1)
-        return _some(matrix, turned=_is_turned(layer)).float().clone()
+        return _some(matrix, turned=is_turned(layer)).float().clone()
     return None
 
 
@@ -173,7 +173,7 @@ def _some(matrix: torch.Tensor, *, turned: bool) -> torch.Tensor:
     return matrix[::distance][:ROWS]
 
 
-def _is_turned(layer: Any) -> bool:
+def is_turned(layer: Any) -> bool:
     """Tell whether outputs are columns: in GPT-2's Conv1D, and in embeddings."""
     embeds = len(getattr(layer, "lora_embedding_A", ())) > 0
     return embeds or bool(getattr(layer, "fan_in_fan_out", False))

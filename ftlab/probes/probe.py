@@ -159,6 +159,10 @@ class Probe:
         """
         return ()
 
+    def on_handover(self, moment: Moment) -> Iterable[Reading]:
+        """Look at what the user has now: a whole model was saved, or watching ends."""
+        return ()
+
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Give host values for the step's row; must not touch the device."""
         return {}

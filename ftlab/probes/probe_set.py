@@ -21,6 +21,7 @@ _MOMENTS = (
     "after_update",
     "on_merge",
     "on_adapters",
+    "on_handover",
     "on_close",
 )
 

@@ -13,6 +13,7 @@ from ftlab.probes.graph_flow import GraphFlow
 from ftlab.probes.invocations import Invocations
 from ftlab.probes.lasting import Lasting
 from ftlab.probes.memory import Memory
+from ftlab.probes.merge_by_hand import MergeByHand
 from ftlab.probes.merge_loss import MergeLoss
 from ftlab.probes.mode_teachers import TeacherModes
 from ftlab.probes.modes import Modes
@@ -62,6 +63,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         OptimizerMoments(interval),
         FrozenWeights(interval),
         MergeLoss(interval),
+        MergeByHand(),
         Batches(seconds_of=throughput.seconds_of),
         throughput,
         Memory(),

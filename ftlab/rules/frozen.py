@@ -28,6 +28,13 @@ the weight with the adapter in it: where that is larger than the weight, so is t
 rounding: 13 per cycle with an adapter of 38 times the weight.
 """
 
+UNHEARD = 2.0**-17
+"""Relative change of a weight under an adapter that is left of merges by hand.
+
+64 epsilons of float32. Measured over 200 cycles of `+=` and `-=`, one after each step
+at learning rates from 1e-4 to 1e-2: 16 epsilons of the weight with the adapter in it.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -97,11 +104,14 @@ class Change:
 
     @property
     def by_rounding(self) -> bool:
-        """Whether the rounding of so many merge cycles explains the change."""
-        if self.quantized or not self.cycles:
+        """Whether the rounding of merge cycles, heard or not, explains the change."""
+        if self.quantized:
             return self.cycles > 0
-        epsilon = EPSILON.get(self.name.dtype, 0.0)
         merged = 1.0 + self.adapter
+        if not self.cycles:
+            by_hand = bool(self.layer) and not self.stepped
+            return by_hand and self.relative <= UNHEARD * merged
+        epsilon = EPSILON.get(self.name.dtype, 0.0)
         return self.relative <= PER_CYCLE * epsilon * self.cycles * merged
 
 

@@ -1,7 +1,8 @@
 """The rule ADP023, adapter-applied-twice.
 
 ## What it does
-Finds base weights that hold an adapter's delta already, while the adapter is on them.
+Finds base weights that hold an adapter's delta already, while the adapter is on them:
+from the start, or since somebody has added it by code of his own.
 
 ## Why is this bad?
 The model computes W + 2 D where W + D was trained: it over-does what it learned, and
@@ -14,7 +15,7 @@ diag(Y) on s is 1 where D is in W, and 0 where it is not; the off-diagonal of Y,
 which D adds nothing, gives the slope's standard deviation by chance, that of correlated
 weights in the adapter's own directions included. A module counts when this deviation is
 at most 0.1. Reported when at least 2 modules count and 80 % of them lie at 1 within
-0.15 or 2 deviations.
+0.15 or 2 deviations (*from-start*).
 
 Measured on tiny models of 4 families, ranks 1, 2 and 8, 8 to 200 steps: slopes that
 count lie within -0.1 to 0.1 for unmerged bases, within 0.9 to 1.1 for merged ones;
@@ -27,10 +28,16 @@ its norm; the more it points along the base, the larger it must be, up to never.
 By hand: `W, D = m.base_layer.weight, m.get_delta_weight("default")`;
 `(W * D).sum() / D.square().sum()` is near 1.
 
+In the run: a base weight was changed by a multiple of what its adapter adds, as ADP052
+measures it, and an update or an evaluation followed in which the adapter was on, not
+disabled or merged (*by-hand*). From half of the delta on.
+
 ## What to try
 1. Load the adapter on the original base: compare `base_model_name_or_path`.
 2. Or use the merged model without the adapter.
-3. Save a merged model under a name and in a folder that no adapter's configuration
+3. For an evaluation: `merge_adapter()` before and `unmerge_adapter()` after it, or
+   nothing at all: the adapter acts without a merge.
+4. Save a merged model under a name and in a folder that no adapter's configuration
    points to.
 
 ## Known problems
@@ -40,14 +47,16 @@ subtract their start from the base (PiSSA, OLoRA, LoRA-GA) give 0 or -1; the ada
 such a run loaded on the whole base, without that subtraction, is a finding, and rightly
 so. 4-bit and 8-bit bases, DoRA and embeddings are not measured. A base that was merged
 with another scaling gives another slope, and is not reported. A second adapter trained
-after the first was merged is another delta, and quiet.
+after the first was merged is another delta, and quiet. In the run: who moves a part of
+an adapter into the base and takes it off B at once is told all the same.
 
 ## References
 - radixark/miles#1091 (merged base plus adapter: the adapter counts twice)
 - huggingface/peft#1355, #1064, #1040 (merging twice)
 """
 
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
@@ -58,10 +67,17 @@ from ftlab.rules.base_weights import (
     merged_already,
     too_small,
 )
+from ftlab.rules.hand_merges import HandMerge, hand_merges, kind_of
 from ftlab.rules.rule import Rule
 from ftlab.rules.saving import has_adapters, needs_model, span, start
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
+
+HALF = 0.5
+"""Times that weights must hold what their adapter adds."""
+
+_ADDED = frozenset({"right", "repeated", "other"})
+"""What ADP052 does not tell of an adapter that is on."""
 
 
 class AdapterAppliedTwice(Rule):
@@ -96,6 +112,41 @@ class AdapterAppliedTwice(Rule):
                 "ftlab.preflight(model, trained_in=run) compares them with those of "
                 "the training run",
             )
+        yield from self._by_hand(run)
+
+    def _by_hand(self, run: Run) -> Iterator[Finding]:
+        """Yield the first time that each adapter was on what it was added to."""
+        told: set[str] = set()
+        for seen in hand_merges(run):
+            live = [each for each in seen if each.live and each.factor >= HALF]
+            if live and kind_of(live)[0] in _ADDED and live[0].adapter not in told:
+                told.add(live[0].adapter)
+                yield self._added(live)
+
+    def _added(self, live: Sequence[HandMerge]) -> Finding:
+        names = [f"{each.module}.base_layer.weight" for each in live]
+        step, factor = live[0].step, statistics.median(each.factor for each in live)
+        return self.finding(
+            Severity.ERROR,
+            f"step {step}: {counted(len(names), 'base weight')} "
+            f"{'was' if len(names) == 1 else 'were'} given {number(factor)} times what "
+            f"the adapter {live[0].adapter!r} adds, which is still on: "
+            f"{in_words(names)}",
+            cause="Code of your own adds the adapter to the weights under it, for an "
+            "evaluation or a save as a rule, and does not take it out again: the model "
+            "computes W + 2 D.",
+            fix="Take out of the weights what was added as soon as it was used, or use "
+            "merge_adapter() and unmerge_adapter(); reload the base before going on.",
+            places=[Place("param", name) for name in names],
+            steps=(step, step),
+            evidence={
+                "reason": "by-hand",
+                "factor": factor,
+                "layers": len(names),
+                "threshold": HALF,
+            },
+            healthy="what is merged by hand is taken off, or set back to 0",
+        )
 
     def _finding(self, run: Run, found: InBase) -> Finding:
         names = [f"{module}.base_layer.weight" for module in found.modules]
@@ -116,6 +167,7 @@ class AdapterAppliedTwice(Rule):
             ],
             steps=span(run),
             evidence={
+                "reason": "from-start",
                 "slope": found.slope,
                 "chance": found.sigma,
                 "modules": len(names),

@@ -13,7 +13,8 @@ A sample of up to 256 elements of each frozen weight, compared with what it was 
 weight was first seen frozen: 32 weights in turn at every step, all of them at steps 0
 to 4, 8, 16, 32, ..., after an update before which torch counted a write to one of them,
 and after merging and unmerging. Any change counts but for the rounding of merge cycles:
-8 epsilons of the dtype each (see ADP006; measured: at most 2.8). A weight into which an
+8 epsilons of the dtype each (see ADP006; measured: at most 2.8), and 8e-6 under an
+adapter, for what is merged and taken out by hand. A weight into which an
 adapter is merged at that time, and what merge_and_unload leaves, are not compared. A
 weight that is trained, and frozen again, is compared with what it was then. Left out is
 the base of an adapter that was set back to 0 in the run: it was merged by hand and
@@ -72,7 +73,7 @@ class FrozenWeightsChanged(Rule):
             "ftlab.watch(...) with its standard probes",
         ),
     )
-    caused_by = ("ADP003", "ADP005", "ADP008")
+    caused_by = ("ADP003", "ADP005", "ADP008", "ADP023", "ADP052")
 
     def applies(self, run: Run) -> bool:
         """Tell whether anything was frozen, or nothing is known of that."""

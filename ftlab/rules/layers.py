@@ -6,6 +6,7 @@ gathered in one item, for sixty lines of *passed* help nobody.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ftlab.records.checklist import LAYERS, CheckItem, Layer
@@ -69,7 +70,11 @@ def rule_items(
     asked = [each for each in rules or all_rules() if each.status != "removed"]
     layers = {rule.code: layer_of(rule) for rule in asked}
     known = list(_known(report, layers))
-    items = [_found(each, layers[each.code]) for each in known]
+    bad = _as_bad_as_what_follows(known)
+    items = [
+        replace(_found(each, layers[each.code]), severity=bad[each.code])
+        for each in known
+    ]
     decided = _quiet(asked, run, report, {each.code for each in known})
     open_ = _unexplained(asked, report)
     for layer in LAYERS:
@@ -86,6 +91,20 @@ def _known(report: Report, layers: Mapping[str, Layer]) -> Iterator[Finding]:
         noted = each.severity < Severity.WARNING
         if each.code in layers and not (noted and each.code in bad):
             yield each
+
+
+def _as_bad_as_what_follows(known: Sequence[Finding]) -> dict[str, Severity]:
+    """Tell how bad each code is: a cause is no less so than what follows from it.
+
+    So it is read first: ``known`` is ranked, with each cause above what follows.
+    """
+    bad: dict[str, Severity] = {}
+    for each in reversed(known):
+        worst = max(each.severity, bad.get(each.code, each.severity))
+        bad[each.code] = worst
+        if each.follows:
+            bad[each.follows] = max(worst, bad.get(each.follows, worst))
+    return bad
 
 
 def _unexplained(rules: Sequence[Rule], report: Report) -> list[NotChecked]:

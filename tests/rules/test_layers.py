@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from ftlab.records.checklist import LAYERS
+from ftlab.records.checklist import LAYERS, in_order
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.layers import LAYER_OF_AREA, layer_of, rule_items
 from ftlab.rules.registry import AREAS, all_rules, find_rule
@@ -121,3 +121,13 @@ def test_a_rule_that_waits_for_what_a_finding_prevents_is_left_out():
 def test_what_does_not_apply_is_left_out(monkeypatch, answer):
     monkeypatch.setattr(Applies, "answer", answer)
     assert only(Report(), Applies()) == []
+
+
+def test_a_cause_is_read_before_the_worse_that_follows_from_it():
+    cause = dataclasses.replace(FINDING, code="GRD002", severity=Severity.WARNING)
+    symptom = dataclasses.replace(FINDING, follows="GRD002")
+    rules = [find_rule("GRD002"), find_rule("GRD003")]
+    items = in_order(only(Report((cause, symptom)), *rules))
+    failed = [item for item in items if item.status == "failed"]
+    assert [item.code for item in failed] == ["GRD002", "GRD003"]
+    assert failed[0].severity == Severity.ERROR

@@ -18,19 +18,25 @@ active pair, at the measurements of the first 64 steps. Reported when
 - the median of the pairs' ratios is above 1, the adapter is larger than the weight, and
   grew since the first measurement (so that PiSSA, which starts large, is none), and
 - with a scaling of 2 in its place the median would be at most half.
-An error where the median of the losses after the first is not at least 1 % below it, of
-the first 25 steps and with 15 of them or more; else a note: an adapter may outgrow
-small weights and learn well. Measured on a Llama of width 32 with r = 4 and a learning
-rate of 1e-2, mean loss of steps 84 to 96: 4.447 with alpha = 32, 4.465 with alpha = 8;
-4.61 at the start. On the gallery's Llama that median is 0.998 and 1.000 of the first
-loss in the two faults after 16 steps, and 0.987 with the same scaling of 8 where the
-loss falls. A note also at the first step where rsLoRA is on and alpha is 2 r or more
-with a scaling of 8 or more. Measured with r = 64, AdamW and rsLoRA on all linear layers
-of a tiny Llama, after 16 steps with learning rates of 1e-2, 1e-3 and 1e-4: ratios of
-42, 3.0 and 0.46 with alpha = 128, of 5.2, 0.60 and 0.06 with alpha = 16, and losses of
-4.81, 4.64 and 4.43 against 4.83, 4.34 and 4.73 (4.83 at the start). Healthy runs at
-ordinary scalings reach ratios of 0.1 to 13 within 64 steps on such small weights, so
-the ratio alone proves nothing; with a scaling of 8 and 5e-5 it was 0.47.
+An error where the median of the latest 24 losses, of the first 64 steps and with 15 of
+them or more, is not at least 1 % below the first loss; else a note: an adapter may
+outgrow small weights and learn well. Measured on a Llama, GPT-2, T5, OPT and Mixtral of
+width 64 that knew one of two tasks and were trained on both for 64 steps, with scalings
+of 8, 16 and 64 and learning rates of 1e-4 to 1e-2. In 24 runs the adapter outgrew the
+weight. The 14 whose last 16 losses were at 0.98 of the first or above had a median of
+1.00 to 1.79; the other 10, at 0.66 to 0.95, one of 0.68 to 0.96. After 24 steps 8 of
+these 10 were at 1.01 to 1.13: such a loss jumps and comes back. Of 38 runs from random
+weights one is an error, at 0.992; the others are at 0.78 to 0.99, and so is this fault:
+there a loss has no height to be thrown to. On the gallery's Llama the median is 0.998
+and 1.000 in the two faults after 16 steps, and 0.987 with the same scaling of 8 where
+the loss falls.
+A note also at the first step where rsLoRA is on and alpha is 2 r or more with a scaling
+of 8 or more. Measured with r = 64, AdamW and rsLoRA on all linear layers of a tiny
+Llama, after 16 steps with learning rates of 1e-2, 1e-3 and 1e-4: ratios of 42, 3.0 and
+0.46 with alpha = 128, of 5.2, 0.60 and 0.06 with alpha = 16, and losses of 4.81, 4.64
+and 4.43 against 4.83, 4.34 and 4.73 (4.83 at the start). Healthy runs at ordinary
+scalings reach ratios of 0.1 to 13 within 64 steps on such small weights, so the ratio
+alone proves nothing; with a scaling of 8 and 5e-5 it was 0.47.
 By hand: `{n: m.scaling for n, m in model.named_modules() if hasattr(m, "lora_alpha")}`.
 
 ## What to try
@@ -39,8 +45,9 @@ By hand: `{n: m.scaling for n, m in model.named_modules() if hasattr(m, "lora_al
 3. Without rsLoRA: `lora_alpha` of r to 2 r.
 
 ## Known problems
-A large scaling with a learning rate that was tuned for it is only noted. Weights that
-are almost 0 make any ratio large; so the median over the pairs is judged.
+A large scaling with a learning rate that was tuned for it is only noted. An error of
+the first steps becomes a note where the loss comes back within 64. Weights that are
+almost 0 make any ratio large; so the median over the pairs is judged.
 
 ## Known myths
 "alpha should be 2 r": measured on the same tiny Llama with AdamW, alpha / r of 0.5, 2
@@ -84,7 +91,7 @@ FALL = 0.01
 """Share of its start by which a loss has fallen that is not thrown off."""
 
 LOSSES = (15, 24)
-"""Losses after the first one that it takes to say that, and that are looked at."""
+"""Losses after the first one that it takes to say that; as many as the latter count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +188,13 @@ class ScalingTooLarge(Rule):
 
 
 def _learns_nothing(run: Run) -> bool:
-    """Tell whether the loss of the first steps stays at its start, or is not finite."""
+    """Tell whether the loss has not left its start by now, or is not finite."""
     least, most = LOSSES
-    losses = run.steps["loss"][run.steps.step <= most]
+    losses = run.steps["loss"][run.steps.step <= FIRST]
     if len(losses) <= least:
         return False
-    return not float(np.median(losses[1:])) < (1 - FALL) * float(losses[0])
+    latest = losses[1:][-most:]
+    return not float(np.median(latest)) < (1 - FALL) * float(losses[0])
 
 
 def _outgrown(

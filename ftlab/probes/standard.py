@@ -6,6 +6,7 @@ from ftlab.probes.batch import Batches
 from ftlab.probes.between_updates import BetweenUpdates
 from ftlab.probes.drawn_starts import DrawnStarts
 from ftlab.probes.four_bit import FourBit
+from ftlab.probes.freezing_evaluations import FreezingEvaluations
 from ftlab.probes.frozen_weights import FrozenWeights
 from ftlab.probes.gradient_zeros import GradientZeros
 from ftlab.probes.gradients import Gradients
@@ -62,6 +63,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Lasting(interval),
         OptimizerMoments(interval),
         FrozenWeights(interval),
+        FreezingEvaluations(),
         MergeLoss(interval),
         MergeByHand(),
         Batches(seconds_of=throughput.seconds_of),

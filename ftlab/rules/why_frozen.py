@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ftlab.records.finding import Place, Severity
+from ftlab.records.name_words import in_words
 from ftlab.rules.adapter_states import KEY, states_of, wait_for_thawing
 from ftlab.rules.wiring import Described, count_of, names_of, wiring
 from ftlab.runlog.run import Run
@@ -130,6 +131,39 @@ def is_meant_to_learn(run: Run, found: Found) -> bool:
     modes = run.facts.model.get("training_modes") or {}
     pairs = any("lora_B" in described["parts"] for _, described, _ in found)
     return bool(modes.get("training")) and pairs and not is_loaded(found)
+
+
+def left_off(run: Run, adapter: str, part: str) -> list[str]:
+    """List the modules that have the adapter's copy and run another one."""
+    idle = wiring(run).get("idle_copies") or {}
+    return names_of(idle.get(adapter)) if part == "modules_to_save" else []
+
+
+def why_part_frozen(
+    run: Run, adapter: str, field: str, off: Sequence[str]
+) -> tuple[str, str]:
+    """Return cause and fix of a part that is frozen beside pairs that learn."""
+    if not off:
+        return (
+            f"{field} asks for parameters that learn beside the pairs; something froze "
+            "them after get_peft_model (a loop that keeps only 'lora_A' and 'lora_B', "
+            "or 'lora_').",
+            "Leave requires_grad alone after get_peft_model, or freeze what is neither "
+            "'lora_' nor 'modules_to_save'.",
+        )
+    heard = any(entry.op == "delete_adapter" for entry in run.ledger)
+    begin = (
+        "delete_adapter took the active adapter away"
+        if heard
+        else "As after delete_adapter of the adapter that was active"
+    )
+    return (
+        f"{begin}: PEFT made {adapter} active in its pairs, and left {in_words(off)} "
+        "as it was, for the deleted adapter had no copy of that. The base model's own "
+        "module runs instead.",
+        f"model.set_adapter({adapter!r}) after delete_adapter, before the optimizer is "
+        "built: it switches the copies on as well.",
+    )
 
 
 def _loaded(run: Run) -> Why:

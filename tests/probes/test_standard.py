@@ -71,6 +71,7 @@ def test_every_promised_column_arrives_on_its_schedule(interval):
         "starts",
         "statistics",
         "teachers",
+        "unthawed",
         "vectors",
     }
     later = {"grad_l2_after", "cut", "still_share", "still_steps"}

@@ -37,6 +37,11 @@ optimizer or one step must be known, so that a model that is only used is left a
   adapters, one of them with modules_to_save, after `set_adapter("other")` and
   `delete_adapter("other")` 8 of 8 LoRA tensors of the first are trainable, and 0 of 1
   copies.
+- *not-thawed-again*: tensors that learned were frozen while the model was run without
+  gradients between two steps, others that were frozen with them learn again, they do
+  not, and the optimizer holds them still. A warning: what was frozen for an evaluation
+  was thawed by names that miss some. Where anything else is thawed as well, or PEFT
+  froze them because their adapter was off, it is a turn, and left alone.
 Frozen tensors that the optimizer holds all the same wait for their turn, most likely: a
 head that is trained before its adapter, or after it. Such a part beside others that
 learn is only noted.
@@ -53,9 +58,13 @@ p.requires_grad]`, and `model.get_model_status()`.
    give a PeftModel to code that prepares models.
 4. *copy-left-off*: `model.set_adapter(name)` after `delete_adapter`, and before the
    optimizer is built; it switches the copies on as well.
-5. `model.set_adapter(name)` makes one adapter trainable again.
+5. *not-thawed-again*: keep `[p for p in model.parameters() if p.requires_grad]` before
+   the evaluation, and thaw those after it. Evaluation needs `torch.no_grad()` alone.
+6. `model.set_adapter(name)` makes one adapter trainable again.
 
 ## Known problems
+Who freezes everything for an evaluation, and lets less learn after it on purpose, with
+the same optimizer, is warned. Frozen for good without such an evaluation is only noted.
 Quiet while any other adapter of the model learns: one of two adapters is often frozen.
 LoRA-FA, which freezes every A, is not reported. A head that learns before its adapter,
 with an optimizer that does not hold the adapter yet, is a warning. Training only a head
@@ -83,11 +92,14 @@ from ftlab.records.name_words import in_words
 from ftlab.rules.adapter_states import wait_for_thawing
 from ftlab.rules.rule import Rule
 from ftlab.rules.trained_with import same_adapters, was_trained_with
+from ftlab.rules.unthawed import Unthawed, not_thawed
 from ftlab.rules.why_frozen import (
     is_meant_to_learn,
     kept_learn,
+    left_off,
     severity_of,
     why_frozen,
+    why_part_frozen,
 )
 from ftlab.rules.wiring import (
     Described,
@@ -99,7 +111,6 @@ from ftlab.rules.wiring import (
     param_places,
     steps_of,
     trainable_tensors,
-    wiring,
 )
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
@@ -143,6 +154,9 @@ class AdapterFrozen(Rule):
         off = run.facts.model.get("active_adapters") == []
         if off and run.names("adapter_states"):
             return
+        if forgotten := not_thawed(run):
+            yield self._forgotten(run, forgotten)
+            return
         if not any(trainable_tensors(described) for _, described, _ in found):
             yield self._whole(run, found)
             return
@@ -180,6 +194,26 @@ class AdapterFrozen(Rule):
             healthy="lora_A and lora_B of the trained adapter require gradients",
         )
 
+    def _forgotten(self, run: Run, found: Unthawed) -> Finding:
+        many = counted(len(found.names), "tensor")
+        return self.finding(
+            Severity.WARNING,
+            f"from step {found.step}: {many} of adapters that learned before are "
+            f"frozen since an evaluation: {in_words(found.names)}",
+            cause=f"All were frozen for the evaluation. {found.thawed} of them learn "
+            "again; these were missed, and the optimizer holds them still.",
+            fix="Keep a list of what requires a gradient before the evaluation, and "
+            "thaw just that; or freeze nothing: torch.no_grad() is enough.",
+            places=[*param_places(found.names), Place("call", "requires_grad_")],
+            steps=(found.step, max(run.last_step, found.step)),
+            evidence={
+                "reason": "not-thawed-again",
+                "frozen": len(found.names),
+                "thawed": found.thawed,
+            },
+            healthy="what learned before an evaluation learns after it",
+        )
+
     def _pairs(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
         """Find pairs of which both factors are frozen while others learn."""
         for part, frozen, total in _frozen_pairs(described):
@@ -213,10 +247,10 @@ class AdapterFrozen(Rule):
             part = described["parts"].get(name) or {}
             if not part or part.get("trainable") or not trainable_tensors(described):
                 continue
-            names, off = names_of(part.get("frozen")), _left_off(run, adapter, name)
+            names, off = names_of(part.get("frozen")), left_off(run, adapter, name)
             reason = "copy-left-off" if off else reason
             waiting = not off and wait_for_thawing(run, names)
-            cause, fix = _why_frozen(run, adapter, field, off)
+            cause, fix = why_part_frozen(run, adapter, field, off)
             yield self.finding(
                 Severity.INFO if waiting else Severity.WARNING,
                 f"from step {steps_of(run)[0]}: {field} of adapter {adapter} is frozen"
@@ -233,39 +267,6 @@ class AdapterFrozen(Rule):
                 evidence={"reason": reason, "trainable": 0, "switched_off": len(off)},
                 healthy=f"the parameters of {field} require gradients",
             )
-
-
-def _left_off(run: Run, adapter: str, part: str) -> list[str]:
-    """List the modules that have the adapter's copy and run another one."""
-    idle = wiring(run).get("idle_copies") or {}
-    return names_of(idle.get(adapter)) if part == "modules_to_save" else []
-
-
-def _why_frozen(
-    run: Run, adapter: str, field: str, off: Sequence[str]
-) -> tuple[str, str]:
-    """Return cause and fix of a part that is frozen beside pairs that learn."""
-    if not off:
-        return (
-            f"{field} asks for parameters that learn beside the pairs; something froze "
-            "them after get_peft_model (a loop that keeps only 'lora_A' and 'lora_B', "
-            "or 'lora_').",
-            "Leave requires_grad alone after get_peft_model, or freeze what is neither "
-            "'lora_' nor 'modules_to_save'.",
-        )
-    heard = any(entry.op == "delete_adapter" for entry in run.ledger)
-    begin = (
-        "delete_adapter took the active adapter away"
-        if heard
-        else "As after delete_adapter of the adapter that was active"
-    )
-    return (
-        f"{begin}: PEFT made {adapter} active in its pairs, and left {in_words(off)} "
-        "as it was, for the deleted adapter had no copy of that. The base model's own "
-        "module runs instead.",
-        f"model.set_adapter({adapter!r}) after delete_adapter, before the optimizer is "
-        "built: it switches the copies on as well.",
-    )
 
 
 def _besides(parameters: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.adapter_file_start import start_off
 from ftlab.probes.adapter_folder import WEIGHTS, AdapterFolder, adapter_folder
 from ftlab.probes.adapter_keys import why_unread
 from ftlab.probes.lora_pairs import lora_pairs
@@ -52,8 +53,9 @@ def adapter_file_facts(subject: Subject) -> dict[str, Any]:
         ``config`` (settings that differ: file's and model's), ``scaling`` (modules
         whose factor differs: file's and model's), ``adapter`` (the one of the model's
         that this holds for: the one that has the file's values; else the active one),
-        ``for_use`` (whether its configuration says inference_mode, as PEFT has it when
-        a folder is loaded for use).
+        ``start`` (settings of its start that differ, see `start_off`), ``for_use``
+        (whether its configuration says inference_mode, as PEFT has it when a folder is
+        loaded for use).
     """
     if subject.adapter_dir is None:
         return {}
@@ -77,6 +79,7 @@ def adapter_file_facts(subject: Subject) -> dict[str, Any]:
             facts["below"] = _taught_below(folder)
     if folder.config:
         facts |= _config_facts(folder.config, model, adapter, configs[adapter])
+        facts["start"] = start_off(folder.config, configs[adapter])
         facts["for_use"] = bool(getattr(configs[adapter], "inference_mode", False))
     return facts
 

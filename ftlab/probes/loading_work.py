@@ -16,9 +16,11 @@ from typing import Any
 import torch
 
 from ftlab.probes.adapter_file_facts import factors_off
+from ftlab.probes.adapter_file_start import start_off
 from ftlab.probes.adapter_folder import adapter_folder
 from ftlab.probes.loaded_check import Given, compare_keys, given_to
 from ftlab.probes.optimizer_states import state_facts
+from ftlab.probes.saved_keys import adapter_configs
 from ftlab.probes.steps import Steps, Versions
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.optimizer import unwrapped
@@ -87,16 +89,19 @@ class LoadingWork:
             self.adapter_taken |= any(".lora_" in str(key) for key in state)
 
     def after_adapter_load(self, owner: Any, folder: Any, adapter: Any) -> None:
-        """Write into the ledger where factors are others than the folder says.
+        """Write into the ledger where factors or the start are not the folder's.
 
         PEFT reads the settings of a new adapter, and not those of one that is there.
         """
         if self._is_mine(owner) and isinstance(folder, str | os.PathLike):
             with contextlib.suppress(Exception):
-                saved = adapter_folder(Path(folder)).config
-                factors = factors_off(saved, owner, str(adapter))
-                if factors:
-                    detail = {"adapter": str(adapter), "scaling": factors}
+                saved, name = adapter_folder(Path(folder)).config, str(adapter)
+                found: dict[str, Any] = {
+                    "scaling": factors_off(saved, owner, name),
+                    "start": start_off(saved, adapter_configs(owner).get(name)),
+                }
+                if found := {key: value for key, value in found.items() if value}:
+                    detail = {"adapter": name, "folder": Path(folder).name} | found
                     self._steps.now.ledger.add("load", SETTINGS, **detail)
 
     def after_optimizer_load(self, optimizer: Any) -> None:

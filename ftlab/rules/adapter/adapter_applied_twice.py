@@ -88,6 +88,7 @@ class AdapterAppliedTwice(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_model,)
+    caused_by = ("ADP056",)
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""

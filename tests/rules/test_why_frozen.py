@@ -26,10 +26,14 @@ def with_open_head(folder):
     return model
 
 
-def severity_after_one_step(model, tmp_path):
+def own_loss(model):
+    return model(**batches()[0]).loss
+
+
+def severity_after_one_step(model, tmp_path, loss_of=own_loss):
     optimizer = adamw(model)
     with watch(model, optimizer, run_dir=tmp_path / "run") as watching:
-        model(**batches()[0]).loss.backward()
+        loss_of(model).backward()
         optimizer.step()
     found = [each for each in watching.findings if each.code == "ADP010"]
     return [each.severity for each in found]
@@ -54,6 +58,32 @@ def test_a_probe_in_evaluation_mode_is_a_note(folder, tmp_path):
     assert severity_after_one_step(model, tmp_path) == [Severity.INFO]
 
 
+def test_a_head_on_what_a_pass_without_a_graph_left_is_a_note(folder, tmp_path):
+    def loss_of(model):
+        with torch.no_grad():
+            states = model(**batches()[0], output_hidden_states=True).hidden_states
+        return model.lm_head(states[-1]).square().mean()
+
+    model = with_open_head(folder).train()
+    assert severity_after_one_step(model, tmp_path, loss_of) == [Severity.INFO]
+
+
+def test_an_adapter_that_is_off_is_not_trained_through(folder, tmp_path):
+    def loss_of(model):
+        with model.disable_adapter():
+            return own_loss(model)
+
+    model = loaded(base(), folder).train()
+    model.get_base_model().lm_head.requires_grad_(True)
+    assert severity_after_one_step(model, tmp_path, loss_of) == [Severity.INFO]
+
+
+def test_a_part_of_a_block_that_goes_on_alone_is_a_warning(folder, tmp_path):
+    model = loaded(base(), folder).train()
+    model.get_base_model().model.layers[0].input_layernorm.requires_grad_(True)
+    assert severity_after_one_step(model, tmp_path) == [Severity.WARNING]
+
+
 def test_a_head_of_its_own_that_learns_alone_is_a_warning():
     model = load("loaded-by-the-model").build(False).model
     (finding,) = findings(AdapterFrozen(), model)
@@ -75,9 +105,8 @@ def test_a_head_for_classes_on_a_loaded_adapter_is_a_note(folder, tmp_path):
     fresh.lm_head = torch.nn.Linear(fresh.lm_head.in_features, 8)
     model = loaded(fresh, folder).train()
     model.get_base_model().lm_head.requires_grad_(True)
-    optimizer = adamw(model)
-    with watch(model, optimizer, run_dir=tmp_path / "run") as watching:
-        model(input_ids=batches()[0]["input_ids"]).logits.sum().backward()
-        optimizer.step()
-    found = [each for each in watching.findings if each.code == "ADP010"]
-    assert [each.severity for each in found] == [Severity.INFO]
+
+    def loss_of(model):
+        return model(input_ids=batches()[0]["input_ids"]).logits.sum()
+
+    assert severity_after_one_step(model, tmp_path, loss_of) == [Severity.INFO]

@@ -3,6 +3,7 @@
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_applied_twice import AdapterAppliedTwice
 from ftlab.rules.engine import Engine
+from tests.rules.test_hand_merges import given
 from tests.runs import RunBuilder, healthy_lora
 
 
@@ -45,3 +46,26 @@ def test_an_adapter_along_its_base_is_not_checked():
     outcome = report([0.5, 0.6, 0.5])
     assert outcome.findings == ()
     assert "points along its base" in outcome.not_checked[0].reason
+
+
+def by_hand(factor, live=1.0, **columns):
+    builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": {}}).step()
+    given(builder, 0, {"q": factor, "v": factor}, live=live, **columns)
+    return Engine([AdapterAppliedTwice()]).check(builder.run).findings
+
+
+def test_an_adapter_that_is_on_what_was_given_it_is_named():
+    (finding,) = by_hand(1.0)
+    assert finding.severity is Severity.ERROR
+    assert finding.place == Place("param", "q.base_layer.weight")
+    assert "2 base weights were given 1 times" in finding.message
+    assert finding.evidence["reason"] == "by-hand"
+    assert by_hand(2.0)[0].evidence["factor"] == 2.0
+
+
+def test_an_adapter_that_is_off_may_be_in_its_base():
+    assert by_hand(1.0, live=0.0) == ()
+
+
+def test_what_another_rule_tells_and_what_is_small_is_left():
+    assert by_hand(0.25) == by_hand(1.0, turned=1.0) == by_hand(0.4) == ()

@@ -35,4 +35,5 @@ HEALTHY = Healthy(
     "blocks run once although checkpointing is on",
     looks_like=("MOD011",),
     builder=build,
+    needs=("transformers>=5.16",),
 )

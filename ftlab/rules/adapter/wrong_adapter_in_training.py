@@ -18,7 +18,12 @@ second stage has another one, or other groups); there is no threshold. A pass co
 when none of its forwards ran an adapter of the optimizer's. The first form needs that
 the choice was made while watched (*not-in-optimizer*), or that the adapter which runs
 is frozen, in 2 passes at least: then it cannot be the one that is meant
-(*frozen-one-active*). The other form is *frozen-before-backward*. An optimizer that was
+(*frozen-one-active*). *left-active*: the optimizer holds both; a switch was followed by
+a forward without gradients, and training went on with the adapter of that one, which
+had run in none of its passes before, while the one that had learned runs in none since.
+A warning where the former was loaded for use (`inference_mode` of its configuration)
+and the latter was not; else only noted, for a second task may begin with an evaluation.
+The other form is *frozen-before-backward*. An optimizer that was
 built for another adapter from the start, while the one that runs is trainable, is
 OPT002. Measured: found at the step of the first such pass. A tensor that is frozen
 between forward and backward gets `.grad` None, without a message (torch 2.13). An
@@ -45,6 +50,7 @@ is neither passed nor has stepped yet: pass all, `watch(model, [first, second])`
 - huggingface/trl#4723 (a context manager for the reference adapter)
 """
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -59,6 +65,7 @@ from ftlab.rules.adapter_states import (
     needs_states,
     passes_of,
 )
+from ftlab.rules.left_active import LeftActive, left_active
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.tensors import params, records_of, text_of
 from ftlab.rules.words import at_steps
@@ -103,6 +110,8 @@ class WrongAdapterInTraining(Rule):
             yield self._wrong(run, wrong, held, calls)
         elif len(wrong) >= MIN_PASSES and not _trained(run, wrong):
             yield self._frozen(run, wrong, held)
+        elif left := left_active(run, held):
+            yield self._left(run, left)
         arrived = _arrived(run)
         dropped = [
             each
@@ -126,10 +135,9 @@ class WrongAdapterInTraining(Rule):
             cause=cause,
             fix=fix,
             places=[
-                *_tensors(run, ran),
+                *_in_turn(_tensors(run, ran), _tensors(run, mine)),
                 *(Place("call", call) for call in calls or ["set_adapter"]),
                 Place("optimizer", "param_groups"),
-                *_tensors(run, mine),
             ],
             steps=(first, last),
             evidence={
@@ -139,6 +147,31 @@ class WrongAdapterInTraining(Rule):
                 "passes": len(found),
             },
             healthy="training forwards run an adapter that the optimizer holds",
+        )
+
+    def _left(self, run: Run, left: LeftActive) -> Finding:
+        now, before = left.active, left.before
+        return self.finding(
+            Severity.WARNING if left.was_loaded else Severity.INFO,
+            f"{at_steps(*left.steps)}: the training forward runs adapter {now}, which "
+            f"an evaluation made active; {before}, which was trained until then and is "
+            "in the optimizer too, gets no gradient any more",
+            cause=f"set_adapter({now!r}) was called for an evaluation and not undone: "
+            f"it made {now} trainable, and froze {before}.",
+            fix=f"Call model.set_adapter({before!r}) after the evaluation, and give "
+            f"the optimizer the tensors of {before} alone.",
+            places=[
+                *_in_turn(_tensors(run, [now]), _tensors(run, [before])),
+                Place("call", "set_adapter"),
+            ],
+            steps=left.steps,
+            evidence={
+                "reason": "left-active",
+                "active": now,
+                "held": before,
+                "threshold": 0,
+            },
+            healthy="an evaluation leaves the adapter active that it found",
         )
 
     def _frozen(self, run: Run, found: list[Pass], held: set[str]) -> Finding:
@@ -154,9 +187,8 @@ class WrongAdapterInTraining(Rule):
             "what is active, and takes no part in the loss.",
             fix=f"Call model.set_adapter({mine[0]!r}) before the training forward.",
             places=[
-                *_tensors(run, mine),
+                *_in_turn(_tensors(run, mine), [Place("object", f"adapter {ran[0]}")]),
                 Place("call", "set_adapter"),
-                Place("object", f"adapter {ran[0]}"),
             ],
             steps=(first, last),
             evidence={
@@ -251,6 +283,12 @@ def _arrived(run: Run) -> dict[int, set[str]]:
     for row, column in zip(*np.nonzero(above), strict=True):
         found.setdefault(int(norms.steps[row]), set()).add(adapters[column])
     return found
+
+
+def _in_turn(first: list[Place], second: list[Place]) -> list[Place]:
+    """Put places of two adapters in turn, so that the first few name both."""
+    pairs = itertools.zip_longest(first, second)
+    return [place for pair in pairs for place in pair if place is not None]
 
 
 def _tensors(run: Run, adapters: list[str]) -> list[Place]:

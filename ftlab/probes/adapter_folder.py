@@ -8,9 +8,14 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.adapter_file_twins import is_outdated
+
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
 PICKLED = "adapter_model.bin"
+OUTDATED = "a newer pickle beside"
+"""The problem of a folder whose safetensors are older than a pickle of other values."""
+
 FULL = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 
 
@@ -56,6 +61,8 @@ def adapter_folder(path: Path) -> AdapterFolder:
     keys: tuple[str, ...] = ()
     if (where / WEIGHTS).is_file():
         keys = _keys(where / WEIGHTS, problems)
+        if is_outdated(where / WEIGHTS, where / PICKLED):
+            problems.append(OUTDATED)
     elif (where / PICKLED).is_file():
         problems.append("pickled")
     elif any((where / name).is_file() for name in FULL):

@@ -17,7 +17,7 @@ import torch
 
 from ftlab.probes.adapter_file_facts import factors_off
 from ftlab.probes.adapter_file_start import start_off
-from ftlab.probes.adapter_folder import adapter_folder
+from ftlab.probes.adapter_folder import OUTDATED, adapter_folder
 from ftlab.probes.loaded_check import Given, compare_keys, given_to
 from ftlab.probes.optimizer_states import state_facts
 from ftlab.probes.saved_keys import adapter_configs
@@ -89,16 +89,18 @@ class LoadingWork:
             self.adapter_taken |= any(".lora_" in str(key) for key in state)
 
     def after_adapter_load(self, owner: Any, folder: Any, adapter: Any) -> None:
-        """Write into the ledger where factors or the start are not the folder's.
+        """Write into the ledger where what was read is old, or settings are others.
 
         PEFT reads the settings of a new adapter, and not those of one that is there.
         """
         if self._is_mine(owner) and isinstance(folder, str | os.PathLike):
             with contextlib.suppress(Exception):
-                saved, name = adapter_folder(Path(folder)).config, str(adapter)
+                read, name = adapter_folder(Path(folder)), str(adapter)
+                saved = read.config
                 found: dict[str, Any] = {
                     "scaling": factors_off(saved, owner, name),
                     "start": start_off(saved, adapter_configs(owner).get(name)),
+                    "outdated": OUTDATED in read.problems,
                 }
                 if found := {key: value for key, value in found.items() if value}:
                     detail = {"adapter": name, "folder": Path(folder).name} | found

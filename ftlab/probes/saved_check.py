@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.adapter_folder import WEIGHTS, AdapterFolder, adapter_folder
+from ftlab.probes.adapter_folder import OUTDATED, WEIGHTS, AdapterFolder, adapter_folder
 from ftlab.probes.naming import named_trainables, roles_of
 from ftlab.probes.saved_keys import adapter_configs, adapter_keys, learns_prompts
 from ftlab.probes.saving_facts import wrapper_names
@@ -46,7 +46,8 @@ def check_saved(
         out, that are in no file, and ``unsaved_count``; absent for prompts), ``b``,
         ``zero_b`` and ``live_zero_b`` (how many B there are, are 0 in the file, and
         are 0 in the model), ``broken`` (keys whose values are not finite) and
-        ``shapeless`` (keys without elements).
+        ``shapeless`` (keys without elements); ``outdated`` where what was read is an
+        older file beside the one that was saved.
     """
     model = innermost(model)
     configs = list(selected or adapter_configs(model))
@@ -64,6 +65,8 @@ def check_saved(
     found |= {"keys": len(keys), "renamed": _renamed(model, keys)}
     below = [name for name, each in folders.items() if each.path != folder]
     found |= {"below": below} if below else {}
+    if any(OUTDATED in each.problems for each in folders.values()):
+        found["outdated"] = True
     return found | _values(model, folders) | _unsaved(model, folders)
 
 

@@ -39,6 +39,11 @@ def settings_loads(run: Run) -> list[LedgerEntry]:
     ]
 
 
+def outdated_loads(run: Run) -> Iterator[LedgerEntry]:
+    """Yield loads of adapters from a file that lies beside a newer one."""
+    yield from (e for e in run.ledger if e.op == "load" and e.detail.get("outdated"))
+
+
 def lost_loads(run: Run) -> Iterator[LedgerEntry]:
     """Yield loads that left keys unread that the model waits for.
 

@@ -47,6 +47,12 @@ CAUSES = {
         "Build the adapter with the rank in the file's adapter_config.json; "
         "PeftModel.from_pretrained(base, folder) takes it from there.",
     ),
+    "outdated-file": (
+        "The folder holds adapter_model.safetensors and a newer adapter_model.bin with "
+        "other values; PEFT reads the safetensors and leaves the pickle alone.",
+        "Delete or move adapter_model.safetensors if the pickle is the one that was "
+        "trained, and save with safe_serialization=True into a folder of its own.",
+    ),
     "not-resumed-yet": (
         "The folder is a Trainer's checkpoint, and the adapter is fresh: right before "
         "train(resume_from_checkpoint=...), which reads it.",

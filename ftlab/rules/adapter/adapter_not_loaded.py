@@ -34,6 +34,12 @@ a name with PEFT's or a wrapper's parts in it alone, and one of them has other v
 the model. Measured with transformers 5.23, peft 0.21.2: all adapted projections are
 drawn anew, with a warning.
 
+*outdated-file*: `adapter_model.bin` in the folder was written later than
+`adapter_model.safetensors`, stores pieces of the same sizes and other bytes, and the
+adapter has the values of the latter, as PEFT reads it first; also at each
+`load_adapter`. The pickle is not opened: it is an archive, and its pieces are compared
+as they are.
+
 Without the file three states are proof: nothing of the model is trainable and every B
 is exactly 0; the adapter's own configuration names another class than its base has and
 every B is 0; training is at a step above 0 and every B is 0. A fresh adapter is none of
@@ -69,6 +75,7 @@ folder. Prompts are loaded under other names by PEFT, and are not judged.
 - huggingface/peft#2566, #2115, #2957, huggingface/lerobot#3459
 - huggingface/peft#2699, huggingface/sentence-transformers#3865
 - peft `peft_model.py`, `load_adapter`: says that it activates nothing
+- huggingface/peft#553 (safetensors are read first), sshh12/multi_token#12
 - huggingface/peft#3548 (unexpected keys no longer hold the adapter's name)
 - cloneofsimo/lora#9, instructlab/training#141 (a base that is saved as it is wrapped)
 - MakazhanAlpamys/Soup#335 (resume of a compiled adapter starts at 0)
@@ -79,7 +86,7 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.adapters_at_zero import adapters_at_zero
-from ftlab.rules.loads import loads_of, lost_loads, words_of
+from ftlab.rules.loads import loads_of, lost_loads, outdated_loads, words_of
 from ftlab.rules.not_loaded_causes import CAUSES
 from ftlab.rules.rule import Rule
 from ftlab.rules.saving import (
@@ -107,6 +114,13 @@ def _places(reason: str, names: Sequence[str]) -> list[Place]:
     if reason == "base-names":
         return [Place("call", "from_pretrained"), *params]
     return [file, *params]
+
+
+def _outdated(folder: str, adapter: str) -> str:
+    return (
+        f"the adapter {adapter!r} has the values of {folder}/adapter_model.safetensors,"
+        " and adapter_model.bin beside it is newer and has others"
+    )
 
 
 class AdapterNotLoaded(Rule):
@@ -157,6 +171,10 @@ class AdapterNotLoaded(Rule):
                 )
                 yield self._finding(run, "other-shape", words, (), entry.step)
 
+        for entry in outdated_loads(run):
+            words = _outdated(entry.detail["folder"], entry.detail["adapter"])
+            yield self._finding(run, "outdated-file", words, (), entry.step)
+
     def _base_names(self, run: Run, base: Described) -> Finding:
         names = list(base["names"])
         words = (
@@ -182,6 +200,9 @@ class AdapterNotLoaded(Rule):
                 f"than in the file: {in_words(shapes)}"
             )
             yield self._finding(run, "other-shape", words, shapes)
+        elif "a newer pickle beside" in file.get("problems", ()) and not other:
+            words = _outdated(str(file["folder"]), str(file.get("adapter")))
+            yield self._finding(run, "outdated-file", words, ())
         elif zero or other:
             words = (
                 f"{counted(len(zero or other), 'tensor')} "

@@ -19,6 +19,8 @@ checkpoint, and the folder passed as `adapter`. There is no threshold.
   was loaded so (before the first step).
 - *other-in-root*: the same of what was loaded, and a folder below holds an adapter that
   is not 0: PEFT saves each that is not called "default" in a folder of its name.
+- *outdated*: a pickled `adapter_model.bin` was written beside an older
+  `adapter_model.safetensors` of other values, which is what loading reads.
 - *absent*: tensors of the model's adapter that the file does not have, modules_to_save
   among them, or trainable parameters that no file has and that ADP020 did not foresee.
   Adapters that selected_adapters leaves out, prompts and merged models are not judged.
@@ -35,7 +37,8 @@ By hand: `f = safetensors.safe_open(path, "pt")`, then
    `stage3_gather_16bit_weights_on_model_save`).
 3. *not-finite*: go back to the checkpoint before; NUM001 says where it began.
 4. *adapter-name*: call no adapter `q_proj`, `score`, `layers` or the like.
-5. *absent*: modules_to_save must be the same where it is saved and where it is loaded.
+5. *outdated*: delete the older file, and save as safetensors.
+6. *absent*: modules_to_save must be the same where it is saved and where it is loaded.
 
 ## Known problems
 An adapter that is saved before it was trained has B = 0 in the model too, and is not
@@ -89,6 +92,11 @@ _CAUSES = {
         "trained, and those of other names each in a folder of its name below.",
         "Load the folder below: PeftModel.from_pretrained(base, folder + '/name'); "
         "save with selected_adapters=[name], or delete 'default' first.",
+    ),
+    "outdated": (
+        "The adapter was saved with safe_serialization=False into a folder that has an "
+        "adapter_model.safetensors: PEFT reads that one first.",
+        "Delete the old file, or save without safe_serialization=False.",
     ),
     "absent": (
         "The file was saved from a configuration with fewer parts, or by other means "
@@ -232,6 +240,8 @@ def _of_save(
         list(detail.get("shapeless", ())),
         list(detail.get("broken", ())),
     )
+    if detail.get("outdated"):
+        return "outdated", "an older adapter_model.safetensors lies beside it", []
     if detail.get("keys") == 0:
         return "empty", "the file has no key", []
     if shapeless:

@@ -258,3 +258,22 @@ def test_weights_of_the_base_stand_in_its_folder_under_other_names():
         Place("call", "from_pretrained"),
         Place("param", "q.weight"),
     )
+
+
+OUTDATED = ["a newer pickle beside"]
+
+
+def test_a_file_beside_a_newer_one_was_read():
+    (finding,) = check(file(problems=OUTDATED, adapter="default"))
+    assert finding.evidence["reason"] == "outdated-file"
+    assert "adapter_model.bin beside it is newer" in finding.message
+    (other,) = check(file(problems=OUTDATED, different=[B]))
+    assert other.evidence["reason"] == "values"
+
+
+def test_an_older_file_that_is_read_in_the_run_is_told_at_its_step():
+    detail = {"adapter": "default", "folder": "b", "outdated": True}
+    builder = RunBuilder().facts(model={"peft": {"default": {}}})
+    builder.step(ops=[("load", "adapter settings", detail)])
+    (finding,) = Engine([AdapterNotLoaded()]).check(builder.run).findings
+    assert (finding.evidence["reason"], finding.first_step) == ("outdated-file", 0)

@@ -145,3 +145,11 @@ def test_a_folder_below_holds_the_adapter_that_was_trained():
     assert finding.evidence["reason"] == "other-in-root"
     assert "in the folder sql below are not" in finding.message
     assert reasons(file=file | {"zero_b": 0}) == []
+
+
+def test_an_older_file_beside_the_one_that_was_saved():
+    detail = {"kind": "adapter", "folder": "a", "keys": 8, "outdated": True}
+    builder = RunBuilder().facts(model={"peft": {"default": {}}})
+    builder.step(ops=[("save", "model", detail)])
+    (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
+    assert finding.evidence["reason"] == "outdated"

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from ftlab.probes.compiled_hooks import in_a_graph
 from ftlab.probes.flow_calls import FlowCalls
 from ftlab.probes.module_hook import ModuleHook, ModulePreHook
 from ftlab.probes.naming import clean_name
@@ -157,7 +158,8 @@ class GraphFlow(Probe):
 
     def _look_without_batch(self, moment: Moment) -> None:
         """Put hooks on for the next step of a loop that never calls the model."""
-        if self._due(moment.step) or self._again:
+        due = self._due(moment.step) or self._again
+        if due and not in_a_graph(moment.subject.model):
             self._begin_step(moment)
             self._blind = self._calls is not None
 

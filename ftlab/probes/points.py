@@ -184,4 +184,6 @@ def _walk(
 
 def _is_compiled(module: torch.nn.Module) -> bool:
     in_place = getattr(module, "_compiled_call_impl", None) is not None
-    return in_place or type(module).__name__ == "OptimizedModule"
+    forward = vars(module).get("forward")  # model.forward = torch.compile(...)
+    inside = in_place or hasattr(forward, "_torchdynamo_orig_callable")
+    return inside or type(module).__name__ == "OptimizedModule"

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ftlab.probes.compiled_hooks import ASIDE, HooksInGraphs, may_attach
 from ftlab.probes.loop import Loop
 from ftlab.probes.open_step import OpenStep, Source
 from ftlab.probes.probe import Probe, Reading
@@ -30,7 +31,7 @@ from ftlab.probes.taps.listener import Shielded, shield
 from ftlab.probes.taps.scaler import tap_scaler
 from ftlab.probes.taps.shared import listen
 from ftlab.records.errors import FtlabWarning
-from ftlab.records.handle import HandleStack
+from ftlab.records.handle import CallbackHandle, HandleStack
 
 Sink = Callable[[Any], None]
 
@@ -75,7 +76,9 @@ class Recorder:
     micro-batches are those seen since.
 
     An optimizer step, or a whole training step, that the user compiles is one graph in
-    which nothing of ours may stand: it is not seen. A compiled model is.
+    which nothing of ours may stand: it is not seen. A compiled model is. Under a stance
+    that refuses to compile anything anew, hooks are not put on where they would make
+    the compiled step raise, and stay on, silent, where taking them off would.
 
     Examples
     --------
@@ -108,7 +111,7 @@ class Recorder:
         self._subject = subject
         self._sink = sink
         self._probes = ProbeSet(probes)
-        self._handles = HandleStack()
+        self._handles: HandleStack = HandleStack()
         self._waiting: deque[_Harvest] = deque()
         self._first_step = first_step
         self._last: tuple[int, int] | None = None
@@ -128,7 +131,11 @@ class Recorder:
 
     def attach(self) -> Self:
         """Put everything on; a failure takes off what was put on before."""
+        HooksInGraphs.take_off_what_is_left()
         if self._loop is not None:
+            return self
+        if not may_attach():
+            warnings.warn(ASIDE, FtlabWarning, stacklevel=2)
             return self
         try:
             self._attach()
@@ -140,6 +147,7 @@ class Recorder:
 
     def detach(self) -> None:
         """Take everything off and deliver what is still on its way; idempotent."""
+        HooksInGraphs.take_off_what_is_left()
         if self._loop is None:
             return
         try:
@@ -190,6 +198,8 @@ class Recorder:
         self._loop = loop = Loop(steps)
         listener: Any = Shielded(loop, self._fail)
         self._listener = listener
+        self._handles = HooksInGraphs()
+        self._handles.add(CallbackHandle(self._probes.detach))  # goes last
         self._handles.add(steps.watched.attach())
         self._probes.attach(self._subject)
         self._handles.add(listen(listener))
@@ -199,10 +209,10 @@ class Recorder:
         self._handles.add(tap_forward(listener, self._subject.model))
 
     def _take_off(self) -> None:
-        try:
-            self._handles.remove()
-        finally:
-            self._probes.detach()
+        handles, self._handles = self._handles, HandleStack()
+        if self._listener is not None:
+            self._listener.silence()
+        handles.remove()
 
     def _harvest(self, step: OpenStep) -> None:
         sources = [

@@ -5,8 +5,8 @@ batch and after updates, what the policy gives now, it is the policy. So some el
 of the model's last output are kept of every pass of a step, and compared bit for bit.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -45,6 +45,7 @@ class ReferencePasses(Probe):
         self._due = every(interval)
         self._samples: OutputSamples | None = None
         self._before: torch.Tensor | None = None
+        self._called = -1
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Begin with the first step, whose first pass may be the reference's."""
@@ -56,6 +57,11 @@ class ReferencePasses(Probe):
         if self._samples is not None:
             self._samples.remove()
         self._samples = None
+
+    def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
+        """Note that the model is called, and not from within a compiled function."""
+        self._called = moment.step
+        return ()
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:
         """Compare the passes of this step."""
@@ -94,7 +100,8 @@ class ReferencePasses(Probe):
 
     def after_update(self, moment: Moment) -> Iterable[Reading]:
         """Get ready for the next step's first pass."""
-        if self._due(moment.step + 1) and self._samples is None:
+        called = self._called == moment.step
+        if called and self._due(moment.step + 1) and self._samples is None:
             self._samples = OutputSamples(moment.subject.model)
         return ()
 

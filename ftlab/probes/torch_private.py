@@ -9,6 +9,7 @@ import contextlib
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 # ruff: noqa: SLF001
@@ -160,9 +161,78 @@ def skips_guards() -> bool:
     return getattr(stance, "skip_guard_eval_unsafe", False) is True
 
 
+def refuses_to_compile() -> bool:
+    """Tell whether the stance makes Dynamo raise where it would compile something."""
+    dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
+    stance = getattr(dynamo, "_stance", None)
+    return getattr(stance, "stance", "") == "fail_on_recompile" or skips_guards()
+
+
+def graphs_made() -> tuple[tuple[int, int], ...]:
+    """Tell of which code graphs are in use, and how many of each."""
+    return tuple((id(code), len(entries)) for code, entries in _graphs())
+
+
+def graphs_look_at(*names: str, at: type | None = None) -> bool:
+    """Tell whether the guards of a graph in use look at something of such a name.
+
+    ``at`` is a class of which such a graph must have met an object.
+    """
+    made = graphs_made()
+    if made != _guards_of.made:
+        _guards_of.made = made
+        _guards_of.texts = [_guards(e) for _, entries in _graphs() for e in entries]
+    met = "" if at is None else f", {id(at)})"
+    return any(
+        met in text and any(name in text for name in names) for text in _guards_of.texts
+    )
+
+
+def _graphs() -> list[tuple[types.CodeType, list[Any]]]:
+    frames: Any = sys.modules.get("torch._dynamo.convert_frame")
+    dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
+    entries_of = getattr(dynamo, "_debug_get_cache_entry_list", None)
+    if entries_of is None:
+        return []
+    seen = getattr(getattr(frames, "input_codes", None), "seen", ())
+    codes = [code for each in tuple(seen) if (code := each()) is not None]
+    return [(code, entries_of(code)) for code in codes]
+
+
+@dataclass(slots=True)
+class _Guards:
+    """The guards of all graphs in use, written out anew when there are others."""
+
+    made: tuple[tuple[int, int], ...] = ()
+    texts: list[str] = field(default_factory=list)
+
+
+_guards_of = _Guards()
+
+
 def leave_to_python(function: Callable[..., Any]) -> None:
-    """Make Dynamo never compile frames of ``function`` itself."""
-    code: types.CodeType = getattr(function, "__code__")  # noqa: B009  not in its type
+    """Make Dynamo never compile frames of ``function`` itself, nor of what is in it."""
+    _leave_code(getattr(function, "__code__"))  # noqa: B009  not in its type
+
+
+def leave_hooks_to_python() -> None:
+    """Do so with what torch itself runs only where a module has hooks.
+
+    Dynamo leaves it to Python in any case, once it has looked at it; a stance that
+    refuses to compile anything new raises as soon as it would look.
+    """
+    for code in torch.nn.Module._call_impl.__code__.co_consts:
+        if isinstance(code, types.CodeType):
+            _leave_code(code)
+    scripts: Any = torch.jit
+    for function in (torch.compiler.is_compiling, scripts.is_scripting):
+        leave_to_python(function)
+
+
+def _leave_code(code: types.CodeType) -> None:
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            _leave_code(inner)
     dynamo: Any = torch._C._dynamo.eval_frame
     if hasattr(dynamo, "skip_code"):  # torch < 2.8
         dynamo.skip_code(code)
@@ -210,4 +280,5 @@ def uncompiled(function: Any) -> Any:
 
 leave_to_python(suspend_dynamo)
 leave_to_python(resume_dynamo)
-leave_to_python(is_compiled_call)
+for _function in (is_compiled_call, is_traced, is_within_backward, has_values):
+    leave_to_python(_function)

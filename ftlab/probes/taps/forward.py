@@ -11,7 +11,12 @@ import torch
 from ftlab.probes.taps.listener import Listener
 from ftlab.probes.taps.nesting import Nesting
 from ftlab.probes.taps.rebinding import rebind_method, stand_in
-from ftlab.probes.torch_private import has_values, leave_to_python, scripting
+from ftlab.probes.torch_private import (
+    has_values,
+    leave_hooks_to_python,
+    leave_to_python,
+    scripting,
+)
 from ftlab.records.handle import Handle, HandleStack, rebind
 
 _WRAPPERS = {
@@ -37,6 +42,7 @@ def tap_forward(listener: Listener, model: torch.nn.Module) -> Handle:
     hook = ForwardHook(listener, inner)
     if isinstance(inner, torch.nn.TransformerEncoderLayer):
         return _around_forward(hook)
+    leave_hooks_to_python()
     tap = _HookHandle(inner, hook)
     handles = HandleStack()
     handles.add(tap)

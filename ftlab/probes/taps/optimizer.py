@@ -45,6 +45,7 @@ def tap_optimizer_step(listener: Listener) -> Handle:
     leave_to_python(before)
     leave_to_python(after)
     leave_to_python(_is_told)
+    leave_to_python(unwrapped)
     handles = HandleStack()
     handles.add(register_optimizer_step_pre_hook(before))
     handles.add(register_optimizer_step_post_hook(after))

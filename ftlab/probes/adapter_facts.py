@@ -31,6 +31,7 @@ from ftlab.probes.cut_entries import cut_entries
 from ftlab.probes.idle_settings import idle_settings
 from ftlab.probes.invocations import invocation_facts
 from ftlab.probes.kept_modules import idle_copies
+from ftlab.probes.mode_dropouts import configured_dropouts
 from ftlab.probes.naming import NamedParameter
 from ftlab.probes.plain import jsonable, readable
 from ftlab.probes.rescaled_sides import rescaled_sides
@@ -110,6 +111,9 @@ def _adapter(
         parts=lambda: {part: part_facts(entries) for part, entries in parts.items()},
         rescaled=lambda: rescaled_sides(config, mine, inner.root),
         switched_off=lambda: switched_off(mine, name),
+        dropouts=lambda: configured_dropouts(
+            config, name, mine, [c for n, c in holder.configs.items() if n != name]
+        ),
         invocation=lambda: invocation_facts(config, holder.module),
         idle=lambda: idle_settings(config, name, mine, inner.root),
         init=lambda: jsonable(getattr(config, "init_lora_weights", None)),

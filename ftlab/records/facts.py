@@ -23,7 +23,8 @@ class Facts:
         matched, ``leftover``, ``unheeded`` exclusions, ``misread`` indices of layers,
         ``cut`` entries that are parts of names, ``idle`` settings without effect,
         ``parts`` with what is trainable and in which dtypes, ``rescaled`` sides,
-        ``switched_off``, ``init``, ``invocation`` of an activated LoRA);
+        ``switched_off``, ``dropouts`` asked for and made, ``init``, ``invocation`` of
+        an activated LoRA);
         ``combinations``, adapters that are sums of others; ``blocks``, the linear-like
         weights and how many carry an adapter; ``heads``, frozen task heads;
         ``outside``, what is trainable besides. ``saving``, what saving would write

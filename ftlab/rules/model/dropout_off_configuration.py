@@ -1,0 +1,126 @@
+"""The rule MOD017, dropout-off-configuration.
+
+## What it does
+Finds adapters whose layers have no dropout although their configuration has one now,
+and the other way round.
+
+## Why is this bad?
+A layer gets its dropout when it is made and never looks at the configuration again: a
+value that is set afterwards changes nothing. The run is one with the old value, what is
+logged and saved says the new one, and two runs that are compared over it are the same.
+
+## Evidence
+The settings of the configuration that end in `dropout`, against the modules that the
+adapter's layers hold for it, of adapters that learn. There is no threshold.
+- *never-made*: the configuration has a value above 0, and all layers hold an Identity,
+  which PEFT makes for 0 alone.
+- *still-made*: the configuration says 0, and all layers hold a dropout above 0.
+- *other-value* (only noted): both are above 0 and differ in all layers, as after a
+  schedule of one's own.
+
+A dropout that was made and is set to 0 by its `p`, as `disable_dropout` of TRL does, is
+not told. It is only noted where another adapter has the very same configuration object.
+Measured on peft 0.21.2: after `model.peft_config["default"].lora_dropout = 0.3` on an
+adapter that was made with 0, 4 of 4 layers hold an Identity, two forwards of one batch
+in training mode are equal to the last bit, and the saved file says 0.3.
+By hand: `{n: m.lora_dropout for n, m in model.named_modules() if hasattr(m,
+"lora_dropout")}`.
+
+## What to try
+1. Set the value in the LoraConfig before `get_peft_model`.
+2. To change one that was made: `for m in model.modules(): if isinstance(m,
+   torch.nn.Dropout): m.p = 0.1`, and the configuration with it.
+3. For a new adapter make a new configuration; do not change one that is in use.
+
+## Known problems
+A configuration that is changed while the training goes on is seen when the facts are
+read anew. Who takes the dropouts out of the layers by hand, and leaves the
+configuration, is warned.
+
+## References
+- PEFT, `LoraLayer.update_layer`: a Dropout above 0, else an Identity
+- trl `trainer/utils.py`, `disable_dropout_in_model` (sets p to 0)
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule
+from ftlab.rules.wiring import (
+    adapters,
+    is_trained,
+    may_hold_adapters,
+    needs_wiring,
+    steps_of,
+    trainable_tensors,
+)
+from ftlab.rules.words import counted, number
+from ftlab.runlog.run import Run
+
+NONE = "none"
+"""What the probe says of a layer without a dropout."""
+
+
+class DropoutOffConfiguration(Rule):
+    """Finds adapters that do not drop what their configuration says."""
+
+    code = "MOD017"
+    name = "dropout-off-configuration"
+    since = "0.1.0"
+    status = "preview"
+    requires = (needs_wiring,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are adapters."""
+        return may_hold_adapters(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per setting of an adapter."""
+        for adapter, described, _ in adapters(run):
+            if not trainable_tensors(described) or not is_trained(run):
+                continue
+            for setting, one in (described.get("dropouts") or {}).items():
+                if kind := _kind(one):
+                    yield self._finding(run, (adapter, setting), one, kind)
+
+    def _finding(
+        self, run: Run, place: tuple[str, str], one: Mapping[str, Any], kind: str
+    ) -> Finding:
+        (adapter, setting), asked = place, float(one["asked"])
+        layers, used = sum(one["used"].values()), _chances(one)
+        has = f"with {number(max(used))}" if used else "not"
+        sure = kind != "other-value" and not one.get("shared")
+        return self.finding(
+            Severity.WARNING if sure else Severity.INFO,
+            f"from step {steps_of(run)[0]}: {setting} of adapter {adapter} is "
+            f"{number(asked)} in its configuration, and its {counted(layers, 'layer')} "
+            f"drop {has}" + (" at all" if not used else ""),
+            cause="The configuration was changed after the adapter was made. A layer "
+            "gets its dropout once, when it is made, and does not look there again.",
+            fix=f"Set {setting} in the configuration before get_peft_model; or set p "
+            "of the layers' own dropouts.",
+            places=[Place("config", setting), Place("object", f"adapter {adapter}")],
+            steps=steps_of(run),
+            evidence={
+                "reason": kind,
+                "asked": asked,
+                "used": max(used, default=0.0),
+                "layers": layers,
+            },
+            healthy="the layers drop what the configuration says",
+        )
+
+
+def _chances(one: Mapping[str, Any]) -> list[float]:
+    return [float(each) for each in one["used"] if each != NONE]
+
+
+def _kind(one: Mapping[str, Any]) -> str:
+    """Tell how the layers differ from the configuration, if all of them do."""
+    asked, used = float(one["asked"]), _chances(one)
+    if asked > 0 and not used:
+        return "never-made"
+    if NONE in one["used"] or not used or 0.0 in used or asked in used:
+        return ""
+    return "other-value" if asked > 0 else "still-made"

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.combined_heads import heads_left
 from ftlab.probes.lora_pairs import LoraPair, lora_pairs
 from ftlab.probes.plain import readable
 
@@ -40,8 +41,8 @@ def combinations(model: torch.nn.Module) -> dict[str, Any]:
     dict
         By name: ``weights`` (by source, the median over layers, with every scaling in
         it), ``layers`` that were looked at, the adapter's own ``scaling``, and
-        ``lost``: what the sources have and the sum does not, ``"magnitudes"`` of DoRA
-        or ``"biases"``.
+        ``lost``: what the sources have and the sum does not, ``"magnitudes"`` of DoRA,
+        ``"biases"``, or ``"heads"``: whole copies of modules.
     """
     layers: dict[str, list[LoraPair]] = defaultdict(list)
     for pair in lora_pairs(model):
@@ -54,7 +55,12 @@ def combinations(model: torch.nn.Module) -> dict[str, Any]:
     every = (pair for pairs in some for pair in pairs if _may_be_sum(pair))
     names = dict.fromkeys(pair.adapter for pair in every)
     readers = {name: functools.partial(_described, name, some) for name in names}
-    return {name: entry for name, entry in readable(**readers).items() if entry}
+    found = {name: entry for name, entry in readable(**readers).items() if entry}
+    for name, entry in found.items():
+        used = [s for s, weight in entry["weights"].items() if abs(weight) > UNUSED]
+        if heads_left(model, name, used):
+            entry["lost"].append("heads")
+    return found
 
 
 def _may_be_sum(pair: LoraPair) -> bool:

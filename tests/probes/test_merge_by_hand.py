@@ -1,5 +1,7 @@
 """What is added by hand to the weights under an adapter, and what PEFT adds."""
 
+import contextlib
+
 import pytest
 import torch
 
@@ -9,8 +11,6 @@ from ftlab.probes.merge_by_hand import MergeByHand
 from ftlab.records.step import Block
 from tests.models import tiny_4bit
 from tests.probes.recording import Recording
-
-SQUARE = {"target_modules": ["q_proj"]}
 
 
 def watched(model, act=None, steps=4, after=None, lr=1e-2):
@@ -34,6 +34,13 @@ def watched(model, act=None, steps=4, after=None, lr=1e-2):
         if isinstance(block, Block) and block.table == "hand_merges"
         for index, row in enumerate(block.ids.tolist())
     }
+
+
+def autocast():
+    stack = contextlib.ExitStack()
+    stack.enter_context(torch.no_grad())
+    stack.enter_context(torch.autocast("cpu", torch.bfloat16))
+    return stack
 
 
 def by_hand(delta=right, unload=True):
@@ -161,6 +168,25 @@ def test_it_is_live_in_an_evaluation_with_the_adapter_on():
         put(model, sign=-1)
 
     assert [each["live"] for each in watched(model, evaluate).values()] == [1] * 4
+
+
+@pytest.mark.parametrize("way", [torch.no_grad, torch.inference_mode, autocast])
+def test_ways_to_evaluate_do_not_matter(way):
+    model = lora()
+
+    def evaluate(step):
+        with torch.no_grad():
+            put(model, product)
+        with way(), model.disable_adapter():
+            model(**batches()[0])
+        model.merge_adapter()
+        model.unmerge_adapter()
+
+    found = watched(model, evaluate, lr=1e-3, steps=2)
+    assert [each["factor"] for (step, _), each in found.items() if step == 0] == [
+        pytest.approx(0.5, rel=1e-3)
+    ]
+    assert len(found) == 5  # one in turn, then all
 
 
 def test_an_unloaded_layer_that_somebody_holds_is_not_live():

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds adapters that were combined of others and are not the sum that was asked for: all
-of it several times too strong, or without what DoRA or LoRA biases have learned.
+of it several times too strong, or without what DoRA, LoRA biases or modules_to_save
+have learned.
 
 ## Why is this bad?
 Nothing fails, and the combined adapter does something like its sources. It overdoes it
@@ -22,6 +23,8 @@ is then regressed on theirs. Only adapters that are in use are judged.
 - *magnitudes*: the sources' DoRA magnitudes differ from each layer's own norms, and
   those of the combination are these norms (within 1 %).
 - *biases*: a source has `lora_bias` that is not 0, and that of the combination is 0.
+- *heads*: a source has a copy of a module (`modules_to_save`, as every task head is)
+  that is not what the base has, and the combination's is, bit for bit, or it has none.
 Measured on peft 0.21.2 with two adapters of rank 8 and weights 0.5 and 0.5: *cat* gives
 0.50 and 0.50 without rsLoRA and 2.0 and 2.0 with it, *svd* 0.38 and 0.40 (cut to rank
 8) and 1.07 and 1.12, *linear* 0.50 and 0.50, and 1.41 and 1.40.
@@ -32,6 +35,8 @@ By hand: combine one adapter with weight 1.0; the logits must not change.
    of the ranks for "cat" and the largest for the others.
 2. For this session only: `layer.set_scale(name, 1 / r**0.5)` on every layer.
 3. With DoRA or lora_bias: merge each adapter into a copy of the base and average these.
+4. A head: `copies = module.modules_to_save`, and
+   `copies[new].load_state_dict(copies[old].state_dict())`.
 
 ## Known problems
 Sources that were deleted are not there to compare with, and an adapter that was trained
@@ -47,6 +52,7 @@ of random directions are as large as the sum. PEFT says so, and it is not report
 ## References
 - huggingface/peft#3449, #3761, #3473 (rsLoRA, lora_bias and DoRA in the combination)
 - huggingface/peft#3004, #3013 (what "linear" adds)
+- huggingface/peft#1615 (two heads are refused, and one is not)
 """
 
 from collections.abc import Iterator, Mapping
@@ -80,7 +86,20 @@ _LOST = {
         "use_dora",
     ),
     "biases": ("the biases that lora_bias has learned: its own are 0", "lora_bias"),
+    "heads": (
+        "the whole modules that its sources have trained: its own are the base's",
+        "modules_to_save",
+    ),
 }
+
+_APART = (
+    "Merge each adapter into a copy of the base and average these, or train adapters "
+    "that are to be combined without {}."
+)
+_COPY = (
+    "Copy them: of each wrapper, modules_to_save[{!r}].load_state_dict("
+    "modules_to_save[source].state_dict())."
+)
 
 
 class CombinationOffItsSum(Rule):
@@ -144,8 +163,7 @@ class CombinationOffItsSum(Rule):
             f"without {words}",
             cause="add_weighted_adapter combines A and B alone; what else the sources "
             "have learned is left behind.",
-            fix="Merge each adapter into a copy of the base and average these, or "
-            f"train adapters that are to be combined without {field}.",
+            fix=_COPY.format(name) if part == "heads" else _APART.format(field),
             places=[
                 Place("config", field),
                 Place("object", f"adapter {name}"),

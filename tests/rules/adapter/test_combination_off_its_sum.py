@@ -79,3 +79,10 @@ def test_an_identity_combination_of_dora_lacks_its_magnitudes():
     combine(model, [1.0, 0.0], "cat")
     (finding,) = findings(CombinationOffItsSum(), model)
     assert finding.evidence["reason"] == "magnitudes"
+
+
+def test_a_head_that_was_left_behind_is_to_be_copied():
+    (finding,) = check({"a": 0.5, "b": 0.5}, 1.0, rslora=False, lost=["heads"])
+    assert finding.evidence["reason"] == "heads"
+    assert places(finding)[0] == "config modules_to_save"
+    assert "modules_to_save['both'].load_state_dict" in finding.fix

@@ -1,8 +1,8 @@
 """The rule ADP045, frozen-adapter-thawed.
 
 ## What it does
-Finds adapters that were loaded for use, frozen, and that are trained along with another
-one that was made for training.
+Finds adapters that were loaded for use, or frozen when the run began, and that are
+trained along with another one that was made for training.
 
 ## Why is this bad?
 The finished adapter of a first stage is changed by the training of the second one. It
@@ -17,8 +17,13 @@ gradients other than 0 at the same step. There is no threshold. Two that were bo
 loaded, and adapters that take turns, are left alone.
 - *thawed-by-a-look*: all its tensors were frozen when the run began, and learn after
   `disable_adapter` was left, without a `set_adapter`. Nobody asked for that.
+- *thawed-by-a-switch*: all its tensors were frozen when the run began, and training
+  steps ran both. Then the model was run without gradients with other adapters active,
+  and set_adapter made the same two active again: it thaws what it activates. So it is
+  after a look at one of them alone.
 - *loaded-for-use*: it was trainable before the run began, or set_adapter named it. This
-  is only noted, for who trains both on purpose does the very same calls.
+  is only noted, for who trains both on purpose does the very same calls. One that was
+  not loaded for use is not told then.
 
 Measured on peft 0.21.2: the frozen one requires gradients again after `with
 model.disable_adapter():`, for leaving it calls set_adapter on each layer, and after
@@ -51,7 +56,12 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.adapter_states import may_have_adapters, needs_states, states_of
+from ftlab.rules.adapter_states import (
+    KEY,
+    may_have_adapters,
+    needs_states,
+    states_of,
+)
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.saving import first_facts
 from ftlab.rules.tensors import group_of, params, records_of, text_of
@@ -91,32 +101,33 @@ class FrozenAdapterThawed(Rule):
         made = {n for n, c in configs.items() if c.get("inference_mode") is False}
         pushed = _pushed(run)
         together = [state.active for state in states_of(run).values()]
-        for first in sorted(for_use & set(pushed)):
-            for second in sorted(made & set(pushed)):
+        frozen = {name for name in configs if _was_frozen(run, name)}
+        for first in sorted((for_use | frozen) & set(pushed)):
+            for second in sorted((made - frozen) & set(pushed)):
                 steps = sorted(pushed[first][1] & pushed[second][1])
+                why = _why(run, (first, second), steps[0]) if steps else ""
+                if why == "loaded-for-use" and first not in for_use:
+                    continue
                 if steps and any({first, second} <= active for active in together):
-                    yield self._finding(run, (first, second), pushed[first][0], steps)
+                    yield self._finding((first, second), pushed[first][0], steps, why)
                     break
 
     def _finding(
         self,
-        run: Run,
         pair: tuple[str, str],
         tensors: list[NameRecord],
         steps: list[int],
+        why: str,
     ) -> Finding:
         first, second = pair
-        by_look = _is_thawed_by_a_look(run, first, steps[0])
+        asked = why == "loaded-for-use"
+        was = "loaded for use" if asked else "frozen"
         return self.finding(
-            Severity.WARNING if by_look else Severity.INFO,
-            f"{at_steps(steps[0], steps[-1])}: adapter {first}, which was loaded for "
-            f"use, is trained along with {second}: {counted(len(tensors), 'tensor')}, "
+            Severity.INFO if asked else Severity.WARNING,
+            f"{at_steps(steps[0], steps[-1])}: adapter {first}, which was {was}, "
+            f"is trained along with {second}: {counted(len(tensors), 'tensor')}, "
             f"{in_words(name.name for name in tensors)}",
-            cause="It was frozen until disable_adapter was left, which makes every "
-            "active adapter trainable; the optimizer holds it."
-            if by_look
-            else "disable_adapter and set_adapter make every active adapter trainable, "
-            "also one that was loaded frozen; the optimizer holds it.",
+            cause=_CAUSES[why],
             fix="Freeze it again after each disable_adapter and set_adapter: "
             f"p.requires_grad_('.{second}.' in n) for all named_parameters; or load it "
             "with is_trainable=True if it shall learn.",
@@ -128,7 +139,7 @@ class FrozenAdapterThawed(Rule):
             ],
             steps=(steps[0], steps[-1]),
             evidence={
-                "reason": "thawed-by-a-look" if by_look else "loaded-for-use",
+                "reason": why,
                 "tensors": len(tensors),
                 "threshold": 0,
             },
@@ -136,14 +147,48 @@ class FrozenAdapterThawed(Rule):
         )
 
 
-def _is_thawed_by_a_look(run: Run, adapter: str, step: int) -> bool:
-    """Tell whether leaving disable_adapter made it trainable that was frozen before."""
+_CAUSES = {
+    "thawed-by-a-look": "It was frozen until disable_adapter was left, which makes "
+    "every active adapter trainable; the optimizer holds it.",
+    "thawed-by-a-switch": "It was frozen until set_adapter made the same adapters "
+    "active again, after a look at others: it makes them trainable as well; the "
+    "optimizer holds it.",
+    "loaded-for-use": "disable_adapter and set_adapter make every active adapter "
+    "trainable, also one that was loaded frozen; the optimizer holds it.",
+}
+
+
+def _was_frozen(run: Run, adapter: str) -> bool:
+    """Tell whether all its tensors were frozen when the run began."""
     wired = first_facts(run).model.get("adapters") or {}
     before = (wired.get("adapters") or {}).get(adapter) or {}
-    if not before.get("parts") or trainable_tensors(before):
-        return False
+    return bool(before.get("parts")) and not trainable_tensors(before)
+
+
+def _why(run: Run, pair: tuple[str, str], step: int) -> str:
+    """Say what thawed the first of ``pair``, which learns from ``step`` on."""
     heard = {entry.op for entry in run.ledger if entry.step <= step}
-    return "enable_adapters" in heard and "set_adapter" not in heard
+    if _was_frozen(run, pair[0]):
+        if "enable_adapters" in heard and "set_adapter" not in heard:
+            return "thawed-by-a-look"
+        if "set_adapter" in heard and _went_and_came_back(run, set(pair), step):
+            return "thawed-by-a-switch"
+    return "loaded-for-use"
+
+
+def _went_and_came_back(run: Run, pair: set[str], step: int) -> bool:
+    """Tell whether a look at other adapters came after training with both."""
+    states, trained = states_of(run), False
+    for entry in run.ledger:
+        state = states.get(int(entry.detail.get(KEY, -1)))
+        if entry.op != "forward" or state is None or entry.step >= step:
+            continue
+        both = pair <= state.active
+        if entry.detail.get("grad_enabled"):
+            trained = trained or both
+        elif trained and not both:
+            return True
+    return False
 
 
 def _pushed(run: Run) -> Pushed:

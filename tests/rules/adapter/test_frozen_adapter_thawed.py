@@ -54,6 +54,52 @@ def test_what_may_be_meant_is_only_noted(before, ops):
     assert finding.evidence["reason"] == "loaded-for-use"
 
 
+def switched(look="two", first=USED, before=FROZEN, trained="one,two"):
+    """Train with one frozen, look at other adapters, and train both."""
+    builder = RunBuilder()
+    builder.lora("layers.0", "one")
+    builder.lora("layers.0", "two")
+    builder.facts(
+        model={
+            "peft": {"one": first, "two": MADE},
+            "adapters": {"adapters": before},
+        }
+    )
+    then, away = builder.state(active=trained), builder.state(active=look)
+    both = builder.state(active="one,two")
+    train = [("forward", "model", {"grad_enabled": True, **then})]
+    behind = [("forward", "model", {"grad_enabled": False, **away}), "set_adapter"]
+    for gradients, ops in (
+        ((0, 0, 1, 1), [*train, *behind]),
+        ((1, 1, 1, 1), [("forward", "model", {"grad_enabled": True, **both})]),
+    ):
+        builder.step({"grad_l2": list(gradients), "has_grad": 1.0}, ops=ops)
+    return Engine([FrozenAdapterThawed()]).check(builder.run).findings
+
+
+@pytest.mark.parametrize("first", [USED, MADE], ids=["loaded", "frozen by hand"])
+def test_one_that_a_switch_there_and_back_has_thawed_is_a_warning(first):
+    (finding,) = switched(first=first)
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "thawed-by-a-switch"
+    assert "call set_adapter" in map(str, finding.places)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"look": "one,two"},
+        {"trained": "two"},
+        {"before": {"one": {"parts": {"lora_B": {"trainable": 1}}}}},
+    ],
+    ids=["no other", "both for the first time", "trainable before"],
+)
+def test_one_that_was_made_active_may_be_meant(change):
+    (finding,) = switched(**change)
+    assert finding.severity is Severity.INFO
+    assert switched(first=MADE, **change) == ()
+
+
 def test_one_that_was_loaded_for_use_learns_beside_another():
     (finding,) = findings()
     assert finding.evidence["tensors"] == 2

@@ -10,7 +10,13 @@ from typing import Any
 import torch
 
 from ftlab.probes.naming import named_parameters, roles_of
-from ftlab.probes.saving_content import Named, place_of, tensors_in, weights_in
+from ftlab.probes.saving_content import (
+    Named,
+    is_altered,
+    place_of,
+    tensors_in,
+    weights_in,
+)
 from ftlab.probes.taps.optimizer import unwrapped
 from ftlab.probes.torch_private import versions
 
@@ -79,7 +85,7 @@ class WrittenFiles:
         states = {place_of(each) for each in _states(optimizers)}
         mine = self._take(model, trained, tensors or [], states)
         self._moments |= any(place_of(tensor) in states for _, tensor in tensors or ())
-        if not trained or not (mine or self._moments or empty):
+        if self._done or not trained or not (mine or self._moments or empty):
             return {}
         live = [id(each) for each in model.parameters()]
         whole = len(live) if mine.issuperset(live) else 0
@@ -96,6 +102,9 @@ class WrittenFiles:
         weights = {id(each): each for each in model.parameters()} | dict(trained)
         named = {key: (self._names[key][0], each) for key, each in weights.items()}
         mine, unknown = weights_in(tensors, named, states)
+        frozen = {key: each for key, each in named.items() if key not in trained}
+        # What was trained may be within the base: somebody has merged it by hand.
+        self._done |= is_altered(tensors, frozen)
         adapters = {self._names[key][1] for key in trained}
         self._kept |= mine
         self._unknown |= unknown

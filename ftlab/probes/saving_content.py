@@ -16,6 +16,9 @@ from ftlab.probes.adapter_keys import plain_key
 MOST = 100_000
 """At most so many objects are looked at; a larger file is left alone."""
 
+VALUES = 16
+"""Values of a weight by which a changed copy is told, at even distances."""
+
 Named = tuple[str, torch.Tensor]
 Weights = Mapping[int, Named]
 """Weights with their names, by ``id``."""
@@ -100,6 +103,28 @@ def weights_in(
         elif place not in known and (tensor.is_floating_point() or tensor.dim() > 1):
             unknown.add(tensor.numel())  # rows of integers are states of generators
     return found, unknown
+
+
+def is_altered(tensors: Collection[Named], weights: Weights) -> bool:
+    """Tell whether a copy of a weight has other values: something was added to it.
+
+    A few values of each are compared, in the type of the copy.
+    """
+    by_key = {plain_key(name): weight for name, weight in weights.values()}
+    places = {place_of(weight) for _, weight in weights.values()}
+    pairs = ((by_key.get(plain_key(name)), each) for name, each in tensors)
+    return any(
+        weight is not None
+        and weight.shape == each.shape
+        and place_of(each) not in places
+        and not torch.equal(_some(each).cpu(), _some(weight).to(each.dtype).cpu())
+        for weight, each in pairs
+    )
+
+
+def _some(tensor: torch.Tensor) -> torch.Tensor:
+    flat = tensor.detach().reshape(-1)
+    return flat[:: max(1, flat.numel() // VALUES)]
 
 
 def place_of(tensor: torch.Tensor) -> int:

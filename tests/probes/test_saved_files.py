@@ -101,6 +101,21 @@ def test_weights_in_other_clothes_may_be_what_is_missing(fill):
     assert write(part(model, "lora_A"))["left"] == []
 
 
+def test_a_base_with_the_adapter_added_by_hand_holds_what_was_trained():
+    model, optimizer, _, write = trained()
+    base = {
+        name.replace(".base_layer", ""): each.clone()
+        for name, each in model.state_dict().items()
+        if "lora_" not in name
+    }
+    write(optimizer.state_dict())
+    assert write(base)["left_count"] == 8
+    for name in base:
+        if "q_proj" in name:
+            base[name] += 1.0
+    assert write(base) == {}
+
+
 def test_what_is_written_before_an_update_is_no_matter():
     model = taught()
     files = WrittenFiles()

@@ -31,7 +31,7 @@ FAULT = Fault(
     "merged-model-not-kept",
     "the saved model answers like the base model",
     code="ADP028",
-    places=("file adapter keys",),
+    places=("call merge_and_unload",),
     builder=build,
     steps=4,
     evident=3,

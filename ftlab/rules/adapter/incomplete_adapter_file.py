@@ -74,8 +74,8 @@ _CAUSES = {
     "merged-away": (
         "The adapter was taken off the model before it was saved: merge_and_unload "
         "returns the merged model, and what is left of the PeftModel has no adapter.",
-        "merged = model.merge_and_unload(), then merged.save_pretrained(folder); or "
-        "save the adapter first.",
+        "Keep what merge_and_unload returns: merged = model.merge_and_unload(), then "
+        "merged.save_pretrained(folder); or save the adapter first.",
     ),
     "not-finite": (
         "The adapter's weights were NaN or infinite when they were saved.",
@@ -118,6 +118,12 @@ _CAUSES = {
         "Save or copy it again.",
     ),
 }
+
+_TAKEN_OFF = (
+    Place("call", "merge_and_unload"),
+    Place("call", "save_pretrained"),
+    Place("file", "adapter_model.safetensors"),
+)
 
 _FOLDER = {
     "no weights": "no-adapter",
@@ -209,6 +215,7 @@ class IncompleteAdapterFile(Rule):
             cause=cause,
             fix=fix,
             places=[
+                *(_TAKEN_OFF if reason == "merged-away" else ()),
                 Place("file", "adapter keys"),
                 *(Place("param", name) for name in names if reason == "absent"),
                 *([Place("config", "modules_to_save")] if reason == "absent" else ()),

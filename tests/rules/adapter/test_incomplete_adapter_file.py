@@ -122,7 +122,10 @@ def test_an_adapter_that_was_merged_away_before_it_was_saved():
     builder.step(ops=[off, ("save", "model", GOOD | {"keys": 0})])
     (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
     assert finding.evidence["reason"] == "merged-away"
-    assert "merge_and_unload" in finding.fix
+    assert "Keep what merge_and_unload returns" in finding.fix
+    places = {str(place) for place in finding.places}
+    assert {"call merge_and_unload", "call save_pretrained"} < places
+    assert "file adapter_model.safetensors" in places
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,18 @@ def refuses_to_compile() -> bool:
     return getattr(stance, "stance", "") == "fail_on_recompile" or skips_guards()
 
 
+def compiles_as_asked() -> bool:
+    """Tell whether no stance keeps what is compiled from running or being made."""
+    dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
+    return getattr(getattr(dynamo, "_stance", None), "stance", "") == "default"
+
+
+def compilations() -> list[Any]:
+    """Return what Dynamo noted of the frames it has last compiled, or tried to."""
+    utils: Any = sys.modules.get("torch._dynamo.utils")
+    return list(getattr(utils, "_compilation_metrics", ()))
+
+
 def graphs_made() -> tuple[tuple[int, int], ...]:
     """Tell of which code graphs are in use, and how many of each."""
     return tuple((id(code), len(entries)) for code, entries in _graphs())
@@ -280,5 +292,11 @@ def uncompiled(function: Any) -> Any:
 
 leave_to_python(suspend_dynamo)
 leave_to_python(resume_dynamo)
-for _function in (is_compiled_call, is_traced, is_within_backward, has_values):
+for _function in (
+    is_compiled_call,
+    is_traced,
+    is_within_backward,
+    has_values,
+    compiles_as_asked,
+):
     leave_to_python(_function)

@@ -44,6 +44,10 @@ followed:
   back;
 - *module-not-called*, *module-bypassed*, *output-not-used*: the same of one module.
   The first and last take 16 steps, for another batch may use the module;
+- *tower-not-called*: the same of a part outside of the blocks, several of whose blocks
+  have adapters (a picture encoder, trained on text alone). It is noted at once, and a
+  warning before 16 steps only where a Trainer has made all of its own, with 16 rows or
+  more;
 - *weight-taken-directly*: a module was not called, and the module around it has the
   weight among what its output keeps for backward (`F.linear(x, layer.weight)`). Not
   seen where a copy is made first, as when three weights are put into one;
@@ -85,7 +89,8 @@ step 1 on; at step 0 it is every lora_A.
 
 ## Known problems
 Parameters that only some batches use (two tasks in turn) count when no step of the
-window used them. Unused top-level modules are reported as *info*.
+window used them. Unused top-level modules are reported as *info*. A short trial on
+mixed data that happens to meet no picture reads as *tower-not-called*.
 
 ## References
 - huggingface/transformers#42489, #21381 (checkpointing without input gradients)
@@ -95,7 +100,7 @@ window used them. Unused top-level modules are reported as *info*.
 - huggingface/trl#3926, huggingface/peft#102 (frozen by k-bit preparation)
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,13 +109,15 @@ from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.flow import cuts_of
+from ftlab.rules.idle_tower import KIND as TOWER, no_more_to_come
 from ftlab.rules.missing import Missing, Reason
 from ftlab.rules.outside import held_outside
 from ftlab.rules.reach import reason_of
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import params, records_of, routed, text_of
+from ftlab.rules.tensors import params, records_of, routed
 from ftlab.rules.unreached import SEEN_LATE
 from ftlab.rules.words import at_steps
+from ftlab.rules.zero_factors import zero_beside_zero
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
 
@@ -122,13 +129,6 @@ UNPROVEN_STEPS = 16
 
 FEW = 0.1
 """Share of tensors up to which unused modules outside the blocks are only noted."""
-
-PARTNERS = {
-    "lora_A": "lora_B",
-    "lora_B": "lora_A",
-    "lora_embedding_A": "lora_embedding_B",
-    "lora_embedding_B": "lora_embedding_A",
-}
 
 Bools = NDArray[np.bool_]
 
@@ -177,7 +177,7 @@ class GradientNotReaching(Rule):
         inside = np.array([name.name not in elsewhere for name in names], bool)
         never = (cut_off | (seen & ~got.any(axis=0))) & inside
         zero = seen & got.any(axis=0) & ~_moved(run, got)
-        zero &= ~_excused(run, names, zero)
+        zero &= ~zero_beside_zero(run, names, zero)
         both = never | zero
         idle = routed(names, both)
         steps = has.steps[has.steps >= (since or 0)] if cut_off.any() else has.steps
@@ -201,13 +201,16 @@ class GradientNotReaching(Rule):
         lost = [name for name, is_lost in zip(names, mask, strict=True) if is_lost]
         reached = [name for name, gone in zip(names, both, strict=True) if not gone]
         reason = reason_of(run, Missing(none, lost, reached))
+        severity = _severity(lost, len(names))
         if reason.kind in SEEN_LATE and len(steps) < UNPROVEN_STEPS:
-            return None
+            if reason.kind != TOWER:
+                return None
+            severity = Severity.WARNING if no_more_to_come(run) else Severity.INFO
         first, last = int(steps[0]), int(steps[-1])
         have = "has" if len(lost) == 1 else "have"
         how = f"{have} no gradient" if none else f"{have} a gradient of exactly 0"
         return self.finding(
-            _severity(lost, len(names)),
+            severity,
             f"{at_steps(first, last)}: {len(reached)} of {len(names)} trainable "
             f"tensors received a gradient; {len(lost)} {how}: "
             f"{in_words(name.name for name in lost)}",
@@ -234,46 +237,6 @@ def _lost_since(since: int | None, has: Matrix, got: Bools) -> Bools:
         return np.zeros(got.shape[1], bool)
     later = has.steps >= since
     return np.asarray(has.known[later].any(axis=0) & ~got[later].any(axis=0))
-
-
-def _excused(run: Run, names: Sequence[NameRecord], zero: Bools) -> Bools:
-    """Mark halves of LoRA pairs whose partner is 0, or is not known to be more."""
-    excused = np.zeros(len(names), bool)
-    if not zero.any():
-        return excused
-    weight = run.matrix("weight_l2").measured()
-    latest = dict(zip(weight.ids.tolist(), _latest(weight.values), strict=True))
-    sizes = {_pair_key(name): latest.get(name.id, 0.0) for name in names}
-    for column in np.flatnonzero(zero).tolist():
-        role = text_of(names[column], "role")
-        if role in PARTNERS:
-            module, adapter, _ = _pair_key(names[column])
-            excused[column] = not sizes.get((module, adapter, PARTNERS[role]), 0.0) > 0
-        else:
-            excused[column] = _beside_zero(names[column], names, latest)
-    return excused
-
-
-def _beside_zero(
-    name: NameRecord, names: Sequence[NameRecord], latest: Mapping[int, float]
-) -> bool:
-    """Tell whether another matrix of the same module is exactly 0: a factor."""
-    module = name.name.rpartition(".")[0]
-    return len(name.shape) > 1 and any(
-        latest.get(each.id) == 0.0
-        for each in names
-        if each.id != name.id
-        and len(each.shape) > 1
-        and each.name.rpartition(".")[0] == module
-    )
-
-
-def _latest(values: NDArray[np.float32]) -> list[float]:
-    return values[-1].tolist() if len(values) else [0.0] * values.shape[1]
-
-
-def _pair_key(name: NameRecord) -> tuple[str, str, str]:
-    return text_of(name, "module"), text_of(name, "adapter"), text_of(name, "role")
 
 
 def _severity(lost: Sequence[NameRecord], total: int) -> Severity:

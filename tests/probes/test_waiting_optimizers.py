@@ -7,6 +7,7 @@ import torch
 from accelerate import Accelerator
 
 from ftlab.faults.tiny import lora, trainable
+from ftlab.probes import waiting_optimizers
 from ftlab.probes.optimizer_facts import optimizer_facts
 
 
@@ -73,3 +74,17 @@ def test_an_optimizer_that_was_found_is_found_again_until_it_is_gone():
     assert waiting(model, first) == waiting(model, first) != []
     del second
     assert waiting(model, first) == []
+
+
+def test_it_is_looked_for_once_for_each_set_of_parameters(monkeypatch):
+    searches = []
+    search = waiting_optimizers._optimizers
+    monkeypatch.setattr(
+        waiting_optimizers, "_optimizers", lambda: searches.append(1) or search()
+    )
+    model, mine, others = halves()
+    first = torch.optim.SGD(mine)
+    assert waiting(model, first) == waiting(model, first) == []
+    assert len(searches) == 1
+    assert len(waiting(model, torch.optim.SGD(others))) == len(mine)
+    assert len(searches) == 2

@@ -105,10 +105,10 @@ class LedgerEntry:
         Position within the step, from 0.
     op
         One of ``forward``, ``backward``, ``zero_grad``, ``unscale``, ``clip``,
-        ``step``, ``skip``, ``scheduler_step``, ``scaler_update``, ``save``, ``load``;
-        of adapters ``merge``, ``unmerge``, ``unload``, ``disable_adapters``,
-        ``enable_adapters``, ``set_adapter``, ``add_adapter``, ``load_adapter``,
-        ``delete_adapter``.
+        ``step``, ``skip``, ``scheduler_step``, ``scaler_update``, ``save``, ``load``,
+        ``write`` (a file of one's own); of adapters ``merge``, ``unmerge``,
+        ``unload``, ``disable_adapters``, ``enable_adapters``, ``set_adapter``,
+        ``add_adapter``, ``load_adapter``, ``delete_adapter``.
     target
         What it was called on: ``"optimizer 0"``, ``"scheduler 0"``, ``"model"``.
     detail

@@ -63,6 +63,7 @@ def test_every_promised_column_arrives_on_its_schedule(interval):
     seldom = {
         "",
         "frozen",
+        "hand_merges",
         "merges",
         "modes",
         "new_tokens",

@@ -22,8 +22,9 @@ from ftlab.faults.variation import current
 def build(fixed: bool) -> Case:
     """Combine an adapter that has a head with one that has none."""
     bare = base()
+    second = lora_config(bare)
     model = lora(bare, modules_to_save=[own_head(bare)])
-    model.add_adapter("other", lora_config(model.get_base_model()))
+    model.add_adapter("other", second)
     set_seed(2)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -18,6 +18,7 @@ import torch
 from ftlab.probes.adapter_file_facts import factors_off
 from ftlab.probes.adapter_file_start import start_off
 from ftlab.probes.adapter_folder import OUTDATED, adapter_folder
+from ftlab.probes.held_states import HeldStates
 from ftlab.probes.loaded_check import Given, compare_keys, given_to
 from ftlab.probes.optimizer_states import state_facts
 from ftlab.probes.saved_keys import adapter_configs
@@ -50,10 +51,12 @@ class LoadingWork:
         self._fresh = False
         self._taken: list[weakref.ref[torch.Tensor]] = []
         self._writes: Versions = []
+        self._held = HeldStates()
 
     def weights_updated(self) -> None:
         """Forget state dicts that are old now; note how often weights were written."""
         self._taken.clear()
+        self._held.weights_updated()
         self.adapter_taken = False
         self._writes = self._count_writes()
 
@@ -86,6 +89,7 @@ class LoadingWork:
         if isinstance(state, Mapping) and self._is_mine(owner):
             values = [v for v in state.values() if isinstance(v, torch.Tensor)]
             self._taken = [weakref.ref(value) for value in values]
+            self._held.taken(values)
             self.adapter_taken |= any(".lora_" in str(key) for key in state)
 
     def after_adapter_load(self, owner: Any, folder: Any, adapter: Any) -> None:

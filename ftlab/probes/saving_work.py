@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab.probes.base_sample import base_changed
+from ftlab.probes.held_states import TARGET
 from ftlab.probes.loading_work import LoadingWork
 from ftlab.probes.saved_check import check_saved
 from ftlab.probes.saved_files import WrittenFiles
@@ -35,6 +36,10 @@ class SavingWork(LoadingWork):
         """Write into the ledger what of the trained weights is in files by now."""
         subject = self._steps.subject
         model, detail = innermost(subject.model), {}
+        with contextlib.suppress(Exception):
+            if held := self._held.written(model, content):
+                held["file"] = _name_of(file)
+                self._steps.now.ledger.add("write", TARGET, **held)
         # Anything may be written: then there is nothing to say of it.
         with contextlib.suppress(Exception):
             taken = bool(self._taken)

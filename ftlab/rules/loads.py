@@ -22,6 +22,11 @@ def optimizer_loads(run: Run) -> list[LedgerEntry]:
     ]
 
 
+def held_writes(run: Run) -> list[LedgerEntry]:
+    """Return the files that got an older state dict's tensors, in order."""
+    return [e for e in run.ledger if e.op == "write" and "stale" in e.detail]
+
+
 def settings_loads(run: Run) -> list[LedgerEntry]:
     """Return the loads of adapters that do not act as their folder says, in order.
 

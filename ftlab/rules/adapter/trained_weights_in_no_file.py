@@ -143,7 +143,7 @@ class TrainedWeightsInNoFile(Rule):
 
 
 def _writes(run: Run) -> list[LedgerEntry]:
-    return [entry for entry in run.ledger if entry.op == "write"]
+    return [e for e in run.ledger if e.op == "write" and "left_count" in e.detail]
 
 
 def _is_saved(run: Run) -> bool:

@@ -46,3 +46,13 @@ def test_what_is_put_back_is_the_models_own_memory():
 )
 def test_copies_states_of_now_and_loads_before_training_are_fine(ops):
     assert check(*ops) == ()
+
+
+def test_a_file_gets_the_weights_of_now_under_the_name_of_older_ones():
+    held = {"stale": 8, "updates": 5, "file": "best.pt"}
+    (finding,) = check(UPDATE, ("write", "held state", held))
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence["reason"] == "written-late"
+    assert Place("file", "best.pt") in finding.places
+    assert "best.pt has 8 trainable tensors" in finding.message
+    assert "taken 5 updates before" in finding.message

@@ -48,6 +48,8 @@ _ARGUMENTS = (
     "report_to",
     "use_cpu",
     "load_best_model_at_end",
+    "metric_for_best_model",
+    "greater_is_better",
     "eval_strategy",
 )
 

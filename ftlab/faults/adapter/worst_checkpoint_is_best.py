@@ -1,0 +1,31 @@
+"""A Trainer loads the checkpoint with the highest perplexity as the best one.
+
+``greater_is_better`` is True by default for every metric whose name does not end in
+"loss". Nothing warns; the model that training ends with is the worst of all.
+
+Fix: ``TrainingArguments(..., greater_is_better=False)``.
+Source: huggingface/transformers#31142, huggingface/transformers#7431.
+"""
+
+import math
+
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.tiny import lora
+from ftlab.faults.trainers import chosen_by
+
+
+def build(fixed: bool) -> Case:
+    """Build a Trainer that chooses its checkpoint by perplexity."""
+    asked = {"greater_is_better": False} if fixed else {}
+    return chosen_by("perplexity", math.exp, lora(), **asked)
+
+
+FAULT = Fault(
+    "worst-checkpoint-is-best",
+    "the model after training is worse than the last checkpoint",
+    code="ADP058",
+    places=("config greater_is_better", "config metric_for_best_model"),
+    builder=build,
+    steps=8,
+    evident=0,
+)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ftlab.records.finding import Place
 from ftlab.records.name_words import short_name
 from ftlab.records.names import NameRecord
+from ftlab.rules.idle_tower import KIND as TOWER, idle_tower
 from ftlab.rules.missing import Missing, Reason
 from ftlab.rules.stood_in import made_anew, of_another, of_copies, unreturned
 from ftlab.rules.tensors import text_of
@@ -18,7 +19,7 @@ from ftlab.runlog.run import Run
 
 TABLE = "unreached"
 
-SEEN_LATE = frozenset({"unknown", "module-not-called", "output-not-used"})
+SEEN_LATE = frozenset({"unknown", "module-not-called", "output-not-used", TOWER})
 """Reasons that another batch may yet change: two tasks in turn, a tower for pictures.
 
 The others are of the loop as a whole.
@@ -37,7 +38,8 @@ def by_calls(run: Run, missing: Missing) -> Reason | None:
     taken = "weight-taken" in kinds and set(kinds) <= {"weight-taken", "not-called"}
     kind = "weight-taken" if taken else max(dict.fromkeys(kinds), key=kinds.count)
     chosen = list(dict.fromkeys(call for call in known if call.kind == kind))
-    return _REASONS[kind](chosen)
+    tower = idle_tower(missing, chosen) if kind == "not-called" else None
+    return tower or _REASONS[kind](chosen)
 
 
 def _calls_of(run: Run) -> list[Call]:

@@ -95,6 +95,7 @@ mixed data that happens to meet no picture reads as *tower-not-called*.
 ## References
 - huggingface/transformers#42489, #21381 (checkpointing without input gradients)
 - pytorch/functorch#280, torch `Module.register_forward_hook` (copies; hooks)
+- haotian-liu/LLaVA#1380, zjysteven/lmms-finetune#14 (adapters in the encoder)
 - mlfoundations/open_clip#573 (`use_reentrant=False`)
 - huggingface/accelerate#3770, #3785 (offloaded weights)
 - huggingface/trl#3926, huggingface/peft#102 (frozen by k-bit preparation)

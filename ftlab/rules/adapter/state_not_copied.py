@@ -15,11 +15,11 @@ At each `load_state_dict` (and PEFT's `set_peft_model_state_dict`): the addresse
 trainable tensors that are given, against those of the model's own. Reported when all of
 them are the same memory, weights were updated before in the run, and the dict is older
 than the last update: it was not taken since, and nothing else has written to the
-weights since (torch counts writes). At each `torch.save` and `save_file`: tensors that
-a `state_dict()` gave before the last update, and after the first, and that lie in the
-memory of trainable weights (*written-late*). A dict that was taken before the first
-update is a view that somebody made in advance: it is meant to show the weights as they
-are. There is no threshold, and nothing is compared by value.
+weights since (torch counts writes): *own-memory*. At each `torch.save` and `save_file`:
+tensors that a `state_dict()` gave before the last update, and after the first, and that
+lie in the memory of trainable weights (*written-late*). A dict that was taken before
+the first update is a view that somebody made in advance: it is meant to show the
+weights as they are. There is no threshold, and nothing is compared by value.
 By hand: `best["...lora_B..."].data_ptr() == parameter.data_ptr()`.
 
 Measured with torch 2.13, LoRA on a tiny Llama, the state of step 5 loaded after step

@@ -13,8 +13,9 @@ from typing import Any
 import torch
 
 from ftlab.probes.module_hook import ModulePreHook
-from ftlab.probes.torch_private import is_within_backward
-from ftlab.records.handle import HandleStack
+from ftlab.probes.taps.rebinding import stand_in
+from ftlab.probes.torch_private import is_within_backward, scripting
+from ftlab.records.handle import HandleStack, rebind
 
 MANY = 256
 """Calls of one step that are kept at most: generating text takes many."""
@@ -72,6 +73,16 @@ class Passes:
 
         hook = ModulePreHook(tell, module, path)
         self.hooks.add(module.register_forward_pre_hook(hook, with_kwargs=True))
+
+    def stop_while_scripting(self) -> None:
+        """Take the hooks off before torch makes a script: they would be in it."""
+
+        def around(original: Any, *args: Any, **kwargs: Any) -> Any:
+            self.hooks.remove()
+            return original(*args, **kwargs)
+
+        instead = stand_in(scripting.create_script_module, around)
+        self.hooks.add(rebind(scripting, "create_script_module", instead))
 
     def of_teacher(self, path: str, learners: Sequence[str]) -> list[PassCall]:
         """Return the passes of ``path`` whose output can only be a target.

@@ -115,6 +115,7 @@ class TeacherModes(Probe):
         if self._passes is not None or not self._teachers:
             return
         self._passes = Passes()
+        self._passes.stop_while_scripting()
         known = {teacher.path: teacher for teacher in self._teachers}
         learners = {path: None for each in self._teachers for path in each.learners}
         for path in learners | dict.fromkeys(known):

@@ -91,3 +91,12 @@ def test_hooks_and_tensors_go():
     net(IDS)
     assert not passes.calls
     assert not net._forward_pre_hooks
+
+
+def test_a_script_is_made_without_the_hooks():
+    net, passes = nn.Linear(2, 2), Passes()
+    passes.stop_while_scripting()
+    passes.listen(net, "teacher", lambda: 0)
+    torch.jit.script(net)(torch.ones(1, 2))
+    assert not net._forward_pre_hooks
+    passes.close()

@@ -54,5 +54,6 @@ FAULT = Fault(
     builder=build,
     steps=8,
     evident=EVALUATED,
+    also=("ADP007",),
     families=("llama", "gpt2", "neox", "own"),
 )

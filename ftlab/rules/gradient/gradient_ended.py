@@ -35,7 +35,8 @@ None or not p.grad.any())]` after a backward of the second epoch.
 
 ## Known problems
 Stages that leave a part out without freezing it, and begin nothing new, are reported.
-Runs of fewer than 24 steps are not judged.
+Runs of fewer than 24 steps are not judged. An embedding that is tied to the head goes
+on getting gradients from there, and is not seen.
 
 ## References
 - torch documentation, `Tensor.detach` and `Module.requires_grad_`

@@ -8,9 +8,20 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.adapter_folder import OUTDATED, WEIGHTS, AdapterFolder, adapter_folder
+from ftlab.probes.adapter_folder import (
+    CONFIG,
+    OUTDATED,
+    WEIGHTS,
+    AdapterFolder,
+    adapter_folder,
+)
 from ftlab.probes.naming import named_trainables, roles_of
-from ftlab.probes.saved_keys import adapter_configs, adapter_keys, learns_prompts
+from ftlab.probes.saved_keys import (
+    adapter_configs,
+    adapter_keys,
+    learns_prompts,
+    saves_adapters,
+)
 from ftlab.probes.saving_facts import wrapper_names
 from ftlab.probes.taps.forward import innermost
 
@@ -40,7 +51,8 @@ def check_saved(
         ``kind`` (``"adapter"``, ``"model"``, or ``"unread"`` for a pickle or a file
         that was moved already, and nothing else), ``keys``, ``renamed`` (how many hold
         a wrapper's name); for models ``inside`` (how many keys hold PEFT's names for
-        what it has put into the model) with an ``example``; for adapters their names
+        what it has put into the model) with an ``example`` and ``beside`` (whether an
+        adapter's configuration lies in the same folder); for adapters their names
         (``adapters``), ``below`` (those that are in folders of their name),
         ``unsaved`` (trainable parameters of the model, those of other adapters left
         out, that are in no file, and ``unsaved_count``; absent for prompts), ``b``,
@@ -50,18 +62,22 @@ def check_saved(
         older file beside the one that was saved.
     """
     model = innermost(model)
+    found: dict[str, Any]
     configs = list(selected or adapter_configs(model))
     folders = {name: _folder_of(folder, name) for name in configs}
-    if not all((each.path / WEIGHTS).is_file() for each in folders.values()):
+    read = all((each.path / WEIGHTS).is_file() for each in folders.values())
+    if not read or not saves_adapters(model):
         folders = {}
     if not folders:
         # A base keeps its adapters' configurations and is saved whole all the same.
         keys = _model_keys(folder)
         if configs and not keys:
             return {"kind": "unread"}
-        return {"kind": "model", "renamed": _renamed(model, keys)} | _inside(keys)
+        found = {"kind": "model", "renamed": _renamed(model, keys)} | _inside(keys)
+        beside = bool(keys) and (folder / CONFIG).is_file()
+        return found | ({"beside": True} if beside else {})
     keys = [key for each in folders.values() for key in each.keys]
-    found: dict[str, Any] = {"kind": "adapter", "adapters": list(folders)}
+    found = {"kind": "adapter", "adapters": list(folders)}
     found |= {"keys": len(keys), "renamed": _renamed(model, keys)}
     below = [name for name, each in folders.items() if each.path != folder]
     found |= {"below": below} if below else {}

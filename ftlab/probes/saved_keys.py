@@ -87,6 +87,17 @@ def adapter_configs(model: torch.nn.Module) -> dict[str, Any]:
     return dict(configs) if isinstance(configs, dict) else {}
 
 
+def saves_adapters(model: torch.nn.Module) -> bool:
+    """Tell whether ``save_pretrained`` writes adapters: a base is written whole."""
+    if "peft" not in sys.modules:
+        return False
+    from peft import PeftMixedModel, PeftModel
+
+    model = innermost(model)
+    own = getattr(model, "_hf_peft_config_loaded", False)
+    return bool(own) or isinstance(model, PeftModel | PeftMixedModel)
+
+
 def embeddings_saved(model: Any, adapter: str) -> bool | None:
     """Tell what PEFT's ``save_embedding_layers="auto"`` comes to; ``None``: unknown."""
     model = innermost(model)

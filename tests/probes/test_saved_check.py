@@ -122,6 +122,15 @@ def test_a_merged_model_holds_none_of_them(tmp_path):
     assert check_saved(merged, tmp_path) == {"kind": "model", "keys": 21, "renamed": 0}
 
 
+def test_a_merged_model_is_told_from_the_adapter_that_lies_beside_it(tmp_path):
+    model = lora()
+    model.save_pretrained(tmp_path)
+    merged = model.merge_and_unload()
+    merged.save_pretrained(tmp_path)
+    found = check_saved(merged, tmp_path)
+    assert (found["kind"], found["keys"], found["beside"]) == ("model", 21, True)
+
+
 def test_what_a_prompt_saves_is_not_among_its_parameters(tmp_path):
     config = PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
     model = get_peft_model(llama(), config)

@@ -83,9 +83,10 @@ class WrittenFiles:
         self._learn_names(model)
         trained = self._trained(optimizers)
         states = {place_of(each) for each in _states(optimizers)}
-        mine = self._take(model, trained, tensors or [], states)
+        mine, merged = self._take(model, trained, tensors or [], states)
         self._moments |= any(place_of(tensor) in states for _, tensor in tensors or ())
-        if self._done or not trained or not (mine or self._moments or empty):
+        self._done = merged
+        if merged or not trained or not (mine or self._moments or empty):
             return {}
         live = [id(each) for each in model.parameters()]
         whole = len(live) if mine.issuperset(live) else 0
@@ -98,18 +99,17 @@ class WrittenFiles:
         trained: Mapping[int, torch.Tensor],
         tensors: Sequence[Named],
         states: set[int],
-    ) -> set[int]:
+    ) -> tuple[set[int], bool]:
+        """Account for the tensors; tell whether what was trained is in the base."""
         weights = {id(each): each for each in model.parameters()} | dict(trained)
         named = {key: (self._names[key][0], each) for key, each in weights.items()}
         mine, unknown = weights_in(tensors, named, states)
-        frozen = {key: each for key, each in named.items() if key not in trained}
-        # What was trained may be within the base: somebody has merged it by hand.
-        self._done |= is_altered(tensors, frozen)
         adapters = {self._names[key][1] for key in trained}
         self._kept |= mine
         self._unknown |= unknown
         self._others |= {self._names[key][1] for key in mine} - adapters - {""}
-        return mine
+        frozen = {key: each for key, each in named.items() if key not in trained}
+        return mine, is_altered(tensors, frozen)
 
     def _account(self, trained: Mapping[int, torch.Tensor]) -> dict[str, Any]:
         left = [key for key in trained if key not in self._kept]

@@ -92,11 +92,9 @@ def overflow_seen_by(optimizer: torch.optim.Optimizer) -> torch.Tensor | None:
 
 def kinds_made() -> set[type]:
     """List the classes of which there has been an optimizer: their step is marked."""
-    kinds: set[type] = {torch.optim.Optimizer}
-    found = list(kinds)
-    while found:
-        found = [kind for each in found for kind in type.__subclasses__(each)]
-        kinds.update(found)
+    kinds: list[Any] = [torch.optim.Optimizer]
+    for kind in kinds:  # it grows
+        kinds += type.__subclasses__(kind)
     return {kind for kind in kinds if getattr(kind.step, "hooked", False)}
 
 
@@ -156,22 +154,21 @@ def _guards(entry: Any) -> str:
 
 def skips_guards() -> bool:
     """Tell whether compiled graphs are used now without a look at their guards."""
-    dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
-    stance = getattr(dynamo, "_stance", None)
-    return getattr(stance, "skip_guard_eval_unsafe", False) is True
+    return getattr(_stance(), "skip_guard_eval_unsafe", False) is True
 
 
 def refuses_to_compile() -> bool:
     """Tell whether the stance makes Dynamo raise where it would compile something."""
-    dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
-    stance = getattr(dynamo, "_stance", None)
-    return getattr(stance, "stance", "") == "fail_on_recompile" or skips_guards()
+    return skips_guards() or getattr(_stance(), "stance", "") == "fail_on_recompile"
 
 
 def compiles_as_asked() -> bool:
     """Tell whether no stance keeps what is compiled from running or being made."""
-    dynamo: Any = sys.modules.get("torch._dynamo.eval_frame")
-    return getattr(getattr(dynamo, "_stance", None), "stance", "") == "default"
+    return getattr(_stance(), "stance", "") == "default"
+
+
+def _stance() -> Any:
+    return getattr(sys.modules.get("torch._dynamo.eval_frame"), "_stance", None)
 
 
 def compilations() -> list[Any]:
@@ -190,8 +187,7 @@ def graphs_look_at(*names: str, at: type | None = None) -> bool:
 
     ``at`` is a class of which such a graph must have met an object.
     """
-    made = graphs_made()
-    if made != _guards_of.made:
+    if (made := graphs_made()) != _guards_of.made:
         _guards_of.made = made
         _guards_of.texts = [_guards(e) for _, entries in _graphs() for e in entries]
     met = "" if at is None else f", {id(at)})"
@@ -213,7 +209,7 @@ def _graphs() -> list[tuple[types.CodeType, list[Any]]]:
 
 @dataclass(slots=True)
 class _Guards:
-    """The guards of all graphs in use, written out anew when there are others."""
+    """What was written out last: of how many graphs, and their guards."""
 
     made: tuple[tuple[int, int], ...] = ()
     texts: list[str] = field(default_factory=list)

@@ -1,5 +1,6 @@
 """What is on disk right after a save."""
 
+import pytest
 import torch
 from peft import PromptTuningConfig, get_peft_model
 
@@ -122,13 +123,14 @@ def test_a_merged_model_holds_none_of_them(tmp_path):
     assert check_saved(merged, tmp_path) == {"kind": "model", "keys": 21, "renamed": 0}
 
 
-def test_a_merged_model_is_told_from_the_adapter_that_lies_beside_it(tmp_path):
+@pytest.mark.parametrize("of", ["get_base_model", "merge_and_unload"])
+def test_a_whole_model_is_told_from_the_adapter_that_lies_beside_it(tmp_path, of):
     model = lora()
     model.save_pretrained(tmp_path)
-    merged = model.merge_and_unload()
-    merged.save_pretrained(tmp_path)
-    found = check_saved(merged, tmp_path)
-    assert (found["kind"], found["keys"], found["beside"]) == ("model", 21, True)
+    whole = getattr(model, of)()
+    whole.save_pretrained(tmp_path)
+    found = check_saved(whole, tmp_path)
+    assert (found["kind"], found["beside"]) == ("model", True)
 
 
 def test_what_a_prompt_saves_is_not_among_its_parameters(tmp_path):

@@ -21,6 +21,7 @@ from ftlab.probes.adapter_folder import OUTDATED, adapter_folder
 from ftlab.probes.held_states import HeldStates
 from ftlab.probes.loaded_check import Given, compare_keys, given_to
 from ftlab.probes.optimizer_states import state_facts
+from ftlab.probes.read_back import TARGET, ReadBack
 from ftlab.probes.saved_keys import adapter_configs
 from ftlab.probes.steps import Steps, Versions
 from ftlab.probes.taps.forward import innermost
@@ -52,6 +53,7 @@ class LoadingWork:
         self._taken: list[weakref.ref[torch.Tensor]] = []
         self._writes: Versions = []
         self._held = HeldStates()
+        self._read_back = ReadBack()
 
     def weights_updated(self) -> None:
         """Forget state dicts that are old now; note how often weights were written."""
@@ -97,6 +99,9 @@ class LoadingWork:
 
         PEFT reads the settings of a new adapter, and not those of one that is there.
         """
+        with contextlib.suppress(Exception):
+            if own := self._read_back.read(Path(folder)):
+                self._steps.now.ledger.add("read", TARGET, **own)
         if self._is_mine(owner) and isinstance(folder, str | os.PathLike):
             with contextlib.suppress(Exception):
                 read, name = adapter_folder(Path(folder)), str(adapter)

@@ -72,6 +72,7 @@ class SavingWork(LoadingWork):
         if not self._is_mine(owner):
             return
         self._files.saved_by_model()
+        self._read_back.saved(folder)
         detail: dict[str, Any] = {"folder": folder.name}
         # What was written may be moved, damaged or of a kind that nobody knows: then
         # there is nothing to say of it, and watching goes on.

@@ -12,7 +12,7 @@ saved is the last state, under the name of the best one.
 
 ## Evidence
 At each `load_state_dict` (and PEFT's `set_peft_model_state_dict`): the addresses of the
-trainable tensors that are given, against those of the model's own. *own-memory*: all of
+trainable tensors that are given, against those of the model's own. Reported when all of
 them are the same memory, weights were updated before in the run, and the dict is older
 than the last update: it was not taken since, and nothing else has written to the
 weights since (torch counts writes): *own-memory*. At each `torch.save` and `save_file`:

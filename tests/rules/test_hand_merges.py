@@ -71,7 +71,7 @@ def test_half_of_the_layers_must_tell_the_same():
     wrong, right = look(0.25), look(1.0)
     assert kind_of([wrong, wrong, right])[0] == "unscaled"
     assert kind_of([wrong, wrong, right])[1] == [wrong, wrong]
-    assert kind_of([look(0.25), look(0.6), look(0.7)])[0] == "other"
+    assert kind_of([look(0.25), look(2.0), look(0.7)])[0] == "other"
 
 
 def test_looks_come_by_step_and_adapter():

@@ -38,3 +38,19 @@ def convolutions() -> Any:
     """Build the classifier in the variation's width."""
     set_seed(0)
     return Convolutions(current().width // 2)
+
+
+def residual() -> Any:
+    """Build a ResNet of two stages, as transformers has it."""
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    set_seed(0)
+    width = current().width // 4
+    config = ResNetConfig(
+        embedding_size=width,
+        hidden_sizes=[width, 2 * width],
+        depths=[1, 1],
+        layer_type="basic",
+        num_labels=LABELS,
+    )
+    return ResNetForImageClassification(config)

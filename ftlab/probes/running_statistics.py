@@ -2,7 +2,8 @@
 
 A checkpointed block runs again in backward, and a batch norm in it takes the same batch
 into its running statistics a second time. Its own count of batches tells. Beside an
-adapter it also tells which statistics move that an adapter's file does not hold.
+adapter it also tells which statistics move that an adapter's file does not hold, and
+without one, how far they move in parts of the model that are frozen.
 """
 
 import weakref
@@ -14,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.adapter_tree import holders
+from ftlab.probes.frozen_statistics import EARLY, FrozenStatistics
 from ftlab.probes.mode_parts import BATCH_NORMS
 from ftlab.probes.module_hook import ModuleHook
 from ftlab.probes.naming import clean_name
@@ -38,6 +40,7 @@ class RunningStatistics(Probe):
     columns: ClassVar[Sequence[Column]] = (
         Column("gathered", "1", "Batches that it took into its statistics in forward."),
         Column("gathered_again", "1", "Batches that it took in backward."),
+        Column("shifted", "1", "Move of a frozen part's means, in deviations."),
     )
 
     def __init__(self, interval: int = 16) -> None:
@@ -48,6 +51,7 @@ class RunningStatistics(Probe):
         self._norms: Norms = []
         self._counts: list[torch.Tensor] = []
         self._unsaved: set[str] = set()
+        self._frozen = FrozenStatistics()
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Take the hook off at the end."""
@@ -57,12 +61,14 @@ class RunningStatistics(Probe):
         """Read the counters before the model runs."""
         self._hooks.remove()
         self._counts = []
-        if not self._due(moment.step):
+        early = self._frozen.norms and moment.step < EARLY
+        if not (self._due(moment.step) or early):
             return ()
         root = innermost(moment.subject.model)
         if moment.tensors is not self._tensors:
             self._tensors, self._all = moment.tensors, _norms(root)
             self._unsaved = _unsaved(root, self._all)
+            self._frozen.look(root, self._all)
         self._norms = [each for each in self._all if _gathers(each[1]())]
         if self._norms:
             self._counts = [_read(self._norms)]
@@ -83,23 +89,35 @@ class RunningStatistics(Probe):
         before, between = counts
         after = _read(self._norms)
         names, unsaved = [path for path, _ in self._norms], self._unsaved
+        frozen = self._frozen
 
         def finish(values: NDArray[np.float32]) -> Iterable[Block]:
-            first, again = values.reshape(2, -1)
+            first, again, shifted = values.reshape(3, -1)
+            kept = unsaved | set(frozen.norms)
             rows = {
                 moment.name(
-                    "statistics", name, "module", {"unsaved": name in unsaved}
+                    "statistics",
+                    name,
+                    "module",
+                    {"unsaved": name in unsaved} | frozen.part_of(name),
                 ): n
                 for n, name in enumerate(names)
-                if again[n] > 0 or (first[n] > 0 and name in unsaved)
+                if again[n] > 0 or (first[n] > 0 and name in kept)
             }
             if rows:
                 ids = np.array(sorted(rows), np.int32)
                 order = [rows[row] for row in ids.tolist()]
-                columns = {"gathered": first[order], "gathered_again": again[order]}
+                columns = {
+                    "gathered": first[order],
+                    "gathered_again": again[order],
+                    "shifted": shifted[order],
+                }
                 yield Block("statistics", moment.step, ids, columns)
 
-        read = torch.cat([between - before, after - between]).float()
+        shifted = self._frozen.shifts(self._norms).to(before.device)
+        read = torch.cat(
+            [(between - before).float(), (after - between).float(), shifted]
+        )
         return (Reading(read, finish),)
 
 

@@ -4,6 +4,8 @@ from ftlab.probes.activations import Activations
 from ftlab.probes.adapters import Adapters
 from ftlab.probes.batch import Batches
 from ftlab.probes.between_updates import BetweenUpdates
+from ftlab.probes.compilations import Compilations
+from ftlab.probes.compiled_calls import CompiledCalls
 from ftlab.probes.drawn_starts import DrawnStarts
 from ftlab.probes.four_bit import FourBit
 from ftlab.probes.freezing_evaluations import FreezingEvaluations
@@ -86,6 +88,8 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         DrawnStarts(),
         Invocations(),
         TrainedTokens(),
+        CompiledCalls(),
+        Compilations(),
     ]
     if activations:
         probes.append(Activations(interval))

@@ -8,7 +8,8 @@ from ftlab.probes.read_back import ReadBack
 
 def saved(tmp_path):
     model, seen = lora(), ReadBack()
-    model.add_adapter("sql", model.peft_config["default"])
+    for name in ("sql", "untouched"):
+        model.add_adapter(name, model.peft_config["default"])
     with torch.no_grad():
         for name, each in model.named_parameters():
             if "lora_B.sql" in name:

@@ -17,7 +17,7 @@ a folder that this run has saved an adapter to: all B in the folder's own file a
 exactly 0, and a folder below it, which has an adapter's name that an optimizer holds,
 has others. Quiet where that folder was loaded as well. There is no threshold. Measured
 with peft 0.21.2, an adapter "ft" trained beside "default" on a tiny GPT-2: the norm of
-the loaded B is 0, and no warning is given.
+the loaded B is 0, of the trained one 1.44; nothing warns of it.
 By hand: `ls folder folder/*/`, and the B of `folder/adapter_model.safetensors`.
 
 ## What to try

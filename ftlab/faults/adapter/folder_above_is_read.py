@@ -24,11 +24,11 @@ def build(fixed: bool) -> Case:
     model.add_adapter("sql", lora_config(base()))
     model.set_adapter("sql")
     optimizer = adamw(model, lr=5e-3)
-    path = folder(model)
+    bare, path = base(), folder(model)
 
     def hand_over() -> Any:
         model.save_pretrained(path)
-        return loaded(base(), path / "sql" if fixed else path)
+        return loaded(bare, path / "sql" if fixed else path)
 
     step = plain_step(model, optimizer)
     return Case(model, optimizer, batches(), step, afterwards=hand_over)

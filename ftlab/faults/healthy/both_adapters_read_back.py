@@ -20,11 +20,11 @@ def build() -> Case:
     model.add_adapter("sql", lora_config(base()))
     model.set_adapter("sql")
     optimizer = adamw(model, lr=5e-3)
-    path = folder(model)
+    bare, path = base(), folder(model)
 
     def hand_over() -> Any:
         model.save_pretrained(path)
-        again = loaded(base(), path)
+        again = loaded(bare, path)
         again.load_adapter(path / "sql", "sql")
         again.set_adapter("sql")
         return again

@@ -148,14 +148,15 @@ def facts_signature(subject: Subject) -> Hashable:
     at the sixteenth call after they appeared.
     """
     model = subject.model
+    parameters = _parameters_of(subject, model)
     return (
         tuple(_optimizer_signature(unwrapped(each)) for each in subject.optimizers),
         tuple(map(id, subject.schedulers)),
         id(subject.scaler),
         len(subject.training),
         _adapters_signature(model),
-        _parameters_signature(subject, model),
-        packing_signature(model),
+        hash(tuple((id(p), p.requires_grad, p.shape) for p in parameters)),
+        packing_signature(parameters),
         hooks_signature(model),
     )
 
@@ -177,7 +178,7 @@ def _adapters_signature(model: Any) -> Hashable:
     return (*configs, None, *([active] if isinstance(active, str) else active or ()))
 
 
-def _parameters_signature(subject: Subject, model: torch.nn.Module) -> Hashable:
+def _parameters_of(subject: Subject, model: torch.nn.Module) -> list[torch.Tensor]:
     known = _known.setdefault(subject, _Known())
     known.age += 1
     live = [each() for each in known.parameters]
@@ -187,4 +188,4 @@ def _parameters_signature(subject: Subject, model: torch.nn.Module) -> Hashable:
         known.parameters = [weakref.ref(each) for each in model.parameters()]
         known.age = 0
         live = [each() for each in known.parameters]
-    return hash(tuple((id(p), p.requires_grad, p.shape) for p in live if p is not None))
+    return [each for each in live if each is not None]

@@ -77,16 +77,24 @@ def four_bit_layers(
     if "bitsandbytes.nn.modules" not in sys.modules:
         return
     for path, module in model.named_modules():
-        weight = dict(module.named_parameters(recurse=False)).get("weight")
-        if type(weight).__name__ == "Params4bit":
+        if is_four_bit(dict(module.named_parameters(recurse=False)).get("weight")):
             yield clean_name(path.removesuffix(".base_layer")), module
+
+
+def is_four_bit(weight: Any) -> bool:
+    """Tell whether a tensor is a weight that bitsandbytes keeps in 4 bits."""
+    return type(weight).__name__ == "Params4bit"
 
 
 def is_packed(module: Any) -> bool:
     """Tell whether a 4-bit weight is written for the kernel without a backward."""
     if module is None:
         return False
-    weight = dict(module.named_parameters(recurse=False)).get("weight")
+    return is_packed_weight(dict(module.named_parameters(recurse=False)).get("weight"))
+
+
+def is_packed_weight(weight: Any) -> bool:
+    """Tell the same of the weight itself."""
     state = getattr(weight, "quant_state", None)
     return getattr(state, "packing_format_for_cpu", False) is True
 

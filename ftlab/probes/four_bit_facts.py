@@ -1,7 +1,7 @@
 """Facts of a quantised model: what is in 4 bits, how, and what was asked for."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -9,8 +9,10 @@ import torch
 from ftlab.probes.four_bit import (
     can_be_packed,
     four_bit_layers,
+    is_four_bit,
     is_mixed_up,
     is_packed,
+    is_packed_weight,
 )
 from ftlab.probes.naming import clean_name
 from ftlab.probes.plain import dtype_name, jsonable
@@ -52,10 +54,10 @@ def four_bit_facts(model: torch.nn.Module) -> dict[str, Any]:
     }
 
 
-def packing_signature(model: torch.nn.Module) -> bool:
+def packing_signature(parameters: Iterable[torch.Tensor]) -> bool:
     """Tell whether the first 4-bit weight is packed: evaluation packs all of them."""
-    first = next(four_bit_layers(model), None)
-    return first is not None and is_packed(first[1])
+    first = next((each for each in parameters if is_four_bit(each)), None)
+    return is_packed_weight(first)
 
 
 def _asked(model: Any) -> dict[str, Any]:

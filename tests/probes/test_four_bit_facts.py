@@ -38,10 +38,10 @@ def test_the_states_of_a_weight_are_told_apart(quantised):
     state = layer.weight.quant_state
     assert not is_packed(layer)
     assert not is_mixed_up(layer)
-    assert packing_signature(quantised) is False
+    assert packing_signature(quantised.parameters()) is False
     state.packing_format_for_cpu = True
     assert is_packed(layer)
-    assert packing_signature(quantised) is True
+    assert packing_signature(quantised.parameters()) is True
     state.packing_format_for_cpu = False
     state.absmax = state.absmax.reshape(2, -1)
     assert is_mixed_up(layer)

@@ -16,8 +16,8 @@ then holds an `adapter_config.json`, and whether the base differs from what it w
 the run began (merged, or trained). There is no threshold. Read in transformers 5.23
 (`AutoModel.from_pretrained`) and measured with it and peft 0.21.2, a tiny Llama
 whose adapter had been saved into the folder of its merged model: logits of what is
-loaded are 0.32 away from the merged model's, relative to their norm, and within 3e-7 of them
-from a folder of its own.
+loaded are 0.32 away from the merged model's, relative to their norm, and within
+3e-7 of them from a folder of its own.
 By hand: `ls folder` shows `adapter_config.json` beside `model.safetensors`.
 
 ## What to try

@@ -171,6 +171,10 @@ def set_imports_aside() -> None:
         _modules_set_aside = len(sys.modules)
 
 
+DYNAMO_S = "_torchdynamo_orig_callable"
+"""Where torch keeps what it has compiled: a forward of the gallery's own models."""
+
+
 def wrapped_instances() -> list[str]:
     """Name the living objects of torch on which a method of ftlab stands.
 
@@ -187,7 +191,8 @@ def wrapped_instances() -> list[str]:
     for thing in things:
         if type(thing) not in wanted or thing in _named_before:
             continue
-        ours = [n for n, value in vars(thing).items() if _is_our_function(value)]
+        held = {n: v for n, v in vars(thing).items() if n != DYNAMO_S}
+        ours = [n for n, value in held.items() if _is_our_function(value)]
         if ours:
             _named_before.add(thing)
             found.append(f"{type(thing).__name__} has a rebound {', '.join(ours)}")

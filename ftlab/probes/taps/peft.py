@@ -5,6 +5,8 @@ every layer. The outermost call is told as one operation; layers are told one by
 besides, because a merge is measured layer by layer.
 """
 
+import contextlib
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -81,7 +83,8 @@ def _operation(listener: Listener, method: str, outer: Nesting) -> Callable[...,
             return original(owner, *args, **kwargs)
         with outer.entered():
             result = original(owner, *args, **kwargs)
-        listener.after_adapter_call(owner, method, _adapters_in(args, kwargs))
+        named = _adapters_in(original, (owner, *args), kwargs)
+        listener.after_adapter_call(owner, method, named)
         if method == "load_adapter":
             folder = args[0] if args else kwargs.get("model_id")
             name = kwargs.get("adapter_name", args[1] if len(args) > 1 else None)
@@ -110,14 +113,14 @@ def _layer(
     return around
 
 
-def _adapters_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _adapters_in(
+    method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> str:
     """Write the adapters that a call names; all of PEFT's methods name them alike."""
-    names = ("adapter_name", "adapter_names")
-    given = next((kwargs[name] for name in names if name in kwargs), None)
-    if given is None:
-        given = next((a for a in args if isinstance(a, str | list)), None)
-    if isinstance(given, str):
-        return given
-    if isinstance(given, list | tuple):
-        return ",".join(map(str, given))
-    return ""
+    given = dict(kwargs)
+    with contextlib.suppress(TypeError, ValueError):  # somebody's own stands there
+        given |= inspect.signature(method).bind(*args, **kwargs).arguments
+    named = given.get("adapter_name", given.get("adapter_names"))
+    if isinstance(named, list | tuple):
+        return ",".join(map(str, named))
+    return named if isinstance(named, str) else ""

@@ -47,6 +47,11 @@ def one_more(model):
     model.delete_adapter("b")
 
 
+def combined(model):
+    model.add_adapter("b", model.peft_config["default"])
+    model.add_weighted_adapter(["default", "b"], [0.5, 0.5], "mix")
+
+
 def by_layers(model):
     for module in model.modules():
         if hasattr(module, "lora_A"):
@@ -66,6 +71,10 @@ CALLS = {
         ("add_adapter", "add_adapter", "b"),
         ("set_adapter", "set_adapter", "b"),
         ("delete_adapter", "delete_adapter", "b"),
+    ],
+    combined: [
+        ("add_adapter", "add_adapter", "b"),
+        ("add_adapter", "add_weighted_adapter", "mix"),
     ],
     by_layers: [("merge", "merge", None)],
     lambda model: model.merge_and_unload(): [("unload", "merge_and_unload", None)],
@@ -162,3 +171,10 @@ def test_peft_may_be_imported_later():
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "['merge', 'unmerge', 'merge', 'unmerge']"
+
+
+def test_a_loaded_adapter_goes_by_its_name_and_not_by_its_folder(tmp_path):
+    model = lora()
+    model.save_pretrained(tmp_path)
+    entries = heard(model, lambda model: model.load_adapter(str(tmp_path), "second"))
+    assert entries == [("load_adapter", "load_adapter", "second")]

@@ -24,8 +24,8 @@ ROWS = 16
 
 
 def idle_tower(missing: Missing, calls: Sequence[Call]) -> Reason | None:
-    """Tell of adapters on layers of whole parts that were not called."""
-    if not all(_is_tower(call, missing) for call in calls):
+    """Tell of adapters on layers of whole parts that were not called, beside others."""
+    if not missing.reached or not all(_is_tower(call, missing) for call in calls):
         return None
     parts = listed([said(call) for call in calls], 3)
     ends = {_end(text_of(name, "module")) for name in missing.lost}

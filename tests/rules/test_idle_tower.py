@@ -44,6 +44,7 @@ def test_experts_lone_blocks_and_weights_of_the_model_itself_are_no_tower():
     experts = [tensor(f"m.layers.0.experts.{n}") for n in range(2)]
     assert reason(experts, calls=["m.layers.0.experts"]) is None
     assert reason(TOWER[:1]) is None
+    assert reason(TOWER, reached=()) is None  # the whole model was not called
     assert reason([*TOWER, tensor("m.vision.layers.2", adapter="")]) is None
 
 

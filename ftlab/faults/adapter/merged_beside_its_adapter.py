@@ -11,18 +11,20 @@ from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 from ftlab.faults.trainers import folder
+from ftlab.faults.variation import current
 
 
 def build(fixed: bool) -> Case:
     """Build a run that saves its adapter, merges it and saves again."""
     model = lora()
-    path = folder(model)
+    path, name = folder(model), current().adapter
     optimizer = adamw(model, lr=1e-2)
 
     def save() -> None:
         model.save_pretrained(path)
+        beside = path if name == "default" else f"{path}/{name}"  # where PEFT puts it
         merged = model.merge_and_unload()
-        merged.save_pretrained(f"{path}/merged" if fixed else path)
+        merged.save_pretrained(f"{path}/merged" if fixed else beside)
 
     step = plain_step(model, optimizer)
     return Case(model, optimizer, batches(), step, afterwards=save)

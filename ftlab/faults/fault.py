@@ -188,7 +188,8 @@ class Fault:
         return f"{self.id} ({self.area}, found by {self.code})"
 
     def build(self, fixed: bool, variation: Variation = PLAIN) -> Case:
-        """Build the faulty run, or its healthy twin."""
+        """Build the faulty run, or its healthy twin, as in a process of its own."""
+        _forget_graphs()
         with varied(variation):
             return self.builder(fixed)
 
@@ -218,9 +219,16 @@ class Healthy:
         return _are_installed(self.needs)
 
     def build(self, variation: Variation = PLAIN) -> Case:
-        """Build the run."""
+        """Build the run, as in a process of its own."""
+        _forget_graphs()
         with varied(variation):
             return self.builder()
+
+
+def _forget_graphs() -> None:
+    """Make the graphs of earlier runs not count towards Dynamo's limit for this one."""
+    if "torch._dynamo" in sys.modules:
+        torch.compiler.reset()
 
 
 def _are_installed(packages: Sequence[str]) -> bool:

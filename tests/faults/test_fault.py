@@ -5,6 +5,7 @@ import torch
 
 from ftlab.faults.fault import Case, Fault, Healthy
 from ftlab.faults.registry import load
+from ftlab.probes import torch_private
 
 
 def test_batches_are_gone_through_again_and_again():
@@ -30,6 +31,21 @@ def test_the_twin_differs():
     assert fault.build(fixed=False).run(3) != fault.build(fixed=True).run(3)
     assert fault.area == "optimizer"
     assert fault.page.startswith("A learning rate of 1.0")
+
+
+def test_graphs_of_earlier_runs_are_forgotten():
+    """Dynamo counts the graphs of a code object, whichever model they were made for."""
+
+    def doubled(x):
+        return 2 * x
+
+    def graphs():
+        return [code for code, entries in torch_private._graphs() if entries]
+
+    torch.compile(doubled, backend="eager")(torch.ones(2))
+    assert doubled.__code__ in graphs()
+    load("lr-too-high").build(fixed=False)
+    assert graphs() == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from ftlab.faults.tiny import adamw, batches, own
 
 def build() -> Case:
     """Build a compiled model with an eager first step and eager evaluations."""
-    torch.compiler.reset()
     model = own()
     compiled: Any = torch.compile(model, backend="eager", dynamic=False)
     optimizer = adamw(model, lr=2e-3)

@@ -14,7 +14,6 @@ from ftlab.faults.tiny import adamw, batches, lora
 
 def build() -> Case:
     """Build compiled LoRA with noise on its embeddings."""
-    torch.compiler.reset()
     model = lora()
 
     def noise(_: Any, __: Any, output: torch.Tensor) -> torch.Tensor:

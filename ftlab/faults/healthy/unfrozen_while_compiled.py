@@ -14,7 +14,6 @@ from ftlab.faults.tiny import adamw, batches, lora
 
 def build() -> Case:
     """Train one adapter of a compiled model, then another one."""
-    torch.compiler.reset()
     model = lora()
     first = next(iter(model.peft_config))
     model.add_adapter("other", model.peft_config[first])

@@ -18,7 +18,6 @@ from ftlab.faults.tiny import adamw, base, batches
 
 def build(fixed: bool) -> Case:
     """Build a compiled model whose backend finds no compiler."""
-    torch.compiler.reset()
     model = base()
     compiled: Any = torch.compile(model, backend="eager" if fixed else _no_compiler)
     optimizer = adamw(model)

@@ -18,7 +18,6 @@ from ftlab.faults.tiny import adamw, batches, lora
 
 def build(fixed: bool) -> Case:
     """Build a compiled LoRA model that was warmed up before its hook came."""
-    torch.compiler.reset()
     model = lora()
     compiled: Any = torch.compile(model, backend="eager")
     made = batches()

@@ -18,7 +18,6 @@ from ftlab.faults.tiny import adamw, base, batches
 
 def build(fixed: bool) -> Case:
     """Build a model whose method computes the loss, and train through it."""
-    torch.compiler.reset()
     model = base()
     kind = type(model)
     model.__class__ = type("Task", (kind,), {"training_step": _training_step})

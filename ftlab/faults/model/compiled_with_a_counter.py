@@ -38,7 +38,6 @@ class Annealed(torch.nn.Module):
 
 def build(fixed: bool) -> Case:
     """Build a compiled model with a counter of either kind."""
-    torch.compiler.reset()
     model = Annealed(base(), torch.zeros(()) if fixed else 0)
     compiled: Any = torch.compile(model, backend="eager")
     optimizer = adamw(model)

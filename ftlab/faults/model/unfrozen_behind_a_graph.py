@@ -20,7 +20,6 @@ from ftlab.faults.tiny import adamw, base, batches
 
 def build(fixed: bool) -> Case:
     """Build a compiled model that was warmed up while its body was frozen."""
-    torch.compiler.reset()
     model = base().requires_grad_(False)
     last = head(model)
     for name, parameter in model.named_parameters():

@@ -4,7 +4,9 @@ Who calls whom: `ftlab.probes.step_calls` tells `StandIns` of each call of a mod
 asks it when backward is over.
 """
 
+import contextlib
 import functools
+import types
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -15,6 +17,9 @@ from ftlab.probes.torch_private import uncompiled
 
 WRAPPERS = 16
 """Functions around a forward that are looked through."""
+
+_RUN = (torch.nn.Module, types.FunctionType, types.MethodType, functools.partial)
+"""What a function may find outside of itself in order to run it."""
 
 
 class StandIns:
@@ -83,23 +88,50 @@ def runs_forward_of(module: torch.nn.Module | None) -> torch.nn.Module | None:
     the original; the gradients are then there.
     """
     function = None if module is None else vars(module).get("forward")
-    for _ in range(WRAPPERS):
-        owner = _bound_to(function)
-        if owner is module or function is None:
-            return None
-        if owner is not None:
-            trains = any(each.grad is not None for each in owner.parameters())
-            return owner if trains else None
-        function = uncompiled(function)
-    return None
+    owners = list(modules_behind(function))
+    if any(owner is module for owner in owners):
+        return None
+    return next((each for each in owners if _trains(each)), None)
 
 
-def _bound_to(function: Any) -> torch.nn.Module | None:
+def modules_behind(function: Any) -> Iterator[torch.nn.Module]:
+    """Yield what a function, or one that it was put around, is bound to.
+
+    It goes through wrappers, partials, and what a function finds outside of itself.
+    """
+    waiting, looked = [function], 0
+    while waiting and looked < WRAPPERS:
+        each, looked = waiting.pop(0), looked + 1
+        owner = getattr(each, "__self__", each)
+        if isinstance(owner, torch.nn.Module):
+            yield owner
+        else:
+            waiting += _within(each)
+
+
+def _within(function: Any) -> list[Any]:
     if isinstance(function, functools.partial):
-        first = next(iter(function.args), None)
-        return first if isinstance(first, torch.nn.Module) else None
-    owner = getattr(function, "__self__", None)
-    return owner if isinstance(owner, torch.nn.Module) else None
+        return [function.func, *function.args]
+    if not isinstance(function, types.FunctionType):
+        return []
+    inside = uncompiled(function)
+    if inside is not None:
+        return [inside]
+    used = [
+        *_cells(function),
+        *map(function.__globals__.get, function.__code__.co_names),
+    ]
+    return [each for each in used if isinstance(each, _RUN)]
+
+
+def _cells(function: types.FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # empty as yet
+            yield cell.cell_contents
+
+
+def _trains(module: torch.nn.Module) -> bool:
+    return any(each.grad is not None for each in module.parameters())
 
 
 def _parameters(

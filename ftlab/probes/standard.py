@@ -6,6 +6,7 @@ from ftlab.probes.batch import Batches
 from ftlab.probes.between_updates import BetweenUpdates
 from ftlab.probes.compilations import Compilations
 from ftlab.probes.compiled_calls import CompiledCalls
+from ftlab.probes.copied_forwards import CopiedForwards
 from ftlab.probes.drawn_starts import DrawnStarts
 from ftlab.probes.four_bit import FourBit
 from ftlab.probes.freezing_evaluations import FreezingEvaluations
@@ -89,6 +90,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Invocations(),
         TrainedTokens(),
         CompiledCalls(),
+        CopiedForwards(),
         Compilations(),
     ]
     if activations:

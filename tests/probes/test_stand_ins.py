@@ -67,3 +67,13 @@ def test_a_forward_that_is_bound_by_a_partial_is_looked_into():
     assert runs_forward_of(original) is None
     assert runs_forward_of(nn.Linear(2, 2)) is None
     assert runs_forward_of(None) is None
+
+
+def test_a_forward_is_found_where_a_closure_holds_it():
+    model = nn.Linear(2, 2)
+    forward = model.forward
+    model.forward = lambda inputs: forward(inputs)
+    copied = copy.deepcopy(model)
+    copied(torch.ones(1, 2)).sum().backward()
+    assert runs_forward_of(copied) is model
+    assert runs_forward_of(model) is None

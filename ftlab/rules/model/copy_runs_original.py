@@ -1,0 +1,103 @@
+"""The rule MOD018, copy-runs-original.
+
+## What it does
+Finds copies of the model (a reference, an average, a best state) that are called and
+run the model that they were copied from.
+
+## Why is this bad?
+The copy has weights of its own, and nothing reads them. A reference answers as the
+policy does, so that a KL term is 0 for good; an average or a best state is evaluated
+with the weights of now. No number is wrong enough to be noticed.
+
+## Evidence
+A module of the watched model has a `forward` of its own instance: a function that is
+bound to it, through wrappers, partials and closures. `copy.deepcopy` copies functions
+as themselves, so another module of the class that holds the very same function runs
+the first one. It is reported from the first step on in which such a copy was called and
+some of its weights were others than the model's. There is no threshold: a copy that is
+never called, or that still has the model's values, is left alone.
+Measured with torch 2.13 on a tiny GPT-2 after 6 steps: weights of model and copy differ
+by 6e-3, and their logits by exactly 0.
+By hand: `vars(copied)["forward"] is vars(model)["forward"]`.
+
+## What to try
+1. Copy first, and wrap `forward` afterwards, in the copy too if it is to have it.
+2. `model.compile()` in place of `model.forward = torch.compile(model.forward)`: it
+   survives a copy.
+3. `vars(copied).pop("forward")` gives a copy the forward of its class again.
+4. Set a bound method (`types.MethodType`) or a hook instead of a closure.
+
+## Known problems
+Copies are looked for at steps 0, 1, 2, 4, 8, and so on, and calls after the end of the
+watching are not heard. A copy that is compiled as a whole is not listened to, nor one
+that another function was set on.
+The copy that is itself trained, in place of the model, is told by GRD003.
+
+## References
+- Python, `copy`: functions are returned unchanged
+- huggingface/accelerate#1835, #1971; facebookresearch/fairscale#816
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.words import at_steps, counted
+from ftlab.runlog.run import Run
+
+
+class CopyRunsOriginal(Rule):
+    """Finds copies whose weights are never read."""
+
+    code = "MOD018"
+    name = "copy-runs-original"
+    since = "0.1.0"
+    status = "preview"
+    requires = (
+        needs_step_values(
+            "borrowed_calls",
+            "the calls of copies of the model",
+            "ftlab.watch(...) with its standard probes",
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Leave out runs without such a copy."""
+        return not len(run.steps) or "borrowed_calls" in run.steps.columns
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for all copies."""
+        if "copies_apart" not in run.steps.columns:
+            return
+        calls, apart = run.steps["borrowed_calls"], run.steps["copies_apart"]
+        at = (np.nan_to_num(calls) > 0) & (np.nan_to_num(apart) > 0)
+        if not at.any():
+            return
+        steps = run.steps.step[at]
+        first, last = int(steps[0]), int(steps[-1])
+        kind = run.facts.model.get("class", "module")
+        count = int(calls[at].sum())
+        yield self.finding(
+            Severity.WARNING,
+            f"{at_steps(first, last)}: a copy of the model (or of a part of it) has "
+            f"other weights, and {counted(count, 'call')} of it ran the model's own",
+            cause="forward was set on the instance (model.forward = ...), and "
+            "copy.deepcopy copies a function as itself: it is still bound to the "
+            "model that was copied.",
+            fix="Copy first and wrap forward afterwards, or use model.compile(); "
+            'vars(copied).pop("forward") mends a copy.',
+            places=[
+                Place("call", "copy.deepcopy"),
+                Place("call", "model.forward"),
+                Place("object", f"another {kind}"),
+            ],
+            steps=(first, last),
+            evidence={
+                "reason": "forward-of-the-original",
+                "calls": count,
+                "threshold": 0,
+            },
+            healthy="a copy runs its own weights",
+        )

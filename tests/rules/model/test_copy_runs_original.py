@@ -1,0 +1,33 @@
+"""MOD018: copies that run the model that they were copied from."""
+
+import pytest
+
+from ftlab.rules.engine import Engine
+from ftlab.rules.model.copy_runs_original import CopyRunsOriginal
+from tests.runs import RunBuilder, healthy_lora
+
+
+def report(steps):
+    """``steps``: calls of copies, and whether their weights were others."""
+    builder = RunBuilder().facts(model={"class": "Toy"})
+    for calls, apart in steps:
+        values = {"borrowed_calls": calls}
+        builder.step(values=values | ({} if apart is None else {"copies_apart": apart}))
+    return Engine([CopyRunsOriginal()]).check(builder.run).findings
+
+
+def test_is_left_out_where_there_is_no_copy():
+    assert not CopyRunsOriginal().applies(healthy_lora().run)
+
+
+def test_a_copy_is_found_from_the_step_on_in_which_its_weights_are_others():
+    (found,) = report([(2, 0), (2, 1), (0, None), (3, 1)])
+    assert (found.first_step, found.last_step) == (1, 3)
+    assert str(found.place) == "call copy.deepcopy"
+    assert "object another Toy" in map(str, found.places)
+    assert found.evidence["calls"] == 5
+
+
+@pytest.mark.parametrize("steps", [[(0, None)] * 3, [(1, 0)] * 3])
+def test_copies_that_are_not_called_or_hold_the_same_weights_are_no_matter(steps):
+    assert report(steps) == ()

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.compiled_facts import hooks_signature
+from ftlab.probes.foreign_scales import writes
 from ftlab.probes.four_bit_facts import packing_signature
 from ftlab.probes.model_facts import model_facts
 from ftlab.probes.optimizer_facts import optimizer_facts, scheduler_facts
@@ -157,6 +158,7 @@ def facts_signature(subject: Subject) -> Hashable:
         _adapters_signature(model),
         hash(tuple((id(p), p.requires_grad, p.shape) for p in parameters)),
         packing_signature(parameters),
+        writes(parameters),
         hooks_signature(model),
     )
 

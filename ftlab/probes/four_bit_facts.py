@@ -1,11 +1,13 @@
 """Facts of a quantised model: what is in 4 bits, how, and what was asked for."""
 
+import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
 
+from ftlab.probes.foreign_scales import foreign_scales
 from ftlab.probes.four_bit import (
     can_be_packed,
     four_bit_layers,
@@ -30,8 +32,8 @@ def four_bit_facts(model: torch.nn.Module) -> dict[str, Any]:
         ``layers`` (count), ``types``, ``compute_dtypes``, ``blocksizes``, ``nested``
         (how many of each), ``packed``, ``mixed_up`` and ``packable`` (paths),
         ``asked`` (the quantisation's configuration), ``unquantised`` (elements of
-        weights of the blocks that stayed in floating point, by path) and ``elements``
-        (of those in 4 bits).
+        weights of the blocks that stayed in floating point, by path), ``elements``
+        (of those in 4 bits) and ``scales`` (see `foreign_scales`).
     """
     layers = list(four_bit_layers(model))
     asked = _asked(model)
@@ -50,6 +52,7 @@ def four_bit_facts(model: torch.nn.Module) -> dict[str, Any]:
         "names": [path for path, _ in layers][:MANY],
         "asked": asked,
         "elements": sum(_elements(module) for _, module in layers),
+        "scales": _scales(layers),
         "unquantised": dict(list(_floating(model))[:MANY]),
     }
 
@@ -58,6 +61,14 @@ def packing_signature(parameters: Iterable[torch.Tensor]) -> bool:
     """Tell whether the first 4-bit weight is packed: evaluation packs all of them."""
     first = next((each for each in parameters if is_four_bit(each)), None)
     return is_packed_weight(first)
+
+
+def _scales(layers: Sequence[tuple[str, torch.nn.Module]]) -> dict[str, Any]:
+    """Compare scales with codes; nothing where bitsandbytes keeps them otherwise."""
+    with contextlib.suppress(Exception):
+        found = foreign_scales(layers)
+        return found | {"written": found["written"][:MANY]} if found else {}
+    return {}
 
 
 def _asked(model: Any) -> dict[str, Any]:

@@ -36,5 +36,5 @@ FAULT = Fault(
     builder=build,
     steps=6,
     evident=1,
-    families=("llama", "gpt2", "neox", "own"),
+    families=("llama", "gpt2", "neox"),
 )

@@ -23,6 +23,7 @@ from ftlab.probes.mode_teachers import TeacherModes
 from ftlab.probes.modes import Modes
 from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.new_tokens import NewTokens
+from ftlab.probes.piled_hooks import PiledHooks
 from ftlab.probes.probe import Probe
 from ftlab.probes.prompt_targets import PromptTargets
 from ftlab.probes.put_back import PutBack
@@ -92,6 +93,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         CompiledCalls(),
         CopiedForwards(),
         Compilations(),
+        PiledHooks(interval),
     ]
     if activations:
         probes.append(Activations(interval))

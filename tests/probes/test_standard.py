@@ -64,6 +64,7 @@ def test_every_promised_column_arrives_on_its_schedule(interval):
         "",
         "frozen",
         "hand_merges",
+        "hooks",
         "merges",
         "modes",
         "new_tokens",

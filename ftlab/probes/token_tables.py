@@ -103,7 +103,7 @@ def _modules(model: torch.nn.Module) -> Iterator[tuple[str, Any]]:
 def _base(module: Any) -> Any:
     """Return the layer within what PEFT has put in its place."""
     while True:
-        inner = vars(module).get("_modules", {})
+        inner = dict(vars(module).get("_modules", {}).items())  # of a script: no get
         below = (inner.get(name) for name in _WITHIN)
         found = next((each for each in below if each is not None), None)
         if found is None:

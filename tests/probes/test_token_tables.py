@@ -1,5 +1,7 @@
 """Tables with a row for each token, and which rows PEFT trains beside them."""
 
+import warnings
+
 import torch
 
 from ftlab.faults.tiny import gpt2, llama, lora, own
@@ -42,3 +44,12 @@ def test_a_copy_and_an_adapter_train_all_rows():
         words, head = token_tables(lora(llama(), **settings))
         assert words.learnt == frozenset()
         assert head.learnt is None
+
+
+def test_a_script_in_the_model_is_no_obstacle():
+    model = own()
+    head = torch.nn.Sequential(torch.nn.Dropout(0.1), torch.nn.Linear(4, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        model.extra = torch.jit.script(head)
+    assert described(model) == described(own())

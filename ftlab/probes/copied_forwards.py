@@ -17,14 +17,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ftlab.probes.module_hook import ModulePreHook
+from ftlab.probes.module_hook import ModulePreHook, off_while_scripting
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.stand_ins import modules_behind
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
-from ftlab.probes.taps.rebinding import stand_in
-from ftlab.probes.torch_private import scripting
-from ftlab.records.handle import Handle, HandleStack, rebind
+from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 
 MANY = 64
@@ -57,12 +55,14 @@ class CopiedForwards(Probe):
         self._calls: Counter[str] = Counter()
         self._counted = 0
         self._looked = -1
+        self._step = -1
+        self._kept: list[Reading] = []
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Look for copies that are there already."""
+        yield self
         self._pairs.clear()
         self._look(subject.model)
-        return [self]
 
     def remove(self) -> None:
         """Take the hooks off."""
@@ -81,8 +81,11 @@ class CopiedForwards(Probe):
         return self._compare()
 
     def on_handover(self, moment: Moment) -> Iterable[Reading]:
-        """Compare for calls after the last update."""
-        return self._compare()
+        """Compare for calls after the last update; every time of one step."""
+        if moment.step != self._step:
+            self._step, self._kept = moment.step, []
+        self._kept += self._compare()
+        return tuple(self._kept)
 
     def _compare(self) -> Iterable[Reading]:
         called, self._calls = self._calls, Counter()
@@ -106,7 +109,7 @@ class CopiedForwards(Probe):
             if id(copied) in self._pairs or len(self._pairs) == MANY:
                 continue
             if not self._pairs:
-                self._stop_while_scripting()
+                self._hooks.add(off_while_scripting(self._hooks))
             self._pairs[id(copied)] = (weakref.ref(copied), weakref.ref(module))
             hook = ModulePreHook(self._hear, copied, str(id(copied)))
             add = copied.register_forward_pre_hook
@@ -114,16 +117,6 @@ class CopiedForwards(Probe):
 
     def _hear(self, which: str, given: Any) -> None:
         self._calls[which] += 1
-
-    def _stop_while_scripting(self) -> None:
-        """Take the hooks off before torch makes a script: they would be in it."""
-
-        def around(original: Any, *args: Any, **kwargs: Any) -> Any:
-            self._hooks.remove()
-            return original(*args, **kwargs)
-
-        instead = stand_in(scripting.create_script_module, around)
-        self._hooks.add(rebind(scripting, "create_script_module", instead))
 
     def _apart(self, called: Iterable[str]) -> Iterator[torch.Tensor]:
         """Yield, on the device, whether copies hold other values than the model."""

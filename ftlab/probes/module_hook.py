@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.torch_private import is_traced, leave_to_python
+from ftlab.probes.taps.rebinding import stand_in
+from ftlab.probes.torch_private import is_traced, leave_to_python, scripting
+from ftlab.records.handle import Handle, HandleStack, rebind
 
 
 class ModuleHook:
@@ -64,6 +66,17 @@ class WholeCallHook(ModuleHook):
 
     def _seen(self, args: Any, output: Any) -> Any:
         return args, output
+
+
+def off_while_scripting(hooks: HandleStack) -> Handle:
+    """Take hooks off before torch makes a script of a module: they would be in it."""
+
+    def around(original: Any, *args: Any, **kwargs: Any) -> Any:
+        hooks.remove()
+        return original(*args, **kwargs)
+
+    instead = stand_in(scripting.create_script_module, around)
+    return rebind(scripting, "create_script_module", instead)
 
 
 leave_to_python(ModuleHook.__call__)

@@ -32,6 +32,7 @@ from ftlab.probes.reference_passes import ReferencePasses
 from ftlab.probes.running_statistics import RunningStatistics
 from ftlab.probes.start_outputs import StartOutputs
 from ftlab.probes.throughput import Throughput
+from ftlab.probes.traced_modes import TracedModes
 from ftlab.probes.trained_tokens import TrainedTokens
 from ftlab.probes.unregistered import Unregistered
 from ftlab.probes.updates import Updates
@@ -92,6 +93,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         TrainedTokens(),
         CompiledCalls(),
         CopiedForwards(),
+        TracedModes(interval),
         Compilations(),
         PiledHooks(interval),
     ]

@@ -1,0 +1,121 @@
+"""The rule MOD019, mode-fixed-by-tracing.
+
+## What it does
+Finds traced modules whose dropouts do not follow `train()` and `eval()`: they were
+traced in the other mode.
+
+## Why is this bad?
+`torch.jit.trace` and `torch.fx.symbolic_trace` keep what ran, and in which mode it ran.
+`training` is set as usual afterwards, and the graph does not look at it: a part that
+was traced in evaluation mode is trained without dropout and overfits, and one that was
+traced in training mode drops in every evaluation, and in what is shipped.
+
+## Evidence
+Each dropout in a module's graph has its chance and whether to drop as constants. There
+is no threshold.
+- *off-in-training*: a chance above 0, "do not drop", and the module says that it is in
+  training mode at a training forward after which it has gradients.
+- *on-in-evaluation*: a chance above 0, "drop", from a `Dropout` module, and the module
+  says that it is in evaluation mode while the model is evaluated. A function may have
+  been told to drop always, as Monte Carlo dropout does, and is not counted.
+
+Left alone are modules without gradients (a frozen encoder), and those that stay in the
+mode that they were traced in. Measured with torch 2.13, a `Dropout(0.5)` traced in
+evaluation mode: `aten::dropout(x, 0.5, False)`, and two forwards after `train()` are
+equal to the last bit.
+By hand: `print(module.inlined_graph)`, or `module.code` of torch.fx.
+
+## What to try
+1. `torch.compile`: it makes a graph for each mode.
+2. `torch.jit.script` in place of `trace`; its graph asks for `training`.
+3. Trace in training mode for training, and again in evaluation mode for use.
+
+## Known problems
+A dropout of 0 when tracing leaves no trace of what it was configured to be, and that of
+attention (`scaled_dot_product_attention`) is written down as 0 in evaluation mode: both
+are not seen. Batch norms are not looked at: fixed statistics are usual. An exported
+program (`torch.export`) is left alone: it raises when `train()` is called on it.
+
+## References
+- pytorch/pytorch#29177 (a traced module does the same in both modes)
+- pytorch/pytorch#68190 (torch.fx writes `training` down as a constant)
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.names import NameRecord
+from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.tensors import records_of
+from ftlab.rules.words import at_steps, counted, number
+from ftlab.runlog.run import Run
+
+TABLE = "traced"
+
+_SAID = {
+    "off-in-training": "is trained in training mode, and {dropouts} (up to {p}) in its "
+    "graph never drop",
+    "on-in-evaluation": "is evaluated in evaluation mode, and {dropouts} (up to {p}) "
+    "in its graph drop",
+}
+
+_TRACED_IN = {"off-in-training": "evaluation", "on-in-evaluation": "training"}
+
+
+class ModeFixedByTracing(Rule):
+    """Finds graphs with dropouts that do not follow the module's mode."""
+
+    code = "MOD019"
+    name = "mode-fixed-by-tracing"
+    since = "0.1.0"
+    status = "preview"
+    requires = (
+        needs_step_values(
+            "traced_modules",
+            "the modes of traced modules",
+            "ftlab.watch(...) with its standard probes",
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Leave out runs without traced modules."""
+        return not len(run.steps) or "traced_modules" in run.steps.columns
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per module and direction."""
+        kinds = {"fixed_off": "off-in-training", "fixed_on": "on-in-evaluation"}
+        for column, kind in kinds.items():
+            if column not in run.columns(TABLE):
+                continue
+            counts = run.matrix(column, TABLE)
+            for index, name in enumerate(records_of(run, counts.ids, TABLE)):
+                values = np.nan_to_num(counts.values[:, index])
+                rows = counts.known[:, index] & (values > 0)
+                if rows.any():
+                    steps = counts.steps[rows]
+                    dropouts = int(values.max())
+                    places = (int(steps[0]), int(steps[-1]))
+                    yield self._finding(kind, name, dropouts, places)
+
+    def _finding(
+        self, kind: str, name: NameRecord, dropouts: int, steps: tuple[int, int]
+    ) -> Finding:
+        said = _SAID[kind].format(
+            dropouts=counted(dropouts, "dropout"),
+            p=number(float(str(name.meta.get("p", 0.0)))),
+        )
+        return self.finding(
+            Severity.WARNING,
+            f"{at_steps(*steps)}: {name.name} {said}",
+            cause=f"It was traced in {_TRACED_IN[kind]} mode. Whether to drop is a "
+            "constant in the graph: train() and eval() set an attribute that the graph "
+            "does not look at.",
+            fix="Use torch.compile or torch.jit.script, which follow the mode, or "
+            "trace the module in the mode that it is used in.",
+            places=[Place("module", name.name), Place("call", "torch.jit.trace")],
+            steps=steps,
+            evidence={"reason": kind, "dropouts": dropouts, "threshold": 0},
+            healthy="dropout is on in training, and off in evaluation",
+        )

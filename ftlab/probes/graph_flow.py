@@ -154,7 +154,7 @@ class GraphFlow(Probe):
         if calls.cuts:
             yield _rows(moment, calls)
         yield from called.readings(moment, calls.unreturned)
-        self._again = self._again or bool(self._second.suspects)
+        self._again = self._again or self._second.wanted
 
     def _look_without_batch(self, moment: Moment) -> None:
         """Put hooks on for the next step of a loop that never calls the model."""

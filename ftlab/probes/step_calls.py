@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ftlab.probes.checkpoint_flags import FLAG, CheckpointFlags
 from ftlab.probes.module_calls import ModuleCalls, Swapped, Unreached
 from ftlab.probes.naming import clean_name
+from ftlab.probes.none_returned import NoneReturned, Returned
 from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.stand_ins import StandIns, runs_forward_of
 from ftlab.probes.subject import Subject
@@ -22,10 +23,16 @@ from ftlab.probes.weight_use import WeightUse
 from ftlab.records.names import NameKind
 from ftlab.records.step import Block
 
+LOOKS = 4
+"""Steps in which functions of the user's are looked at: experts come and go."""
+
 
 @dataclass(slots=True)
 class SecondLook:
-    """Modules that were not called, and whether others were seen to take their weight.
+    """What is looked at once more, a step after gradients did not arrive.
+
+    Modules that were not called: whether others take their weight. And the functions
+    of the user's: whether their backward returns ``None``.
 
     Attributes
     ----------
@@ -33,11 +40,44 @@ class SecondLook:
         What the next step is to look at: by the module around that is called.
     looked_at, taken
         Those that were looked at, and whose weight another one takes.
+    lost, returned
+        Parameters that ever had no gradient, and those that a function left without.
+    functions, looks
+        Whether the next step is to look at functions, and how many have.
     """
 
     suspects: dict[str, frozenset[str]] = field(default_factory=dict)
     looked_at: set[str] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
+    lost: frozenset[str] = frozenset()
+    returned: dict[str, Returned] = field(default_factory=dict)
+    functions: bool = False
+    looks: int = 0
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the next step is to be followed."""
+        return bool(self.suspects) or self.functions
+
+    def hear(self, lost: Sequence[str], returned: Mapping[str, Returned]) -> None:
+        """Keep what functions returned; look at them where more was lost than ever."""
+        self.returned.update(returned)
+        more = not self.lost.issuperset(lost) and self.looks < LOOKS
+        self.functions, self.looks = more, self.looks + more
+        self.lost |= frozenset(lost)
+
+    def by_functions(self, lost: Iterable[str]) -> dict[Unreached, None]:
+        """Give the modules whose parameters functions left without a gradient."""
+        known = [(name, self.returned[name]) for name in lost if name in self.returned]
+        return {
+            Unreached(_owner(name), "none-returned", each.path): None
+            for name, each in known
+        }
+
+    def function_of(self, path: str) -> str:
+        """Name the function that left parameters of a module without a gradient."""
+        found = (r.function for n, r in self.returned.items() if _owner(n) == path)
+        return next(found, "")
 
 
 class StepCalls:
@@ -69,6 +109,8 @@ class StepCalls:
         self._flags = CheckpointFlags(modules, asked=asked)
         self._second = second
         self._use = WeightUse(second.suspects, modules)
+        self._returned = NoneReturned(looking=second.functions)
+        second.functions = False
         second.looked_at.update(*second.suspects.values())
         second.suspects = {}
 
@@ -83,6 +125,7 @@ class StepCalls:
         """Hear what a module has put out."""
         self._calls.ended(path, output)
         self._use.see(path, output)
+        self._returned.see(path, output)
         self._flags.ended(path, output)
 
     def readings(
@@ -101,17 +144,21 @@ class StepCalls:
             yield marked(moment, "swapped", "param", {name: {} for name in swapped})
         names, parameters = moment.tensors.names, moment.tensors.parameters
         pairs = list(zip(names, parameters, strict=True))
-        lost = [n for n, p in pairs if p.grad is None and n not in swapped]
+        without = [(n, p) for n, p in pairs if p.grad is None and n not in swapped]
+        lost = [name for name, _ in without]
+        self._second.hear(lost, self._returned.take(without))
         if not lost:
             return
         reached = [n for n, p in pairs if p.grad is not None]
         known, new = self._by_stand_ins(lost)
         if new:
             yield marked(moment, "made_anew", "param", {name: {} for name in new})
-        found = known | {
+        found = known | self._second.by_functions(lost)
+        found |= {
             each: None
             for name, each in self._calls.explain(lost, reached)
-            if not any(_holds(other.path, name) for other in known)
+            if name not in self._second.returned
+            and not any(_holds(other.path, name) for other in known)
         }
         self._second.taken |= self._use.used
         self._second.suspects = self._worth_a_look(found)
@@ -130,7 +177,7 @@ class StepCalls:
         found: dict[Unreached, None] = {}
         used = set()
         for name in lost:
-            owner = name.rpartition(".")[0]
+            owner = _owner(name)
             if name in copies:
                 found[Unreached(owner, "copied")] = None
             within = [each for each in anew if owner and _holds(owner, each)]
@@ -150,11 +197,14 @@ class StepCalls:
             kind = "other-forward"
         if kind == "unused" and found.path in unreturned:
             kind, to = "unreturned", unreturned[found.path]
-        return {
+        described = {
             "kind": kind,
             "to": clean_name(to),
             "class": type(self._modules.get(found.path)).__name__,
         }
+        if kind == "none-returned":
+            described["function"] = self._second.function_of(found.path)
+        return described
 
     def _worth_a_look(self, found: Iterable[Unreached]) -> dict[str, frozenset[str]]:
         """Give modules whose weight another one may take, each of them once."""
@@ -165,6 +215,11 @@ class StepCalls:
             if each.kind == "not-called" and each.to and new:
                 wanted[around] = wanted.get(around, frozenset()) | {each.path}
         return wanted
+
+
+def _owner(name: str) -> str:
+    """Return the path of the module that a parameter is in."""
+    return name.rpartition(".")[0]
 
 
 def _holds(path: str, name: str) -> bool:

@@ -11,6 +11,7 @@ from ftlab.records.name_words import short_name
 from ftlab.records.names import NameRecord
 from ftlab.rules.idle_tower import KIND as TOWER, idle_tower
 from ftlab.rules.missing import Missing, Reason
+from ftlab.rules.none_returned import none_returned
 from ftlab.rules.stood_in import made_anew, of_another, of_copies, unreturned
 from ftlab.rules.tensors import text_of
 from ftlab.rules.unreached_call import MODEL, Call, named, said
@@ -54,6 +55,7 @@ def _calls_of(run: Run) -> list[Call]:
             text_of(names[row], "kind"),
             text_of(names[row], "to"),
             text_of(names[row], "class"),
+            text_of(names[row], "function"),
         )
         for row, known in zip(matrix.ids.tolist(), last, strict=True)
         if known and row in names
@@ -157,4 +159,5 @@ _REASONS = {
     "copied": of_copies,
     "made-anew": made_anew,
     "other-forward": of_another,
+    "none-returned": none_returned,
 }

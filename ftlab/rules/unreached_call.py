@@ -18,6 +18,7 @@ class Call:
     kind: str
     to: str
     module_class: str
+    function: str = ""
 
     def holds(self, parameter: str) -> bool:
         """Tell whether a parameter is within the module."""

@@ -91,6 +91,7 @@ REASONS = {
     "reentrant-checkpoint-embeds": "checkpoint-without-input-grad",
     "reentrant-checkpoint-frozen-stem": "checkpoint-without-input-grad",
     "zero-grad-before-step": "zero-grad-before-step",
+    "backward-returns-none": "backward-returns-none",
 }
 
 

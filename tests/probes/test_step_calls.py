@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from ftlab.probes.step_calls import SecondLook, StepCalls, marked
+from ftlab.probes.step_calls import LOOKS, SecondLook, StepCalls, marked
 from tests.probes.moments_of import Bench, finished, rows_of
 
 
@@ -87,6 +87,46 @@ def test_a_weight_that_the_module_around_takes_is_seen_at_the_second_look():
     step.ended("", used)
     assert told(bench, step)["outer"]["kind"] == "weight-taken"
     assert second.taken == {"outer"}
+
+
+class Ended(torch.autograd.Function):
+    @staticmethod
+    def forward(_, hidden):
+        return hidden * 2
+
+    @staticmethod
+    def backward(_, __):
+        return None
+
+
+def test_functions_are_looked_at_in_the_step_after_and_remembered():
+    model, second = Pair(), SecondLook()
+    bench = Bench(model)
+    kinds = []
+    for _ in range(3):
+        step = StepCalls(bench.moment(), dict(model.named_modules()), second)
+        step.began("")
+        hidden = model.inner(torch.ones(1, 2))
+        step.began("inner")
+        step.ended("inner", hidden)
+        output = model.outer(Ended.apply(hidden))
+        step.began("outer")
+        step.ended("outer", output)
+        step.ended("", output)
+        output.sum().backward()
+        kinds.append((told(bench, step)["inner"]["kind"], second.wanted))
+    after = ("none-returned", False)
+    assert kinds == [("unused", True), after, after]
+    assert bench.metas["inner"]["function"].startswith(
+        "Ended.backward (test_step_calls"
+    )
+
+
+def test_functions_are_looked_at_a_few_times_only():
+    second = SecondLook()
+    for number in range(LOOKS + 1):
+        second.hear([f"experts.{number}"], {})
+        assert second.wanted is (number < LOOKS)
 
 
 def test_a_parameter_that_another_tensor_stands_in_for_is_no_lost_one():

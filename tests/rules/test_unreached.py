@@ -42,6 +42,7 @@ def reason(rows, lost=(WEIGHT,), step=0):
             "gradients-on-copies",
             "call torch.func.functional_call",
         ),
+        (("m.side", "none-returned", "m"), "backward-returns-none", "module m"),
         (("m.side", "other-forward", "m"), "forward-of-another", "call m.forward"),
         (
             ("m.side", "other-forward", "model"),
@@ -55,6 +56,20 @@ def test_each_kind_has_its_reason_and_place(row, kind, place):
     assert found.kind == kind
     assert str(found.places[0]) == place
     assert found.fix
+
+
+def test_a_function_that_lost_the_gradients_is_named_with_its_line():
+    builder = RunBuilder()
+    meta = {"kind": "none-returned", "to": "m.up", "class": "Linear"}
+    meta["function"] = "Gate.backward (gate.py:7)"
+    record = NameRecord(7000, "unreached", "m.side", "module", "", meta=meta)
+    builder.run.append(record)
+    ids, values = np.array([7000], np.int32), np.ones(1, np.float32)
+    builder.run.append(Block("unreached", 0, ids, {"unreached": values}))
+    found = by_calls(builder.step().run, Missing(True, (WEIGHT,), ()))
+    places = ["module m.up", "op Gate.backward", "file gate.py:7"]
+    assert list(map(str, found.places)) == places
+    assert "Gate.backward (gate.py:7), which runs in m.up" in found.cause
 
 
 def test_the_calls_must_tell_of_every_tensor():

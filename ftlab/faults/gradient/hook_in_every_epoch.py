@@ -25,6 +25,7 @@ def build(fixed: bool) -> Case:
     optimizer, data = adamw(model), batches()
     made, step = torch.Generator(), plain_step(model, optimizer)
     set_seed(5)
+    embedding = next(m for m in model.modules() if isinstance(m, torch.nn.Embedding))
     handles: list[Any] = []
     done = 0
 
@@ -37,7 +38,6 @@ def build(fixed: bool) -> Case:
         if done % len(data) == 0:
             if fixed and handles:
                 handles.pop().remove()
-            embedding = model.get_input_embeddings()
             handles.append(embedding.register_forward_hook(noise))
         done += 1
         return step(batch)
@@ -49,7 +49,7 @@ FAULT = Fault(
     "hook-in-every-epoch",
     "noise on the embeddings grows with each epoch",
     code="GRD010",
-    places=("module *embed*", "module *wte*"),
+    places=("module *embed*", "module *wte*", "module *words*"),
     builder=build,
     steps=20,
     evident=16,

@@ -60,7 +60,11 @@ followed:
 - *forward-of-another*: the model's `forward` was set on the instance and is bound to
   another object, whose parameters have gradients. By hand: `vars(model)["forward"]`;
 - *hook-returns-nothing*: the module ran in a forward hook of another one, whose output
-  is the same tensor as before its hooks.
+  is the same tensor as before its hooks;
+- *backward-returns-none*: the node of a `torch.autograd.Function` of one's own was
+  given a gradient and returned `None` for an input that needs one, and the graph before
+  that input leads to the parameter. Looked at in the step after the one in which the
+  gradient was missed; not in graphs of the loss that stand after the model's output.
 
 Then it is decided from facts (reentrant checkpointing without input gradients) and from
 the pattern (the lowest layers only, one adapter only). Gradients that are exactly 0 are

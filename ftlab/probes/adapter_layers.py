@@ -106,6 +106,11 @@ class AdapterLayers:
             self._number = self._number_of(states)
         return {"adapter_state": self._number}
 
+    def running(self) -> frozenset[str]:
+        """Return the adapters that ran in the state that was read last."""
+        states = (each for each in self._last or () if not each[0])
+        return frozenset(name for _, _, active in states for name in active)
+
     def merged(self) -> frozenset[str]:
         """Return the paths of the layers that are merged now."""
         self._find()

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.idle_combination import IdleCombination
 from ftlab.probes.saving_work import SavingWork
 from ftlab.probes.steps import Steps
 from ftlab.probes.taps.forward import innermost
@@ -27,6 +28,7 @@ class AdapterWork(SavingWork):
     def __init__(self) -> None:
         super().__init__()
         self._done: set[str] = set()
+        self.combination = IdleCombination()
 
     def before_layer_merge(self, layer: Any, op: str) -> None:
         """Let probes see a layer's weight as it is before it changes."""
@@ -38,8 +40,11 @@ class AdapterWork(SavingWork):
 
     def after_adapter_call(self, owner: Any, method: str, adapters: str) -> None:
         """Write an operation on the watched model's adapters into the ledger."""
+        self.combination.used(adapters.split(","))  # of a copy of the model, too
         if not self._concerns(owner):
             return
+        if method == "add_weighted_adapter":
+            self.combination.made(adapters)
         op = OPERATIONS.get(method, method)
         detail = {"call": method} | ({"adapters": adapters} if adapters else {})
         self._steps.now.ledger.add(op, TARGET, **detail)
@@ -49,10 +54,33 @@ class AdapterWork(SavingWork):
         if op == "unload":
             self.settle()
 
+    def weights_updated(self) -> None:
+        """Take a combination for an aside of a training that goes on."""
+        super().weights_updated()
+        self.combination.forget()
+
+    def after_state_dict(self, owner: Any, state: Any) -> None:
+        """Take a combination for used: it is in every state dict."""
+        super().after_state_dict(owner, state)
+        self.combination.forget()
+
+    def after_write(self, content: Any, file: Any) -> None:
+        """Take a combination for used: it may have been written."""
+        super().after_write(content, file)
+        self.combination.forget()
+
+    def end_of_files(self) -> None:
+        """Write into the ledger which combination nothing has used."""
+        super().end_of_files()
+        if detail := self.combination.facts():
+            self._steps.now.ledger.add("unused", TARGET, **detail)
+
     def note(self, op: str, target: str, **detail: Any) -> dict[str, Any]:
         """Write an operation into the ledger, with the state of the adapter layers."""
         self.settle()
         detail |= self._steps.adapters.state()
+        if op == "forward" and self.combination.name:
+            self.combination.ran(self._steps.adapters.running())
         return self._steps.now.ledger.add(op, target, **detail)
 
     def settle(self) -> None:

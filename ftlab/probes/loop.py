@@ -91,6 +91,7 @@ class Loop(ClipWork):
         detail: dict[str, Any] = {"mode": mode, "grad_enabled": graph}
         if training and not graph and inputs.get("labels") is not None:
             detail["labels"] = True  # a loss is measured, not a reference's output
+        self.combination.used(inputs.get("adapter_names") or ())
         self.note("forward", "model", **detail)
         if not graph:
             self._steps.see_evaluation()

@@ -108,7 +108,8 @@ class LedgerEntry:
         ``step``, ``skip``, ``scheduler_step``, ``scaler_update``, ``save``, ``load``,
         ``write`` (a file of one's own); of adapters ``merge``, ``unmerge``,
         ``unload``, ``disable_adapters``, ``enable_adapters``, ``set_adapter``,
-        ``add_adapter``, ``load_adapter``, ``delete_adapter``.
+        ``add_adapter``, ``load_adapter``, ``delete_adapter``, and, when watching ends,
+        ``unused``.
     target
         What it was called on: ``"optimizer 0"``, ``"scheduler 0"``, ``"model"``.
     detail

@@ -241,16 +241,22 @@ def _is_bare(run: Run, save: LedgerEntry) -> bool:
 
 
 def _others_saved(run: Run) -> tuple[LedgerEntry, set[str], set[str]] | None:
-    """Return a save after updates, its adapters, and those that no save holds."""
+    """Return a save after updates, its adapters, and those that no save holds.
+
+    One that was combined after an update may be made of what was trained.
+    """
     held, updated = held_adapters(run), False
+    made: set[str] = set()
     last: LedgerEntry | None = None
     names: set[str] = set()
     for entry in run.ledger:
         updated |= entry.op == "step"
+        if updated and entry.detail.get("call") == "add_weighted_adapter":
+            made.add(str(entry.detail.get("adapters", "")))
         if _is_save(entry, "adapter") and "adapters" in entry.detail:
             names |= set(entry.detail["adapters"])
             last = entry if updated else last
-    if last is None or not held or names & held:
+    if last is None or not held or names & (held | made):
         return None
     return last, names, held
 

@@ -115,11 +115,11 @@ def test_a_whole_model_that_was_merged_or_an_adapter_kept_elsewhere_is_fine(ops)
     assert without(*ops) == ()
 
 
-def saving_adapters(*saved, held="default", before=False):
+def saving_adapters(*saved, held="default", before=False, between=()):
     builder = RunBuilder().facts(model={"peft": {"default": {}}, "saving": {}})
     builder.lora("layers.0", adapter=held)
     saves = [("save", "model", KIND | {"adapters": names}) for names in saved]
-    builder.step(ops=[*saves, UPDATE] if before else [UPDATE, *saves])
+    builder.step(ops=[*saves, UPDATE] if before else [UPDATE, *between, *saves])
     return Engine([TrainedWeightsNotSaved()]).check(builder.run).findings
 
 
@@ -136,6 +136,13 @@ def test_the_trained_one_among_all_saves_is_enough():
     assert saving_adapters(["reference"], ["default"]) == ()
     assert saving_adapters(["reference", "default"]) == ()
     assert saving_adapters(["reference"], before=True) == ()
+
+
+def test_a_combination_of_the_trained_one_is_enough():
+    made = {"call": "add_weighted_adapter", "adapters": "both"}
+    between = [("add_adapter", "adapters", made)]
+    assert saving_adapters(["both"], between=between) == ()
+    assert saving_adapters(["reference"], between=between) != ()
 
 
 def merged(*ops, held="default"):

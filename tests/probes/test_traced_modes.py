@@ -59,7 +59,7 @@ def exported(part, training):
     return program.module()
 
 
-def counts(part, modes, call=None):
+def counts(part, modes):
     """Dropouts that are fixed in training, and in evaluation, of each step.
 
     ``modes``: in which mode each step is trained; ``None`` is an evaluation.
@@ -74,7 +74,7 @@ def counts(part, modes, call=None):
                 with torch.no_grad():
                     model(torch.ones(1, 2))
                 continue
-            (call or model)(torch.ones(1, 2)).sum().backward()
+            model(torch.ones(1, 2)).sum().backward()
             optimizer.step()
             optimizer.zero_grad()
     steps = range(sum(mode is not None for mode in modes))
@@ -120,7 +120,7 @@ def test_scripts_and_exported_programs_are_left_alone():
     assert counts(part, [True]) == [NOTHING]
 
 
-def test_frozen_parts_and_calls_without_gradients_are_left_alone():
+def test_frozen_parts_are_left_alone():
     frozen = traced(Part().requires_grad_(False), False)
     assert counts(frozen, [True]) == [NOTHING]
 

@@ -43,8 +43,6 @@ program (`torch.export`) is left alone: it raises when `train()` is called on it
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.rules.rule import Rule, needs_step_values
@@ -91,13 +89,12 @@ class ModeFixedByTracing(Rule):
                 continue
             counts = run.matrix(column, TABLE)
             for index, name in enumerate(records_of(run, counts.ids, TABLE)):
-                values = np.nan_to_num(counts.values[:, index])
-                rows = counts.known[:, index] & (values > 0)
+                rows = counts.known[:, index]
                 if rows.any():
-                    steps = counts.steps[rows]
-                    dropouts = int(values.max())
-                    places = (int(steps[0]), int(steps[-1]))
-                    yield self._finding(kind, name, dropouts, places)
+                    seen = counts.steps[rows]
+                    steps = (int(seen[0]), int(seen[-1]))
+                    dropouts = int(counts.values[rows, index].max())
+                    yield self._finding(kind, name, dropouts, steps)
 
     def _finding(
         self, kind: str, name: NameRecord, dropouts: int, steps: tuple[int, int]

@@ -31,6 +31,12 @@ optimizer or one step must be known, so that a model that is only used is left a
   that were chosen by a part of their number are MOD014.
 - *modules-to-save*, *magnitude*: the copies in modules_to_save, or DoRA's magnitudes,
   are frozen while the pairs learn.
+- *embedding-pairs*: both factors of every embedding's pair are frozen, the product is
+  exactly 0, and all linear pairs of the same adapter are trainable. PEFT calls those
+  factors lora_embedding_A and lora_embedding_B, which `".lora_A." in n` does not
+  match. Measured on 0.21.2 with targets q_proj, v_proj and embed_tokens: that loop
+  leaves 8 of 10 tensors trainable, and after 5 steps A of the embedding is still 0.
+  Values other than 0 were trained once, and are left as they are.
 - *copy-left-off*: such a copy is frozen, and its module does not run it, while the
   pairs of the same adapter are active and learn. So PEFT leaves it when the active
   adapter is deleted and had no copy of its own: measured on 0.21.2 with two LoRA
@@ -66,11 +72,13 @@ p.requires_grad]`, and `model.get_model_status()`.
 Who freezes everything for an evaluation, and lets less learn after it on purpose, with
 the same optimizer, is warned. Frozen for good without such an evaluation is only noted.
 Quiet while any other adapter of the model learns: one of two adapters is often frozen.
-LoRA-FA, which freezes every A, is not reported. A head that learns before its adapter,
-with an optimizer that does not hold the adapter yet, is a warning. Training only a head
-over a loaded adapter that is frozen on purpose is only noted in a PeftModel; training
-only the rows of tokens there, in training mode, is a warning. In a transformers model
-it is a warning unless what is frozen runs in evaluation mode, as such a probe should.
+LoRA-FA, which freezes every A, is not reported. An embedding whose turn comes later is
+warned if the optimizer that it waits for does not hold it yet. A head that learns
+before its adapter, with an optimizer that does not hold the adapter yet, is a warning.
+Training only a head over a loaded adapter that is frozen on purpose is only noted in a
+PeftModel; training only the rows of tokens there, in training mode, is a warning. In a
+transformers model it is a warning unless what is frozen runs in evaluation mode, as
+such a probe should.
 
 ## Known myths
 "A custom adapter_name gives 0 trainable parameters" (peft#1346, peft#1410): held up to
@@ -82,6 +90,7 @@ measured on 0.21.2, the loaded one is trainable and the first one stays frozen.
 - huggingface/peft#282, huggingface/transformers#24463, tloen/alpaca-lora#352
 - huggingface/trl#3926, huggingface/trl#6700, huggingface/transformers#26098
 - huggingface/peft#102, #760 (frozen by k-bit preparation)
+- unslothai/unsloth#9326 (an embedding among the targets that is not trained)
 - huggingface/peft#3716, #3743 (the copy that delete_adapter leaves off)
 """
 
@@ -90,16 +99,15 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.adapter_states import wait_for_thawing
+from ftlab.rules.frozen_parts import frozen_pairs, frozen_parts
 from ftlab.rules.rule import Rule
 from ftlab.rules.trained_with import same_adapters, was_trained_with
 from ftlab.rules.unthawed import Unthawed, not_thawed
 from ftlab.rules.why_frozen import (
     is_meant_to_learn,
     kept_learn,
-    left_off,
     severity_of,
     why_frozen,
-    why_part_frozen,
 )
 from ftlab.rules.wiring import (
     Described,
@@ -114,14 +122,6 @@ from ftlab.rules.wiring import (
 )
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
-
-_OTHER_PARTS = {
-    "modules_to_save": ("modules-to-save", "modules_to_save"),
-    "lora_magnitude": ("magnitude", "use_dora"),
-}
-"""Parts that learn beside the pairs: why they are reported, and what asks for them."""
-
-_PARTNER = {".lora_B.": ".lora_A.", ".lora_embedding_B.": ".lora_embedding_A."}
 
 
 class AdapterFrozen(Rule):
@@ -216,7 +216,7 @@ class AdapterFrozen(Rule):
 
     def _pairs(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
         """Find pairs of which both factors are frozen while others learn."""
-        for part, frozen, total in _frozen_pairs(described):
+        for part, frozen, total in frozen_pairs(described):
             zero = set(names_of(described["parts"][part].get("frozen_zero")))
             idle = [name for name in frozen if name in zero]
             state = "and add nothing" if idle else "as they were loaded"
@@ -243,29 +243,27 @@ class AdapterFrozen(Rule):
 
     def _kept(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
         """Find other parts that are frozen while the adapter's pairs learn."""
-        for name, (reason, field) in _OTHER_PARTS.items():
-            part = described["parts"].get(name) or {}
-            if not part or part.get("trainable") or not trainable_tensors(described):
-                continue
-            names, off = names_of(part.get("frozen")), left_off(run, adapter, name)
-            reason = "copy-left-off" if off else reason
-            waiting = not off and wait_for_thawing(run, names)
-            cause, fix = why_part_frozen(run, adapter, field, off)
+        for part in frozen_parts(run, adapter, described):
+            waiting = not part.off and wait_for_thawing(run, part.names)
             yield self.finding(
                 Severity.INFO if waiting else Severity.WARNING,
-                f"from step {steps_of(run)[0]}: {field} of adapter {adapter} is frozen"
-                f"{' and not in use' if off else ''}, while its pairs learn: "
-                f"{in_words(names)}",
-                cause=cause,
-                fix=fix,
+                f"from step {steps_of(run)[0]}: {part.what} of adapter {adapter} is "
+                f"frozen{' and not in use' if part.off else ''}, while its pairs "
+                f"learn: {in_words(part.names)}",
+                cause=part.cause,
+                fix=part.fix,
                 places=[
-                    *param_places(names),
-                    *(Place("call", call) for call in ("delete_adapter",) if off),
-                    Place("config", field),
+                    *param_places(part.names),
+                    *(Place("call", call) for call in ("delete_adapter",) if part.off),
+                    Place("config", part.field),
                 ],
                 steps=steps_of(run),
-                evidence={"reason": reason, "trainable": 0, "switched_off": len(off)},
-                healthy=f"the parameters of {field} require gradients",
+                evidence={
+                    "reason": part.reason,
+                    "trainable": 0,
+                    "switched_off": len(part.off),
+                },
+                healthy=f"the parameters of {part.what} require gradients",
             )
 
 
@@ -280,20 +278,3 @@ def _frozen(described: Described) -> list[str]:
     first = [part for part in ("lora_B", "lora_A") if part in parts]
     order = [*first, *(part for part in parts if part not in first)]
     return [name for part in order for name in names_of(parts[part].get("frozen"))]
-
-
-def _frozen_pairs(described: Described) -> Iterator[tuple[str, list[str], int]]:
-    for key, partner in _PARTNER.items():
-        part, other = key.strip("."), partner.strip(".")
-        mine = described["parts"].get(part) or {}
-        theirs = described["parts"].get(other) or {}
-        if not mine.get("trainable"):
-            continue
-        below = set(names_of(theirs.get("frozen")))
-        frozen = [
-            name
-            for name in names_of(mine.get("frozen"))
-            if name.replace(key, partner) in below
-        ]
-        if frozen:
-            yield part, frozen, int(mine["tensors"])

@@ -198,3 +198,38 @@ def test_the_copy_of_an_adapter_that_waits_for_its_turn_is_left_alone():
     model.add_adapter("other", lora_config(model.get_base_model()))
     model.set_adapter("other")
     assert check(model) == ()
+
+
+TARGETS = ["embed_tokens", "q_proj", "v_proj"]
+
+
+def embedding(name):
+    return "lora_embedding" in name
+
+
+def test_the_pair_of_an_embedding_that_a_sweep_leaves_out_is_found():
+    (finding,) = check(freeze(lora(target_modules=TARGETS), embedding))
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "embedding-pairs"
+    assert [p.rpartition("embed_tokens.")[2] for p in places(finding)[:2]] == [
+        "lora_embedding_A.default",
+        "lora_embedding_B.default",
+    ]
+    assert "config target_modules" in places(finding)
+
+
+def test_the_pair_of_an_embedding_that_was_trained_once_may_stay_as_it_is():
+    model = lora(target_modules=TARGETS, init_lora_weights=False)
+    assert check(freeze(model, embedding)) == ()
+
+
+def test_the_pair_of_an_embedding_is_left_alone_where_others_are_frozen_too():
+    model = lora(target_modules=TARGETS)
+    (finding,) = check(freeze(model, lambda n: embedding(n) or ".layers.0." in n))
+    assert finding.evidence["reason"] == "some-pairs"
+
+
+def test_the_pair_of_an_embedding_that_an_optimizer_holds_is_only_noted():
+    model = freeze(lora(target_modules=TARGETS), embedding)
+    (finding,) = check(model, optimizers=holding(model, "lora_"))
+    assert finding.severity is Severity.INFO

@@ -1,9 +1,10 @@
 """How an optimizer's states fit the parameters that they stand by.
 
-torch gives states to parameters by their order and looks at nothing else. Three things
+torch gives states to parameters by their order and looks at nothing else. Four things
 prove that a state is another parameter's, or of other weights: its shape; a LoRA's B
-that is 0 although its moments say that it was updated; and the direction of the
-moments, for what was added to B since it was 0 still points along them.
+that is 0, or a norm's weight that is 1 throughout, although its moments say that it was
+updated; and the direction of the moments, for what was added to B since it was 0 still
+points along them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,9 @@ _OF_ONE_SHAPE = (*_FIRST, "exp_avg_sq", "max_exp_avg_sq", "square_avg", "sum")
 
 _ELEMENTS = 1 << 14
 """Elements of each tensor that directions are compared by."""
+
+_VISIBLE = 1e-5
+"""A learning rate with which Adam moves a 1 of 24 bits: the next is 1.2e-7 away."""
 
 ALIKE, CHANCE, OWN = 0.2, 6.0, 0.5
 """A moment is another tensor's when its cosine with what that tensor has gained is at
@@ -55,6 +59,8 @@ def state_facts(model: torch.nn.Module, optimizer: Any) -> dict[str, Any]:
         brings its names along. ``moved`` and ``empty``: how many B of LoRA
         pairs have moments of two steps or more, and how many of these are 0.
         ``swapped``: names of B with the names of those whose moments they have.
+        ``norms``: weights and biases of norms whose moments say that Adam has moved
+        them; ``unmoved`` and ``unmoved_count``: those that are 1, or 0, throughout.
     """
     own = unwrapped(optimizer)
     model = innermost(model)
@@ -70,7 +76,8 @@ def state_facts(model: torch.nn.Module, optimizer: Any) -> dict[str, Any]:
             "misshapen": misshapen[:SHOWN],
             "misshapen_count": len(misshapen),
         }
-    return found | readable(_=lambda: _seconds_facts(model, own.state)).get("_", {})
+    found |= readable(_=lambda: _seconds_facts(model, own.state)).get("_", {})
+    return found | readable(_=lambda: _norms_facts(model, own)).get("_", {})
 
 
 def _misnamed(optimizer: Any, names: Mapping[int, str]) -> dict[str, str]:
@@ -112,6 +119,52 @@ def _seconds_facts(model: torch.nn.Module, states: Mapping[Any, Any]) -> dict[st
     for group in groups.values():
         swapped |= _swapped(group)
     return {"moved": len(moved), "empty": empty, "swapped": swapped}
+
+
+def _norms_facts(model: torch.nn.Module, optimizer: Any) -> dict[str, Any]:
+    held = {
+        id(parameter): float(group.get("lr", 0)) >= _VISIBLE
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    }
+    of_norms = {
+        id(parameter)
+        for module in model.modules()
+        if "norm" in type(module).__name__.lower()
+        for parameter in module.parameters(recurse=False)
+    }
+    moved = [
+        each
+        for each in named_parameters(model)
+        if id(each.parameter) in of_norms
+        and held.get(id(each.parameter))
+        and _has_moved(each.parameter, optimizer.state.get(each.parameter))
+    ]
+    if not moved:
+        return {}
+    unmoved = [each.name for each in moved if _is_as_made(each.parameter)]
+    return {
+        "norms": len(moved),
+        "unmoved": unmoved[:SHOWN],
+        "unmoved_count": len(unmoved),
+    }
+
+
+def _has_moved(parameter: torch.Tensor, state: Any) -> bool:
+    """Tell whether Adam's moments say that every step could be seen in a parameter."""
+    if not isinstance(state, Mapping) or torch.finfo(parameter.dtype).eps > _VISIBLE:
+        return False
+    first, second = state.get("exp_avg"), state.get("exp_avg_sq")
+    if not (isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor)):
+        return False
+    if first.shape != parameter.shape or float(state.get("step", 2)) < 2:
+        return False
+    return _is_whole(first) and bool(second.max().sqrt() > _VISIBLE)
+
+
+def _is_as_made(parameter: torch.Tensor) -> bool:
+    value = parameter.detach()
+    return bool((value == 1).all() | (value == 0).all())
 
 
 def _seconds(model: torch.nn.Module, states: Mapping[Any, Any]) -> Iterator[_Second]:

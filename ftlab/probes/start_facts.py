@@ -109,7 +109,8 @@ def trained_facts(facts: Facts | None) -> dict[str, Any]:
     if facts is None:
         return {}
     start = facts.model.get("start", {})
-    kept = {name: start[name] for name in ("base", "adapters") if name in start}
+    wanted = ("base", "adapters", "base_rates")
+    kept = {name: start[name] for name in wanted if name in start}
     return kept | {"peft": dict(facts.model.get("peft", {}))}
 
 

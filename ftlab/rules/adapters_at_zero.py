@@ -7,6 +7,9 @@ from ftlab.records.name_words import in_words
 from ftlab.rules.saving import Described, first_facts, start
 from ftlab.runlog.run import Run
 
+_FEWEST = 2
+"""One vector alone may be held at 1 by somebody's code."""
+
 
 @dataclass(frozen=True, slots=True)
 class Zeros:
@@ -57,6 +60,16 @@ def _behind_moments(run: Run) -> int:
     fits = list(start(run).get("optimizer_fit", ()))
     moved = sum(int(each.get("moved", 0)) for each in fits)
     return moved if moved == sum(int(each.get("empty", 0)) for each in fits) else 0
+
+
+def weights_without_values(run: Run) -> tuple[int, list[str]]:
+    """Count and name what Adam has moved of norms, where all of it is as made."""
+    fits = list(start(run).get("optimizer_fit", ()))
+    moved = sum(int(each.get("norms", 0)) for each in fits)
+    unmoved = sum(int(each.get("unmoved_count", 0)) for each in fits)
+    if moved < _FEWEST or unmoved < moved:
+        return 0, []
+    return unmoved, [name for each in fits for name in each.get("unmoved", ())]
 
 
 def _trained_b(run: Run) -> list[str]:

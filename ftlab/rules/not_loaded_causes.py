@@ -81,6 +81,13 @@ CAUSES = {
         "Load the adapter as well (model.load_adapter, set_peft_model_state_dict), "
         "and look at the unexpected_keys that loading returns.",
     ),
+    "moments-of-other-weights": (
+        "The optimizer's state was loaded, and the model's weights were not: the keys "
+        "of its file are other ones (torch.compile's '_orig_mod.', DDP's 'module.'), "
+        "and strict=False let that pass.",
+        "Load into the bare model before it is wrapped or compiled, with strict=True, "
+        "or look at the missing_keys that loading returns.",
+    ),
     "inactive": (
         "The trained adapter was loaded beside a fresh one, which stayed the active "
         "one: load_adapter does not activate what it loads.",

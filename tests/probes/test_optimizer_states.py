@@ -7,7 +7,7 @@ import torch
 
 from ftlab.faults.fault import Case
 from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, batches, lora, trainable
+from ftlab.faults.tiny import adamw, base, batches, lora, trainable
 from ftlab.probes.optimizer_states import state_facts
 
 
@@ -87,6 +87,30 @@ def test_moments_of_weights_that_were_not_loaded():
     fresh = lora()
     facts = state_facts(fresh, loaded(fresh, optimizer.state_dict()))
     assert (facts["moved"], facts["empty"]) == (4, 4)
+
+
+def in_full(steps, dtype=torch.float32, lr=1e-5):
+    model = base().to(dtype)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
+    Case(model, optimizer, batches(), plain_step(model, optimizer)).run(steps)
+    return model, optimizer
+
+
+def test_norms_tell_whose_moments_these_are():
+    model, optimizer = in_full(2)
+    facts = state_facts(model, optimizer)
+    assert (facts["norms"], facts["unmoved_count"]) == (5, 0)
+    fresh = base()
+    other = loaded(fresh, optimizer.state_dict(), fresh.parameters())
+    facts = state_facts(fresh, other)
+    assert (facts["norms"], facts["unmoved_count"]) == (5, 5)
+    assert "model.norm.weight" in facts["unmoved"]
+
+
+def test_norms_that_no_step_could_move_tell_nothing():
+    assert "norms" not in state_facts(*in_full(2, torch.bfloat16))
+    assert "norms" not in state_facts(*in_full(2, lr=1e-8))
+    assert "norms" not in state_facts(*in_full(1))
 
 
 def test_one_step_of_a_warm_up_from_zero_has_moved_nothing():

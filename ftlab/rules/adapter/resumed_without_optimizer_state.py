@@ -13,8 +13,8 @@ The loss jumps right after the resume and may settle elsewhere.
 Before the first step: whether the optimizers hold any state, where the schedulers
 stand, whether B of a trainable adapter is not 0, and the number of the first step.
 - *resumed*: the first step is above 0 (a Trainer that resumes, a log that goes on), or
-  the facts of the run that the adapter was trained in were given, and no optimizer
-  holds a state. A warning.
+  the facts of the run that the adapter was trained in were given and the schedule of
+  that run, by its base rates, begins again; and no optimizer holds a state. A warning.
 - *schedule*: all schedulers stand at 0, the optimizers hold states, and the first step
   is above 0, or the optimizer has another learning rate than its scheduler has set: its
   state was loaded over it. A scheduler that is made for a second stage sets the rate of
@@ -86,7 +86,7 @@ class ResumedWithoutOptimizerState(Rule):
                 )
             return
         taught = _trained_adapters(facts)
-        resumed = first.step > 0 or (bool(facts.get("trained_as")) and bool(taught))
+        resumed = first.step > 0 or (bool(taught) and _begins_again(facts, epochs))
         if not any(states) and _keeps_state(first.optimizers) and (resumed or taught):
             yield self._without_state(run, taught, epochs, resumed=resumed)
         elif any(states) and epochs and not any(epochs):
@@ -158,6 +158,13 @@ def _trained_adapters(facts: Mapping[str, Any]) -> list[str]:
         for name, row in (facts.get("adapters") or {}).items()
         if row["trainable"] and row["init"] in PLAIN and row["zero_b"] < row["pairs"]
     ]
+
+
+def _begins_again(facts: Mapping[str, Any], epochs: list[int]) -> bool:
+    """Tell whether the schedule that the adapter was trained by stands at 0 again."""
+    trained = facts.get("trained_as") or {}
+    rates = facts.get("base_rates")
+    return bool(rates) and trained.get("base_rates") == rates and not any(epochs)
 
 
 def _keeps_state(optimizers: tuple[Mapping[str, Any], ...]) -> bool:

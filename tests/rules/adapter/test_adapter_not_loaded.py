@@ -153,6 +153,16 @@ def test_moments_have_moved_what_is_zero():
     assert check(fit(moved=0, empty=0)) == ()
 
 
+def test_moments_have_moved_norms_that_are_as_made():
+    unmoved = {"unmoved": ["norm.weight", "ln.bias"], "unmoved_count": 2}
+    (finding,) = check(fit(norms=2, **unmoved))
+    assert finding.evidence["reason"] == "moments-of-other-weights"
+    assert finding.place == Place("call", "load_state_dict")
+    assert Place("param", "norm.weight") in finding.places
+    assert check(fit(norms=3, **unmoved)) == ()
+    assert check(fit(norms=1, unmoved=["norm.weight"], unmoved_count=1)) == ()
+
+
 def row(**more):
     plain = {"pairs": 2, "zero_b": 2, "init": "True", "trainable": False}
     scaling = {"model.q": 1.0}

@@ -55,9 +55,24 @@ def test_a_trained_adapter_may_be_a_second_stage():
     assert finding.evidence["reason"] == "trained-before"
 
 
-def test_the_run_it_was_trained_in_makes_it_a_resume():
-    (finding,) = check(adapters=adapters(), trained_as={"base": {}})
+def test_the_schedule_it_was_trained_by_makes_it_a_resume():
+    known = {"adapters": adapters(), "base_rates": [1e-3]}
+    (finding,) = check(**known, trained_as={"base_rates": [1e-3]})
     assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "resumed"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"trained_as": {"base": {}}},
+        {"trained_as": {"base_rates": [2e-3]}, "base_rates": [1e-3]},
+        {"trained_as": {"base_rates": [1e-3]}, "base_rates": [1e-3], "epochs": (20,)},
+    ],
+)
+def test_another_schedule_is_a_stage_of_its_own(case):
+    (finding,) = check(adapters=adapters(), **case)
+    assert finding.severity is Severity.INFO
 
 
 def test_moments_that_are_there_are_enough():

@@ -123,7 +123,8 @@ def find_loop(
 
 def complete(loop: Loop, found: Iterable[Any]) -> Loop:
     """Add the schedulers, the scaler and the tokenizer that go with ``loop``."""
-    found = list(found)
+    # Several frames of the stack, or a list and a name, may hold the same one.
+    found = list({id(each): each for each in found}.values())
     mine = {id(each) for each in loop.optimizers}
     for each in found:
         if _is_scheduler(each) and id(_innermost(each.optimizer)) in mine:

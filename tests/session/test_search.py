@@ -30,6 +30,18 @@ def test_finds_the_locals_of_a_calling_function():
     assert loop.schedulers == [scheduler]
 
 
+def test_what_several_frames_hold_counts_once():
+    model, optimizer = model_and_optimizer()
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+
+    def step(model, optimizer, scheduler):
+        return search.find_loop(search.frame_objects(inspect.currentframe()), model)
+
+    loop = step(model, optimizer, scheduler)
+    assert loop.optimizers == [optimizer]
+    assert loop.schedulers == [scheduler]
+
+
 def test_finds_the_attributes_of_self_and_the_items_of_containers():
     class Runner:
         def __init__(self):

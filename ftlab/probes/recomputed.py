@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ftlab.probes.nested_checkpoints import NestedCheckpoints
 from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.torch_private import has_values
 from ftlab.records.step import Block
@@ -43,16 +44,19 @@ class Recomputed:
         self._forward: dict[str, list[torch.Tensor]] = {}
         self._again: dict[str, list[torch.Tensor]] = {}
         self._dtypes: dict[str, _Dtypes] = {}
+        self._nested = NestedCheckpoints()
 
     def begin(self) -> None:
         """Begin a step."""
         self._on = self._on or self.count > 0
         self.count = 0
         self._forward, self._again, self._dtypes = {}, {}, {}
+        self._nested.begin()
 
     def see(self, path: str, output: Any, *, again: bool) -> None:
         """Take the norm of an output; ``again``: within backward."""
         self.count += again
+        self._nested.see(path, again=again)
         if not self._on:
             return
         tensor = _first(output)
@@ -65,6 +69,7 @@ class Recomputed:
 
     def readings(self, moment: Moment) -> Iterator[Reading]:
         """Compare, once the values have arrived on the host."""
+        yield from self._nested.readings(moment)
         paths = [path for path in self._forward if path in self._again]
         if not paths:
             return

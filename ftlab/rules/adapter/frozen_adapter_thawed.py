@@ -2,7 +2,8 @@
 
 ## What it does
 Finds adapters that were loaded for use, or frozen when the run began, and that are
-trained along with another one that was made for training.
+trained along with another one that was made for training, or with weights outside of
+adapters.
 
 ## Why is this bad?
 The finished adapter of a first stage is changed by the training of the second one. It
@@ -21,6 +22,10 @@ loaded, and adapters that take turns, are left alone.
   steps ran both. Then the model was run without gradients with other adapters active,
   and set_adapter made the same two active again: it thaws what it activates. So it is
   after a look at one of them alone.
+- *thawed-by-a-look*, with no second adapter: it was frozen when the run began, weights
+  outside of adapters (a value head, say) learned without it, and it learns with them
+  from the first step after `disable_adapter` was left on. One that was frozen again
+  after the look, and thawed later, was thawed by somebody.
 - *loaded-for-use*: it was trainable before the run began, or set_adapter named it. This
   is only noted, for who trains both on purpose does the very same calls. One that was
   not loaded for use is not told then.
@@ -28,7 +33,8 @@ loaded, and adapters that take turns, are left alone.
 Measured on peft 0.21.2: the frozen one requires gradients again after `with
 model.disable_adapter():`, for leaving it calls set_adapter on each layer, and after
 `set_adapter([first, second])`; in 16 steps with 3e-3 its tensors move by 1.95 (sum of
-norms), by 0 when frozen again.
+norms), by 0 when frozen again. A value head of 65 numbers over a loaded adapter of
+2 x 4 tensors: after the look 8 of 8 are trainable, and all of them move.
 By hand: `{n for n, p in model.named_parameters() if p.requires_grad}` before and after
 `with model.disable_adapter(): pass`.
 
@@ -42,10 +48,12 @@ By hand: `{n for n, p in model.named_parameters() if p.requires_grad}` before an
 ## Known problems
 Whether one that was thawed before the run shall learn cannot be decided: neither
 `set_adapter` nor leaving `disable_adapter` changes the configuration, and the state of
-both is the same to the last flag.
+both is the same to the last flag. So an adapter that a look before the run has thawed,
+beside a head, is only noted: measured on 0.21.2, all attributes of all modules are then
+what they are after `p.requires_grad_(True)` by hand.
 
 ## References
-- huggingface/peft#3447 (disable_adapter thaws what was frozen)
+- huggingface/peft#3447, #3453 (disable_adapter thaws what was frozen)
 - PEFT, `set_adapter`: "will set the specified adapters to trainable"
 """
 
@@ -70,7 +78,10 @@ from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
 Pushed = dict[str, tuple[list[NameRecord], set[int]]]
-"""By adapter its tensors with gradients, and the steps at which they had them."""
+"""By adapter its tensors with gradients, and the steps at which they had them.
+
+``""`` are weights outside of adapters.
+"""
 
 
 class FrozenAdapterThawed(Rule):
@@ -90,9 +101,8 @@ class FrozenAdapterThawed(Rule):
     )
 
     def applies(self, run: Run) -> bool:
-        """Tell whether there are two adapters, or nothing is known of them."""
-        configs = run.facts.model.get("peft")
-        return may_have_adapters(run) and (configs is None or len(configs) > 1)
+        """Tell whether there are adapters."""
+        return may_have_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding per adapter that was loaded for use."""
@@ -103,7 +113,12 @@ class FrozenAdapterThawed(Rule):
         together = [state.active for state in states_of(run).values()]
         frozen = {name for name in configs if _was_frozen(run, name)}
         for first in sorted((for_use | frozen) & set(pushed)):
-            for second in sorted((made - frozen) & set(pushed)):
+            seconds = sorted((made - frozen) & set(pushed))
+            if not seconds and (found := _beside_others(run, first, pushed)):
+                why, steps = found
+                if why != "loaded-for-use" or first in for_use:
+                    yield self._finding((first, ""), pushed[first][0], steps, why)
+            for second in seconds:
                 steps = sorted(pushed[first][1] & pushed[second][1])
                 why = _why(run, (first, second), steps[0]) if steps else ""
                 if why == "loaded-for-use" and first not in for_use:
@@ -121,16 +136,19 @@ class FrozenAdapterThawed(Rule):
     ) -> Finding:
         first, second = pair
         asked = why == "loaded-for-use"
+        others = second or "weights outside of adapters"
+        again = "requires_grad_(False) of the PeftModel"
+        if second:
+            again = f"p.requires_grad_('.{second}.' in n) for all named_parameters"
         was = "loaded for use" if asked else "frozen"
         return self.finding(
             Severity.INFO if asked else Severity.WARNING,
             f"{at_steps(steps[0], steps[-1])}: adapter {first}, which was {was}, "
-            f"is trained along with {second}: {counted(len(tensors), 'tensor')}, "
+            f"is trained along with {others}: {counted(len(tensors), 'tensor')}, "
             f"{in_words(name.name for name in tensors)}",
             cause=_CAUSES[why],
             fix="Freeze it again after each disable_adapter and set_adapter: "
-            f"p.requires_grad_('.{second}.' in n) for all named_parameters; or load it "
-            "with is_trainable=True if it shall learn.",
+            f"{again}; or load it with is_trainable=True if it shall learn.",
             places=[
                 *params(tensors),
                 Place("call", "disable_adapter"),
@@ -147,8 +165,10 @@ class FrozenAdapterThawed(Rule):
         )
 
 
+_LOOK = "thawed-by-a-look"
+
 _CAUSES = {
-    "thawed-by-a-look": "It was frozen until disable_adapter was left, which makes "
+    _LOOK: "It was frozen until disable_adapter was left, which makes "
     "every active adapter trainable; the optimizer holds it.",
     "thawed-by-a-switch": "It was frozen until set_adapter made the same adapters "
     "active again, after a look at others: it makes them trainable as well; the "
@@ -165,15 +185,32 @@ def _was_frozen(run: Run, adapter: str) -> bool:
     return bool(before.get("parts")) and not trainable_tensors(before)
 
 
-def _why(run: Run, pair: tuple[str, str], step: int) -> str:
+def _why(run: Run, pair: tuple[str, ...], step: int) -> str:
     """Say what thawed the first of ``pair``, which learns from ``step`` on."""
     heard = {entry.op for entry in run.ledger if entry.step <= step}
     if _was_frozen(run, pair[0]):
         if "enable_adapters" in heard and "set_adapter" not in heard:
-            return "thawed-by-a-look"
+            return _LOOK
         if "set_adapter" in heard and _went_and_came_back(run, set(pair), step):
             return "thawed-by-a-switch"
     return "loaded-for-use"
+
+
+def _beside_others(
+    run: Run, first: str, pushed: Pushed
+) -> tuple[str, list[int]] | None:
+    """Say why one learns with weights outside of adapters, and at which steps."""
+    _, others = pushed.get("", ([], set()))
+    steps = sorted(pushed[first][1] & others)
+    if not steps:
+        return None
+    if not _was_frozen(run, first):
+        return "loaded-for-use", steps
+    looks = [entry.step for entry in run.ledger if entry.op == "enable_adapters"]
+    at_once = bool(looks) and min(looks) <= steps[0] <= min(looks) + 1
+    if at_once and min(others) < steps[0] and _why(run, (first,), steps[0]) == _LOOK:
+        return _LOOK, steps
+    return None
 
 
 def _went_and_came_back(run: Run, pair: set[str], step: int) -> bool:
@@ -192,13 +229,16 @@ def _went_and_came_back(run: Run, pair: set[str], step: int) -> bool:
 
 
 def _pushed(run: Run) -> Pushed:
-    """Return what of each adapter is in an optimizer and had gradients but 0."""
+    """Return what of each adapter is in an optimizer and had gradients but 0.
+
+    What is of none stands under an empty name.
+    """
     gradient = run.matrix("grad_l2")
     got = gradient.known & (gradient.values > 0)
     found: Pushed = {}
     for column, name in enumerate(records_of(run, gradient.ids)):
         adapter, rows = text_of(name, "adapter"), np.flatnonzero(got[:, column])
-        if adapter and group_of(name) >= 0 and len(rows):
+        if group_of(name) >= 0 and len(rows):
             names, steps = found.setdefault(adapter, ([], set()))
             names.append(name)
             steps.update(int(gradient.steps[row]) for row in rows)

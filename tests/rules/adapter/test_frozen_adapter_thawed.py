@@ -122,5 +122,57 @@ def test_what_is_meant_is_left_alone(change):
     assert findings(**change) == ()
 
 
+def beside_a_head(gradients, looks=(1,), before=FROZEN, config=USED, also=()):
+    """Train a head over one adapter; rows of the gradients are A, B and the head."""
+    builder = RunBuilder()
+    builder.lora("layers.0", "one")
+    builder.tensor("value.weight")
+    builder.facts(
+        model={"peft": {"one": config}, "adapters": {"adapters": before or {}}}
+    )
+    builder.state(active="one")
+    for step, row in enumerate(gradients):
+        ops = ["enable_adapters", *also] if step in looks else []
+        builder.step({"grad_l2": list(row), "has_grad": 1.0}, ops=ops)
+    return Engine([FrozenAdapterThawed()]).check(builder.run).findings
+
+
+HEAD, ALL = (0, 0, 1), (1, 1, 1)
+
+
+@pytest.mark.parametrize("config", [USED, MADE], ids=["loaded", "frozen by hand"])
+def test_one_that_a_look_has_thawed_beside_a_head_is_a_warning(config):
+    (finding,) = beside_a_head([HEAD, ALL, ALL], config=config)
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "thawed-by-a-look"
+    assert finding.message.startswith("steps 1-2")
+    assert "weights outside of adapters" in finding.message
+    assert "requires_grad_(False)" in finding.fix
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        {"gradients": [HEAD, HEAD, HEAD]},
+        {"gradients": [HEAD, HEAD, HEAD, ALL]},
+        {"gradients": [ALL, ALL, ALL]},
+        {"gradients": [HEAD, ALL, ALL], "looks": ()},
+        {"gradients": [HEAD, ALL, ALL], "also": ("set_adapter",)},
+        {"gradients": [HEAD, (1, 1, 0), (1, 1, 0)]},
+    ],
+    ids=["frozen", "thawed later", "at once", "no look", "set", "the head stops"],
+)
+def test_one_that_somebody_thaws_beside_a_head_is_left_alone(run):
+    assert beside_a_head(**run) == ()
+
+
+def test_one_that_was_thawed_before_the_run_is_only_noted():
+    run = {"gradients": [ALL, ALL], "before": None, "looks": ()}
+    (finding,) = beside_a_head(**run)
+    assert finding.severity is Severity.INFO
+    assert finding.evidence["reason"] == "loaded-for-use"
+    assert beside_a_head(**run, config=MADE) == ()
+
+
 def test_is_quiet_on_a_healthy_run():
     assert Engine([FrozenAdapterThawed()]).check(healthy_lora().run).findings == ()

@@ -1,6 +1,6 @@
 """What the ledger tells of loads during a run, for the rules about them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ftlab.records.step import LedgerEntry
 from ftlab.runlog.run import Run
@@ -53,17 +53,29 @@ def lost_loads(run: Run) -> Iterator[LedgerEntry]:
     """Yield loads that left keys unread that the model waits for.
 
     Not where another load of the same step read what it was given: files in several
-    parts, and loaders that try one way and then another.
+    parts, and loaders that try one way and then another. A forward between the two
+    used what the first one had left.
     """
+    ran = [entry for entry in run.ledger if entry.op == "forward"]
     loads = loads_of(run)
-    read = {
-        entry.step
+    read = [
+        entry
         for entry in loads
         if entry.detail.get("matched") and not entry.detail.get("lost")
-    }
+    ]
     for entry in loads:
-        if entry.detail.get("lost") and entry.step not in read:
+        if entry.detail.get("lost") and not any(
+            entry.step == other.step and not _is_between(entry, other, ran)
+            for other in read
+        ):
             yield entry
+
+
+def _is_between(
+    one: LedgerEntry, two: LedgerEntry, others: Iterable[LedgerEntry]
+) -> bool:
+    first, last = sorted((one.index, two.index))
+    return any(e.step == one.step and first < e.index < last for e in others)
 
 
 def words_of(entry: LedgerEntry) -> str:

@@ -2,8 +2,9 @@
 
 CAUSES = {
     "compiled": (
-        "The file was saved from modules wrapped by torch.compile, or is loaded into "
-        "such: '_orig_mod.' is in one side's keys alone.",
+        "The file, or a dictionary such as an average's, has the names of modules "
+        "wrapped by torch.compile, or is loaded into such: '_orig_mod.' is in one "
+        "side's keys alone.",
         "Drop '_orig_mod.' from the keys and load again; compile in place with "
         "layer.compile() next time.",
     ),

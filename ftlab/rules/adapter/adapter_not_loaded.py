@@ -14,7 +14,7 @@ At each load in the run (`load_state_dict`, PEFT's `set_peft_model_state_dict` a
 `load_adapter`): keys that were given and not read although the model has the same
 tensor under another name and was not given it, or all keys where none was read; and
 parts of an adapter that were left out because their shape is another one. There is no
-threshold. A load is forgiven when another one of the same step read what it was given.
+threshold. Another load of the step that was read, no forward between, forgives one.
 *moments-without-weights*: every B that has moments of two steps or more is exactly 0.
 *moments-of-other-weights*: a model's own weights are judged so by its norms, of whose
 weights and biases there must be two: each has moments of Adam (more than half of them
@@ -73,7 +73,8 @@ A folder whose adapter was trained on since it was loaded differs in its values:
 before the first step. A pickled `adapter_model.bin` is not opened. What was loaded
 before watching began left no trace but the state that it left the model in: a fresh
 adapter that begins at step 0 cannot be told from one that was not loaded, without its
-folder. Prompts are loaded under other names by PEFT, and are not judged.
+folder. Prompts are loaded under other names by PEFT, and are not judged. An average
+whose own code passes over names that do not match (`_orig_mod.`) is not seen.
 
 ## References
 - huggingface/transformers#36594 (lora_B is 0 with AutoModel), huggingface/peft#1579
@@ -83,7 +84,7 @@ folder. Prompts are loaded under other names by PEFT, and are not judged.
 - huggingface/peft#553 (safetensors are read first), sshh12/multi_token#12
 - huggingface/peft#3548 (unexpected keys no longer hold the adapter's name)
 - cloneofsimo/lora#9, instructlab/training#141 (a base that is saved as it is wrapped)
-- MakazhanAlpamys/Soup#335 (resume of a compiled adapter starts at 0)
+- MakazhanAlpamys/Soup#335, wandb/senpai#2899 (an adapter, an average: both compiled)
 """
 
 from collections.abc import Iterator, Sequence
@@ -185,7 +186,6 @@ class AdapterNotLoaded(Rule):
                     f"another shape: {in_words(shapes)}"
                 )
                 yield self._finding(run, "other-shape", words, (), entry.step)
-
         for entry in outdated_loads(run):
             words = _outdated(entry.detail["folder"], entry.detail["adapter"])
             yield self._finding(run, "outdated-file", words, (), entry.step)

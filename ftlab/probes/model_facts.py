@@ -32,6 +32,7 @@ def model_facts(model: torch.nn.Module) -> dict[str, Any]:
     inner = innermost(model)
     facts = readable(
         **{"class": lambda: type(inner).__name__},
+        wrapped_in=lambda: "" if inner is model else type(model).__name__,
         parameters=lambda: sum(map(_elements, inner.parameters())),
         trainable=lambda: sum(
             _elements(p) for p in inner.parameters() if p.requires_grad

@@ -1,0 +1,133 @@
+"""The rule OPT009, group-without-parameters.
+
+## What it does
+Finds parameter groups that hold nothing, beside parameters that have got the learning
+rate of another group.
+
+## Why is this bad?
+A group with a learning rate of its own was made for something: a new head, a tower. Its
+parameters were to be found by their names, and none was. They are in the group of all
+the rest, and learn at its rate, or are in no group at all.
+
+## Evidence
+The number of parameters in each group, 0, and its learning rate (`initial_lr` where
+a scheduler is on), which no other group has. There is no threshold. It is a warning
+where the model that is watched is wrapped, so that its names begin with the wrapper's
+(`_orig_mod.` of torch.compile, `module.` of DDP): names by which a group is chosen
+(`name.startswith("head")`) fit the bare model's and none of the wrapped one's.
+Otherwise it is information: the group's parameters may be frozen, or not be in this
+model. LoRA+ makes groups for parts that a model may not have, and is left alone: some
+group then holds second factors of pairs and no first ones.
+Measured on a classifier: `n.startswith("score")` finds 1 of the 21 names of the model,
+and 0 of the 21 of `torch.compile(model)`; its head then learns at 1e-3, not at 1e-2.
+By hand: `[(len(g["params"]), g["lr"]) for g in optimizer.param_groups]`.
+
+## What to try
+1. Build the groups from the bare model, before torch.compile or DDP: the parameters are
+   the same objects.
+2. Compile in place, `model.compile()`: no name changes.
+3. Match parts of names, `".head." in f".{name}"`, and see that each group holds some.
+
+## Known problems
+A group that was chosen by the names of a wrapped model is only noted where the bare one
+is watched: the wrapper is not known then.
+
+## References
+- pytorch/pytorch#101107 (`_orig_mod.` in names)
+- torch.optim, per-parameter options
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.words import number
+from ftlab.runlog.run import Run
+
+
+class GroupWithoutParameters(Rule):
+    """Finds parameter groups whose parameters were not found."""
+
+    code = "OPT009"
+    name = "group-without-parameters"
+    since = "0.1.0"
+    status = "preview"
+    requires = (
+        needs_facts(
+            "optimizers",
+            "the optimizer's parameter groups",
+            "pass the optimizer: ftlab.watch(model, optimizer)",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per empty group with a rate of its own."""
+        wrapper = str(run.facts.model.get("wrapped_in", ""))
+        for optimizer in run.facts.optimizers:
+            groups = list(optimizer.get("groups", ()))
+            if _by_factor(groups):
+                continue
+            for index, group in enumerate(groups):
+                rate, others = _rate(group), _rates_of_others(groups)
+                if not group.get("count", 1) and rate and rate not in others:
+                    yield self._finding(run, index, rate, others, wrapper)
+
+    def _finding(
+        self,
+        run: Run,
+        index: int,
+        rate: float,
+        others: Sequence[float],
+        wrapper: str,
+    ) -> Finding:
+        rest = ", ".join(map(number, others))
+        first = run.facts.step
+        return self.finding(
+            Severity.WARNING if wrapper else Severity.INFO,
+            f"step {first}: parameter group {index}, with a learning rate of "
+            f"{number(rate)}, holds no parameter; those that there are learn at {rest}",
+            cause=f"The names of the model begin with those of its {wrapper}: what was "
+            "looked for by the beginning of its name was not found."
+            if wrapper
+            else "Nothing had the name that the group was made for, or all of it is "
+            "frozen.",
+            fix="Build the groups from the bare model's named_parameters(), before it "
+            "is wrapped, and see that no group is empty.",
+            places=[
+                Place("optimizer", f"param_groups[{index}]"),
+                *([Place("call", "torch.compile")] if wrapper == _COMPILED else ()),
+            ],
+            steps=(first, run.last_step),
+            evidence={
+                "reason": "wrapped" if wrapper else "empty",
+                "parameters": 0,
+                "threshold": 0,
+            },
+            healthy="each group holds the parameters that it was made for",
+        )
+
+
+_COMPILED = "OptimizedModule"
+
+
+def _rate(group: Mapping[str, Any]) -> float | None:
+    """Return the rate that a group was made with, whatever the schedule gives now."""
+    rate = group.get("initial_lr", group.get("lr"))
+    return None if rate is None else float(rate)
+
+
+def _rates_of_others(groups: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Return the rates of the groups that hold something."""
+    rates = (_rate(group) for group in groups if group.get("count"))
+    return [rate for rate in rates if rate is not None]
+
+
+def _by_factor(groups: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether second factors of LoRA are in a group of their own, as in LoRA+."""
+    held = [tuple(map(str, group.get("names", ()))) for group in groups]
+    return any(
+        any("lora_B" in name for name in names)
+        and not any("lora_A" in name for name in names)
+        for names in held
+    )

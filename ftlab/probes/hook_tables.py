@@ -116,13 +116,14 @@ def tables(subject: Subject) -> Iterator[Table]:
         if any(map(own.get, _MODULE)):
             yield from _crowded(module, "module", _MODULE, own)
         for parameter in own.get("_parameters", {}).values():
-            held = (None,) if parameter is None else _on_tensor(parameter)
-            if any(held):
-                kinds = dict(zip(_TENSOR, held, strict=True))
-                yield from _crowded(parameter, "param", _TENSOR, kinds)
+            here = (None,) if parameter is None else _on_tensor(parameter)
+            if any(here):
+                held = dict(zip(_TENSOR, here, strict=True))
+                yield from _crowded(parameter, "param", _TENSOR, held)
         waiting.extend(own.get("_modules", {}).values())
     for optimizer in subject.optimizers:
-        yield from _crowded(optimizer, "optimizer", _OPTIMIZER, vars(optimizer))
+        held = getattr(optimizer, "__dict__", {})
+        yield from _crowded(optimizer, "optimizer", _OPTIMIZER, held)
     yield from _crowded(None, "object", _GLOBAL, vars(torch.nn.modules.module))
 
 
@@ -222,20 +223,20 @@ def _in_cell(cell: types.CellType) -> Any:
 
 def _innermost(hook: Any) -> Any:
     """Return the function of a hook, or the object that is called."""
-    while not isinstance(hook, types.FunctionType):
-        partial = isinstance(hook, functools.partial)
-        inner = hook.func if partial else getattr(hook, "__func__", None)
-        if inner is None:
-            break
-        hook = inner
-    return hook
+    while True:
+        if isinstance(hook, functools.partial):
+            hook = hook.func
+        elif isinstance(hook, types.MethodType):
+            hook = hook.__func__
+        else:
+            return hook
 
 
 def _code(inner: Any) -> Hashable:
-    for name in ("__code__", "__name__"):
-        found: Hashable = getattr(inner, name, None)
-        if found is not None:
-            return found
+    if isinstance(inner, types.FunctionType):
+        return inner.__code__
+    if isinstance(inner, types.BuiltinFunctionType):
+        return inner.__name__
     return id(type(inner))
 
 

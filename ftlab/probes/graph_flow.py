@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from ftlab.probes.autocast_states import AutocastStates
 from ftlab.probes.compiled_hooks import in_a_graph
 from ftlab.probes.flow_calls import FlowCalls
 from ftlab.probes.module_hook import ModuleHook, ModulePreHook
@@ -57,6 +58,7 @@ class GraphFlow(Probe):
         self._error: Exception | None = None
         self._received: tuple[bool, ...] = ()
         self._recomputed = Recomputed()
+        self._autocast = AutocastStates()
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Take the hooks off at the end, whenever that is."""
@@ -89,6 +91,7 @@ class GraphFlow(Probe):
         alive = weakref.WeakValueDictionary(modules)
         self._called = StepCalls(moment, alive, self._second)
         self._recomputed.begin()
+        self._autocast.begin(modules)
         for path, module in modules:
             self._put_on(path, module)
 
@@ -116,6 +119,7 @@ class GraphFlow(Probe):
         if self._error is None:
             try:
                 self._recomputed.see(path, output, again=is_within_backward())
+                self._autocast.see(path)
             except Exception as error:  # noqa: BLE001  raised in on_gradients instead
                 self._error = error
 
@@ -151,10 +155,11 @@ class GraphFlow(Probe):
         if calls is None or called is None or self._step != moment.step:
             return
         yield from self._recomputed.readings(moment)
+        yield from self._autocast.readings(moment)
         if calls.cuts:
             yield _rows(moment, calls)
         yield from called.readings(moment, calls.unreturned)
-        self._again = self._again or self._second.wanted
+        self._again = self._again or self._second.wanted or self._autocast.wanted
 
     def _look_without_batch(self, moment: Moment) -> None:
         """Put hooks on for the next step of a loop that never calls the model."""

@@ -1,0 +1,116 @@
+"""The rule MOD026, autocast-lost.
+
+## What it does
+Finds models that were trained in mixed precision until the function that switches it on
+was taken off the model, and that go on in the precision of their weights.
+
+## Why is this bad?
+Activations are in float32 from then on: a step takes longer and needs more memory,
+often too much. Losses and gradients are rounded otherwise than before, and a run with
+float16 and a scaler goes on scaling for nothing. Nothing says so, and
+`accelerator.mixed_precision` is what it was.
+
+## Evidence
+On the steps on which slow measurements are due: whether autocast is on at the calls of
+modules within the model's forward, and whether it decorates the `forward` that was put
+on the model. A finding where both were so, and neither is at the last 2 steps that were
+looked at. There is no threshold on how much ran in which precision: one call under
+autocast is enough for it to be on. Autocast that a loop enters around the call of the
+model is the loop's own decision, step by step, and is left alone. Measured with
+accelerate 1.15: after `unwrap_model(model, keep_fp32_wrapper=False)` all modules of a
+tiny Llama run in float32, of the very object that is trained.
+By hand: `"_original_forward" in vars(model)` is true as long as it is prepared; or the
+dtype of an `mlp`'s output in a forward hook.
+
+## What to try
+1. `accelerator.unwrap_model(model)`, which leaves the wrapper on. Use
+   `keep_fp32_wrapper=False` only after the last step.
+2. `accelerator.get_state_dict(model)` for saving, which touches nothing.
+3. Where it was taken off, prepare the model again before going on.
+
+## Known problems
+A second stage in full precision on a model that was unwrapped on purpose is reported.
+Compiled models are not looked into, nor is what another package than torch calls
+autocast.
+
+## References
+- accelerate `utils/other.py`, `extract_model_from_parallel`
+- huggingface/accelerate#948, huggingface/diffusers#1855 (may one go on after it?)
+- huggingface/accelerate#1025 (the default was changed)
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.tensors import records_of, text_of
+from ftlab.rules.words import at_steps
+from ftlab.runlog.run import Run
+
+TABLE = "autocast"
+
+MIN_STEPS = 2
+"""Steps at the end that must be without it."""
+
+
+class AutocastLost(Rule):
+    """Finds models that no longer run in mixed precision."""
+
+    code = "MOD026"
+    name = "autocast-lost"
+    since = "0.1.0"
+    status = "preview"
+    requires = (
+        needs_step_values(
+            "recomputed",
+            "whether autocast is on within the model",
+            "ftlab.watch(...) with its standard probes, on a model that is not "
+            "compiled",
+        ),
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Leave out runs whose modules were never looked into."""
+        return not len(run.steps) or "recomputed" in run.steps.columns
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for the model."""
+        if "inside" not in run.columns(TABLE):
+            return
+        inside = run.matrix("inside", TABLE)
+        wrapped = run.matrix("wrapped", TABLE).values
+        for column, row in enumerate(inside.ids):
+            known = inside.known[:, column]
+            on = inside.values[known, column] > 0
+            kept = wrapped[known, column] > 0
+            steps = inside.steps[known]
+            both = np.flatnonzero(on & kept)
+            after = slice(int(both[-1]) + 1, None) if len(both) else slice(0)
+            off = ~on[after] & ~kept[after]
+            if len(off) >= MIN_STEPS and off.all():
+                (record,) = records_of(run, np.array([row], np.int32), TABLE)
+                last, end = int(steps[both[-1]]), int(steps[-1])
+                dtype = text_of(record, "dtype")
+                yield self._finding(record.name, dtype, (last, end))
+
+    def _finding(self, name: str, dtype: str, steps: tuple[int, int]) -> Finding:
+        last, end = steps
+        return self.finding(
+            Severity.WARNING,
+            f"{at_steps(last + 1, end)}: autocast to {dtype} is off in the forward of "
+            f"{name}; it was last seen on at step {last}",
+            cause="The function that switched autocast on was taken off the model that "
+            "is being trained, as unwrap_model(model, keep_fp32_wrapper=False) does.",
+            fix="Use accelerator.unwrap_model(model) as it is while training goes on, "
+            "or accelerator.get_state_dict(model) to save.",
+            places=[
+                Place("call", "unwrap_model"),
+                Place("config", "keep_fp32_wrapper"),
+                Place("module", name),
+            ],
+            steps=(last + 1, end),
+            evidence={"reason": "wrapper-removed", "last_on": last},
+            healthy="what is on at the first steps is on at the last ones",
+        )

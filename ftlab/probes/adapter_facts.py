@@ -34,6 +34,7 @@ from ftlab.probes.kept_modules import idle_copies
 from ftlab.probes.mode_dropouts import configured_dropouts
 from ftlab.probes.naming import NamedParameter
 from ftlab.probes.plain import jsonable, readable
+from ftlab.probes.quantised_layers import quantised_layers
 from ftlab.probes.rescaled_sides import rescaled_sides
 from ftlab.probes.task_heads import frozen_heads
 from ftlab.probes.unadapted import block_weights
@@ -47,8 +48,9 @@ def adapter_facts(model: torch.nn.Module) -> dict[str, Any]:
     dict
         ``chain`` (the places that carry configurations, outermost first), ``adapters``
         (by name: type, layers by pattern, what was asked for, parts), ``blocks``
-        (linear-like weights and their share), ``heads`` (frozen task heads),
-        ``outside`` (what is trainable besides adapters) and ``idle_copies`` (modules of
+        (linear-like weights and their share), ``quantised`` (layers on both sides of
+        quantisation, where there is some), ``heads`` (frozen task heads), ``outside``
+        (what is trainable besides adapters) and ``idle_copies`` (modules of
         modules_to_save that do not run an adapter's copy, by adapter).
     """
     found = holders(model)
@@ -67,6 +69,7 @@ def adapter_facts(model: torch.nn.Module) -> dict[str, Any]:
             for name in dict.fromkeys(name for h in found for name in h.configs)
         },
         blocks=lambda: block_weights(inner.root, inner.root_path),
+        quantised=lambda: quantised_layers(inner.root, inner.root_path),
         heads=lambda: frozen_heads(inner.root, inner.root_path),
         outside=lambda: outside_facts(model, parts),
         combinations=lambda: combinations(model),

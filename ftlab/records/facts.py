@@ -26,9 +26,10 @@ class Facts:
         ``switched_off``, ``dropouts`` asked for and made, ``init``, ``invocation`` of
         an activated LoRA);
         ``combinations``, adapters that are sums of others; ``blocks``, the linear-like
-        weights and how many carry an adapter; ``heads``, frozen task heads;
-        ``outside``, what is trainable besides. ``saving``, what saving would write
-        (``unsaved`` trainable parameters, ``renamed`` keys, a ``hidden`` PeftModel);
+        weights and how many carry an adapter; ``quantised``, linear layers on both
+        sides of quantisation; ``heads``, frozen task heads; ``outside``, what is
+        trainable besides. ``saving``, what saving would write (``unsaved`` trainable
+        parameters, ``renamed`` keys, a ``hidden`` PeftModel);
         ``start``, how the run began: ``adapters`` (pairs, how many B are 0, scaling,
         whether ``active``), samples of the ``base`` weights, the slope of each on its
         ``delta_in_base``, the adapter's ``file`` against the model, its ``base_file``

@@ -15,7 +15,15 @@ def test_a_model_without_adapters_has_none():
 
 def test_facts_of_a_healthy_adapter():
     facts = adapter_facts(lora(lora_dropout=0.1))
-    parts = {"chain", "adapters", "blocks", "heads", "outside", "idle_copies"}
+    parts = {
+        "chain",
+        "adapters",
+        "blocks",
+        "heads",
+        "outside",
+        "idle_copies",
+        "quantised",
+    }
     assert set(facts) == parts | {"combinations"}
     assert facts["combinations"] == {}
     assert facts["idle_copies"] == {}

@@ -50,8 +50,14 @@ are judged by the layers: one that narrows, of the feed-forward part by its name
 scaled at its output; one that makes queries, keys or values and is scaled at its input.
 What PEFT does by default for the kind of model is left alone. Measured on a tiny Llama:
 the vector of down_proj then has 64 elements in place of 128, and nothing is raised.
-By hand: `model.targeted_module_names`, and `[n for n, m in base.named_modules() if
-n.endswith("up_proj")]`.
+*only-unquantised*: a LoRA on every linear layer in floating point and on no quantised
+one is what a list by class (`type(m) is nn.Linear`) leaves. A warning where those
+layers stand within and outside of the blocks, or where the blocks are checkpointed and
+nothing in them learns: no choice of a place gives either. Else it is noted:
+`["lm_head"]` may be meant, and both end in the same state. Measured on a tiny Llama in
+NF4: the class leaves 1 layer of 15.
+By hand: `model.targeted_module_names`, `[n for n, m in base.named_modules() if
+n.endswith("up_proj")]`, and `{n: type(m) for n, m in base.named_modules()}`.
 
 ## What to try
 1. Print the names: `[n for n, m in base.named_modules() if isinstance(m, Linear)]`.
@@ -79,6 +85,7 @@ rank_pattern": measured on 0.21.2, `{"^q_proj": 4}` changes no layer.
 - dllm-reasoning/d1#6 (names of another model: a third of the adapter missing)
 - huggingface/peft#2964 (expressions in a list), #1917 (modules_to_save by last letters)
 - huggingface/peft#3016 (an expert's index taken for the layer's)
+- huggingface/peft#507 (a plain lm_head beside layers of class Linear4bit)
 - huggingface/peft#1070, huggingface/trl#895 (`scores` for `score`)
 """
 
@@ -89,6 +96,7 @@ from ftlab.records.name_words import in_words
 from ftlab.rules.cut_entries import Cut, cut_entries
 from ftlab.rules.feed_forward_sides import FIELD, wrong_sides
 from ftlab.rules.module_roles import role_of
+from ftlab.rules.quantised_targets import only_plain
 from ftlab.rules.rule import Rule
 from ftlab.rules.target_verdicts import Verdict, judge
 from ftlab.rules.wiring import (
@@ -139,7 +147,7 @@ class TargetWithoutMatch(Rule):
                     yield from self._targets(run, name, counts)
                 elif field in _ALWAYS_WRONG:
                     yield from self._entries(run, name, field, counts)
-            for cut in cut_entries(described):
+            for cut in (*cut_entries(described), *only_plain(run, described)):
                 yield self._cut(run, name, cut)
             yield from self._indices(run, name, described)
             yield from self._sides(run, name, described)

@@ -52,7 +52,7 @@ class Compilations(Probe):
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Count the frames of this step, and name those that run eagerly."""
         news = self._news()
-        if not news:
+        if not news or moment.subject.gone:
             return {}
         paths = _frames(moment.subject.model)
         ours = [(n, p) for n in news if (p := paths.get(self._code(n))) is not None]

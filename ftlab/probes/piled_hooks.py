@@ -55,7 +55,9 @@ class PiledHooks(Probe):
         return (Reading(nothing, lambda _: _block(step, found)),)
 
     def on_close(self, moment: Moment) -> dict[str, float]:
-        """Count what is left when the step is over."""
+        """Count what is left when the step is over, if the model is."""
+        if moment.subject.gone:
+            return {}
         grown = [
             each
             for each in piles(moment.subject)

@@ -1,5 +1,7 @@
 """What is left of hooks at the end of a step is counted, by the real recorder."""
 
+import gc
+
 import pytest
 import torch
 
@@ -32,6 +34,19 @@ def train(begin, end=lambda: None, before=0, steps=5):
     names = [each for each in records if isinstance(each, NameRecord)]
     steps_of = [each for each in records if isinstance(each, StepRecord)]
     return counts, [each for each in names if each.table == "hooks"], steps_of
+
+
+@pytest.mark.filterwarnings("error::ftlab.records.errors.FtlabWarning")
+def test_a_model_that_is_deleted_ends_its_last_step():
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    records = []
+    with Recorder(Subject(model, [optimizer]), [PiledHooks()], records.append):
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        del model, optimizer
+        gc.collect()
+    assert len([each for each in records if isinstance(each, StepRecord)]) == 1
 
 
 def test_hooks_of_each_step_are_counted_when_it_is_over():

@@ -20,6 +20,7 @@ from ftlab.probes.memory import Memory
 from ftlab.probes.merge_by_hand import MergeByHand
 from ftlab.probes.merge_loss import MergeLoss
 from ftlab.probes.mode_teachers import TeacherModes
+from ftlab.probes.models_on_one_base import ModelsOnOneBase
 from ftlab.probes.modes import Modes
 from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.new_tokens import NewTokens
@@ -96,6 +97,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         TracedModes(interval),
         Compilations(),
         PiledHooks(interval),
+        ModelsOnOneBase(),
     ]
     if activations:
         probes.append(Activations(interval))

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds a model that was given adapters although it had some already: a PeftModel inside a
-PeftModel, and adapted layers that the present configuration does not ask for.
+PeftModel, adapted layers that the present configuration does not ask for, and two
+PeftModels on one base that are trained in turn.
 
 ## Why is this bad?
 get_peft_model changes the base in place. Called on a PeftModel it nests: every name
@@ -10,14 +11,19 @@ gets the prefix `base_model.model.` twice, so a saved adapter finds none of its 
 when it is loaded, and loading leaves B at 0; there is only a UserWarning. Called again
 on the same base, as when a notebook's cell is run twice, the layers of the first call
 stay, trained values and all: the model is not the base model at step 0, and the number
-of trainable parameters is not what the configuration says.
+of trainable parameters is not what the configuration says. Two models that are built on
+one base with the same adapter name are one: each step of one of them changes the other.
 
 ## Evidence
 The chain of what carries PEFT configurations in the model, outermost first: more than
 one PeftModel inside one another is a nested one. For each adapter the layers that hold
 it against the layers that its configuration targets, by PEFT's own matching; the
 threshold is 0, and what is not targeted is *left-over*. A first adapter that was
-removed by `unload()` leaves neither.
+removed by `unload()` leaves neither. *One-base*: other live PeftModels with the same
+base object; a finding where both were called to train (in training mode, with gradients
+on) at 2 steps or more, were told to use an adapter of the same name, and its trainable
+tensors are the same objects. One that is only left over from a cell that was run before
+is never called.
 By hand: `[n for n, m in model.named_modules() if isinstance(m, PeftModel)]` (one,
 called "") and `model.targeted_module_names` against `[n for n in names if "lora_A" in
 n]`.
@@ -28,24 +34,32 @@ n]`.
 2. To go on with a saved adapter: `PeftModel.from_pretrained(base, folder,
    is_trainable=True)` on the bare base, without get_peft_model before.
 3. For a second adapter: `model.add_adapter("second", config)`, then `set_adapter`.
+   For a second model: load the base once more.
 4. Give a trainer either a PeftModel or a peft_config, not both.
 
 ## Known problems
 A prompt on top of a LoRA model nests on purpose; it is reported all the same, for what
 it saves cannot be loaded in one go. Running a cell twice with the same targets re-draws
-the adapter and leaves no trace but a stale optimizer, which OPT001 finds.
+the adapter and leaves no trace but a stale optimizer, which OPT001 finds. A second
+model on the base that is built after the first watched batch is not seen, nor are two
+whose adapters have different names: `set_adapter` can keep these apart. Compiled models
+are not listened to.
 
 ## References
 - huggingface/peft#2115, huggingface/lerobot#3459 (nested, nothing loaded)
 - huggingface/peft#2295, #1040 (a second configuration has no effect)
+- huggingface/peft#854, #940, #1523 (models on one base affect one another)
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
+
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.rules.rule import Rule
+from ftlab.rules.tensors import records_of, text_of
 from ftlab.rules.wiring import (
     adapters,
     count_of,
@@ -56,8 +70,13 @@ from ftlab.rules.wiring import (
     steps_of,
     wiring,
 )
-from ftlab.rules.words import counted
+from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
+
+ONE_BASE = "one_base"
+
+MIN_STEPS = 2
+"""Steps in which two models on one base must have been called."""
 
 
 class AdapterOnAdapter(Rule):
@@ -74,8 +93,9 @@ class AdapterOnAdapter(Rule):
         return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
-        """Yield a finding for nesting, and one per adapter with layers left over."""
+        """Yield findings for nesting, for layers left over, and for a shared base."""
         yield from self._nested(run)
+        yield from self._shared(run)
         for name, described, _ in adapters(run):
             left = names_of(described.get("leftover"))
             if left:
@@ -111,6 +131,33 @@ class AdapterOnAdapter(Rule):
                 healthy="one PeftModel, around the bare base model",
             )
             return
+
+    def _shared(self, run: Run) -> Iterator[Finding]:
+        if ONE_BASE not in run.columns(ONE_BASE):
+            return
+        matrix = run.matrix(ONE_BASE, ONE_BASE)
+        if np.count_nonzero(matrix.known.any(axis=1)) < MIN_STEPS:
+            return
+        records = records_of(run, matrix.ids, ONE_BASE)
+        names = [record.name for record in records]
+        steps = int(matrix.steps[0]), int(matrix.steps[-1])
+        yield self.finding(
+            Severity.WARNING,
+            f"{at_steps(*steps)}: another {text_of(records[0], 'class')} on the same "
+            f"base is trained in turn with this one, and both own {in_words(names)}",
+            cause="get_peft_model was called twice on one base object, which it "
+            "changes in place: both models have the same adapter, and each update of "
+            "one is an update of the other.",
+            fix="Load the base once more for the second model, or give one PeftModel "
+            "two adapters: add_adapter('second', config), then set_adapter.",
+            places=[
+                *(Place("param", name) for name in names),
+                Place("call", "get_peft_model"),
+            ],
+            steps=steps,
+            evidence={"reason": "one-base", "tensors": len(names), "threshold": 0},
+            healthy="each PeftModel has a base of its own",
+        )
 
     def _left(
         self, run: Run, adapter: str, left: Sequence[str], counts: tuple[int, int]

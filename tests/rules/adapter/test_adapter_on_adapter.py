@@ -2,11 +2,16 @@
 
 import warnings
 
+import numpy as np
 import torch
 from peft import LoHaConfig, LoraConfig, get_peft_model
 
 from ftlab.faults.tiny import llama, lora
+from ftlab.records.names import NameRecord
+from ftlab.records.step import Block
 from ftlab.rules.adapter.adapter_on_adapter import AdapterOnAdapter
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder
 from tests.wired import findings, places
 
 
@@ -79,3 +84,26 @@ def test_experts_as_target_parameters_are_targets():
 
     experts = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
     assert check(lora(fused_experts(), target_parameters=experts)) == ()
+
+
+def shared(*steps):
+    """Report on models that were both called at ``steps``."""
+    builder = RunBuilder()
+    name = "layers.0.q_proj.lora_A.default.weight"
+    meta = {"class": "PeftModelForCausalLM"}
+    builder.run.append(NameRecord(0, "one_base", name, "param", "", meta=meta))
+    for step in range(4):
+        if step in steps:
+            values = {"one_base": np.ones(1, np.float32)}
+            builder.run.append(Block("one_base", step, np.zeros(1, np.int32), values))
+        builder.step()
+    builder.facts(model={"adapters": {"chain": [], "adapters": {}, "layers": 1}})
+    return Engine([AdapterOnAdapter()]).check(builder.run).findings
+
+
+def test_two_models_on_one_base():
+    assert shared(2) == ()
+    (finding,) = shared(1, 3)
+    assert finding.evidence["reason"] == "one-base"
+    assert places(finding)[0] == "param layers.0.q_proj.lora_A.default.weight"
+    assert (finding.first_step, finding.last_step) == (1, 3)

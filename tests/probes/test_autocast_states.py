@@ -82,6 +82,16 @@ def mixed(model):
     model.mixed = True
 
 
+def by_itself(model):
+    unwrap(model)
+    mixed(model)
+
+
+def test_autocast_that_goes_on_without_the_wrapper_is_told_apart():
+    rows, _ = seen(Model(), {0: wrap, 2: by_itself}, steps=4)
+    assert rows[3] == [2.0, 1.0, 0.0]
+
+
 @pytest.mark.parametrize("change", [mixed, lambda model: wrap(model, enabled=False)])
 def test_without_a_wrapper_that_switches_it_on_there_is_nothing(change):
     assert seen(Model(), {0: change}) == ({}, [])

@@ -125,12 +125,9 @@ def _living(own: Any) -> Iterator[Any]:
     kinds: list[type] = [PeftModel]
     for kind in kinds:  # it grows
         kinds += type.__subclasses__(kind)
-    base, inside = own.get_base_model(), {id(each) for each in own.modules()}
+    base = own.get_base_model()  # of one around another it is that other one
     for each in gc.get_referrers(*kinds):
-        if type(each) not in kinds or id(each) in inside:
-            continue
-        around = any(part is own for part in each.modules())
-        if not around and each.get_base_model() is base:
+        if type(each) in kinds and each is not own and each.get_base_model() is base:
             yield each
 
 

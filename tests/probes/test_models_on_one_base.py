@@ -90,9 +90,10 @@ def test_prompts_before_one_base_are_nothing():
     assert named(prompted(base), prompted(base)) == ({}, [])
 
 
-def test_a_wrapper_and_what_it_wraps_are_one():
-    model = on(llama())
-    assert named(torch.nn.ModuleDict({"held": model})["held"], model) == ({}, [])
+def test_one_around_another_is_nothing():
+    inner = on(llama())
+    outer = on(inner)
+    assert named(inner, outer) == named(outer, inner) == ({}, [])
 
 
 def test_models_that_nobody_has_any_more_are_let_go():

@@ -19,11 +19,11 @@ The chain of what carries PEFT configurations in the model, outermost first: mor
 one PeftModel inside one another is a nested one. For each adapter the layers that hold
 it against the layers that its configuration targets, by PEFT's own matching; the
 threshold is 0, and what is not targeted is *left-over*. A first adapter that was
-removed by `unload()` leaves neither. *One-base*: other live PeftModels with the same
-base object; a finding where both were called to train (in training mode, with gradients
-on) at 2 steps or more, were told to use an adapter of the same name, and its trainable
-tensors are the same objects. One that is only left over from a cell that was run before
-is never called.
+removed by `unload()` leaves neither. Of other live PeftModels with the same base object
+those count (*one-base*) that were called to train, in training mode with gradients on,
+at 2 steps or more in which this one was too, and that were told to use an adapter of
+the same name whose trainable tensors are the same objects. One that is only left over
+from a cell that was run before is never called to train.
 By hand: `[n for n, m in model.named_modules() if isinstance(m, PeftModel)]` (one,
 called "") and `model.targeted_module_names` against `[n for n in names if "lora_A" in
 n]`.

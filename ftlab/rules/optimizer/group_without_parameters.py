@@ -11,13 +11,14 @@ the rest, and learn at its rate, or are in no group at all.
 
 ## Evidence
 The number of parameters in each group, 0, and its learning rate (`initial_lr` where
-a scheduler is on), which no other group has. There is no threshold. It is a warning
-where the model that is watched is wrapped, so that its names begin with the wrapper's
-(`_orig_mod.` of torch.compile, `module.` of DDP): names by which a group is chosen
-(`name.startswith("head")`) fit the bare model's and none of the wrapped one's.
-Otherwise it is information: the group's parameters may be frozen, or not be in this
-model. LoRA+ makes groups for parts that a model may not have, and is left alone: some
-group then holds second factors of pairs and no first ones.
+a scheduler is on), which no other group has. There is no threshold.
+- *wrapped*: the model that is watched is wrapped, and its names begin with the
+  wrapper's (`_orig_mod.` of torch.compile, `module.` of DDP). Names by which a group is
+  chosen (`name.startswith("head")`) fit the bare model's and none of these. A warning.
+- *empty*: it is not. The group's parameters may be frozen, or not be in this model.
+  Noted only.
+LoRA+ makes groups for parts that a model may not have, and is left alone: some group
+then holds second factors of pairs and no first ones.
 Measured on a classifier: `n.startswith("score")` finds 1 of the 21 names of the model,
 and 0 of the 21 of `torch.compile(model)`; its head then learns at 1e-3, not at 1e-2.
 By hand: `[(len(g["params"]), g["lr"]) for g in optimizer.param_groups]`.

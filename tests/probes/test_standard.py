@@ -73,6 +73,7 @@ def test_every_promised_column_arrives_on_its_schedule(interval):
         "starts",
         "statistics",
         "teachers",
+        "traced",
         "unthawed",
         "vectors",
     }

@@ -71,7 +71,8 @@ class GroupWithoutParameters(Rule):
                 continue
             for index, group in enumerate(groups):
                 rate, others = _rate(group), _rates_of_others(groups)
-                if not group.get("count", 1) and rate and rate not in others:
+                apart = bool(others) and rate not in others
+                if not group.get("count", 1) and rate and apart:
                     yield self._finding(run, index, rate, others, wrapper)
 
     def _finding(

@@ -42,6 +42,7 @@ def test_in_a_bare_model_it_may_be_meant():
     [
         (REST, HEAD | {"lr": 1e-3}),  # differs in its weight decay alone
         (REST | {"lr": 1e-4, "initial_lr": 1e-2}, HEAD),  # under a schedule
+        (HEAD, HEAD | {"lr": 1e-3}),  # nothing is trained at all
     ],
 )
 def test_a_group_at_the_others_rate_loses_nothing(groups):

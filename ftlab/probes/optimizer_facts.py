@@ -1,6 +1,6 @@
 """Facts of optimizers and schedulers: what they hold, and what they were asked for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -185,7 +185,7 @@ def _asked(scheduler: Any) -> dict[str, Any]:
     """
     asked: dict[str, Any] = {}
     functions = [f for f in getattr(scheduler, "lr_lambdas", ()) if f is not None]
-    if functions:
+    if functions and all(each is functions[0] for each in functions):
         function = functions[0]
         asked["schedule"] = getattr(getattr(function, "func", function), "__name__", "")
         asked |= jsonable(getattr(function, "keywords", {}))
@@ -195,12 +195,32 @@ def _asked(scheduler: Any) -> dict[str, Any]:
             {"class": type(each).__name__} | _asked(each) for each in inner
         ]
         asked["milestones"] = jsonable(vars(scheduler).get("_milestones", []))
-    running = ("last_epoch", "best", "num_bad_epochs", "cooldown_counter", "verbose")
+    running = (
+        *("last_epoch", "best", "num_bad_epochs", "cooldown_counter", "verbose"),
+        *("T_cur", "T_i"),
+    )
     for name, value in vars(scheduler).items():
         plain = isinstance(value, bool | int | float | str)
         if plain and not name.startswith("_") and name not in running:
             asked[name] = value
     milestones = vars(scheduler).get("milestones")
     if isinstance(milestones, Mapping):  # MultiStepLR counts them
-        asked["milestones"] = sorted(int(each) for each in milestones)
+        asked["milestones"] = sorted(
+            int(m) for m, n in milestones.items() for _ in range(n)
+        )
+    asked |= readable(
+        base_lrs=lambda: [number(each) for each in scheduler.base_lrs],
+        **_cycle_readers(scheduler),
+    )
     return asked
+
+
+def _cycle_readers(scheduler: Any) -> dict[str, Callable[[], Any]]:
+    """Give readers of what OneCycleLR keeps in its groups and in private attributes."""
+    groups = scheduler.optimizer.param_groups
+    return {
+        "phases": lambda: jsonable(vars(scheduler)["_schedule_phases"]),
+        "anneal": lambda: vars(scheduler)["_anneal_func_type"],
+        "max_lrs": lambda: [number(g["max_lr"]) for g in groups],
+        "min_lrs": lambda: [number(g["min_lr"]) for g in groups],
+    }

@@ -214,7 +214,8 @@ def _constant_first(asked: Asked, time: Rates) -> Rates:
 def _power(asked: Asked, time: Rates) -> Rates:
     total = _above_zero(asked, "total_iters")
     left: Rates = 1 - np.minimum(total, time) / total
-    return np.power(left, float(asked["power"]))
+    fallen: Rates = np.power(left, float(asked["power"]))
+    return fallen
 
 
 def _wave(asked: Asked, time: Rates) -> Rates:

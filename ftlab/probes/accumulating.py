@@ -14,14 +14,21 @@ def tell_where(entry: dict[str, Any], *, within: bool) -> None:
 
 
 def micro_batches_to_gather() -> int:
-    """Return how many micro-batches accelerate gathers, 0 where it would step now.
+    """Return how many micro-batches accelerate gathers, 0 where it would step now."""
+    known = _state()
+    return 0 if known.get("sync_gradients", True) else asked_for()
 
-    Nothing is imported and nothing is made: making a ``GradientState`` of one's own
-    would set it up.
+
+def asked_for() -> int:
+    """Return how many micro-batches accelerate was told to gather, 0 for one."""
+    asked = (_state().get("plugin_kwargs") or {}).get("num_steps", 1)
+    return int(asked) if isinstance(asked, int) and asked > 1 else 0
+
+
+def _state() -> dict[str, Any]:
+    """Read accelerate's state; nothing is imported and nothing is made.
+
+    Making a ``GradientState`` of one's own would set it up.
     """
     state: Any = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
-    known = getattr(state, "_shared_state", None)
-    if not known or known.get("sync_gradients", True):
-        return 0
-    asked = (known.get("plugin_kwargs") or {}).get("num_steps", 1)
-    return int(asked) if isinstance(asked, int) and asked > 1 else 0
+    return getattr(state, "_shared_state", None) or {}

@@ -5,6 +5,12 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.accumulating import asked_for
+from ftlab.probes.carried import is_due
+from ftlab.probes.loss_weight import weigh
+from ftlab.probes.open_step import OpenStep
+from ftlab.probes.probe import Reading
+
 UNCLAIMED = 512
 """Backwards without effect that are remembered until an update follows."""
 
@@ -20,24 +26,30 @@ class Backward:
         The gradients that were passed to it, ``None`` for those of scalars.
     versions
         State of the watched gradients when it began.
+    scaled
+        A gradient scaler has multiplied the loss last.
 
     Attributes
     ----------
     updated
         An optimizer of ours stepped within it.
+    weight
+        What the loss is made of: backward frees what tells.
     """
 
-    __slots__ = ("_losses", "_weights", "updated", "versions")
+    __slots__ = ("_losses", "_weights", "updated", "versions", "weight")
 
     def __init__(
         self,
         losses: Sequence[Any] = (),
         weights: Sequence[Any] = (),
         versions: Sequence[tuple[int, int] | None] = (),
+        scaled: bool = False,
     ) -> None:
         self._losses = losses
         self._weights = [*weights, *[None] * (len(losses) - len(weights))]
         self.versions = versions
+        self.weight = weigh(losses, scaled=scaled)
         self.updated = False
 
     def loss(self) -> torch.Tensor | None:
@@ -51,3 +63,20 @@ class Backward:
                 value *= weight.detach().reshape(1).to(value)
             total = value if total is None else total + value.to(total.device)
         return total
+
+    def tell(self, step: OpenStep, entry: dict[str, Any]) -> None:
+        """Write into the ledger's entry what the loss was made of."""
+        if "times" in entry["detail"]:  # another loss of the same forward
+            return
+        entry["detail"] |= self.weight.detail()
+        if self.weight.divided and (asked := asked_for()):
+            entry["detail"]["accelerate"] = asked
+        labels = self.weight.labels
+        if labels is None or not is_due(step.step):
+            return
+
+        def finish(values: Any) -> tuple[()]:
+            entry["detail"]["labels"] = float(values[0])
+            return ()
+
+        step.keep(("labels", str(step.backwards)), [Reading(labels, finish)])

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.adapter_work import AdapterWork
-from ftlab.probes.clip import begin_clip, end_clip
+from ftlab.probes.clip import begin_clip, end_clip, note_idle_clip, read_beyond
 
 
 class ClipWork(AdapterWork):
@@ -22,17 +22,23 @@ class ClipWork(AdapterWork):
 
     def before_clip(self, parameters: Sequence[torch.Tensor], how: Any) -> None:
         """Measure the gradients while they are still whole."""
-        covered = len({id(each) for each in parameters} & self._steps.watched.members)
+        members = self._steps.watched.members
+        mine = {id(each) for each in parameters} & members
+        counts = {"count": len(mine), "of": len(members)}
         self._clip = None
-        if not covered:
+        if not mine:
+            if members and not any(map(_has_gradient, parameters)):
+                note_idle_clip(self._steps.now, how, given=len(parameters), **counts)
             return
         self._claim()
         step = self._steps.now
         if not step.measured:
             self._steps.measure()
         scaled = step.scaler is not None and not step.unscaled
-        of = len(self._steps.watched.members)
-        self._clip = begin_clip(step, how, count=covered, of=of, scaled=scaled)
+        self._clip = begin_clip(step, how, scaled=scaled, **counts)
+        step.clip, step.clipped = self._clip, step.clipped | mine
+        if how.kind == "value":
+            read_beyond(step, self._clip, [*filter(_has_gradient, parameters)])
 
     def after_clip(self, total_norm: torch.Tensor | None) -> None:
         """Note the norm that torch found."""
@@ -40,3 +46,8 @@ class ClipWork(AdapterWork):
         if entry is not None:
             end_clip(self._steps.now, entry, total_norm)
             self._steps.explain()
+
+
+def _has_gradient(parameter: Any) -> bool:
+    """Tell so of a leaf: torch warns where another tensor is asked."""
+    return getattr(parameter, "is_leaf", False) and parameter.grad is not None

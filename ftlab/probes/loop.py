@@ -110,7 +110,8 @@ class Loop(ClipWork):
         self._steps.refresh()
         self._carried.before_backward()
         self._discarded.before_backward(self.step)
-        self._backward = Backward(losses, weights, self._steps.versions())
+        scaled = self._scaling.pending is not None
+        self._backward = Backward(losses, weights, self._steps.versions(), scaled)
         self._steps.look_for_leftovers()
 
     def after_backward(self) -> None:
@@ -137,7 +138,7 @@ class Loop(ClipWork):
         if step.forwarded or self._thread is None or not step.micro_batches:
             step.micro_batches += 1
         step.add_loss(loss)
-        self.note("backward", "loss", micro=step.micro_batches - 1)
+        backward.tell(step, self.note("backward", "loss", micro=step.micro_batch))
         self._discarded.after_backward()
         step.end_micro_batch()
         step.scaler = step.scaler or self._scaling.pending
@@ -293,7 +294,4 @@ class Loop(ClipWork):
 
     def on_scheduler_step(self, scheduler: Any, before: Any, after: Any) -> None:
         """Note how a scheduler of ours moved the learning rates."""
-        index = self._steps.schedulers.index(scheduler)
-        if index is not None:
-            rates = {"lr_before": list(before), "lr_after": list(after)}
-            self.step.ledger.add("scheduler_step", f"scheduler {index}", **rates)
+        self._steps.schedulers.note(self.step.ledger, scheduler, before, after)

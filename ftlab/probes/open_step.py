@@ -52,6 +52,9 @@ class OpenStep:
         What is still on the device.
     evaluated
         A forward without a graph was seen since the update.
+    clip, clipped
+        The ledger's entry of the last clipping, and the watched parameters that were
+        clipped, by ``id``.
     """
 
     step: int
@@ -73,6 +76,13 @@ class OpenStep:
     batch: dict[Source, list[Reading]] = field(default_factory=dict)
     trained: bool = False
     evaluated: bool = False
+    clip: dict[str, Any] | None = None
+    clipped: set[int] = field(default_factory=set)
+
+    @property
+    def micro_batch(self) -> int:
+        """Number of the micro-batch that backward was last called for."""
+        return self.micro_batches - 1
 
     def keep(self, source: Source, readings: Iterable[Reading]) -> None:
         """Keep readings in place of earlier ones from the same source."""

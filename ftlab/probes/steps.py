@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.adapter_layers import AdapterLayers
+from ftlab.probes.clip import tell_left_out
 from ftlab.probes.open_step import OpenStep
 from ftlab.probes.optimizers import Optimizers
 from ftlab.probes.probe import Moment
@@ -75,6 +76,7 @@ class Steps:
         if not step.attempted:
             return
         step.read_loss()
+        tell_left_out(step, self.watched, self.subject)
         self._probes.close(step, self._moment)
         self.now = OpenStep(step.step + 1)
         self._book.step = step.step + 1

@@ -142,7 +142,21 @@ def _training_facts(trainer: Any) -> dict[str, Any]:
         "gradient_accumulation_steps": args.gradient_accumulation_steps,
         "max_steps": trainer.state.max_steps,
         "logging_nan_inf_filter": args.logging_nan_inf_filter,
+        **_loss_facts(trainer),
         **readable(columns=lambda: removed_and_read(trainer)).get("columns", {}),
+    }
+
+
+def _loss_facts(trainer: Any) -> dict[str, Any]:
+    """Tell who computes the loss, and whether it is taken as divided already."""
+    owners = [kind for kind in type(trainer).__mro__ if "compute_loss" in vars(kind)]
+    module = owners[0].__module__.partition(".")[0] if owners else "transformers"
+    return {
+        "own_compute_loss": module not in ("transformers", "trl"),
+        "compute_loss_func": getattr(trainer, "compute_loss_func", None) is not None,
+        "model_accepts_loss_kwargs": bool(
+            getattr(trainer, "model_accepts_loss_kwargs", False)
+        ),
     }
 
 

@@ -1,0 +1,256 @@
+"""The rule GRD017, micro-batches-misweighed.
+
+## What it does
+Compares how many backwards make an update with what their losses were divided by:
+gradients that are the sum of K micro-batches in place of their mean, losses that were
+divided by K twice, and losses divided by another number than K.
+
+## Why is this bad?
+The gradient is K times too large, or too small. With SGD that is K times the learning
+rate, in either direction; with Adam, which forgets the size of gradients, clipping cuts
+off K times too much or nothing, and the logged norm and loss are off by K. Another K
+then needs another learning rate, and nobody knows why.
+
+## Evidence
+The graph of each loss, read before backward frees it: the numbers that it was divided
+by and multiplied with, down to the mean over tokens or elements in which it began. A
+window is an update whose K backwards each had a forward of their own and began in the
+same kind of mean. Three windows at least, and half of all; with a Trainer, which says
+itself how many micro-batches it gathers, one. The reasons:
+- `divided-twice`: K is among the divisors two times. An error with SGD, else a warning;
+  for K = 2 information (one half may be a weight).
+- `trainer-loss`: a Trainer gathers K, the mean of each micro-batch was divided by
+  nothing, and the Trainer takes it as divided (`model_accepts_loss_kwargs`).
+- `not-divided`: the same in a loop of one's own. A warning for K of 3 and more under
+  SGD. With K = 2 it may be two tasks whose losses are meant to add up, and under Adam
+  it changes next to nothing: information.
+- `divided-by-another`: by a whole number that is not K, and nothing else. A warning
+  under SGD, information else.
+- `short-window`: as usual, but for updates of fewer micro-batches (the last of an
+  epoch), which count for less; information.
+- `divided-alone`: each backward is an update of its own, and its loss is divided all
+  the same; information, from 8 updates on.
+Measured on a small Llama with LoRA and SGD, 4 micro-batches: the gradient's norm over
+that of one large batch was 4.0 undivided, 0.25 divided twice, 1.0 divided once. A
+Trainer with its own compute_loss logged 19.5 in place of 4.87.
+By hand: print `loss.grad_fn` and its `next_functions` before backward; or compare the
+norm of all gradients for 1 and for 4 micro-batches of the same samples: it must not
+depend on how they are cut.
+
+## What to try
+1. In a loop of one's own: `(loss / K).backward()`, K being the number of backwards in
+   *this* update.
+2. With accelerate `accelerator.backward(loss)` divides: leave the own division out.
+3. In a Trainer's `compute_loss`: divide the sum by `num_items_in_batch`; or set
+   `trainer.model_accepts_loss_kwargs = False`, and it divides the mean by K.
+
+## Known problems
+Nothing is said where the loss does not end in a mean that the graph shows: a sum of
+which nobody knows over what it goes (`reduction="sum"`, a masked sum over its own
+count, the Trainer's division by `num_items_in_batch`, label smoothing), a loss from a
+kernel or a graph of torch.compile, a factor that lives on the device; and where
+gradients are changed by hand before the step. A learning rate that was lowered by K
+for an undivided sum cannot be told from one that was not: it is as right.
+
+## References
+- huggingface/accelerate#3533 (the own division beside that of accelerator.backward)
+- huggingface/transformers#47688 (compute_loss with a mean of its own)
+- huggingface/transformers#35438 (loss multiplied by the accumulation steps)
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.accumulation import Window, feels_size, usual_count, windows_of
+from ftlab.rules.rule import Rule, needs_operations
+from ftlab.rules.words import at_steps, number
+from ftlab.runlog.run import Run
+
+UPDATES = 3
+"""Updates that must have been weighed alike."""
+
+SHARE = 0.5
+"""Share of the window's updates that must be."""
+
+ALONE = 8
+"""Updates of one backward each before a divisor is spoken of."""
+
+MANY = 3
+"""Micro-batches from which on a sum is not taken for two tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    """What is said of one way to weigh micro-batches."""
+
+    word: str
+    says: str
+    cause: str
+    fix: str
+
+
+class MicroBatchesMisweighed(Rule):
+    """Finds accumulated gradients that are no mean over their micro-batches."""
+
+    code = "GRD017"
+    name = "micro-batches-misweighed"
+    since = "0.1.0"
+    status = "preview"
+    requires = (
+        needs_operations("backward", "a backward", "let it run for a step"),
+        needs_operations("step", "a step of an optimizer", "let it run for a step"),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding over the updates that were weighed alike."""
+        windows = windows_of(run)
+        usual = usual_count(windows)
+        for word, chosen in _sorted(windows, usual).items():
+            gathers = word == "not-divided" and _is_gathered(run, usual)
+            needed = {"short-window": 1, "divided-alone": ALONE}.get(word, UPDATES)
+            often = word == "short-window" or len(chosen) >= SHARE * len(windows)
+            if often and len(chosen) >= (1 if gathers else needed):
+                yield self._finding(run, "trainer-loss" if gathers else word, chosen)
+                return
+
+    def _finding(self, run: Run, word: str, chosen: Sequence[Window]) -> Finding:
+        first, last = chosen[0].step, chosen[-1].step
+        shown = chosen[-1]
+        told = _TOLD[word]
+        return self.finding(
+            _severity(run, word, shown.count),
+            f"{at_steps(first, last)}: {told.says.format(**_words(shown))}; the "
+            f"update is made of {number(shown.total)} times the mean loss",
+            cause=told.cause,
+            fix=told.fix,
+            places=_places(run, word, shown),
+            steps=(first, last),
+            evidence={
+                "reason": word,
+                "micro_batches": shown.count,
+                "total_weight": shown.total,
+                "updates": len(chosen),
+                "threshold": UPDATES,
+            },
+            healthy="weights of the micro-batches' mean losses that add up to 1",
+        )
+
+
+def _sorted(windows: Sequence[Window], usual: int) -> dict[str, list[Window]]:
+    """Sort the wrong ones by what is wrong; right ones are left out."""
+    found: dict[str, list[Window]] = {}
+    for window in windows:
+        word = _word(window, usual)
+        if word:
+            found.setdefault(word, []).append(window)
+    return found
+
+
+def _word(window: Window, usual: int) -> str:
+    count, divided = window.count, window.divided
+    if count > 1 and divided.count(count) > 1:
+        return "divided-twice"
+    if count > 1 and window.whole:
+        return "not-divided"
+    if len(divided) != 1 or not window.pure or count in divided:
+        return ""
+    by = divided[0]
+    if by < 2 or not math.isclose(by, round(by)) or (window.awaited and count == 1):
+        return ""
+    if count < usual and math.isclose(by, usual):
+        return "short-window"
+    return "divided-alone" if count == 1 else "divided-by-another"
+
+
+def _severity(run: Run, word: str, count: int) -> Severity:
+    large = feels_size(run)
+    if word == "trainer-loss":
+        return Severity.WARNING
+    if word == "divided-twice" and count >= MANY:
+        return Severity.ERROR if large else Severity.WARNING
+    if word == "not-divided" and large and count >= MANY:
+        return Severity.WARNING
+    if word == "divided-by-another" and large:
+        return Severity.WARNING
+    return Severity.INFO
+
+
+def _is_gathered(run: Run, count: int) -> bool:
+    """Tell whether a Trainer means to take the mean of so many micro-batches."""
+    training = run.facts.training
+    asked = training.get("gradient_accumulation_steps")
+    return bool(training.get("trainer_class")) and asked == count
+
+
+def _words(window: Window) -> dict[str, str]:
+    by = " and by ".join(map(number, window.divided))
+    return {"count": str(window.count), "by": by}
+
+
+def _places(run: Run, word: str, window: Window) -> list[Place]:
+    steps = Place("config", "gradient_accumulation_steps")
+    if word == "trainer-loss":
+        config = Place("config", "model_accepts_loss_kwargs")
+        training = run.facts.training
+        if training.get("own_compute_loss"):
+            return [Place("call", "compute_loss"), config, steps]
+        if training.get("compute_loss_func"):
+            return [Place("call", "compute_loss_func"), steps]
+        return [config, Place("call", "model.forward"), steps]
+    call = Place("call", "loss.backward")
+    if window.accelerate and window.accelerate in window.divided:
+        return [Place("call", "accelerator.backward"), call, steps]
+    return [call, steps]
+
+
+_TOLD = {
+    told.word: told
+    for told in (
+        _Reason(
+            "divided-twice",
+            "the losses of {count} micro-batches were divided by {by}",
+            "The loss is divided by the number of micro-batches in the loop and once "
+            "more by what calls backward (accelerator.backward divides as well).",
+            "Leave the own division out: accelerator.backward(loss).",
+        ),
+        _Reason(
+            "trainer-loss",
+            "the losses of {count} micro-batches were divided by nothing",
+            "The loss is the mean of a micro-batch; the Trainer takes it as divided "
+            "by num_items_in_batch already.",
+            "Divide the sum by num_items_in_batch in compute_loss, or set "
+            "trainer.model_accepts_loss_kwargs = False.",
+        ),
+        _Reason(
+            "not-divided",
+            "the losses of {count} micro-batches were divided by nothing",
+            "backward is called on the mean of each micro-batch: their gradients are "
+            "added up, and never divided by how many they are.",
+            "(loss / micro_batches).backward(); or, if a sum is meant, know that the "
+            "learning rate belongs to this number of micro-batches.",
+        ),
+        _Reason(
+            "divided-by-another",
+            "the losses of {count} micro-batches were divided by {by}",
+            "The loss is divided by another number than there are backwards to an "
+            "update.",
+            "Divide by the number of micro-batches that this update is made of.",
+        ),
+        _Reason(
+            "short-window",
+            "an update of {count} micro-batches was divided by {by} as all others",
+            "The last micro-batches of an epoch are fewer, and count for less.",
+            "Divide by the number of micro-batches that this update is made of, or let "
+            "it be: one update per epoch is smaller.",
+        ),
+        _Reason(
+            "divided-alone",
+            "each update is made of {count} backward, and its loss divided by {by}",
+            "The loss is divided as for accumulation, and the optimizer steps after "
+            "each backward.",
+            "Step once in so many micro-batches, or leave the division out.",
+        ),
+    )
+}

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ftlab.probes.ledger import Ledger
 from ftlab.probes.optimizers import Optimizers
 from ftlab.probes.subject import Subject
 
@@ -30,3 +31,11 @@ class Schedulers:
             return None
         known.append(scheduler)
         return len(known) - 1
+
+    def note(self, ledger: Ledger, scheduler: Any, before: Any, after: Any) -> None:
+        """Note a step of a scheduler of ours: the rates, and which step it was."""
+        index = self.index(scheduler)
+        if index is not None:
+            rates = {"lr_before": list(before), "lr_after": list(after)}
+            at = {"epoch": getattr(scheduler, "last_epoch", None)}
+            ledger.add("scheduler_step", f"scheduler {index}", **rates, **at)

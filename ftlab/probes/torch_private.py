@@ -99,8 +99,9 @@ def kinds_made() -> set[type]:
 
 
 def is_under_construction(scheduler: Any) -> bool:
-    """Tell whether ``scheduler.step`` is the call that its constructor makes."""
-    return getattr(scheduler, "_step_count", 1) == 0
+    """Tell whether ``scheduler.step`` is its constructor's call; some never count."""
+    uncounted = getattr(scheduler, "_step_count", 1) == 0
+    return uncounted and getattr(scheduler, "_is_initial", True)
 
 
 def suspend_dynamo() -> Evaluation:

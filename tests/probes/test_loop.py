@@ -51,7 +51,8 @@ def test_the_order_of_operations_is_kept():
     assert recording.ops(0) == recording.ops(1) == ops
     moved = recording.ledger(1)[4]
     assert moved.target == "scheduler 0"
-    assert moved.detail == {"lr_before": [0.05], "lr_after": [0.025]}
+    rates = {"lr_before": [0.05], "lr_after": [0.025]}
+    assert moved.detail == rates | {"epoch": 2}
     assert [step.lr for step in recording.steps] == [(0.1,), (0.05,)]
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 
+import pytest
 import torch
 
 from tests.probes.recording import Recording
@@ -41,6 +42,18 @@ def test_one_that_overrides_step_is_seen():
         scheduler.step(1.0)
         scheduler.step(2.0)
     assert [round(rate, 6) for _, (rate,) in targets(recording)] == [0.1, 0.01]
+
+
+def test_one_that_does_not_count_its_steps_is_seen():
+    model, optimizer = loop()
+    restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts
+    with Recording(model, optimizer) as recording:
+        scheduler = restarts(optimizer, 2)
+        model(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+        scheduler.step()
+        scheduler.step()
+    assert [rate for _, (rate,) in targets(recording)] == pytest.approx([0.05, 0.1])
 
 
 def test_making_a_scheduler_is_no_step_and_torch_s_warnings_stay_right():

@@ -8,7 +8,7 @@ the update and compared after it.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,6 +24,21 @@ from ftlab.records.step import Block, Column
 SAMPLE = 4096
 """At most so many elements of each tensor are looked at."""
 
+_DECOUPLED = ("AdamW", "Adafactor", "Muon")
+"""Optimizers of torch whose decay is not part of the gradient, told by nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """The optimizer of one parameter, its learning rate, and lr x weight decay."""
+
+    optimizer: int = 0
+    rate: float | torch.Tensor = 0.0
+    decay: float = math.nan
+
+
+_NOBODY = _Holder()
+
 
 @dataclass(frozen=True, slots=True)
 class _Group:
@@ -33,7 +48,7 @@ class _Group:
     parameters: tuple[torch.Tensor, ...]
     before: torch.Tensor
     has_gradient: torch.Tensor
-    owners: tuple[int, ...]
+    holders: tuple[_Holder, ...]
     scales: NDArray[np.float64]
 
 
@@ -49,6 +64,12 @@ class Updates(Probe):
             "1",
             "Share of sampled weights with a non-zero gradient that kept their stored "
             "value; NaN where none could move (no gradient, lr 0, skipped step).",
+        ),
+        Column(
+            "decay_share",
+            "1",
+            "Norm of lr x weight decay x weight over update_l2; NaN where nothing "
+            "moved, or the optimizer adds the decay to the gradient.",
         ),
     )
 
@@ -104,17 +125,21 @@ def _group(
     moment: Moment,
     indices: list[int],
     samples: list[torch.Tensor],
-    holders: dict[int, tuple[int, float | torch.Tensor]],
+    holders: dict[int, _Holder],
 ) -> _Group:
     parameters = [moment.tensors.parameters[i] for i in indices]
     count = len(samples[0])
-    has_gradient = torch.stack([_moving(p, count, holders) for p in parameters])
+    known = [holders.get(id(parameter), _NOBODY) for parameter in parameters]
+    moving = [
+        _moving(p, count, holder.rate)
+        for p, holder in zip(parameters, known, strict=True)
+    ]
     return _Group(
         ids=moment.tensors.ids[indices],
         parameters=tuple(parameters),
         before=torch.stack(samples),
-        has_gradient=has_gradient,
-        owners=tuple(holders.get(id(p), (0, 0.0))[0] for p in parameters),
+        has_gradient=torch.stack(moving),
+        holders=tuple(known),
         scales=np.sqrt([p.numel() / count for p in parameters]),
     )
 
@@ -126,12 +151,10 @@ def spaced(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _moving(
-    parameter: torch.Tensor,
-    count: int,
-    holders: dict[int, tuple[int, float | torch.Tensor]],
+    parameter: torch.Tensor, count: int, rate: float | torch.Tensor
 ) -> torch.Tensor:
     """Tell which sampled elements the optimizer has a reason to move."""
-    gradient, rate = parameter.grad, holders.get(id(parameter), (0, 0.0))[1]
+    gradient = parameter.grad
     if gradient is None or (not isinstance(rate, torch.Tensor) and rate == 0):
         return torch.zeros(count, dtype=torch.bool, device=parameter.device)
     if gradient.layout is not torch.strided:
@@ -153,26 +176,45 @@ def _touched(parameter: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     return rows[flat // (parameter.numel() // parameter.shape[0])]
 
 
-def _holders(subject: Subject) -> dict[int, tuple[int, float | torch.Tensor]]:
-    """Give each held parameter's optimizer and learning rate, by ``id(parameter)``."""
-    return {
-        id(parameter): (id(optimizer), group.get("lr", 1.0))
-        for optimizer in map(unwrapped, subject.optimizers)
-        for group in optimizer.param_groups
-        for parameter in group["params"]
-    }
+def _holders(subject: Subject) -> dict[int, _Holder]:
+    """Tell who holds each parameter, by ``id(parameter)``."""
+    found: dict[int, _Holder] = {}
+    for optimizer in map(unwrapped, subject.optimizers):
+        for group in optimizer.param_groups:
+            holder = _Holder(
+                id(optimizer), group.get("lr", 1.0), _decay(optimizer, group)
+            )
+            found |= {id(parameter): holder for parameter in group["params"]}
+    return found
+
+
+def _decay(optimizer: torch.optim.Optimizer, group: dict[str, Any]) -> float:
+    """Return lr x weight decay; NaN where it is part of the gradient, or not known."""
+    rate, decay = group.get("lr"), group.get("weight_decay")
+    if decay == 0:
+        return 0.0
+    own = type(optimizer).__module__.startswith("torch.optim")
+    if own and not group.get(
+        "decoupled_weight_decay", type(optimizer).__name__ in _DECOUPLED
+    ):
+        return math.nan
+    if isinstance(rate, torch.Tensor) and rate.device.type == "cpu":
+        rate = rate.item()
+    if not isinstance(rate, float | int) or not isinstance(decay, float | int):
+        return math.nan
+    return rate * decay
 
 
 def _applied(group: _Group, overflows: dict[int, torch.Tensor]) -> torch.Tensor:
     """Tell for each row whether its optimizer really stepped, as ``(n, 1)``."""
     device = group.before.device
     none = torch.zeros((), device=device)
-    found = [overflows.get(owner, none) for owner in group.owners]
+    found = [overflows.get(each.optimizer, none) for each in group.holders]
     return torch.stack([each.reshape(()).to(device) for each in found])[:, None] == 0
 
 
 def _compare(group: _Group, step: int, overflows: dict[int, torch.Tensor]) -> Reading:
-    """Queue norms and shares of one group: ``(2, n)`` values."""
+    """Queue norms and shares of one group: ``(3, n)`` values."""
     after = torch.stack([spaced(p.detach()) for p in group.parameters])
     change = after.float() - group.before.float()
     moving = group.has_gradient
@@ -181,12 +223,19 @@ def _compare(group: _Group, step: int, overflows: dict[int, torch.Tensor]) -> Re
     stuck = moving & (after == group.before)
     counts = torch.stack((stuck, moving)).sum(2, dtype=torch.float32)
     norms = torch.linalg.vector_norm(change, dim=1)
-    values = torch.cat((norms, counts[0] / counts[1]))
+    weights = torch.linalg.vector_norm(group.before.float(), dim=1)
+    values = torch.cat((norms, counts[0] / counts[1], weights))
 
     def finish(flat: NDArray[np.float32]) -> Iterable[Block]:
-        norm, share = flat.reshape(2, -1)
+        norm, share, weight = flat.reshape(3, -1)
         update = (norm * group.scales).astype(np.float32)
-        columns = {"update_l2": update, "stuck_share": share}
+        decayed = weight * [each.decay for each in group.holders]
+        moved = np.where(norm > 0, norm, np.nan)
+        columns = {
+            "update_l2": update,
+            "stuck_share": share,
+            "decay_share": (decayed / moved).astype(np.float32),
+        }
         yield Block(Updates.table, step, group.ids, columns)
 
     return Reading(values, finish)

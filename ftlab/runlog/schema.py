@@ -70,6 +70,11 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("still_steps", "steps", "How long ago `still_share` looks back."),
         ("moment1_l2", "1", "L2 norm of the optimizer's first moment."),
         ("moment2_min", "1", "Smallest element of the optimizer's second moment."),
+        ("moment2_l2", "1", "L2 norm of the optimizer's second moment."),
+        ("moment2_max", "1", "Largest element of the optimizer's second moment."),
+        ("floor_share", "1", "Share of the second moment that is below 1e-10."),
+        ("eps_share", "1", "Share of the second moment that eps outweighs."),
+        ("decay_share", "1", "L2 norm of lr x weight decay x weight / update_l2."),
     ),
     "adapters": _table(
         ("a_l2", "1", "L2 norm of lora_A."),

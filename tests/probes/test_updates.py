@@ -190,3 +190,43 @@ def test_copies_are_released_when_the_step_is_over():
     probe.before_update(bench.moment())
     probe.on_close(bench.moment())
     assert list(probe.after_update(bench.moment())) == []
+
+
+def decay_shares(kind, decay, **settings):
+    model = tiny_llama()
+    optimizer = kind(model.parameters(), lr=1e-3, weight_decay=decay, **settings)
+    rows, before = update(model, optimizer)
+    return rows, before
+
+
+def test_tells_how_much_of_an_update_weight_decay_is():
+    rows, before = decay_shares(torch.optim.AdamW, 10.0)
+    name = "model.layers.0.self_attn.q_proj.weight"
+    share = 1e-3 * 10 * before[name].norm().item() / rows[name]["update_l2"]
+    assert 0.05 < share < 1
+    assert rows[name]["decay_share"] == pytest.approx(share, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.SGD])
+def test_decay_within_the_gradient_has_no_share(kind):
+    rows, _ = decay_shares(kind, 0.1)
+    assert all(math.isnan(row["decay_share"]) for row in rows.values())
+    rows, _ = decay_shares(kind, 0.0)
+    assert all(row["decay_share"] == 0 for row in rows.values())
+
+
+def test_decay_of_what_did_not_move_has_no_share():
+    model = tiny_llama()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
+    rows, _ = probed(Updates(), Bench(model, optimizer), lambda: None)
+    assert all(math.isnan(row["decay_share"]) for row in rows.values())
+
+
+def test_a_rate_on_the_cpu_is_read_where_it_is_a_tensor():
+    rows, _ = decay_shares(torch.optim.AdamW, 10.0)
+    model = tiny_llama()
+    rate = torch.tensor(1e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=10.0)
+    again, _ = update(model, optimizer)
+    name = "model.layers.0.self_attn.q_proj.weight"
+    assert again[name]["decay_share"] == pytest.approx(rows[name]["decay_share"])

@@ -40,7 +40,7 @@ FAULT = Fault(
     "scheduler-before-optimizer",
     "the schedule is one step ahead of training",
     code="OPT003",
-    places=("call scheduler.step",),
+    places=("call scheduler.step before optimizer.step",),
     builder=build,
     steps=8,
     evident=1,

@@ -45,7 +45,7 @@ like too many steps.
 
 from collections.abc import Iterator, Sequence
 
-from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.cycles import Cycle, cycles_of
 from ftlab.rules.method_place import method_place
 from ftlab.rules.rule import Rule
@@ -118,13 +118,20 @@ class MisplacedSchedulerStep(Rule):
         self, run: Run, target: str, owner: str, cycles: Sequence[Cycle]
     ) -> Finding:
         steps = cycles[0].step, cycles[-1].step
+        place = method_place(run, target, "step")
         return self.finding(
             Severity.WARNING,
             f"{at_steps(*steps)}: {target} steps between the forward pass and the step "
             f"of {owner}, so the schedule is one step ahead{_rates(cycles[0])}",
             cause="scheduler.step() stands before optimizer.step().",
             fix="Swap the two calls: optimizer.step(), then scheduler.step().",
-            places=[method_place(run, target, "step")],
+            places=[
+                Place(
+                    "call",
+                    f"{place.name} before {method_place(run, owner, 'step').name}",
+                ),
+                place,
+            ],
             steps=steps,
             evidence={
                 "kind": "before-optimizer",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
+from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.misplaced_scheduler_step import MisplacedSchedulerStep
 from tests.runs import RunBuilder, healthy_lora, loop_ops
@@ -74,6 +74,8 @@ def test_before_the_optimizer():
     assert finding.evidence["kind"] == "before-optimizer"
     assert finding.severity is Severity.WARNING
     assert "between the forward pass and the step of optimizer 0" in finding.message
+    order = Place("call", "scheduler.step before optimizer.step")
+    assert finding.places == (order, Place("call", "scheduler.step"))
     assert "lr 0.001 -> 0.0009" in finding.message
 
 

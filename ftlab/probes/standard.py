@@ -16,6 +16,8 @@ from ftlab.probes.gradients import Gradients
 from ftlab.probes.graph_flow import GraphFlow
 from ftlab.probes.invocations import Invocations
 from ftlab.probes.lasting import Lasting
+from ftlab.probes.logits import Logits
+from ftlab.probes.masked_rows import MaskedRows
 from ftlab.probes.memory import Memory
 from ftlab.probes.merge_by_hand import MergeByHand
 from ftlab.probes.merge_loss import MergeLoss
@@ -75,6 +77,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Batches(seconds_of=throughput.seconds_of),
         throughput,
         Memory(),
+        Logits(interval),
         GraphFlow(interval),
         FourBit(),
         RankBudget(),

@@ -53,6 +53,11 @@ STEP_VALUES = _table(
     ("cuda_peak", "bytes", "Largest cuda_allocated so far."),
     ("graph_cuts", "1", "Modules at which tensors lost their graph."),
     ("recomputed", "1", "Calls of modules within backward."),
+    ("logit_max", "1", "Largest magnitude among the sampled logits."),
+    ("logit_spread", "1", "Largest logit over the mean, mean over sampled positions."),
+    ("entropy", "nats", "Entropy of the softmax, mean over sampled positions."),
+    ("top_probability", "1", "Largest probability, mean over sampled positions."),
+    ("vocabulary", "1", "Logits of one position: tokens or classes."),
 )
 """What the standard probes add to a step's row."""
 

@@ -17,7 +17,6 @@ from ftlab.probes.graph_flow import GraphFlow
 from ftlab.probes.invocations import Invocations
 from ftlab.probes.lasting import Lasting
 from ftlab.probes.logits import Logits
-from ftlab.probes.masked_rows import MaskedRows
 from ftlab.probes.memory import Memory
 from ftlab.probes.merge_by_hand import MergeByHand
 from ftlab.probes.merge_loss import MergeLoss

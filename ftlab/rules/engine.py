@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.finding import Finding, NotChecked
@@ -104,6 +105,7 @@ class Engine:
         self._findings = FindingSet(causes)
         self._debt = 0.0
         self._late = 0
+        self._look: tuple[Run, tuple[int, int], Run] | None = None
 
     def check(self, run: Run) -> Report:
         """Check all of ``run``, whatever was checked before."""
@@ -154,7 +156,7 @@ class Engine:
             for scan in self._scans:
                 scan.seen = min(scan.seen, stop - 1)
         ready = [scan for scan in self._scans if not scan.off]
-        behind = min(ready, key=lambda scan: scan.seen, default=None)
+        behind = min(ready, key=attrgetter("seen"), default=None)
         if behind is not None and behind.seen < stop:
             return behind
         return next((scan for scan in ready if scan.gaps), None)
@@ -166,12 +168,18 @@ class Engine:
         newest = scan.seen < stop
         bounds = scan.latest(stop) if newest else scan.older()
         # Before the first step a run is its facts alone, and no window shows those.
-        window = run.window(*bounds) if stop else run
+        window = self._window(run, bounds) if stop else run
         try:
             self._judge(scan, run, window, newest)
         except Exception as error:  # noqa: BLE001  a failing rule must not end training
             self._switch_off(scan, error)
         scan.seconds = self._clock() - begin
+
+    def _window(self, run: Run, bounds: tuple[int, int]) -> Run:
+        """Give rules that look at the same steps one window, which reads them once."""
+        if self._look is None or self._look[:2] != (run, bounds):
+            self._look = run, bounds, run.window(*bounds)
+        return self._look[2]
 
     def _judge(self, scan: Scan, run: Run, window: Run, newest: bool) -> None:
         results = _results(scan.rule, run, window)

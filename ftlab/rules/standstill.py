@@ -66,7 +66,9 @@ def coarse(run: Run, ids: NDArray[np.int32], names: list[NameRecord]) -> Bools:
     size = np.sqrt(elements(names))
     gradient = _latest(run, "grad_l2", ids) / size
     weight = _latest(run, "weight_l2", ids) / size
-    rate = np.array([rate_of(run, [name]) for name in names])
+    groups = [group_of(name) for name in names]
+    rates = {group: _rate_of(run, {group}) for group in set(groups)}
+    rate = np.array([rates[group] for group in groups])
     grain = np.array([_GRAIN.get(n.dtype.rpartition(".")[2], 2.0**-8) for n in names])
     least = rate * np.minimum(gradient, 1.0)
     return np.asarray(np.nan_to_num(least) > FAR * grain * np.nan_to_num(weight), bool)
@@ -75,17 +77,22 @@ def coarse(run: Run, ids: NDArray[np.int32], names: list[NameRecord]) -> Bools:
 def _latest(run: Run, column: str, ids: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the latest finite value of each row, NaN where there is none."""
     matrix = run.matrix(column)
+    finite = np.isfinite(matrix.values[::-1])
     found = {}
-    for row, values in zip(matrix.ids.tolist(), matrix.values.T, strict=True):
-        finite = values[np.isfinite(values)]
-        found[row] = float(finite[-1]) if len(finite) else float("nan")
+    if len(finite):
+        last = matrix.values[::-1][finite.argmax(axis=0), np.arange(len(matrix.ids))]
+        latest = np.where(finite.any(axis=0), last, np.nan)
+        found = dict(zip(matrix.ids.tolist(), latest.tolist(), strict=True))
     return np.array([found.get(row, float("nan")) for row in ids.tolist()])
 
 
 def rate_of(run: Run, names: list[NameRecord]) -> float:
     """Return the largest learning rate of the groups of ``names``, NaN if unknown."""
+    return _rate_of(run, {group_of(name) for name in names})
+
+
+def _rate_of(run: Run, groups: set[int]) -> float:
     lr = run.steps["lr"]
-    groups = {group_of(name) for name in names}
     rates = [lr[:, group] for group in groups if 0 <= group < lr.shape[1]]
     known = np.nan_to_num(rates, nan=-1.0)  # NaN where the optimizer chooses its own
     return float(known.max()) if known.max(initial=-1.0) >= 0 else float("nan")

@@ -31,6 +31,19 @@ class Journal:
         """Add a name, or what has changed about one."""
         self.names.setdefault(record.table, []).append(record)
 
+    def names_until(self, table: str, stop: int | None) -> dict[int, NameRecord]:
+        """Return the latest name of each row before the step ``stop``, by id."""
+        return {
+            record.id: record
+            for record in tuple(self.names.get(table, ()))
+            if stop is None or record.since_step < stop
+        }
+
+    def facts_until(self, stop: int | None) -> list[Facts]:
+        """Return the facts before the step ``stop``, in order."""
+        facts = tuple(self.facts)
+        return [entry for entry in facts if stop is None or entry.step < stop]
+
     def add_event(self, event: Event) -> None:
         """Add an event; a finding that was seen before is merged."""
         self.events.append(event)

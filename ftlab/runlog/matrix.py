@@ -49,6 +49,12 @@ class Matrix:
         """Number of steps (or windows) and of rows."""
         return len(self.steps), len(self.ids)
 
+    def sealed(self) -> "Matrix":
+        """Make the values read-only, for several readers, and return the matrix."""
+        for part in (self.values, self.known, self.low, self.high, self.nonfinite):
+            part.flags.writeable = False
+        return self
+
     def measured(self) -> "Matrix":
         """Return only the steps at which something was measured."""
         return self.at(np.flatnonzero(self.known.any(axis=1)))

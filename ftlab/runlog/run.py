@@ -5,26 +5,26 @@ folder); any number of threads read. A step's own row is appended **last**, afte
 blocks, ledger entries and values: only then do readers see anything of the step.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
-from ftlab.records.errors import UnknownNameError
 from ftlab.records.event import Event
 from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding
 from ftlab.records.names import NameRecord
-from ftlab.records.near import near
 from ftlab.records.step import Evaluation, LedgerEntry
-from ftlab.runlog.blocks import BlockTable
 from ftlab.runlog.folder import rank_folder, ranks
 from ftlab.runlog.journal import Findings, merge_finding
 from ftlab.runlog.matrix import Matrix, assemble
+from ftlab.runlog.memo import Memo
 from ftlab.runlog.outline import outline
-from ftlab.runlog.schema import TABLES
 from ftlab.runlog.steps import StepTable
 from ftlab.runlog.store import BUDGET, Archive, Store, Stored
+
+T = TypeVar("T")
 
 
 class Run:
@@ -87,6 +87,7 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
         self._store.meta.update(meta or {})
         self._adders = self._store.adders()
         self._bounds: tuple[int, int | None] = (0, None)
+        self._memo = Memo()
 
     def __repr__(self) -> str:
         return outline(self)
@@ -162,7 +163,7 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
         view.path, view.rank = self.path, self.rank
         view._store, view._adders = self._store, self._adders
         last = self._stop() if stop is None else min(stop, self._stop())
-        view._bounds = (max(start, self._bounds[0]), last)
+        view._bounds, view._memo = (max(start, self._bounds[0]), last), Memo()
         return view
 
     def _within(self, step: int) -> bool:
@@ -172,7 +173,10 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
     @property
     def steps(self) -> StepTable:
         """The rows of the steps, as they are now."""
-        return StepTable(self._store.steps, *self._bounds)
+        return self._once("steps", lambda: StepTable(self._store.steps, *self._bounds))
+
+    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+        return self._memo.get(self.version, key, make)
 
     def tables(self) -> tuple[str, ...]:
         """Names of the block tables that have rows."""
@@ -185,12 +189,9 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
 
     def names(self, table: str = "tensors") -> dict[int, NameRecord]:
         """Return the latest name of each row of ``table``, by id."""
-        stop = self._bounds[1]
-        return {
-            record.id: record
-            for record in tuple(self._store.journal.names.get(table, ()))
-            if stop is None or record.since_step < stop
-        }
+        journal, stop = self._store.journal, self._bounds[1]
+        key = "names", table
+        return self._once(key, lambda: journal.names_until(table, stop)).copy()
 
     def matrix(
         self,
@@ -214,25 +215,18 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
         resolution
             1 for raw rows; 64 or 4096 for roll-ups, whose windows overlap the range.
         """
-        found = self._table(column, table)
-        if found is None:
-            return assemble((), 1 if resolution == 1 else 4)
         last = self._stop() if stop is None else min(stop, self._stop())
         bounds = max(start, self._bounds[0]), last
-        return found.matrix(column, bounds, resolution, self._store.archive)
 
-    def _table(self, column: str, table: str) -> BlockTable | None:
-        found, tables = self._store.tables.get(table), self._store.tables
-        if found is None and table not in TABLES:
-            msg = f"There is no table {table!r}; {near(table, {*tables, *TABLES})}."
-            raise UnknownNameError(msg)
-        recorded = found.columns if found is not None else {}
-        declared = TABLES.get(table, {})
-        if column not in recorded and column not in declared:
-            nearest = near(column, {*recorded, *declared})
-            msg = f"Table {table!r} has no column {column!r}; {nearest}."
-            raise UnknownNameError(msg)
-        return found
+        def read() -> Matrix:
+            found = self._store.holds(column, table)
+            if found is None:
+                return assemble((), 1 if resolution == 1 else 4)
+            return found.matrix(column, bounds, resolution, self._store.archive)
+
+        whole = self._bounds[1] is None  # which may be too much to keep
+        key = column, table, bounds, resolution
+        return read() if whole else self._once(key, lambda: read().sealed())
 
     @property
     def facts(self) -> Facts:
@@ -243,22 +237,24 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
     @property
     def facts_history(self) -> Sequence[Facts]:
         """All facts, in the order in which they were read."""
-        stop = self._bounds[1]
-        facts = tuple(self._store.journal.facts)
-        return [entry for entry in facts if stop is None or entry.step < stop]
+        journal, stop = self._store.journal, self._bounds[1]
+        return list(self._once("facts", lambda: journal.facts_until(stop)))
 
     @property
     def ledger(self) -> Sequence[LedgerEntry]:
         """Operations of the latest steps, in order; -1 is a run without any step."""
+        return list(self._once("ledger", self._ledger))
+
+    def _ledger(self) -> Sequence[LedgerEntry]:
         last = self.last_step
         with self._store.lock:
             steps = tuple(self._store.journal.ledger.items())
-        return [
-            entry
+        parts = [
+            entries
             for step, entries in steps
             if step <= last and (self._within(step) or step < 0)
-            for entry in entries
         ]
+        return list(itertools.chain.from_iterable(parts))
 
     def ledger_of(self, step: int) -> list[LedgerEntry]:
         """Return the operations of one step, in order."""

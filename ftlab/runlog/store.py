@@ -4,14 +4,17 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ftlab.records.errors import UnknownNameError
 from ftlab.records.event import Event
 from ftlab.records.facts import Facts
 from ftlab.records.names import NameRecord
+from ftlab.records.near import near
 from ftlab.records.step import Block, Evaluation, LedgerEntry, StepRecord
 from ftlab.runlog.blocks import BlockTable, Source
 from ftlab.runlog.chunk import Rows, rows_of
 from ftlab.runlog.journal import Journal
 from ftlab.runlog.rollup import Window
+from ftlab.runlog.schema import TABLES
 from ftlab.runlog.steps import StepColumns
 
 Record = StepRecord | Block | NameRecord | LedgerEntry | Evaluation | Facts | Event
@@ -48,6 +51,28 @@ class Store:
         found = self.tables.get(name)
         if found is None:
             found = self.tables[name] = BlockTable(name)
+        return found
+
+    def holds(self, column: str, table: str) -> BlockTable | None:
+        """Return the table of a column, ``None`` where nothing of it was recorded.
+
+        Raises
+        ------
+        UnknownNameError
+            For a name that is neither recorded nor a standard one.
+        """
+        found = self.tables.get(table)
+        if found is None and table not in TABLES:
+            msg = (
+                f"There is no table {table!r}; {near(table, {*self.tables, *TABLES})}."
+            )
+            raise UnknownNameError(msg)
+        recorded = found.columns if found is not None else {}
+        declared = TABLES.get(table, {})
+        if column not in recorded and column not in declared:
+            nearest = near(column, {*recorded, *declared})
+            msg = f"Table {table!r} has no column {column!r}; {nearest}."
+            raise UnknownNameError(msg)
         return found
 
     def add_block(self, block: Block) -> None:

@@ -255,3 +255,20 @@ def test_what_comes_after_the_last_step_is_judged_too():
     builder.run.append(LedgerEntry(2, 0, "save"))
     engine.finish(builder.run)
     assert rule.seen == [(0, 2), (0, 2)]
+
+
+def test_rules_share_one_window_and_see_what_comes_later():
+    windows = []
+
+    def look(_, window):
+        windows.append(window)
+        return ()
+
+    engine = Engine([Fake("GRD001", find=look), Fake("GRD002", find=look)])
+    builder = RunBuilder()
+    for _ in range(2):
+        builder.step()
+        engine.finish(builder.run)
+    assert windows[0] is windows[1]
+    assert windows[2] is windows[3]
+    assert [len(window.steps) for window in windows[1:3]] == [1, 2]

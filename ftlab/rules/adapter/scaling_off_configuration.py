@@ -182,7 +182,7 @@ def _wanted(run: Run, pair: NameRecord) -> float:
     """
     adapter = text_of(pair, "adapter")
     config = (run.facts.model.get("peft") or {}).get(adapter) or {}
-    if config.get("use_rslora") is False:
+    if config.get("use_rslora") is False and pair.meta.get("use_rslora"):
         return expected_scaling(replace(pair, meta={**pair.meta, "use_rslora": False}))
     return expected_scaling(pair)
 

@@ -27,7 +27,8 @@ class Backward:
     versions
         State of the watched gradients when it began.
     scaled
-        A gradient scaler has multiplied the loss last.
+        How often a gradient scaler has multiplied the loss; ``None`` without one, or
+        where it cannot be told.
 
     Attributes
     ----------
@@ -37,19 +38,20 @@ class Backward:
         What the loss is made of: backward frees what tells.
     """
 
-    __slots__ = ("_losses", "_weights", "updated", "versions", "weight")
+    __slots__ = ("_losses", "_weights", "scaled", "updated", "versions", "weight")
 
     def __init__(
         self,
         losses: Sequence[Any] = (),
         weights: Sequence[Any] = (),
         versions: Sequence[tuple[int, int] | None] = (),
-        scaled: bool = False,
+        scaled: int | None = None,
     ) -> None:
         self._losses = losses
         self._weights = [*weights, *[None] * (len(losses) - len(weights))]
         self.versions = versions
-        self.weight = weigh(losses, scaled=scaled)
+        self.scaled = scaled
+        self.weight = weigh(losses, scaled=bool(scaled))
         self.updated = False
 
     def loss(self) -> torch.Tensor | None:

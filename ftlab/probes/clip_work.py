@@ -1,6 +1,6 @@
 """Hears of clipping: gradients are measured before it, and what it found is noted."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +20,10 @@ class ClipWork(AdapterWork):
         """Count backwards that changed no gradient, now that an update follows."""
         raise NotImplementedError
 
+    def _are_scaled(self, parameters: Iterable[torch.Tensor]) -> bool:
+        """Tell whether a gradient of these is still multiplied by the loss scale."""
+        raise NotImplementedError
+
     def before_clip(self, parameters: Sequence[torch.Tensor], how: Any) -> None:
         """Measure the gradients while they are still whole."""
         members = self._steps.watched.members
@@ -34,7 +38,7 @@ class ClipWork(AdapterWork):
         step = self._steps.now
         if not step.measured:
             self._steps.measure()
-        scaled = step.scaler is not None and not step.unscaled
+        scaled = self._are_scaled([each for each in parameters if id(each) in mine])
         self._clip = begin_clip(step, how, scaled=scaled, **counts)
         step.clip, step.clipped = self._clip, step.clipped | mine
         if how.kind == "value":

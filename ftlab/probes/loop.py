@@ -22,16 +22,16 @@ import torch
 from ftlab.probes.accumulating import tell_where
 from ftlab.probes.backward import UNCLAIMED, Backward
 from ftlab.probes.carried import CarriedGradients
-from ftlab.probes.clip_work import ClipWork
 from ftlab.probes.discarded import DiscardedGradients
 from ftlab.probes.open_step import OpenStep
-from ftlab.probes.scaler import read_new_scale, read_overflow
+from ftlab.probes.scaler import read_overflow
+from ftlab.probes.scaler_work import ScalerWork
 from ftlab.probes.steps import Steps, Versions
 from ftlab.probes.torch_private import is_within_backward, overflow_seen_by
 from ftlab.probes.unheard import UnheardUpdates
 
 
-class Loop(ClipWork):
+class Loop(ScalerWork):
     """Listens to the taps of one subject.
 
     Parameters
@@ -110,8 +110,8 @@ class Loop(ClipWork):
         self._steps.refresh()
         self._carried.before_backward()
         self._discarded.before_backward(self.step)
-        scaled = self._scaling.pending is not None
-        self._backward = Backward(losses, weights, self._steps.versions(), scaled)
+        times = self._scaling.times(losses)
+        self._backward = Backward(losses, weights, self._steps.versions(), times)
         self._steps.look_for_leftovers()
 
     def after_backward(self) -> None:
@@ -121,7 +121,8 @@ class Loop(ClipWork):
         backward, self._backward = self._backward, Backward()
         now = self._steps.versions()
         loss = backward.loss()
-        loss = None if loss is None else self._scaling.true_loss(loss)
+        if loss is not None and backward.scaled != 0:
+            loss = self._scaling.true_loss(loss)
         if now != backward.versions or backward.updated:
             self._count(loss, now, backward)
         else:
@@ -138,7 +139,7 @@ class Loop(ClipWork):
         if step.forwarded or self._thread is None or not step.micro_batches:
             step.micro_batches += 1
         step.add_loss(loss)
-        backward.tell(step, self.note("backward", "loss", micro=step.micro_batch))
+        backward.tell(step, self._note_backward(backward))
         self._discarded.after_backward()
         step.end_micro_batch()
         step.scaler = step.scaler or self._scaling.pending
@@ -146,6 +147,10 @@ class Loop(ClipWork):
         if self._steps.eager:
             self._steps.measure()
         self._unheard.on_backward(step)
+
+    def _note_backward(self, backward: Backward) -> dict[str, Any]:
+        detail = {} if backward.scaled is None else {"scaled": backward.scaled}
+        return self.note("backward", "loss", micro=self.step.micro_batch, **detail)
 
     def _is_elsewhere(self) -> bool:
         """Whether another thread ran the last forward: two models may train in two."""
@@ -208,12 +213,14 @@ class Loop(ClipWork):
         step.attempted.add(id(optimizer))
         step.draft["time"] = self._clock()
         self._optimizers.read_rates(step)
-        return self.note(op, f"optimizer {index}", lr=list(step.draft["lr"]))
+        by_scaler = {"scaler": True} if self._within_step and op == "step" else {}
+        rates = list(step.draft["lr"])
+        return self.note(op, f"optimizer {index}", lr=rates, **by_scaler)
 
     def _after_update(self) -> None:
         """Forget what was waiting for this update."""
         self.weights_updated()
-        self._scaling.pending = None
+        self._scaling.forget()
         self._unclaimed.clear()
 
     def _update_within_backward(self, optimizer: Any, index: int) -> None:
@@ -241,54 +248,11 @@ class Loop(ClipWork):
             self.step.ledger.add("zero_grad", target)
             self._steps.explain()
 
-    # --- loss scaling
-
-    def on_scale(self, scaler: Any) -> None:
-        """Remember which scaler the next backward's loss went through."""
-        if not self._is_elsewhere():
-            self._scaling.pending = scaler
-
-    def after_unscale(self, scaler: Any, optimizer: Any) -> None:
-        """Measure the gradients, now in true scale, once all of them are."""
-        index = self._optimizers.index(optimizer)
-        if index is None:
-            return
-        step = self.step
-        self._claim()
-        step.unscaled.add(id(self._subject.optimizers[index]))
-        step.ledger.add("unscale", f"optimizer {index}")
-        self._steps.explain()
-        if not step.measured and self._scaling.all_unscaled(step):
-            self._steps.measure()
-
-    def before_scaler_step(self, scaler: Any, optimizer: Any) -> None:
-        """Begin a new step when this optimizer has had its turn in this one."""
-        index = self._optimizers.index(optimizer)
-        if index is not None and id(self._subject.optimizers[index]) in (
-            self.step.attempted
-        ):
-            self.close()
-
-    def after_scaler_step(self, scaler: Any, optimizer: Any) -> None:
-        """See that the scaler did not step the optimizer."""
-        index = self._optimizers.index(optimizer)
-        if index is None:
-            return
-        if self._subject.scaler is None:
-            self._subject.scaler = scaler
-        inner = self._subject.optimizers[index]
-        if id(inner) not in self.step.attempted:
-            if not self.step.measured:
-                self._steps.measure()
-            self._attempt(inner, index, "skip")
-            self._discarded.before_step(self.step, judged=False)
-            self.step.draft["skipped"] = True
-        self._after_update()
-
-    def after_scaler_update(self, scaler: Any) -> None:
-        """Note the new scale."""
-        if scaler is self.step.scaler or scaler is self._subject.scaler:
-            read_new_scale(self.step, scaler)
+    def _skipped(self, optimizer: Any, index: int) -> None:
+        """See that a scaler did not step an optimizer."""
+        self._attempt(optimizer, index, "skip")
+        self._discarded.before_step(self.step, judged=False)
+        self.step.draft["skipped"] = True
 
     # --- schedules
 

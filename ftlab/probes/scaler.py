@@ -1,5 +1,6 @@
 """Loss scaling: what turns scaled losses and gradients into true ones."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -7,6 +8,7 @@ import torch
 from ftlab.probes.open_step import OpenStep
 from ftlab.probes.optimizers import Optimizers
 from ftlab.probes.probe import Reading
+from ftlab.probes.scaled_losses import ScaledLosses
 from ftlab.probes.torch_private import scale_left_to, scale_of
 from ftlab.probes.watched import WatchedParameters
 
@@ -24,6 +26,21 @@ class LossScaling:
         self._optimizers = optimizers
         self._watched = watched
         self.pending: Any = None
+        self._losses = ScaledLosses()
+
+    def remember(self, outputs: Any, scaled: Any) -> None:
+        """Remember what the scaler was given, and what it has made of that."""
+        self._losses.add(outputs, scaled)
+
+    def times(self, losses: Iterable[Any]) -> int | None:
+        """Tell how often a scaler has multiplied what backward is called on."""
+        times = self._losses.times(losses)
+        return 1 if times is None and self.pending is not None else times
+
+    def forget(self) -> None:
+        """Begin anew: an update was made."""
+        self.pending = None
+        self._losses.forget()
 
     def true_loss(self, loss: torch.Tensor) -> torch.Tensor:
         """Divide out the scale of the loss that backward was called on."""
@@ -48,10 +65,7 @@ class LossScaling:
             return 1.0
         if not step.unscaled:
             return scale.reciprocal()
-        done = [o for o in self._optimizers.training() if id(o) in step.unscaled]
-        held = {
-            id(p) for o in done for group in o.param_groups for p in group["params"]
-        }
+        held = self.true_now(step)
         true = [id(each) in held for each in self._watched.tensors.parameters]
         if all(true):
             return 1.0
@@ -59,6 +73,13 @@ class LossScaling:
         for index in (i for i, is_true in enumerate(true) if is_true):
             factors[index].fill_(1.0)  # a mask from the host would be waited for
         return factors
+
+    def true_now(self, step: OpenStep) -> set[int]:
+        """Return the ``id`` of each parameter whose gradient was brought to scale."""
+        done = [o for o in self._optimizers.training() if id(o) in step.unscaled]
+        return {
+            id(p) for o in done for group in o.param_groups for p in group["params"]
+        }
 
     def all_unscaled(self, step: OpenStep) -> bool:
         """Whether no optimizer of the model still has scaled gradients."""

@@ -71,6 +71,15 @@ def has_values(tensor: torch.Tensor) -> bool:
     return not (tensor.is_meta or isinstance(tensor, torch._subclasses.FakeTensor))
 
 
+def node_number(node: Any) -> int | None:
+    """Tell which node of this thread's graphs it is, in the order of their making.
+
+    ``None`` for what no operation has made: the end of a graph.
+    """
+    number = node._sequence_nr()
+    return None if number >= 1 << 63 else number
+
+
 def scale_of(scaler: Any) -> torch.Tensor | None:
     """Return the scale of a GradScaler on its device, ``None`` before its first use.
 

@@ -141,3 +141,37 @@ def test_a_disabled_scaler_leaves_no_trace():
         scaler.update()
     assert recording.ops(0) == ["forward", "backward", "step"]
     assert recording.steps[0].loss_scale is None
+
+
+def test_the_ledger_tells_which_losses_were_scaled_and_who_stepped():
+    model, optimizer, scaler = make(False)
+    with Recording(model, optimizer) as recording:
+        for times, batch in enumerate(batches(2)):
+            loss = model(**batch).loss
+            scaled = scaler.scale(loss)
+            (scaled if times else loss).backward()
+            if times:
+                scaler.step(optimizer)
+                scaler.update()
+    told = {e.op: e.detail for e in recording.ledger(0) if e.op in ("step", "unscale")}
+    assert told["step"]["scaler"] is True
+    assert told["unscale"] == {"by_step": True}
+    back = [e.detail["scaled"] for e in recording.ledger(0) if e.op == "backward"]
+    assert back == [0, 1]
+
+
+def test_a_clipping_of_what_is_still_scaled_is_told_of_each_optimizer():
+    model, _, scaler = make(False)
+    trained = [p for p in model.parameters() if p.requires_grad]
+    first = torch.optim.SGD(trained[:6], lr=0.1)
+    second = torch.optim.SGD(trained[6:], lr=0.1)
+    with Recording(model, first, second) as recording:
+        scaler.scale(model(**next(batches(1))).loss).backward()
+        scaler.unscale_(first)
+        for part in (trained[:6], trained[6:]):
+            torch.nn.utils.clip_grad_norm_(part, 1.0)
+        for optimizer in (first, second):
+            scaler.step(optimizer)
+        scaler.update()
+    clips = [entry for entry in recording.ledger(0) if entry.op == "clip"]
+    assert [entry.detail["scaled"] for entry in clips] == [False, True]

@@ -257,3 +257,13 @@ def test_dynamo_notes_which_guard_failed_and_that_the_limit_is_reached():
     assert limit.fail_reason.startswith("Dynamo recompile limit exceeded")
     frames = {each.compile_id.split("/")[0] for each in (first, second, limit)}
     assert len(frames) == 1
+
+
+def test_nodes_are_numbered_as_they_are_made():
+    first = torch.ones(1, requires_grad=True).exp()
+    second = first * 2
+    numbers = [torch_private.node_number(t.grad_fn) for t in (first, second)]
+    assert None not in numbers
+    assert numbers[0] < numbers[1]
+    ((leaf, _),) = first.grad_fn.next_functions
+    assert torch_private.node_number(leaf) is None

@@ -43,7 +43,7 @@ class Listener(Protocol):
     def after_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Hear that an optimizer has changed the weights."""
 
-    def on_scale(self, scaler: Any) -> None:
+    def on_scale(self, scaler: Any, outputs: Any, scaled: Any) -> None:
         """Hear that a scaler has scaled a loss."""
 
     def after_unscale(self, scaler: Any, optimizer: Any) -> None:

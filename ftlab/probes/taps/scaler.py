@@ -26,7 +26,8 @@ def tap_scaler(listener: Listener, kind: type) -> Handle:
 def _stand_ins(listener: Listener) -> dict[str, Callable[..., Any]]:
     def scale(original: Any, scaler: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(scaler, *args, **kwargs)
-        listener.on_scale(scaler)
+        given = args[0] if args else kwargs.get("outputs")
+        listener.on_scale(scaler, given, result)
         return result
 
     def unscale(original: Any, scaler: Any, optimizer: Any) -> Any:

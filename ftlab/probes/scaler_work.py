@@ -1,0 +1,80 @@
+"""Hears of loss scaling: which losses were scaled, and when it was undone."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from ftlab.probes.clip_work import ClipWork
+from ftlab.probes.optimizers import Optimizers
+from ftlab.probes.scaler import LossScaling, read_new_scale
+from ftlab.probes.subject import Subject
+
+
+class ScalerWork(ClipWork):
+    """What a loop hears of scalers; a part of `ftlab.probes.loop.Loop`."""
+
+    _subject: Subject
+    _optimizers: Optimizers
+    _scaling: LossScaling
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._within_step = False
+
+    def on_scale(self, scaler: Any, outputs: Any, scaled: Any) -> None:
+        """Remember which scaler the next backward's loss went through."""
+        if not self._is_elsewhere():
+            self._scaling.pending = scaler
+            self._scaling.remember(outputs, scaled)
+
+    def after_unscale(self, scaler: Any, optimizer: Any) -> None:
+        """Measure the gradients, now in true scale, once all of them are."""
+        index = self._optimizers.index(optimizer)
+        if index is None:
+            return
+        step = self._steps.now
+        self._claim()
+        step.unscaled.add(id(self._subject.optimizers[index]))
+        by_step = {"by_step": True} if self._within_step else {}
+        step.ledger.add("unscale", f"optimizer {index}", **by_step)
+        self._steps.explain()
+        if not step.measured and self._scaling.all_unscaled(step):
+            self._steps.measure()
+
+    def before_scaler_step(self, scaler: Any, optimizer: Any) -> None:
+        """Begin a new step when this optimizer has had its turn in this one."""
+        self._within_step = True
+        index = self._optimizers.index(optimizer)
+        if index is not None and id(self._subject.optimizers[index]) in (
+            self._steps.now.attempted
+        ):
+            self.close()
+
+    def after_scaler_step(self, scaler: Any, optimizer: Any) -> None:
+        """See that the scaler did not step the optimizer."""
+        self._within_step = False
+        index = self._optimizers.index(optimizer)
+        if index is None:
+            return
+        if self._subject.scaler is None:
+            self._subject.scaler = scaler
+        inner, step = self._subject.optimizers[index], self._steps.now
+        if id(inner) not in step.attempted:
+            if not step.measured:
+                self._steps.measure()
+            self._skipped(inner, index)
+        self._after_update()
+
+    def after_scaler_update(self, scaler: Any) -> None:
+        """Note the new scale."""
+        if scaler is self._steps.now.scaler or scaler is self._subject.scaler:
+            read_new_scale(self._steps.now, scaler)
+
+    def _are_scaled(self, parameters: Iterable[torch.Tensor]) -> bool:
+        """Tell whether a gradient of these is still multiplied by the scale."""
+        step = self._steps.now
+        if step.scaler is None:
+            return False
+        true = self._scaling.true_now(step)
+        return any(id(each) not in true for each in parameters)

@@ -1,0 +1,198 @@
+"""The rule GRD013, clipping-misses-gradients.
+
+## What it does
+Finds clippings of things that have no gradient, and clippings of a part of what is
+trained while the rest exceeds the limit.
+
+## Why is this bad?
+What is not handed to `clip_grad_norm_` is updated with its whole gradient, and its norm
+does not count towards the total. The log shows a small, well-behaved norm, and the one
+bad batch that clipping was there for goes through.
+
+## Evidence
+What each clipping was called on, at the step: how many tensors, how many of them are
+trained, and which trained ones no call has covered; with the gradient norm of each,
+measured before. The reasons, in 3 updates in a row:
+- `nothing`: no trained tensor was covered by any call, and nothing that a call was
+  given had a gradient: a generator that was used up before, copies (`p.data`, `p.grad`
+  in place of `p`), the frozen model beside the trained one. A warning.
+- `first-group`: exactly the first parameter group of an optimizer with several was
+  covered, and the others alone exceed the limit. A warning.
+- `part`: anything else, of one call per update, in which what was left out exceeds the
+  limit. Information: some leave a part out on purpose.
+Clipping another model, which has gradients of its own, says nothing of this one.
+Measured on a small Llama with LoRA, `parameters = filter(...)` given to AdamW first and
+to clip_grad_norm_ after that: 0 tensors in every step, and a norm of 0.
+By hand: `len(list(what_is_clipped))`, and the returned norm: it must not be 0.
+
+## What to try
+1. `parameters = [p for p in model.parameters() if p.requires_grad]`: a list can be read
+   twice, a generator once.
+2. `clip_grad_norm_([p for g in optimizer.param_groups for p in g["params"]], limit)`.
+3. Make the list after the last layer was added, unfrozen or wrapped.
+
+## Known problems
+Where a part is clipped by code of one's own and the rest by torch, the part looks as
+if it had been left out.
+
+## References
+- pytorch/pytorch#148259 (an exhausted generator clips nothing)
+- torch.nn.utils.clip_grad_norm_
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.cycles import times
+from ftlab.rules.rule import Rule
+from ftlab.rules.tensors import params, records_of
+from ftlab.rules.update_parts import (
+    Update,
+    limit_of,
+    may_clip,
+    needs_clipping,
+    updates_of,
+)
+from ftlab.rules.words import at_steps, counted, number
+from ftlab.runlog.run import Run
+
+UPDATES = 3
+"""Updates in a row."""
+
+
+class _Part(NamedTuple):
+    """What one update's clipping has left out."""
+
+    step: int
+    limit: float
+    norm: float
+    ids: tuple[int, ...]
+    count: int
+    of: int
+    first_group: bool
+
+
+class ClippingMissesGradients(Rule):
+    """Finds gradients that were to be clipped and were not handed over."""
+
+    code = "GRD013"
+    name = "clipping-misses-gradients"
+    since = "0.1.0"
+    status = "preview"
+    requires = (needs_clipping,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether gradients are clipped, or nothing has been stepped yet."""
+        return may_clip(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding over the latest updates."""
+        latest = list(updates_of(run))[::-1]
+        idle = [*takewhile(_is_idle, latest)][::-1]
+        if len(idle) >= UPDATES:
+            yield self._nothing(idle)
+            return
+        partial = [*takewhile(_is_partial, latest)][::-1]
+        if len(partial) < UPDATES:
+            return
+        parts = [_part(run, update) for update in partial]
+        wrong = [*takewhile(lambda each: each.norm > each.limit, parts[::-1])][::-1]
+        if len(wrong) >= UPDATES:
+            yield self._partial(run, wrong)
+
+    def _nothing(self, idle: Sequence[Update]) -> Finding:
+        first, last, call = idle[0].step, idle[-1].step, idle[-1].idle[-1]
+        given = int(call.detail.get("given", 0))
+        of = int(call.detail.get("of", 0))
+        what = f"clip_grad_{call.target}_"
+        return self.finding(
+            Severity.WARNING,
+            f"{at_steps(first, last)}: {what} was given {counted(given, 'tensor')}, "
+            f"none with a gradient; the {counted(of, 'tensor')} that the updates "
+            "changed were not clipped",
+            cause="What is clipped is empty: a generator that was read before."
+            if not given
+            else "What is clipped is not what is trained: copies, or the parameters of "
+            "a frozen model.",
+            fix="Clip a list of the parameters that the optimizer holds.",
+            places=[Place("call", what), Place("config", "max_grad_norm")],
+            steps=(first, last),
+            evidence={
+                "reason": "nothing",
+                "given": given,
+                "trained": of,
+                "updates": len(idle),
+                "threshold": UPDATES,
+            },
+            healthy="every trained tensor among those that are clipped",
+        )
+
+    def _partial(self, run: Run, wrong: Sequence[_Part]) -> Finding:
+        first, last, shown = wrong[0].step, wrong[-1].step, wrong[-1]
+        group = all(each.first_group for each in wrong)
+        worst = max(each.norm for each in wrong)
+        left = records_of(run, np.array(shown.ids, np.int32))
+        return self.finding(
+            Severity.WARNING if group else Severity.INFO,
+            f"{at_steps(first, last)}: {shown.count} of {shown.of} trained tensors "
+            f"were left out of clipping; their norm alone was up to {number(worst)}, "
+            f"and the limit is {number(shown.limit)}",
+            cause="Only the first parameter group of the optimizer is clipped."
+            if group
+            else "clip_grad_norm_ is called on a part of what is trained.",
+            fix="Clip the parameters of all groups, or know that a part is not.",
+            places=[Place("call", "clip_grad_norm_"), *params(left)],
+            steps=(first, last),
+            evidence={
+                "reason": "first-group" if group else "part",
+                "left_out": shown.count,
+                "trained": shown.of,
+                "norm": worst,
+                "limit": shown.limit,
+                "threshold": UPDATES,
+            },
+            healthy="every trained tensor among those that are clipped",
+        )
+
+
+def _is_idle(update: Update) -> bool:
+    return bool(update.idle) and not (update.clips or update.astray)
+
+
+def _is_partial(update: Update) -> bool:
+    """Tell whether one call for a part is all that was clipped."""
+    clips = update.clips
+    if len(clips) != 1 or update.astray or times(clips[0]) > 1:
+        return False
+    return clips[0].target == "norm" and "left_out" in clips[0].detail
+
+
+def _part(run: Run, update: Update) -> _Part:
+    (clip,) = update.clips
+    ids = tuple(int(row) for row in clip.detail["left_out"])
+    groups = list(clip.detail.get("groups", ()))
+    alone = len(run.facts.optimizers) == 1
+    return _Part(
+        update.step,
+        limit_of(clip),
+        _norm(run, update.step, ids),
+        ids,
+        int(clip.detail["left_out_count"]),
+        int(clip.detail["of"]),
+        alone and len(groups) > 1 and bool(groups[0]) and not any(groups[1:]),
+    )
+
+
+def _norm(run: Run, step: int, ids: Sequence[int]) -> float:
+    """Return the norm of the listed tensors' gradients; 0 where it is not known."""
+    if "grad_l2" not in run.columns():
+        return 0.0
+    matrix = run.matrix("grad_l2", start=step, stop=step + 1)
+    if not len(matrix.steps):
+        return 0.0
+    chosen = matrix.values[0][np.isin(matrix.ids, ids)].astype(np.float64)
+    return float(np.sqrt(np.nansum(chosen * chosen)))

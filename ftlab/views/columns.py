@@ -8,9 +8,10 @@ whole, and memory stays bounded.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Values = NDArray[np.float32]
 Pool = Callable[[Values, Values, Values, Values], Values]
@@ -95,6 +96,9 @@ class Columns:
     (2, [1.0, 3.0, 5.0])
     """
 
+    measured: ClassVar[bool] = False
+    """Whether columns stand for measurements at uneven steps."""
+
     def __init__(
         self,
         rows: int,
@@ -112,7 +116,7 @@ class Columns:
         self._pool = pool
         self._values = np.full((16, rows), empty, np.float32)
         self._steps_in = np.zeros(16, np.float32)
-        self._sent = 0
+        self._low, self._high = 0, 0
         self._changed_all = True
 
     @property
@@ -132,33 +136,53 @@ class Columns:
 
     def put(self, step: int, column: NDArray[np.float32] | list[float]) -> None:
         """Add the values of one step, of shape ``(rows,)``."""
-        if self.start < 0:
-            self.start = step
-        index = (step - self.start) // self.stride
-        if index < 0:
+        self.extend(np.array([step]), np.asarray(column, np.float32)[None])
+
+    def extend(self, steps: NDArray[np.int64], values: ArrayLike) -> None:
+        """Add the values of several steps at once.
+
+        Parameters
+        ----------
+        steps
+            Increasing; those before the first step of all are left out.
+        values
+            Of shape ``(steps, rows)``.
+        """
+        new = np.asarray(values, np.float32).reshape(len(steps), self.rows)
+        if self.start < 0 and len(steps):
+            self.start = int(steps[0])
+        new, steps = new[steps >= self.start], steps[steps >= self.start]
+        if not len(steps):
             return
-        while index >= self._capacity:
+        while (int(steps[-1]) - self.start) // self.stride >= self._capacity:
             self._halve()
-            index = (step - self.start) // self.stride
-        self._reserve(index)
-        new, old = np.asarray(column, np.float32), self._values[index]
-        before = self._steps_in[index : index + 1]
-        if before[0]:
-            new = self._pool(old, new, before, np.ones(1, np.float32))
-        self._values[index] = new
+        index = (steps - self.start) // self.stride
+        self._reserve(int(index[-1]))
+        # each round puts one step into every column: as many rounds as a column has
+        # steps, however many columns there are
+        turn = np.arange(len(index)) - np.searchsorted(index, index)
+        order = np.argsort(turn, kind="stable")
+        for at in np.split(order, np.flatnonzero(np.diff(turn[order])) + 1):
+            self._pool_in(index[at], new[at])
+        # columns that were skipped over are new as well
+        self._low = min(self._low, int(index[0]), self.count)
+        self.count = max(self.count, int(index[-1]) + 1)
+        self._high = max(self._high, int(index[-1]) + 1)
+
+    def _pool_in(self, index: NDArray[np.int64], new: Values) -> None:
+        old, before = self._values[index], self._steps_in[index, None]
+        with np.errstate(invalid="ignore"):
+            pooled = self._pool(old, new, before, np.ones_like(before))
+        self._values[index] = np.where(before == 0, new, pooled)
         self._steps_in[index] += 1
-        self.count = max(self.count, index + 1)
-        self._sent = min(self._sent, index)
 
     def take_patch(self) -> Patch | None:
         """Return what changed since the last call, ``None`` when nothing did."""
-        whole, at = self._changed_all, self._sent
-        self._changed_all, self._sent = False, self.count
+        whole, low, high = self._changed_all, self._low, self._high
+        self._changed_all, self._low, self._high = False, self.count, 0
         if whole:
             return Patch(True, 0, self.values)
-        return (
-            Patch(False, at, self._values[at : self.count]) if at < self.count else None
-        )
+        return Patch(False, low, self._values[low:high]) if low < high else None
 
     def _reserve(self, index: int) -> None:
         if index >= len(self._values):
@@ -185,3 +209,40 @@ class Columns:
         self._steps_in[half:] = 0
         self.count, self.stride = half, self.stride * 2
         self._changed_all = True
+
+
+class MeasuredColumns(Columns):
+    """Columns of what is measured now and then: one per measurement, not per step.
+
+    Examples
+    --------
+    >>> from ftlab.views.columns import MeasuredColumns
+    >>> columns = MeasuredColumns(1)
+    >>> for step in (0, 8, 16, 32):
+    ...     columns.put(step, [step])
+    >>> columns.first_steps.tolist(), columns.values.ravel().tolist()
+    ([0, 8, 16, 32], [0.0, 8.0, 16.0, 32.0])
+    """
+
+    measured: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        rows: int,
+        *,
+        capacity: int = 2048,
+        empty: float = np.nan,
+        pool: Pool = largest,
+    ) -> None:
+        super().__init__(rows, capacity=capacity, empty=empty, pool=pool)
+        self._measured = np.empty(0, np.int64)
+
+    @property
+    def first_steps(self) -> NDArray[np.int64]:
+        """The step of each column's first measurement."""
+        return self._measured[:: self.stride][: self.count]
+
+    def extend(self, steps: NDArray[np.int64], values: ArrayLike) -> None:
+        """Add the values of several measurements, their steps increasing."""
+        self._measured = np.union1d(self._measured, steps)
+        super().extend(np.searchsorted(self._measured, steps), values)

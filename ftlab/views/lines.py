@@ -6,12 +6,12 @@ browser (``lines.js``) and as a picture from the same description.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ftlab.views.columns import Columns, by_row
 from ftlab.views.lines_figure import draw_panels
@@ -122,8 +122,8 @@ class LinesView(View[LinesSummary]):
     def _make_plan(self) -> Plan:
         raise NotImplementedError
 
-    def _read(self, start: int, stop: int) -> Iterator[tuple[int, Sequence[float]]]:
-        """Yield the values of each step in ``[start, stop)`` in the plan's order."""
+    def _read(self, start: int, stop: int) -> tuple[NDArray[np.int64], ArrayLike]:
+        """Return the steps in ``[start, stop)`` and a value per step and row."""
         raise NotImplementedError
 
     def _notes(self) -> tuple[str, ...]:
@@ -158,8 +158,7 @@ class LinesView(View[LinesSummary]):
     def _read_new(self) -> None:
         last = self._run.last_step
         if last >= self._next:
-            for step, column in self._read(self._next, last + 1):
-                self._columns.put(step, np.asarray(column, np.float32))
+            self._columns.extend(*self._read(self._next, last + 1))
             self._next = last + 1
 
     def _summarise(self) -> LinesSummary:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ftlab.views.lines import LinesSummary, LinesView, Panel, Plan, Series
 from ftlab.views.lora_summary import AdapterReader, Measured
@@ -67,14 +67,14 @@ class LoraView(LinesView):
         rows = {f"{layer} {field}": "latest" for layer in layers for field in FIELDS}
         return Plan(rows, tuple(panels), compact=True, stride=stride, minimum=150)
 
-    def _read(self, start: int, stop: int) -> Iterator[tuple[int, Sequence[float]]]:
+    def _read(self, start: int, stop: int) -> tuple[NDArray[np.int64], ArrayLike]:
         measured = self._reader.read(start, stop)
         low, high = band(measured)
         fields = [measured.a, measured.b, measured.ba, low, high]
         table = np.stack(fields, 2).reshape(
             len(measured.steps), len(FIELDS) * len(self._reader.layers)
         )
-        return zip(measured.steps.tolist(), table, strict=True)
+        return measured.steps, table
 
     def _notes(self) -> tuple[str, ...]:
         last = self._reader.last

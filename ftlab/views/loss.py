@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ftlab.views.lines import LinesSummary, LinesView, Panel, Plan, Series
 from ftlab.views.style import SERIES, SPECIAL, count, number
@@ -81,7 +82,7 @@ class LossView(LinesView):
         panels = [Panel("Loss", loss), Panel("Learning rate", lr)]
         return Plan(rows, (*panels, Panel("Gradient norm", norm, log=True)))
 
-    def _read(self, start: int, stop: int) -> Iterator[tuple[int, Sequence[float]]]:
+    def _read(self, start: int, stop: int) -> tuple[NDArray[np.int64], ArrayLike]:
         steps = self._run.window(start, stop).steps
         loss, known = steps["loss"], steps.known("loss")
         finite = np.where(np.isfinite(loss), loss, np.nan)
@@ -98,8 +99,7 @@ class LossView(LinesView):
             steps["clip_norm"],
             *steps["lr"].T[: self._groups()],
         ]
-        table = np.stack([np.asarray(column, np.float64) for column in columns], 1)
-        return zip(steps.step.tolist(), table, strict=True)
+        return steps.step, np.stack(columns, 1)
 
     def _restart(self) -> None:
         super()._restart()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ftlab.views.lines import LinesSummary, LinesView, Panel, Plan, Series
 from ftlab.views.style import SERIES, count, number, size
@@ -41,13 +42,12 @@ class MemoryView(LinesView):
         )
         return Plan(rows, panels)
 
-    def _read(self, start: int, stop: int) -> Iterator[tuple[int, Sequence[float]]]:
+    def _read(self, start: int, stop: int) -> tuple[NDArray[np.int64], ArrayLike]:
         steps = self._run.window(start, stop).steps
         speed, *memory = (steps[name] for name in COLUMNS)
         gib = [values / 2**30 for values in memory]
         share = 100 * _padding(steps)
-        table = np.stack([speed, *gib, share], 1)
-        return zip(steps.step.tolist(), table, strict=True)
+        return steps.step, np.stack([speed, *gib, share], 1)
 
     def _notes(self) -> tuple[str, ...]:
         steps = self._run.steps

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ftlab.views.columns import Columns, by_row
+from ftlab.views.columns import Columns, MeasuredColumns, by_row
 
 
 def dumb(series, stride, how):
@@ -101,3 +101,34 @@ def test_a_step_before_the_first_is_left_out():
     columns.put(5, [1.0])
     columns.put(3, [9.0])
     assert columns.values.ravel().tolist() == [1.0]
+
+
+@pytest.mark.parametrize("length", [5, 64, 1000])
+def test_many_steps_at_once_equal_one_after_the_other(length):
+    kinds = ["largest", "smallest", "mean", "latest"]
+    series = np.random.default_rng(length).normal(size=(length, 4)).astype(np.float32)
+    series[::7, 2] = np.nan
+    steps = np.sort(np.random.default_rng(1).choice(3 * length, length, False))
+    at_once, in_turn = (Columns(4, capacity=16, pool=by_row(kinds)) for _ in range(2))
+    at_once.extend(steps, series)
+    for step, column in zip(steps.tolist(), series, strict=True):
+        in_turn.put(step, column)
+    assert at_once.stride == in_turn.stride
+    np.testing.assert_allclose(at_once.values, in_turn.values, rtol=1e-4, atol=1e-6)
+
+
+def test_a_patch_of_an_early_column_leaves_out_the_later_ones():
+    columns = Columns(1, capacity=8)
+    columns.extend(np.arange(6), np.zeros((6, 1)))
+    columns.take_patch()
+    columns.put(2, [5.0])
+    patch = columns.take_patch()
+    assert (patch.at, patch.values.tolist()) == (2, [[5.0]])
+
+
+def test_a_column_of_measurements_knows_its_step_however_often_it_was_pooled():
+    columns = MeasuredColumns(1, capacity=4)
+    for step in (0, 1, 2, 4, 8, 16):
+        columns.put(step, [step])
+    assert columns.first_steps.tolist() == [0, 2, 8]
+    assert columns.values.ravel().tolist() == [1.0, 4.0, 16.0]

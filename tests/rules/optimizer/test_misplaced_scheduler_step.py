@@ -166,7 +166,7 @@ def test_the_scheduler_of_a_second_optimizer_follows_that_one():
     assert check(loop(*ops, schedulers=entries)) == ()
     wrong = (FORWARD, back(), STEP, plan(0), FORWARD, back(), plan(1), other)
     (finding,) = check(loop(*wrong, schedulers=entries))
-    assert finding.place.name == "scheduler 1.step"
+    assert finding.place.name == "scheduler 1.step before optimizer 1.step"
 
 
 def test_the_first_cycle_of_a_window_is_not_whole():

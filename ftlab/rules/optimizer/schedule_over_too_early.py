@@ -1,0 +1,216 @@
+"""The rule OPT011, schedule-over-too-early.
+
+## What it does
+Finds schedules that end long before the run: from there on the rate is 0, or it goes
+up again as the formula does behind its end.
+
+## Why is this bad?
+The steps that are left train nothing, and cost what all the others cost. A cosine that
+is stepped beyond its end climbs back to the peak, and undoes what it has annealed.
+
+## Evidence
+- *planned*: the run is told its length (`max_steps`), the schedule's own one is known,
+  and it is at 1 % of its peak or below from there to the end, for a fifth of the run at
+  least. It is known before the first step. A total that was computed for one epoch of
+  several, for one process or from samples shows here.
+- *at-zero*: all groups have had a rate above 0 and are now at exactly 0, in 3 updates
+  in a row at least and in 5 % of all updates, after a scheduler has stepped: an end
+  that is some steps off, by remainders of epochs, is left alone.
+- *rises-again*: a cosine of transformers (`num_cycles=0.5`) or a CosineAnnealingLR has
+  made more steps than it was planned for, and has lifted the rate in 3 in a row. A
+  CosineAnnealingLR is a wave by its definition, and some use it as one: it is a warning
+  where the run is told to end before the wave does, and else a note.
+Measured: get_linear_schedule_with_warmup(total=6) in a run of 24 updates has rate 0 in
+18 of them; healthy schedules (linear, cosine, restarts, steps, cyclic) never had more
+than one update at 0 after their beginning.
+By hand: `scheduler.last_epoch` against the steps that are left, and
+`scheduler.get_last_lr()`.
+
+## What to try
+1. `total = len(loader) // accumulation * epochs`: batches, not samples, of all epochs.
+2. A cosine that shall restart is a CosineAnnealingWarmRestarts.
+3. Per epoch or per step: count the total in what the scheduler is stepped by.
+
+## Known problems
+A run that goes on at 0 on purpose (to gather statistics) is told too.
+
+## References
+- torch.optim.lr_scheduler.CosineAnnealingLR (periodic in 2 T_max)
+- transformers/optimization.py (no bound at num_training_steps in the cosine)
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.step import LedgerEntry
+from ftlab.rules.rule import Rule
+from ftlab.rules.schedules import (
+    Plan,
+    may_be_scheduled,
+    needs_schedule,
+    per_update,
+    plans_of,
+    run_length,
+    stepping,
+)
+from ftlab.rules.updates import skipped_steps
+from ftlab.rules.words import at_steps, number
+from ftlab.runlog.run import Run
+
+LOW = 0.01
+"""Of its peak: what a schedule that is over has left."""
+
+IDLE = 0.2
+"""Of the run, planned at that rate."""
+
+STREAK, SHARE = 3, 0.05
+"""Updates in a row at 0, and which part of all they are."""
+
+WAVES = {
+    "CosineAnnealingLR": "T_max",
+    "_get_cosine_schedule_with_warmup_lr_lambda": "num_training_steps",
+}
+"""Schedules that rise behind their end."""
+
+
+class ScheduleOverTooEarly(Rule):
+    """Finds schedules that end before the run does."""
+
+    code = "OPT011"
+    name = "schedule-over-too-early"
+    since = "0.1.0"
+    status = "preview"
+    requires = (needs_schedule,)
+    caused_by = ("OPT003",)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there is a schedule, or nothing has been stepped yet."""
+        return may_be_scheduled(run)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding at most."""
+        plans = plans_of(run)
+        for plan in plans:
+            if (found := self._rising(run, plan)) is not None:
+                yield found
+                return
+        if plans and (found := self._at_zero(run, plans[0])) is not None:
+            yield found
+            return
+        for plan in plans:
+            if (found := self._planned(run, plan)) is not None:
+                yield found
+                return
+
+    def _rising(self, run: Run, plan: Plan) -> Finding | None:
+        setting = WAVES.get(str(plan.asked.get("schedule") or plan.facts.get("class")))
+        total = plan.asked.get(setting or "")
+        if not total or plan.asked.get("num_cycles", 0.5) != 0.5:
+            return None
+        past = [e for e in _steps_of(run, plan) if (e.detail.get("epoch") or 0) > total]
+        if len(past) < STREAK or not all(map(_lifts, past[-STREAK:])):
+            return None
+        length = run_length(run) * per_update(run, plan)
+        meant = setting == "T_max" and (not length or length >= 2 * total)
+        first, last = past[0].step, past[-1].step
+        low, high = past[0].detail["lr_before"], past[-1].detail["lr_after"]
+        return self._finding(
+            run,
+            plan,
+            "rises-again",
+            (first, last),
+            f"{at_steps(first, last)}: the schedule was over after {number(total)} of "
+            f"its steps, and its rate goes up again, {number(max(low))} -> "
+            f"{number(max(high))}",
+            severity=Severity.INFO if meant else Severity.WARNING,
+            threshold=total,
+        )
+
+    def _at_zero(self, run: Run, plan: Plan) -> Finding | None:
+        rates = np.nan_to_num(run.steps["lr"][~skipped_steps(run)])
+        steps = run.steps.step[~skipped_steps(run)]
+        alive = np.flatnonzero(rates.any(axis=1))
+        if not len(alive) or not _steps_of(run, plan):
+            return None
+        idle = len(rates) - 1 - int(alive[-1])
+        if idle < max(STREAK, SHARE * len(rates)):
+            return None
+        first, last = int(steps[alive[-1] + 1]), int(steps[-1])
+        return self._finding(
+            run,
+            plan,
+            "at-zero",
+            (first, last),
+            f"{at_steps(first, last)}: the schedule has ended at a learning rate of 0, "
+            "and training goes on: nothing is learnt any more",
+            threshold=STREAK,
+        )
+
+    def _planned(self, run: Run, plan: Plan) -> Finding | None:
+        length, each = run_length(run), per_update(run, plan)
+        if not plan.total or not length or plan.total > (1 - IDLE) * length * each:
+            return None
+        rates = plan.rates(int(length * each))
+        if rates is None:
+            return None
+        peak = np.nanmax(rates, axis=0)
+        alive = (np.nan_to_num(rates) > LOW * peak).any(axis=1)
+        over = int(np.flatnonzero(alive)[-1]) + 1 if alive.any() else 0
+        if not over or over > (1 - IDLE) * len(rates):
+            return None
+        first = int(over / each)
+        return self._finding(
+            run,
+            plan,
+            "planned",
+            (-1, max(-1, run.last_step)),
+            f"the schedule is planned for {number(plan.total)} steps, the run makes "
+            f"{length}: from step {first} on its rate is at 0 or near it",
+            threshold=LOW,
+        )
+
+    def _finding(
+        self,
+        run: Run,
+        plan: Plan,
+        reason: str,
+        steps: tuple[int, int],
+        message: str,
+        *,
+        severity: Severity = Severity.WARNING,
+        threshold: float,
+    ) -> Finding:
+        places = plan.places(run, plan.length)
+        if reason == "at-zero" and plan.length not in plan.asked:
+            places = [Place("optimizer", "lr"), Place("call", "scheduler")]
+        return self.finding(
+            severity,
+            message,
+            cause="Its total was computed from something else than the updates of the "
+            "whole run: one epoch, samples, one process, or an earlier run.",
+            fix="Count the updates: len(loader) // accumulation * epochs.",
+            places=[*places, stepping(run, plan)],
+            steps=steps,
+            evidence={
+                "reason": reason,
+                "total": plan.total,
+                "run": run_length(run),
+                "threshold": threshold,
+            },
+            healthy="a schedule as long as the run",
+        )
+
+
+def _steps_of(run: Run, plan: Plan) -> list[LedgerEntry]:
+    return [
+        entry
+        for entry in run.ledger
+        if entry.op == "scheduler_step" and entry.target == plan.target
+    ]
+
+
+def _lifts(entry: LedgerEntry) -> bool:
+    pairs = zip(entry.detail["lr_before"], entry.detail["lr_after"], strict=False)
+    return any(after > before for before, after in pairs)

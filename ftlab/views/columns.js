@@ -13,7 +13,10 @@ function columnStore(model, Type) {
     rows: 0, cols: 0, start: 0, stride: 1, epoch: -1,
     data: new Type(0), messages: 0, bytes: 0, subs: new Set(),
     at(col, row) { return this.data[col * this.rows + row]; },
-    stepOf(col) { return this.start + col * this.stride; },
+    steps: null, // of each column, where columns are measurements at uneven steps
+    stepOf(col) { return this.steps ? this.steps[col] : this.start + col * this.stride; },
+    // the last step that a column stands for
+    lastOf(col) { if (!this.steps) return this.stepOf(col + 1) - 1; return this.stride > 1 && col + 1 < this.cols ? this.steps[col + 1] - 1 : this.steps[col]; },
     notify() { this.subs.forEach((paint) => paint()); },
   };
   const reserve = (cols) => {
@@ -26,9 +29,10 @@ function columnStore(model, Type) {
     const view = model.get("snap");
     if (!view || view.byteLength < 32) return;
     const buffer = bytesOf(view);
-    const [epoch, rows, cols, start, stride] = new Int32Array(buffer, 0, 5);
+    const [epoch, rows, cols, start, stride, uneven] = new Int32Array(buffer, 0, 6);
     Object.assign(store, { epoch, rows, cols, start, stride });
-    store.data = new Type(buffer, 32);
+    store.steps = uneven ? [...new Int32Array(buffer, 32, cols)] : null;
+    store.data = new Type(buffer, 32 + (uneven ? 4 * cols : 0));
     store.notify();
   };
   load();
@@ -41,6 +45,7 @@ function columnStore(model, Type) {
     const cols = message.at + block.length / store.rows;
     reserve(cols);
     store.data.set(block, message.at * store.rows);
+    if (message.steps) store.steps.splice(message.at, message.steps.length, ...message.steps);
     store.cols = Math.max(store.cols, cols);
     store.messages += 1;
     store.bytes += block.byteLength;
@@ -50,11 +55,12 @@ function columnStore(model, Type) {
   return store;
 }
 
-// Runs `paint` once per animation frame at most, and whenever the element's width changes.
+// Runs `paint` once per animation frame at most, and whenever the element's width
+// changes; never while it is folded away, which is a width of 0.
 function paintOn(store, el, paint) {
   let frame = 0;
   const ask = () => {
-    if (!frame) frame = requestAnimationFrame(() => { frame = 0; paint(); });
+    if (!frame) frame = requestAnimationFrame(() => { frame = 0; if (el.clientWidth) paint(); });
   };
   store.subs.add(ask);
   const observer = new ResizeObserver(ask);
@@ -87,5 +93,6 @@ function number(value) {
 
 function stepsText(store, col) {
   const first = store.stepOf(col);
-  return store.stride === 1 ? `step ${first}` : `steps ${first}-${first + store.stride - 1}`;
+  const last = store.lastOf(col);
+  return first === last ? `step ${first}` : `steps ${first}-${last}`;
 }

@@ -8,7 +8,9 @@ once through the trait ``snap``, and so it is from time to time: a page that was
 reloaded while the kernel was busy has missed messages, and ``snap`` makes it whole.
 
 A message is ``{"t": "columns", "epoch", "at", "rows"}`` with one buffer of columns; a
-snap is eight int32 (epoch, rows, columns, start, stride and three zeros) and columns.
+snap is eight int32 (epoch, rows, columns, start, stride, uneven and two zeros) and
+columns. Where columns are measurements at uneven steps, a message has ``steps`` as well
+and a snap their int32 before the columns.
 ``epoch`` counts snaps that changed the meaning of a column, so that a late message is
 not mixed into newer data.
 """
@@ -112,8 +114,11 @@ class ColumnsWidget(anywidget.AnyWidget):
             self._send_whole()
             return
         block = self._encode(patch.values)
-        head = {"t": "columns", "epoch": self._epoch, "at": patch.at}
+        head: dict[str, Any] = {"t": "columns", "epoch": self._epoch, "at": patch.at}
         head["rows"] = block.shape[1]
+        if self.columns.measured:
+            new = slice(patch.at, patch.at + len(block))
+            head["steps"] = self.columns.first_steps[new].tolist()
         self.send(head, buffers=[block.tobytes()])
         self.messages += 1
         self.message_bytes += block.nbytes
@@ -139,7 +144,9 @@ class ColumnsWidget(anywidget.AnyWidget):
         block = self._encode(self.columns.values)
         start, stride = max(self.columns.start, 0), self.columns.stride
         width = block.shape[1] if block.ndim == 2 else 0
-        head = [self._epoch, width, len(block), start, stride, 0, 0, 0]
+        uneven = self.columns.measured
+        head = [self._epoch, width, len(block), start, stride, int(uneven), 0, 0]
+        head += self.columns.first_steps.tolist() if uneven else []
         return np.array(head, np.int32).tobytes() + block.tobytes()
 
     def __repr__(self) -> str:

@@ -8,13 +8,14 @@ import numpy as np
 
 from ftlab.records.errors import BadValueError
 from ftlab.views.gradient_marks import Mark
-from ftlab.views.gradients_figure import draw_heat
 from ftlab.views.gradients_summary import GradientColumns, GradientSummary
+from ftlab.views.heat import HeatView, aligned, height_of
+from ftlab.views.heat_figure import HeatPicture, draw_heat
+from ftlab.views.scale import quantise
 from ftlab.views.style import count, number
-from ftlab.views.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     import pandas as pd
     from matplotlib.figure import Figure, SubFigure
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 TEXT_LAYERS = 12
 
 
-class GradientView(View[GradientSummary]):
+class GradientView(HeatView[GradientSummary]):
     """Gradients of every layer and parameter over the steps of a run.
 
     The gradients are those of the whole step: accumulated, in true scale, before
@@ -53,10 +54,13 @@ class GradientView(View[GradientSummary]):
 
     title = "Gradients"
 
-    def __init__(self, run: Run) -> None:
-        super().__init__()
-        self._run = run
-        self._columns = GradientColumns(run)
+    _columns: GradientColumns
+
+    def _make_columns(self, run: Run) -> GradientColumns:
+        return GradientColumns(run)
+
+    def _note_now(self) -> str:
+        return _note(self._columns.tail_marks())
 
     def table(self, by: Literal["layer", "parameter"] = "layer") -> pd.DataFrame:
         """Return norms by layer and step, or one line per parameter.
@@ -76,35 +80,9 @@ class GradientView(View[GradientSummary]):
             return self._table(self.summary)
         return _parameters(self.summary)
 
-    def _adopt(self, run: Run) -> None:
-        self._run = run
-        self._columns = GradientColumns(run)
-        self._columns.follow()
-        if hasattr(self._widget, "follow"):
-            self._widget.follow(self._columns)
-
-    def _stamp(self) -> Hashable:
-        return id(self._run), self._run.last_step, len(self._run.names("tensors"))
-
-    def _follow(self) -> None:
-        grown = self._columns.follow()
-        if grown and hasattr(self._widget, "follow"):
-            self._widget.follow(self._columns)
-
     def _summarise(self) -> GradientSummary:
         self._follow()
         return self._columns.freeze()
-
-    def _make_widget(self) -> Any:
-        from ftlab.views.heat_widget import HeatWidget
-
-        self._follow()
-        return HeatWidget(self._columns)
-
-    def _refresh_widget(self, widget: Any) -> None:
-        self._follow()
-        widget.flush()
-        widget.say([_note(self._columns.tail_marks())])
 
     def _table(self, summary: GradientSummary) -> pd.DataFrame:
         import pandas as pd
@@ -124,11 +102,19 @@ class GradientView(View[GradientSummary]):
 
     def size_of(self, summary: GradientSummary) -> tuple[float, float]:
         """Return width and height that a drawing needs, in inches."""
-        return 9.0, 1.6 + max(0.8, min(4.5, 0.22 * len(summary.layers)))
+        return 9.0, height_of(len(summary.layers))
 
     def draw_on(self, figure: Figure | SubFigure, summary: GradientSummary) -> None:
         """Draw ``summary`` on a figure, or on a part of one."""
-        draw_heat(figure, summary, _note(summary.marks))
+        picture = HeatPicture(
+            "Gradient norm by layer and step",
+            summary.layers,
+            summary.first_steps,
+            quantise(summary.shown),
+            stride=summary.stride,
+            note=_note(summary.marks),
+        )
+        draw_heat(figure, picture)
 
     def _text(self, summary: GradientSummary) -> str:
         if not len(summary.first_steps) or not summary.layers:
@@ -146,7 +132,7 @@ class GradientView(View[GradientSummary]):
             )
             last = _level(norm[-1, index]), median, _level(top[-1, index])
             lines.append((layer, *last, bad, none))
-        text = [_headline(summary), *_aligned(lines)]
+        text = [_headline(summary), *aligned(lines)]
         hidden = len(summary.layers) - TEXT_LAYERS
         if hidden > 0:
             text.append(f"... and {hidden} more layers in .table()")
@@ -169,17 +155,6 @@ def _level(value: float) -> str:
     if value < 0:
         return "none" if value == -1 else "-"
     return number(float(value))
-
-
-def _aligned(lines: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if index == 0 else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
 
 
 def _note(marks: Sequence[Mark]) -> str:

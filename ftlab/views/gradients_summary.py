@@ -13,24 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.views.columns import Columns
 from ftlab.views.gradient_marks import Mark, marks
-from ftlab.views.style import NO_GRADIENT, NOT_RECORDED
+from ftlab.views.layer_columns import Floats, LayerColumns
+from ftlab.views.scale import NO_GRADIENT, NOT_RECORDED, front_end_scale, quantise
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ftlab.records.names import NameRecord
-    from ftlab.runlog.matrix import Matrix
-    from ftlab.runlog.run import Run
 
-Floats = NDArray[np.float32]
 Bools = NDArray[np.bool_]
-COLUMN_BUDGET = 4_000_000
-"""Values kept in memory for a heatmap: fewer columns where there are many rows."""
-RAW_BUDGET, DISK_BUDGET = 4_000_000, 16_000_000
-"""Values read step by step, from memory or a folder; beyond, roll-ups are read."""
-CHUNK = 512
 LAYER_STATISTICS = ("norm", "max", "non_finite", "no_gradient", "zero")
 
 
@@ -71,32 +61,38 @@ class GradientSummary:
         return np.where(bad, np.float32(np.nan), self.layer_values["norm"])
 
 
-def model_order(names: Sequence[NameRecord]) -> tuple[str, ...]:
-    """Return the layers in the order in which their parameters stand in the model."""
-    return tuple(dict.fromkeys(record.layer for record in names))
-
-
-class GradientColumns:
+class GradientColumns(LayerColumns):
     """Follows the gradients of a run, one column per step or more.
 
     Rows are the layers once for each of `LAYER_STATISTICS`, then the parameters' norms,
     then their maxima.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._rebuild()
+    def width(self) -> int:
+        """Return the number of rows of `columns`."""
+        return len(LAYER_STATISTICS) * len(self.layers) + 2 * len(self.names)
 
-    def follow(self) -> bool:
-        """Read what is new; True when there are new parameters (and new columns)."""
-        last = self._run.last_step
-        if last < self._next:
-            return False
-        grown = len(self._run.names("tensors")) != len(self.names)
-        if grown:
-            self._rebuild()
-        self._read(last)
-        return grown
+    def spec(self) -> dict[str, Any]:
+        """Return what the front end needs to know once."""
+        return {
+            "title": "Gradients",
+            "empty": "No gradient recorded yet.",
+            "label": "gradient of each layer over steps",
+            "statistics": ["norm", "max"],
+            "meanings": ["L2 norm", "largest absolute value"],
+            "pools": ["largest", "largest"],
+            "scales": [front_end_scale()] * 2,
+        }
+
+    def encode(self, values: Floats) -> NDArray[np.uint16]:
+        """Turn columns into codes: per statistic the layers, then the parameters."""
+        count, width = len(self.layers), len(self.names)
+        norm, top, bad = (values[:, at * count : (at + 1) * count] for at in range(3))
+        first = len(LAYER_STATISTICS) * count
+        parameters = values[:, first : first + width], values[:, first + width :]
+        layers = [np.where(bad > 0, np.nan, level) for level in (norm, top)]
+        parts = [layers[0], parameters[0], layers[1], parameters[1]]
+        return quantise(np.concatenate(parts, 1))
 
     def freeze(self) -> GradientSummary:
         """Return a summary that later steps do not change."""
@@ -123,74 +119,29 @@ class GradientColumns:
         """Return the marks that hold now, from the last columns only."""
         return marks(self.layers, self.columns.values[-16:, : len(self.layers)])
 
-    def _rebuild(self) -> None:
-        by_id = self._run.names("tensors")
-        self.names = tuple(by_id[key] for key in sorted(by_id))
-        self.layers = model_order(self.names)
-        place = {layer: index for index, layer in enumerate(self.layers)}
-        self.layer_of = np.array([place[one.layer] for one in self.names], np.int64)
-        self._ids = np.array([record.id for record in self.names], np.int32)
-        self._order = np.argsort(self.layer_of, kind="stable")
-        self._starts = np.searchsorted(
-            self.layer_of[self._order], np.arange(len(self.layers))
-        )
-        rows = len(LAYER_STATISTICS) * len(self.layers) + 2 * len(self.names)
-        self._resolution = self._choose_resolution()
-        capacity = max(128, min(2048, COLUMN_BUDGET // max(rows, 1) // 2 * 2))
-        self.columns = Columns(
-            rows, capacity=capacity, empty=NOT_RECORDED, stride=self._resolution
-        )
-        self._next = 0
-
-    def _choose_resolution(self) -> int:
-        values = (self._run.last_step + 1) * max(len(self.names), 1)
-        budget = RAW_BUDGET if self._run.path is None else DISK_BUDGET
-        if values <= budget:
-            return 1
-        return 64 if values <= 64 * budget else 4096
-
-    def _read(self, last: int) -> None:
-        while self._next <= last and self.names:
-            stop = min(last + 1, self._next + CHUNK * self._resolution)
-            for step, column in self._columns_of(self._next, stop):
-                self.columns.put(step, column)
-            self._next = stop
-        self._resolution = 1
-
-    def _columns_of(self, start: int, stop: int) -> list[tuple[int, Floats]]:
-        norm, top, has = (
-            self._run.matrix(name, start=start, stop=stop, resolution=self._resolution)
-            for name in ("grad_l2", "grad_max", "has_grad")
-        )
+    def block(self, start: int, stop: int) -> tuple[NDArray[np.int64], Floats]:
+        """Read the steps in ``[start, stop)`` and their columns."""
+        read = self.matrices(("grad_l2", "grad_max", "has_grad"), start, stop)
+        norm, top, has = read.values()
         if not len(norm.steps):
-            return []
+            return norm.steps, np.empty((0, self.width()), np.float32)
         bad = (norm.nonfinite > 0) | (top.nonfinite > 0)
         block = self._levels(
-            self._place(has.known | norm.known, norm, False),
-            self._place(norm.known, norm, False),
-            self._place(bad, norm, False),
-            self._place(norm.high, norm, np.float32(np.nan)),
-            self._place(top.high, norm, np.float32(np.nan)),
+            self.place(has.known | norm.known, norm, False),
+            self.place(norm.known, norm, False),
+            self.place(bad, norm, False),
+            self.place(norm.high, norm, np.float32(np.nan)),
+            self.place(top.high, norm, np.float32(np.nan)),
         )
-        return list(zip(norm.steps.tolist(), block, strict=True))
-
-    def _place(self, values: NDArray[Any], matrix: Matrix, empty: Any) -> NDArray[Any]:
-        """Put a matrix's rows into the order of `names`."""
-        if np.array_equal(matrix.ids, self._ids):
-            return values
-        placed = np.full((len(values), len(self.names)), empty)
-        known = np.isin(matrix.ids, self._ids)
-        at = np.searchsorted(self._ids, matrix.ids[known])
-        placed[:, at] = values[:, known]
-        return placed
+        return norm.steps, block
 
     def _levels(
         self, known: Bools, has: Bools, bad: Bools, norm: Floats, top: Floats
     ) -> Floats:
         good = has & ~bad
         squares = np.where(good, norm.astype(np.float64) ** 2, 0.0)
-        layer_norm = np.sqrt(self._by_layer(np.add, squares))
-        layer_max = self._by_layer(np.maximum, np.where(good, top, np.float32(0)))
+        layer_norm = np.sqrt(self.by_layer(np.add, squares))
+        layer_max = self.by_layer(np.maximum, np.where(good, top, np.float32(0)))
         counts = {
             "known": known,
             "has": has,
@@ -199,7 +150,7 @@ class GradientColumns:
             "zero": good & (norm == 0),
         }
         of = {
-            key: self._by_layer(np.add, value.astype(np.float32))
+            key: self.by_layer(np.add, value.astype(np.float32))
             for key, value in counts.items()
         }
         levels = [_level(values, of) for values in (layer_norm, layer_max)]
@@ -211,10 +162,6 @@ class GradientColumns:
         ]
         rest = [of["bad"], of["known"] - of["has"], of["zero"]]
         return np.concatenate([*levels, *rest, *parameters], 1).astype(np.float32)
-
-    def _by_layer(self, how: np.ufunc, values: NDArray[np.floating]) -> Floats:
-        reduced: Floats = how.reduceat(values[:, self._order], self._starts, axis=1)
-        return reduced
 
 
 def _level(values: NDArray[np.floating], of: dict[str, Floats]) -> NDArray[np.floating]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ftlab.runlog.reader import open_log
-from ftlab.views.style import palette, quantise
+from ftlab.views.scale import palette, quantise
 from tests.browser.lab import notebook, opened
 
 pytestmark = pytest.mark.browser

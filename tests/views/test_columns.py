@@ -107,7 +107,8 @@ def test_a_step_before_the_first_is_left_out():
 def test_many_steps_at_once_equal_one_after_the_other(length):
     kinds = ["largest", "smallest", "mean", "latest"]
     series = np.random.default_rng(length).normal(size=(length, 4)).astype(np.float32)
-    series[::7, 2] = np.nan
+    for row in (0, 1, 3):
+        series[::7, row] = np.nan
     steps = np.sort(np.random.default_rng(1).choice(3 * length, length, False))
     at_once, in_turn = (Columns(4, capacity=16, pool=by_row(kinds)) for _ in range(2))
     at_once.extend(steps, series)

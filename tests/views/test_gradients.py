@@ -7,7 +7,7 @@ from ftlab.records.errors import BadValueError
 from ftlab.records.settings import options
 from ftlab.runlog.run import Run
 from ftlab.views.gradients import GradientView
-from ftlab.views.style import colours, quantise
+from ftlab.views.scale import colours, quantise
 from tests.views.sample import add_name, add_step, named, random_run
 
 

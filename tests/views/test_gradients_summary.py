@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, StepRecord
 from ftlab.runlog.run import Run
-from ftlab.views import gradients_summary
+from ftlab.views import layer_columns
 from ftlab.views.gradients_summary import GradientColumns
 from tests.views.sample import add_name, add_step, named, random_run
 
@@ -128,7 +128,7 @@ def test_long_runs_are_read_from_roll_ups(monkeypatch):
     run = named(1, 2)
     for step in range(200):
         add_step(run, step, [step, math.nan if step == 70 else 1.0])
-    monkeypatch.setattr(gradients_summary, "RAW_BUDGET", 100)
+    monkeypatch.setattr(layer_columns, "RAW_BUDGET", 100)
     columns = GradientColumns(run)
     columns.follow()
     summary = columns.freeze()

@@ -4,7 +4,7 @@ import numpy as np
 
 from ftlab.views.gradients_summary import GradientColumns
 from ftlab.views.heat_widget import HeatWidget
-from ftlab.views.style import quantise
+from ftlab.views.scale import quantise
 from tests.views.sample import add_step, named
 
 

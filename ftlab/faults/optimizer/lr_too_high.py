@@ -22,10 +22,10 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "lr-too-high",
     "the loss jumps above its first value and does not come back",
-    code="GRD002",
-    places=("object gradients",),
+    code="OPT014",
+    places=("optimizer lr",),
     builder=build,
     steps=12,
     evident=3,
-    also=("GRD001",),
+    also=("GRD001", "GRD002"),
 )

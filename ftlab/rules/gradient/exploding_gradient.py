@@ -99,7 +99,7 @@ class ExplodingGradient(Rule):
             "watch a loop that calls backward on the loss while ftlab is attached",
         ),
     )
-    caused_by = ("GRD005",)
+    caused_by = ("OPT014", "GRD005")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are gradients; GRD003 finds where there are none."""

@@ -1,0 +1,150 @@
+"""The rule OPT014, rate-too-high.
+
+## What it does
+Finds learning rates whose first updates are as large as the weights themselves, where
+the loss leaves its first value behind.
+
+## Why is this bad?
+Adam's first update moves every element by the learning rate, whatever the gradient is.
+A rate that is right for SGD (0.1, 1.0), or a slip of the exponent, replaces the weights
+by the signs of one batch's gradients: what was trained before is gone after one step,
+and the loss settles above where it began.
+
+## Evidence
+For each tensor that did not begin at 0, the largest of its first three measured updates
+against its weight, as L2 norms of both. Found when it is 1 or more for half of them at
+least, and then the loss is 1.2 times its first value or more in 3 updates in a row.
+One of the two alone is no evidence: soft prompts and LBFGS make such updates and learn,
+and a loss that rises has other causes too. B of LoRA begins at 0 and is left out.
+Measured over the gallery: 0.0001 to 0.5 in healthy runs at rates from 1e-7 to 2e-2 (and
+13.7 under LBFGS, whose loss falls from 11.1 to 0.2); 50 for AdamW at 1.0, with a loss
+of 4.8 before and up to 160 behind it.
+By hand: `w = p.detach().clone(); optimizer.step(); (p - w).norm() / w.norm()`.
+
+## What to try
+1. 1e-4 to 3e-4 for LoRA with AdamW, 1e-5 to 5e-5 for full fine-tuning.
+2. A warm-up, and clipping, against single steps that are too large.
+3. Begin again from the weights as they were: these do not come back.
+
+## Known problems
+A run that is watched from its middle on has no first updates. A rate that is too high
+by less, so that the loss falls and is restless, is not found.
+
+## References
+- Kingma and Ba 2015, Adam, section 2.1 (the step is bounded by the rate)
+- Karpathy's rule of thumb: update / weight around 1e-3
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule, needs_column, needs_step_values
+from ftlab.rules.tensors import params, records_of
+from ftlab.rules.updates import skipped_steps
+from ftlab.rules.words import at_steps, counted, number
+from ftlab.runlog.run import Run
+
+RATIO = 1.0
+"""Update against weight."""
+
+FIRST = 3
+"""Measured updates that are the first ones."""
+
+RISE, STREAK = 1.2, 3
+"""Times the first loss, for so many updates in a row."""
+
+HALF = 0.5
+"""Share of the tensors that must have moved that far."""
+
+
+class RateTooHigh(Rule):
+    """Finds learning rates that overwrite the weights."""
+
+    code = "OPT014"
+    name = "rate-too-high"
+    since = "0.1.0"
+    status = "preview"
+    requires = (
+        needs_column(
+            "update_l2",
+            "how far each update moved each tensor",
+            "ftlab.watch(...) with its standard probes, from the first step on",
+        ),
+        needs_step_values(
+            "loss",
+            "the loss of each step",
+            "watch a loop that calls backward on the loss while ftlab is attached",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding, where the loss rises after such updates."""
+        kept = ~skipped_steps(run)
+        loss, steps = run.steps["loss"][kept], run.steps.step[kept]
+        if len(loss) <= STREAK or not loss[0] > 0:
+            return
+        high = ~(loss < RISE * loss[0])  # NaN has left it too
+        ends = [
+            e for e in range(STREAK, len(high)) if high[e - STREAK + 1 : e + 1].all()
+        ]
+        if not ends:
+            return
+        ids, ratios = _first_ratios(run)
+        if not len(ratios) or (ratios >= RATIO).mean() < HALF:
+            return
+        first = int(steps[ends[0] - STREAK + 1])
+        yield self._finding(run, ids[np.argsort(-ratios)], ratios, loss, first)
+
+    def _finding(
+        self,
+        run: Run,
+        ids: NDArray[np.int32],
+        ratios: NDArray[np.float64],
+        loss: NDArray[np.float64],
+        first: int,
+    ) -> Finding:
+        rate = float(np.nanmax(run.steps["lr"][0], initial=0.0))
+        peak = float(np.nanmax(loss))
+        steps = first, run.last_step
+        return self.finding(
+            Severity.ERROR,
+            f"{at_steps(*steps)}: the first updates were {number(np.median(ratios))} "
+            f"times as large as the weights, in {counted(len(ratios), 'tensor')}; loss "
+            f"{number(loss[0])} -> {number(peak)}",
+            cause="The learning rate is too high"
+            + (f": it was {number(rate)} at the first step." if rate else "."),
+            fix="Begin again with 1e-4 to 3e-4 for LoRA, 1e-5 to 5e-5 in full.",
+            places=[Place("optimizer", "lr"), *params(records_of(run, ids))],
+            steps=steps,
+            evidence={
+                "ratio": float(np.median(ratios)),
+                "threshold": RATIO,
+                "tensors": len(ratios),
+                "loss_before": float(loss[0]),
+                "loss": peak,
+            },
+            healthy="an update of 0.0001 to 0.1 of the weight",
+        )
+
+
+def _first_ratios(run: Run) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return tensors that did not begin at 0, and how far they first moved."""
+    update, weight = run.matrix("update_l2"), run.matrix("weight_l2")
+    columns = {row: i for i, row in enumerate(weight.ids.tolist())}
+    lines = {step: i for i, step in enumerate(weight.steps.tolist())}
+    ids, ratios = [], []
+    for column, row in enumerate(update.ids.tolist()):
+        seen = np.flatnonzero(update.known[:, column])[:FIRST]
+        pairs = [
+            (update.values[line, column], weight.values[lines[step], columns[row]])
+            for line, step in zip(seen, update.steps[seen].tolist(), strict=True)
+            if step in lines and row in columns
+        ]
+        moved = [now / before for now, before in pairs if before > 0]
+        if len(moved) == len(pairs) > 0:
+            ids.append(row)
+            ratios.append(float(np.nan_to_num(max(moved), nan=np.inf)))
+    return np.asarray(ids, np.int32), np.asarray(ratios)

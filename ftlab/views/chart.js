@@ -41,7 +41,7 @@ function padded([low, high], log) {
   return [low - (high - low) * 0.05, high + (high - low) * 0.05];
 }
 
-// chart: {series: [{value(col), color, kind: "line"|"dots"|"mark"|"low"|"high"}], cols, log,
+// chart: {series: [{value(col), color, kind: "line"|"plan"|"dots"|"mark"|"low"|"high"}], cols, log,
 //         range, cursor, ink, soft, line, compact, zeroBelow, xText(col)}
 // "low" and "high" together are a shaded band; a "mark" is a tick wherever its value is > 0.
 function drawChart(canvas, width, height, chart) {
@@ -101,7 +101,8 @@ function drawMarks(pen, one, cols, x, down) {
 
 function drawLine(pen, one, chart, x, y, bottom) {
   pen.strokeStyle = pen.fillStyle = one.color;
-  pen.lineWidth = chart.compact ? 1.4 : 1.6;
+  pen.lineWidth = one.kind === "plan" ? 6 : chart.compact ? 1.4 : 1.6;
+  pen.globalAlpha = one.kind === "plan" ? 0.3 : 1;
   let points = 0;
   pen.beginPath();
   let last = null;
@@ -118,6 +119,7 @@ function drawLine(pen, one, chart, x, y, bottom) {
   if (one.kind === "dots") pen.fill();
   else pen.stroke();
   if (points === 1 && last) { pen.beginPath(); pen.arc(last[0], last[1], 2.5, 0, 7); pen.fill(); }
+  pen.globalAlpha = 1;
 }
 
 function band(pen, chart, x, y, bottom) {

@@ -134,8 +134,11 @@ class LayerColumns:
         self, columns: Sequence[str], start: int, stop: int
     ) -> dict[str, Matrix]:
         """Read columns of the table, as fine as the run's length allows."""
-        bounds = {"start": start, "stop": stop, "resolution": self._resolution}
-        return {name: self._run.matrix(name, **bounds) for name in columns}
+        fine = self._resolution
+        return {
+            name: self._run.matrix(name, start=start, stop=stop, resolution=fine)
+            for name in columns
+        }
 
     def place(self, values: NDArray[Any], matrix: Matrix, empty: Any) -> NDArray[Any]:
         """Put a matrix's rows into the order of `names`."""

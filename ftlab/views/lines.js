@@ -59,6 +59,7 @@ function keyOf(panel, into, seen) {
     const swatch = make("i", "", item);
     swatch.style.borderTopColor = series.colour;
     if (series.kind === "low") Object.assign(swatch.style, { borderTopWidth: "8px", opacity: 0.3, verticalAlign: "0" });
+    if (series.kind === "plan") Object.assign(swatch.style, { borderTopWidth: "6px", opacity: 0.3, verticalAlign: "1px" });
     if (series.kind === "dots") Object.assign(swatch.style, { width: "6px", borderTopWidth: "6px", borderRadius: "3px", verticalAlign: "1px" });
     item.append(`${series.label} `);
   }
@@ -83,7 +84,7 @@ function buildPanel(panel, grid, compact, store, state, ask) {
   };
   const paint = (pen, note, range) => {
     const at = Math.min(state.cursor, store.cols - 1);
-    const said = series.filter((one) => one.kind === "line" || one.kind === "dots").map((one) => [one.label, one.value(at)]).filter(([, value]) => !Number.isNaN(value));
+    const said = series.filter((one) => one.kind === "line" || one.kind === "plan" || one.kind === "dots").map((one) => [one.label, one.value(at)]).filter(([, value]) => !Number.isNaN(value));
     readout.textContent = at >= 0 ? `${stepsText(store, at)}: ${said.map(([label, value]) => `${label} ${number(value)}`).join(", ") || "-"}` : note;
     if (!compact) {
       const now = panel.series.filter((one) => seen(one)).map((one) => one.label).join();

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ftlab.runlog.run import Run
 
-Kind = Literal["line", "dots", "mark", "low", "high"]
+Kind = Literal["line", "plan", "dots", "mark", "low", "high"]
 CAPACITY = 1024
 
 
@@ -37,8 +37,9 @@ class Series:
     row
         The row of the summary that it draws.
     kind
-        ``line``, ``dots`` (rare measurements), ``mark`` (a tick where the value is
-        above 0), ``low`` and ``high`` (together a shaded band).
+        ``line``, ``plan`` (wide and pale, to lie below a line), ``dots`` (rare
+        measurements), ``mark`` (a tick where the value is above 0), ``low`` and
+        ``high`` (together a shaded band).
     """
 
     row: str

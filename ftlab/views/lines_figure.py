@@ -91,12 +91,14 @@ def _draw_series(
         )
         return
     style = "o" if series.kind == "dots" or known.sum() == 1 else "-"
+    plan = series.kind == "plan"
     axes.plot(
         steps[known],
         values[known],
         style,
         color=series.colour,
-        lw=1.2,
+        lw=6 if plan else 1.2,
+        alpha=0.3 if plan else 1,
         ms=3,
         label=series.label,
     )

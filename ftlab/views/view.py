@@ -101,6 +101,13 @@ class View(Generic[S]):
         self.draw_on(figure, summary)
         return figure
 
+    def headline(self) -> str:
+        """Return in one line what the view says; empty when there is nothing to show.
+
+        Read at every refresh of a dashboard, so it must cost next to nothing.
+        """
+        return ""
+
     def widget(self) -> Any:
         """Return the view's one live widget; `refresh` keeps it up to date.
 

@@ -46,7 +46,10 @@ class Facts:
     schedulers
         One mapping per scheduler: ``class`` and what its schedule was asked to be.
     training
-        Trainer arguments, tokenizer facts, whether there is a scaler, ``world_size``.
+        Trainer arguments (``args``), those that differ from their defaults (``asked``),
+        what the trainer has made of them (``made``) and of its data (``loader``), what
+        was so ``before`` it trains; tokenizer facts, whether there is a scaler,
+        ``world_size``.
     """
 
     step: int = 0

@@ -18,6 +18,13 @@ from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import rebind
 from ftlab.records.step import Evaluation
 from ftlab.session.integrations.removed_columns import FirstRow, removed_and_read
+from ftlab.session.integrations.trainer_arguments import asked_settings
+from ftlab.session.integrations.trainer_made import (
+    has_evaluated,
+    loader_facts,
+    made_facts,
+    trainable_dtypes,
+)
 from ftlab.session.observation import Observation, ended_by
 
 Begin = Callable[..., Observation]
@@ -75,6 +82,7 @@ class TrainerLink:
         self._trainer = trainer
         self._begin = begin
         self._stop = stop
+        self._dtypes = trainable_dtypes(trainer.model)
         self._train = trainer.train
         self._handle = rebind(trainer, "train", self._watched_train)
 
@@ -88,7 +96,8 @@ class TrainerLink:
         self._handle.remove()
 
     def _watched_train(self, *args: Any, **kwargs: Any) -> Any:
-        callback = _callback(self._trainer, self._begin, self._stop)
+        before = {"dtypes": self._dtypes, "evaluated": has_evaluated(self._trainer)}
+        callback = _callback(self._trainer, self._begin, self._stop, before)
         self._trainer.add_callback(callback)
         try:
             result = self._train(*args, **kwargs)
@@ -139,6 +148,9 @@ def _training_facts(trainer: Any) -> dict[str, Any]:
     return {
         "trainer_class": type(trainer).__name__,
         "args": argument_facts(args),
+        "asked": asked_settings(args),
+        "made": made_facts(trainer),
+        "before": {"evaluated": has_evaluated(trainer)},
         "gradient_accumulation_steps": args.gradient_accumulation_steps,
         "max_steps": trainer.state.max_steps,
         "logging_nan_inf_filter": args.logging_nan_inf_filter,
@@ -160,7 +172,7 @@ def _loss_facts(trainer: Any) -> dict[str, Any]:
     }
 
 
-def _callback(trainer: Any, begin: Begin, stop: Stop) -> Any:
+def _callback(trainer: Any, begin: Begin, stop: Stop, before: dict[str, Any]) -> Any:
     from transformers import TrainerCallback
 
     class FtlabCallback(TrainerCallback):
@@ -182,6 +194,7 @@ def _callback(trainer: Any, begin: Begin, stop: Stop) -> Any:
             try:
                 subject = trainer_subject(trainer)
                 told = subject.training.update
+                told({"before": before, "loader": loader_facts(train_dataloader)})
                 self.first_row.hear(trainer, train_dataloader, told)
                 self.observation = begin(subject, first_step=state.global_step)
             except Exception as error:  # noqa: BLE001  training goes on unwatched

@@ -15,7 +15,9 @@ from typing import Any
 import torch
 
 from ftlab.probes.naming import named_parameters
+from ftlab.probes.plain import readable
 from ftlab.probes.subject import Subject
+from ftlab.session.integrations.trainer_made import loader_facts
 from ftlab.session.integrations.transformers import argument_facts, trainer_subject
 from ftlab.session.preflight import (
     checkpoint_trial,
@@ -177,7 +179,7 @@ def _subject(seen: Seen) -> Subject:
     if given.trainer is not None:
         subject = trainer_subject(given.trainer)
         seen.steps = trainer_run.planned_steps(given.trainer)
-        subject.training["max_steps"] = seen.steps
+        subject.training |= {"max_steps": seen.steps, "loader": _loader(given.trainer)}
     else:
         asked = {} if given.args is None else argument_facts(given.args)
         limit = _number(given.args, "max_steps")
@@ -192,6 +194,11 @@ def _subject(seen: Seen) -> Subject:
     subject.tokenizer = given.tokenizer
     subject.adapter_dir, subject.trained_as = given.adapter, given.trained_as
     return subject
+
+
+def _loader(trainer: Any) -> dict[str, Any]:
+    found = readable(loader=lambda: loader_facts(trainer.get_train_dataloader()))
+    return dict(found.get("loader", {}))
 
 
 def _number(args: Any, name: str) -> int:
@@ -229,4 +236,5 @@ def _trainer_step(seen: Seen, subject: Subject) -> Step | None:
     subject.optimizers[:] = made.optimizers
     subject.schedulers[:] = made.schedulers
     subject.scaler = made.scaler
+    subject.training["made"] = made.training["made"]
     return trainer_run.trainer_step(trainer, model)

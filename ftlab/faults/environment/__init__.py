@@ -1,0 +1,1 @@
+"""Faults of settings and versions: arguments that contradict each other."""

@@ -1,0 +1,109 @@
+"""The rule ENV004, epoch-below-one-update.
+
+## What it does
+Finds Trainers whose data does not suffice for what is asked of an epoch: no whole batch
+where the last one is dropped, so that nothing is trained, or fewer rows than one update
+shall be made of.
+
+## Why is this bad?
+*no-batch*: with `dataloader_drop_last=True` and fewer rows than a batch, `train()`
+returns after 0 steps with a loss of 0.0 and a line in the log; the model is what it
+was, and is saved as trained. *short-window*: gradient_accumulation_steps counts within
+an epoch. Where it has fewer batches, each update is made of all rows and no more: the
+batch that was asked for is never reached, and an epoch is one update.
+
+## Evidence
+Batches of the loader, its batch size and the rows of the dataset, at the begin; no
+threshold. Measured with transformers 5.23 and 4.57: 3 rows, batches of 8 and
+drop_last make 0 of 5 steps (with num_train_epochs alone an error is raised); 16 rows in
+batches of 4 and gradient_accumulation_steps=64 make one update per epoch, of 16 rows
+and not of 256. *short-window* is only noted: who tries a script on a few rows, or
+trains on all of them at once, does it on purpose.
+By hand: `len(trainer.get_train_dataloader())`, `trainer.state.global_step` at the end.
+
+## What to try
+1. `dataloader_drop_last=False`, or a batch no larger than the data.
+2. `gradient_accumulation_steps` no larger than the batches of an epoch.
+3. More data; the filter that left so few rows may be wrong.
+
+## Known problems
+Data without a length (a stream) tells only when it is used up.
+
+## References
+- transformers, Trainer.set_initial_training_values
+- RUC-GSAI/YuLan-IR#5 (stopped at step 0: fewer rows than a batch)
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, Place, Severity
+from ftlab.rules.asked import asked, is_trainers, loader, made
+from ftlab.rules.rule import Rule
+from ftlab.rules.saving import first_facts, needs_model, span
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+
+class EpochBelowOneUpdate(Rule):
+    """Finds data that does not suffice for a batch, or for an update."""
+
+    code = "ENV004"
+    name = "epoch-below-one-update"
+    since = "0.1.0"
+    status = "preview"
+    layer = "data"
+    requires = (needs_model,)
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether a Trainer trains."""
+        return is_trainers(run)
+
+    def check(self, run: Run) -> Iterator[Finding]:
+        """Yield one finding where an epoch has no batch, or no whole update."""
+        batches, rows = loader(run).get("batches"), made(run).get("rows")
+        window = first_facts(run).training.get("gradient_accumulation_steps")
+        if not isinstance(batches, int) or not isinstance(rows, int):
+            return
+        if batches == 0:
+            size = loader(run).get("batch_size") or made(run).get("batch_size")
+            yield self._nothing(run, rows, int(size or 0))
+        asks = "gradient_accumulation_steps" in asked(run)
+        if asks and isinstance(window, int) and window > batches > 0:
+            yield self._short(run, batches, window)
+
+    def _nothing(self, run: Run, rows: int, size: int) -> Finding:
+        return self.finding(
+            Severity.ERROR,
+            f"an epoch has no batch: {counted(rows, 'row')} for batches of {size}; "
+            "nothing will be trained",
+            cause="dataloader_drop_last drops the last batch, which is the only one.",
+            fix="dataloader_drop_last=False, or a smaller per_device_train_batch_size.",
+            places=[
+                Place("config", "dataloader_drop_last"),
+                Place("config", "per_device_train_batch_size"),
+            ],
+            steps=span(run),
+            evidence={"reason": "no-batch", "rows": rows, "batch_size": size},
+            healthy="an epoch has a batch at least",
+        )
+
+    def _short(self, run: Run, batches: int, window: int) -> Finding:
+        return self.finding(
+            Severity.INFO,
+            f"gradient_accumulation_steps={window} and an epoch has "
+            f"{counted(batches, 'batch', 'batches')}: each update is made of these",
+            cause="Gradients are not gathered beyond the end of an epoch.",
+            fix=f"gradient_accumulation_steps={batches} says the same; more rows, or "
+            "smaller batches, make more updates.",
+            places=[
+                Place("config", "gradient_accumulation_steps"),
+                Place("config", "per_device_train_batch_size"),
+            ],
+            steps=span(run),
+            evidence={
+                "reason": "short-window",
+                "batches": batches,
+                "threshold": window,
+            },
+            healthy="an epoch has more batches than an update is made of",
+        )

@@ -55,6 +55,15 @@ def pytest_configure():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items):
+    """Refuse tests for a shell or a browser where make would not run them."""
+    for mark, folder in (("ipython", "notebook"), ("browser", "browser")):
+        for item in items:
+            if item.get_closest_marker(mark) and item.path.parent.name != folder:
+                msg = f"{item.nodeid} is marked {mark} and not in tests/{folder}"
+                raise pytest.UsageError(msg)
+
+
 def pytest_runtest_setup(item):
     """Skip GPU tests where there is no CUDA device."""
     if item.get_closest_marker("gpu") is None:

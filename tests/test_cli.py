@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ftlab._version import __version__
+from ftlab.cli import main
 
 ROOT = Path(__file__).parents[1]
 
@@ -161,6 +162,34 @@ def test_an_unknown_fault_and_an_unknown_area_are_exit_2():
     assert "There is no area 'adaptor'" in done.stderr
 
 
+def test_faults_are_scored_into_a_file(tmp_path, monkeypatch):
+    from ftlab.faults.registry import load
+    from ftlab.session import score
+
+    faults = (load("optimizer-stale-params"), load("lora-b-frozen"))
+    monkeypatch.setattr(score, "list_faults", lambda: faults)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # typer sets its own
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        [
+            "ftlab",
+            "faults",
+            "score",
+            "--area",
+            "optimizer",
+            "--json",
+            str(tmp_path / "score.json"),
+        ],
+    )
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    told = json.loads((tmp_path / "score.json").read_text())
+    assert [each["id"] for each in told["faults"]] == ["optimizer-stale-params"]
+
+
+@pytest.mark.slow
 def test_an_area_is_scored_into_a_file(tmp_path):
     file = tmp_path / "score.json"
     done = ftlab("faults", "score", "--area", "optimizer", "--json", file)

@@ -1,5 +1,6 @@
 """Each fault is found where it is, by the real recorder; healthy runs are not."""
 
+import dataclasses
 import functools
 
 import pytest
@@ -8,6 +9,9 @@ from ftlab.faults.registry import list_faults, list_healthy, load
 from ftlab.faults.variation import Variation
 from ftlab.records.chains import chain_lines
 from ftlab.session.scoring.grade import compare, grade, watch_fault, watch_healthy
+
+SHORT = 100
+"""Steps after which a healthy run is ended in the fast set."""
 
 LATEST = 1
 """Optimizer steps after the first evidence by which a fault must be found."""
@@ -23,6 +27,7 @@ def together(fault, *values):
     return pytest.param(fault, *values, id=fault.id, marks=group)
 
 
+LONG = [healthy for healthy in list_healthy() if healthy.steps > SHORT]
 FAULTS = [together(fault) for fault in list_faults()]
 
 
@@ -73,6 +78,13 @@ def test_what_is_said_of_it_is_complete(fault):
 
 @pytest.mark.parametrize("healthy", list_healthy(), ids=by_id)
 def test_a_healthy_run_is_quiet(healthy):
+    short = dataclasses.replace(healthy, steps=min(healthy.steps, SHORT))
+    assert watch_healthy(short).alarms == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("healthy", LONG, ids=by_id)
+def test_a_healthy_run_is_quiet_to_its_end(healthy):
     assert watch_healthy(healthy).alarms == ()
 
 

@@ -137,6 +137,7 @@ def test_an_sft_trainer_with_greedy_probes_is_bit_equal(tmp_path):
     assert run(watched=True) == run(watched=False)
 
 
+@pytest.mark.slow
 def test_a_compiled_model_is_left_alone_and_that_is_said(tmp_path):
     make = functools.partial(compiled, "aot_eager")
     bare = train(make, unwatched)

@@ -206,7 +206,9 @@ def package(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["mine.inner.run", "mine.inner"])
+@pytest.mark.parametrize(
+    "name", ["mine.inner.run", pytest.param("mine.inner", marks=pytest.mark.slow)]
+)
 def test_a_module_runs_as_after_python_m(package, name):
     plain = python(package, "-m", name, "--lr", "1")
     watched = ftlab(package, "run", "--run-dir", "log", "-m", name, "--lr", "1")

@@ -8,6 +8,8 @@ python := .venv/bin/python
 pytest := $(python) -m pytest
 # Tests of one group share what they run once, and stay in one process.
 in_parallel := -n auto --maxprocesses 4 --dist loadgroup
+# One shell or kernel after another in a process; files have nothing in common.
+by_file := -n auto --maxprocesses 4 --dist loadfile
 nbval := --nbval --nbval-current-env --nbval-cell-timeout=120 \
 	--nbval-sanitize-with=notebooks/nbval_sanitize.cfg notebooks
 
@@ -33,14 +35,14 @@ check: set-up
 test: check  ## what CI runs: style, types, floors, tests, notebooks, one pass in a browser
 	@scripts/browser.sh >/dev/null
 	$(pytest) $(in_parallel) -m "not ipython and not browser and not slow"
-	$(pytest) -m "ipython and not slow"
-	$(pytest) $(nbval)
-	CHROME=$$(scripts/browser.sh) $(pytest) -m "browser and not slow"
+	$(pytest) $(by_file) -m "ipython and not slow" tests/notebook
+	$(pytest) $(by_file) $(nbval)
+	CHROME=$$(scripts/browser.sh) $(pytest) -m "browser and not slow" tests/browser
 
 test-all: test  ## test, and what takes long
 	@scripts/compiler.sh
 	$(pytest) $(in_parallel) -m "slow and not browser"
-	CHROME=$$(scripts/browser.sh) $(pytest) -m "slow and browser"
+	CHROME=$$(scripts/browser.sh) $(pytest) -m "slow and browser" tests/browser
 
 test-gpu: set-up  ## the tests that need a CUDA device
 	@$(python) -c 'import sys, torch; sys.exit(None if torch.cuda.is_available() else "There is no CUDA device here.")'
@@ -49,7 +51,7 @@ test-gpu: set-up  ## the tests that need a CUDA device
 test-oldest:  ## the tests with transformers 4.57 and what was current beside it
 	@scripts/set_up.sh oldest .venv-oldest
 	.venv-oldest/bin/python -m pytest $(in_parallel) -m "not ipython and not browser and not slow"
-	.venv-oldest/bin/python -m pytest -m "ipython and not slow"
+	.venv-oldest/bin/python -m pytest $(by_file) -m "ipython and not slow" tests/notebook
 
 bench: set-up  ## what watching and the rules cost, and how fast ftlab loads
 	@scripts/set_up.sh bench

@@ -1,6 +1,6 @@
 """What schedules were planned to be, against how long the run is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,15 +8,13 @@ import numpy as np
 
 from ftlab.records.finding import Place
 from ftlab.records.rate_formulas import Rates, asked_rates
+from ftlab.records.schedule_lengths import total_of, warmup_of
 from ftlab.records.trainer_schedule import trainer_schedule
 from ftlab.rules.cycles import cycles_of
 from ftlab.rules.method_place import method_place
 from ftlab.rules.rule import Need
 from ftlab.rules.scheduling import may_have_schedulers
 from ftlab.runlog.run import Run
-
-TOTALS = ("num_training_steps", "total_steps", "T_max", "total_iters")
-"""Arguments that say how many of its own steps a schedule takes."""
 
 CYCLES = 16
 """Update attempts that are looked at for the scheduler's steps per update."""
@@ -80,43 +78,9 @@ def plans_of(run: Run) -> list[Plan]:
 
 def _plan(index: int, facts: Mapping[str, Any]) -> Plan:
     asked = facts.get("asked") or {}
-    warmup, setting = _warmup(str(facts.get("class")), asked)
-    total, length = _total(str(facts.get("class")), asked)
+    warmup, setting = warmup_of(str(facts.get("class")), asked)
+    total, length = total_of(str(facts.get("class")), asked)
     return Plan(index, facts, warmup, total, setting, length)
-
-
-def _warmup(kind: str, asked: Mapping[str, Any]) -> tuple[float, str]:
-    if isinstance(steps := asked.get("num_warmup_steps"), int | float):
-        return float(steps), "num_warmup_steps"
-    inner: Sequence[Mapping[str, Any]] = asked.get("schedulers") or ()
-    milestones = asked.get("milestones") or ()
-    if kind == "SequentialLR" and inner and milestones and _rises(inner[0]):
-        return float(milestones[0]), "milestones"
-    if kind == "OneCycleLR" and asked.get("phases"):
-        return float(asked["phases"][0]["end_step"]), "pct_start"
-    return 0.0, ""
-
-
-def _rises(one: Mapping[str, Any]) -> bool:
-    below = float(one.get("start_factor", 1.0)) < float(one.get("end_factor", 1.0))
-    return one.get("class") == "LinearLR" and below
-
-
-def _total(kind: str, asked: Mapping[str, Any]) -> tuple[float, str]:
-    inner: Sequence[Mapping[str, Any]] = asked.get("schedulers") or ()
-    milestones = asked.get("milestones") or ()
-    if kind == "SequentialLR" and inner and milestones:
-        last, name = _total(str(inner[-1].get("class")), inner[-1])
-        return (float(milestones[-1]) + last, name) if last else (0.0, "")
-    if "num_decay_steps" in asked:
-        parts = ("num_warmup_steps", "num_stable_steps", "num_decay_steps")
-        return float(sum(asked[part] for part in parts)), "num_decay_steps"
-    if kind == "LinearLR" and _rises({"class": kind, **asked}):
-        return 0.0, ""
-    for name in TOTALS:
-        if isinstance(steps := asked.get(name), int | float) and kind != "ConstantLR":
-            return float(steps), name
-    return 0.0, ""
 
 
 def run_length(run: Run) -> int:

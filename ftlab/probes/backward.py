@@ -34,11 +34,21 @@ class Backward:
     ----------
     updated
         An optimizer of ours stepped within it.
+    plain
+        The loss before it was scaled, where that is known.
     weight
         What the loss is made of: backward frees what tells.
     """
 
-    __slots__ = ("_losses", "_weights", "scaled", "updated", "versions", "weight")
+    __slots__ = (
+        "_losses",
+        "_weights",
+        "plain",
+        "scaled",
+        "updated",
+        "versions",
+        "weight",
+    )
 
     def __init__(
         self,
@@ -53,6 +63,7 @@ class Backward:
         self.scaled = scaled
         self.weight = weigh(losses, scaled=bool(scaled))
         self.updated = False
+        self.plain: torch.Tensor | None = None
 
     def loss(self) -> torch.Tensor | None:
         """Return the sum of the scalar losses; ``None`` when one is no scalar."""

@@ -112,6 +112,7 @@ class Loop(ScalerWork):
         self._discarded.before_backward(self.step)
         times = self._scaling.times(losses)
         self._backward = Backward(losses, weights, self._steps.versions(), times)
+        self._backward.plain = self._scaling.plain(losses)
         self._steps.look_for_leftovers()
 
     def after_backward(self) -> None:
@@ -121,7 +122,9 @@ class Loop(ScalerWork):
         backward, self._backward = self._backward, Backward()
         now = self._steps.versions()
         loss = backward.loss()
-        if loss is not None and backward.scaled != 0:
+        if backward.plain is not None:
+            loss = backward.plain
+        elif loss is not None and backward.scaled != 0:
             loss = self._scaling.true_loss(loss)
         if now != backward.versions or backward.updated:
             self._count(loss, now, backward)
@@ -213,9 +216,9 @@ class Loop(ScalerWork):
         step.attempted.add(id(optimizer))
         step.draft["time"] = self._clock()
         self._optimizers.read_rates(step)
-        by_scaler = {"scaler": True} if self._within_step and op == "step" else {}
         rates = list(step.draft["lr"])
-        return self.note(op, f"optimizer {index}", lr=rates, **by_scaler)
+        how = self._past_scaler(step) if op == "step" else {}
+        return self.note(op, f"optimizer {index}", lr=rates, **how)
 
     def _after_update(self) -> None:
         """Forget what was waiting for this update."""

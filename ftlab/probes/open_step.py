@@ -38,6 +38,8 @@ class OpenStep:
         Optimizers whose gradients a scaler has brought to true scale, by ``id``.
     scaler
         The scaler that scaled this step's losses.
+    by_hand
+        Somebody changed scaled gradients himself, before a clipping or the update.
     versions
         State of the gradients when something that we know last wrote to them.
     draft
@@ -67,6 +69,7 @@ class OpenStep:
     attempted: set[int] = field(default_factory=set)
     unscaled: set[int] = field(default_factory=set)
     scaler: Any = None
+    by_hand: bool = False
     versions: list[tuple[int, int] | None] = field(default_factory=list)
     draft: dict[str, Any] = field(default_factory=dict)
     values: dict[str, float] = field(default_factory=dict)

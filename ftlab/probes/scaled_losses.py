@@ -5,7 +5,7 @@ it, and may as well be thrown away. autograd numbers its nodes as they are made,
 nodes lie between a loss and the product that the scaler has put into its graph.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -31,6 +31,7 @@ class ScaledLosses:
     def __init__(self) -> None:
         self._given: set[int] = set()
         self._made: set[int] = set()
+        self._plain: dict[int, torch.Tensor] = {}
         self._used = False
 
     def add(self, outputs: Any, scaled: Any) -> None:
@@ -38,12 +39,27 @@ class ScaledLosses:
         self._used = True
         if len(self._made) < KEPT:
             self._given.update(_numbers(outputs))
-            self._made.update(_numbers(scaled))
+            made = _numbers(scaled)
+            self._made.update(made)
+            if made and isinstance(outputs, torch.Tensor) and outputs.numel() == 1:
+                self._plain[min(made)] = outputs.detach()
 
     def forget(self) -> None:
         """Begin anew: the update was made."""
         self._given.clear()
         self._made.clear()
+        self._plain.clear()
+
+    def plain(self, losses: Sequence[Any]) -> torch.Tensor | None:
+        """Return what a scaler was given for the very loss that backward begins from.
+
+        A half-precision loss may overflow when it is scaled.
+        """
+        nodes = [getattr(each, "grad_fn", None) for each in losses]
+        if len(nodes) != 1 or nodes[0] is None:
+            return None
+        found = self._plain.get(node_number(nodes[0]) or -1)
+        return None if found is None else found.reshape(1).float()
 
     def times(self, losses: Iterable[Any]) -> int | None:
         """Return how often the losses were scaled; ``None`` where it cannot be told."""

@@ -1,6 +1,6 @@
 """Loss scaling: what turns scaled losses and gradients into true ones."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -31,6 +31,10 @@ class LossScaling:
     def remember(self, outputs: Any, scaled: Any) -> None:
         """Remember what the scaler was given, and what it has made of that."""
         self._losses.add(outputs, scaled)
+
+    def plain(self, losses: Sequence[Any]) -> torch.Tensor | None:
+        """Return the loss before it was scaled, where that is known."""
+        return self._losses.plain(losses)
 
     def times(self, losses: Iterable[Any]) -> int | None:
         """Tell how often a scaler has multiplied what backward is called on."""

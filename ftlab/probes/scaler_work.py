@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.clip_work import ClipWork
+from ftlab.probes.open_step import OpenStep
 from ftlab.probes.optimizers import Optimizers
 from ftlab.probes.scaler import LossScaling, read_new_scale
 from ftlab.probes.subject import Subject
@@ -71,10 +72,25 @@ class ScalerWork(ClipWork):
         if scaler is self._steps.now.scaler or scaler is self._subject.scaler:
             read_new_scale(self._steps.now, scaler)
 
+    def _past_scaler(self, step: OpenStep) -> dict[str, bool]:
+        """Tell whether a scaler makes this step, or else the user has unscaled."""
+        if self._within_step:
+            return {"scaler": True}
+        if step.scaler is None or not step.versions:
+            return {}
+        step.by_hand |= self._steps.versions() != step.versions
+        return {"by_hand": True} if step.by_hand else {}
+
     def _are_scaled(self, parameters: Iterable[torch.Tensor]) -> bool:
-        """Tell whether a gradient of these is still multiplied by the scale."""
+        """Tell whether a gradient of these is known to be multiplied by the scale.
+
+        Gradients that somebody has changed himself may have been divided by it.
+        """
         step = self._steps.now
         if step.scaler is None:
+            return False
+        step.by_hand |= self._steps.versions() != step.versions
+        if step.by_hand:
             return False
         true = self._scaling.true_now(step)
         return any(id(each) not in true for each in parameters)

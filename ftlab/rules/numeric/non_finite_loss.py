@@ -14,6 +14,12 @@ Where no label counted (all are -100) the rule says so: torch then gives a NaN l
 gradients of exactly 0, so no weight is harmed.
 Where tensors are recorded the rule also says whether a gradient was non-finite at an
 earlier step while the loss was still finite: then the weights were poisoned first.
+The operation that made the first NaN is named where the loss lies on the CPU, or once
+a loss was seen not to be finite: the graph still holds what each operation has kept for
+backward, and the first one is looked for that gives a NaN from inputs that are none.
+Where the gradients were NaN first and the loss was not, the operations are named whose
+derivative is infinite at what they were given (root of 0, log of 0, an exponential that
+overflowed behind a mask); they are looked at on steps 0-3, 4, 8, 16 and so on.
 A step that a GradScaler skipped harms no weight. It counts only when the scale cannot
 have caused it: a NaN at three skipped steps in a row (multiplying a finite loss by a
 scale gives an infinity, never a NaN), or an infinity at a scale of 1 or less.
@@ -47,6 +53,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.origins import Origin, origin_of
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.tensors import in_a_row, records_of
 from ftlab.rules.updates import skipped_steps
@@ -66,6 +73,7 @@ class NonFiniteLoss(Rule):
     name = "non-finite-loss"
     since = "0.1.0"
     status = "stable"
+    caused_by = ("NUM004",)
     requires = (
         needs_step_values(
             "loss",
@@ -87,25 +95,33 @@ class NonFiniteLoss(Rule):
         harmless = bool(skipped_steps(run)[bad].all())
         empty = not poisoned and bool((table["labels"][bad] == 0).all())
         finite = bool(np.isfinite(table["grad_norm"][bad]).all())
+        step = int(poisoned[0].name) if poisoned else first
+        origin = origin_of(run, step, "gradients" if poisoned else "loss")
         harmless |= empty and finite
         message = (
             f"loss is {kind} at step {first}; {len(steps)} of "
             f"{counted(len(table), 'loss', 'losses')} in "
             f"{at_steps(int(table.step[0]), int(table.step[-1]))} "
             f"{'is' if len(steps) == 1 else 'are'} not finite"
-            f"{_before(run, first)}"
+            f"{_before(run, first)}{_made(origin, step, first)}"
         )
         yield self.finding(
             Severity.WARNING if harmless else Severity.ERROR,
             message + _filtered(run),
-            cause=_no_labels(finite) if empty else _cause(poisoned, harmless=harmless),
-            fix=_FIX_LABELS if empty else _fix(poisoned, first),
-            places=[Place("object", "loss"), Place("step", str(first)), *poisoned[1:]],
+            cause=_no_labels(finite) if empty else _cause(poisoned, origin, harmless),
+            fix=_FIX_LABELS if empty else _fix(origin, step),
+            places=[
+                *([] if empty else origin.places),
+                Place("object", "loss"),
+                Place("step", str(first)),
+                *poisoned[1:],
+            ],
             steps=(first, last),
             evidence={
                 "kind": kind,
                 "count": len(steps),
                 "threshold": "finite",
+                "origin": origin.name or "not known",
                 "logging_nan_inf_filter": str(_filter(run)),
             },
             healthy="every loss is a finite number",
@@ -174,26 +190,36 @@ def _no_labels(finite: bool) -> str:
     return text + " The gradients stayed finite: no weight was harmed." * finite
 
 
-def _cause(poisoned: tuple[Place, ...], *, harmless: bool) -> str:
+def _made(origin: Origin, step: int, first: int) -> str:
+    """Name the operation where it is known."""
+    if not origin.ops:
+        return ""
+    what = "it" if step == first else f"the gradient of step {step}"
+    return f"; {origin.name} made {what}"
+
+
+def _cause(poisoned: tuple[Place, ...], origin: Origin, harmless: bool) -> str:
     if poisoned:
         return (
             f"The gradient was already non-finite at {poisoned[0]}, while the loss was "
             f"finite, first in {poisoned[1]}; that update made the weights non-finite."
+            f" {origin.cause}".rstrip()
         )
     if harmless:
         return (
             "The forward pass gives it at every scale, so lowering the loss scale "
             "cannot help. The scaler skipped these steps: no weight was harmed yet."
+            f" {origin.cause}".rstrip()
         )
-    return (
+    return origin.cause or (
         "The forward pass or the loss made it, from gradients and weights that had "
         "been finite as far as they were recorded. Which op it was the log cannot tell."
     )
 
 
-def _fix(poisoned: tuple[Place, ...], first: int) -> str:
-    step = poisoned[0].name if poisoned else str(first)
-    return (
+def _fix(origin: Origin, step: int) -> str:
+    run = (
         f"Run ftlab.debug(...) up to step {step}: it stops at the tensor that was "
         "non-finite first. Then go on from a checkpoint before that step."
     )
+    return f"{origin.fix} {run}".strip()

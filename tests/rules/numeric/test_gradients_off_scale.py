@@ -1,0 +1,78 @@
+"""NUM006."""
+
+import pytest
+
+from ftlab.rules.engine import Engine
+from ftlab.rules.numeric.gradients_off_scale import GradientsOffScale
+from tests.runs import RunBuilder, healthy_lora
+
+UNSCALE, BY_STEP = (
+    ("unscale", "optimizer 0", {}),
+    ("unscale", "optimizer 0", {"by_step": 1}),
+)
+UPDATE, CLEAR = ("scaler_update", "scaler", {}), ("zero_grad", "optimizer 0", {})
+
+
+def back(times=1):
+    return ("backward", "loss", {} if times is None else {"scaled": times})
+
+
+def step(optimizer=0, **detail):
+    return ("step", f"optimizer {optimizer}", detail)
+
+
+SCALER_STEP = step(scaler=True)
+
+
+def report(*ops, steps=3, scale=1024.0):
+    builder = RunBuilder()
+    for _ in range(steps):
+        builder.step(ops=ops, loss_scale=scale)
+    return Engine([GradientsOffScale()]).check(builder.run)
+
+
+WRONG = {
+    "stepped-past-scaler": (back(), back(), step()),
+    "loss-not-scaled": (back(0), BY_STEP, SCALER_STEP, UPDATE),
+    "scaled-in-part": (back(1), back(0), BY_STEP, SCALER_STEP, UPDATE),
+    "scaled-twice": (back(2), BY_STEP, SCALER_STEP, UPDATE),
+    "unscaled-too-early": (back(), UNSCALE, UPDATE, back(), BY_STEP, SCALER_STEP),
+}
+
+
+@pytest.mark.parametrize("reason", WRONG)
+def test_finds_it_in_two_updates(reason):
+    (finding,) = report(*WRONG[reason], steps=2).findings
+    assert finding.evidence["reason"] == reason
+    assert (finding.first_step, finding.last_step) == (0, 1)
+    assert report(*WRONG[reason], steps=1).findings == ()
+
+
+@pytest.mark.parametrize("reason", WRONG)
+def test_a_scale_of_1_does_no_harm(reason):
+    assert report(*WRONG[reason], scale=1.0).findings == ()
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (back(), back(), UNSCALE, SCALER_STEP, UPDATE),
+        (back(), BY_STEP, SCALER_STEP, UPDATE),
+        (back(), UNSCALE, step()),  # unscaled by the scaler, stepped without it
+        (back(), step(by_hand=True)),
+        (back(None), BY_STEP, SCALER_STEP, UPDATE),  # multiplied by the user
+        (back(0), step()),  # an optimizer that needs no scaler
+        (back(), UNSCALE, CLEAR, back(), BY_STEP, SCALER_STEP, UPDATE),  # SAM
+        (back(1), back(0), SCALER_STEP, step(1)),  # one optimizer each
+        (back(), BY_STEP, SCALER_STEP, step(1, scaler=True), UPDATE),
+    ],
+)
+def test_other_orders_are_fine(ops):
+    assert report(*ops).findings == ()
+
+
+def test_runs_without_a_scaler_are_left_out_and_empty_ones_not_checked():
+    found = Engine([GradientsOffScale()]).check(healthy_lora().run)
+    assert not found.findings
+    assert not found.not_checked
+    assert Engine([GradientsOffScale()]).check(RunBuilder().run).not_checked

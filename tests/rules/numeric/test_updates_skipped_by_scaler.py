@@ -1,0 +1,81 @@
+"""NUM004."""
+
+import numpy as np
+import pytest
+
+from ftlab.records.finding import Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.numeric.updates_skipped_by_scaler import UpdatesSkippedByScaler
+from tests.runs import RunBuilder, healthy_lora
+
+
+def report(skips, *, scale=65536.0, loss=2.0, spoiled=(np.inf, 1.0)):
+    """Make a run whose scaler halves at each skip, and grows as its skips say."""
+    builder = RunBuilder()
+    for name in ("model.layers.0.w", "model.layers.1.w"):
+        builder.tensor(name)
+    for skip in skips:
+        columns = {"grad_max": spoiled if skip else 1.0}
+        value = loss if skip else 2.0
+        builder.step(columns, skipped=bool(skip), loss_scale=scale, loss=value)
+        scale *= 0.5 if skip else 1.0
+    return Engine([UpdatesSkippedByScaler()]).check(builder.run)
+
+
+@pytest.mark.parametrize("loss", [np.inf, np.nan])
+def test_finds_a_loss_that_overflows_at_every_scale(loss):
+    (finding,) = report([1, 1, 1], loss=loss).findings
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence["reason"] == "loss-overflows"
+    assert "65536, 32768, 16384" in finding.message
+    assert [str(place) for place in finding.places] == [
+        "call GradScaler.update",
+        "object loss",
+        "param model.layers.0.w",
+    ]
+
+
+def test_two_infinite_losses_are_not_enough():
+    assert report([0, 1, 1], loss=np.inf).findings == ()
+
+
+def test_finds_gradients_that_overflow_at_a_scale_of_1():
+    (finding,) = report([1] * 17).findings
+    assert finding.evidence["reason"] == "gradients-overflow"
+    assert "65536, 32768, ... 1" in finding.message
+    assert "1 of 2 tensors" in finding.cause
+    assert "layers.0.w" in finding.cause
+
+
+def test_says_where_no_gradient_is_finite():
+    (finding,) = report([1] * 17, spoiled=np.inf).findings
+    assert "right below, the loss" in finding.cause
+
+
+def test_a_search_that_is_still_above_1_is_let_pass():
+    assert report([1] * 16).findings == ()
+    assert report([1] * 16 + [0] * 30).findings == ()
+
+
+def test_one_skipped_update_at_a_scale_of_1_is_let_pass():
+    assert report([0, 1, 0], scale=1.0).findings == ()
+
+
+@pytest.mark.parametrize(("period", "found"), [(2, 1), (5, 1), (6, 0), (11, 0)])
+def test_finds_a_scale_that_is_grown_too_often(period, found):
+    skips = [step % period == period - 1 for step in range(60)]
+    findings = report(skips, scale=2.0**60).findings
+    assert len(findings) == found
+    assert all(each.severity is Severity.WARNING for each in findings)
+    assert all(each.evidence["reason"] == "grown-too-often" for each in findings)
+
+
+def test_skips_before_the_first_update_do_not_count_as_growing():
+    assert report([1] * 12 + [0] * 6).findings == ()
+
+
+def test_runs_without_a_scaler_are_left_out_and_empty_ones_not_checked():
+    found = Engine([UpdatesSkippedByScaler()]).check(healthy_lora().run)
+    assert not found.findings
+    assert not found.not_checked
+    assert Engine([UpdatesSkippedByScaler()]).check(RunBuilder().run).not_checked

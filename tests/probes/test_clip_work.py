@@ -85,3 +85,56 @@ def test_whether_gradients_were_still_scaled_is_noted(first):
     assert [entry["scaled"] for entry in entries(recording)] == [not first]
     true = {name: norm / 8.0 for name, norm in norms.items()}
     assert recording.column(0) == pytest.approx(true, rel=1e-5)
+
+
+def recorded(act, groups=None):
+    """Run one step of a model of two layers, one group each where asked."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))
+    parts = [{"params": [*part.parameters()]} for part in model]
+    optimizer = torch.optim.SGD(parts if groups else model.parameters(), lr=0.1)
+    with Recording(model, optimizer) as recording:
+        model(torch.ones(2, 4)).sum().backward()
+        act(model)
+        optimizer.step()
+    return recording
+
+
+@pytest.mark.filterwarnings("ignore:`parameters` is an empty generator")
+@pytest.mark.parametrize(
+    ("chosen", "given"),
+    [
+        (lambda _: (p for p in ()), 0),
+        (lambda model: [p.data for p in model.parameters()], 4),
+        (lambda model: [p.grad for p in model.parameters()], 4),
+        (lambda model: [p * 1 for p in model.parameters()], 4),
+        (lambda _: nn.Linear(4, 4).parameters(), 2),
+    ],
+)
+def test_clipping_what_has_no_gradient_is_noted(chosen, given, recwarn):
+    recording = recorded(lambda model: clip_grad_norm_(chosen(model), 0.5))
+    (entry,) = entries(recording)
+    assert (entry["count"], entry["of"], entry["given"]) == (0, 4, given)
+    assert "clips" not in recording.steps[0].values
+
+
+def test_what_no_call_has_covered_is_named_with_the_groups():
+    recording = recorded(lambda m: clip_grad_norm_(m[0].parameters(), 1.0), groups=True)
+    (entry,) = entries(recording)
+    names = {row: record.name for row, record in recording.names.items()}
+    assert [names[row] for row in entry["left_out"]] == ["1.weight", "1.bias"]
+    assert (entry["left_out_count"], entry["groups"]) == (2, [True, False])
+
+
+def test_nothing_is_left_out_by_two_calls_that_cover_all():
+    def each_part(model):
+        for part in model:
+            clip_grad_norm_(part.parameters(), 0.5)
+
+    assert "left_out" not in entries(recorded(each_part))[0]
+
+
+@pytest.mark.parametrize(("limit", "share"), [(1e-9, 1.0), (1e9, 0.0), (-1.0, 1.0)])
+def test_the_share_of_values_beyond_the_limit_is_measured(limit, share):
+    recording = recorded(lambda m: clip_grad_value_(m.parameters(), limit))
+    assert entries(recording)[0]["beyond"] == share

@@ -4,6 +4,7 @@ The Trainer clips to ``max_grad_norm``, the callback right after it to its own: 
 smaller one holds, and changing the larger has no effect.
 
 Fix: set ``max_grad_norm``, and leave the callback out.
+Source: transformers, ``Trainer``: it clips, then calls ``on_pre_optimizer_step``.
 """
 
 from typing import Any

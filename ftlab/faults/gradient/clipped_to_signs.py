@@ -3,6 +3,7 @@
 A limit for the norm of a gradient with one element, taken over for a model of many.
 
 Fix: clip by norm, or set a limit that most values do not reach.
+Source: twtygqyy/pytorch-vdsr#2, facebookresearch/Mask2Former#148.
 """
 
 from typing import Any

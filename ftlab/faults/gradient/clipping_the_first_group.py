@@ -4,6 +4,7 @@
 learning rate of their own.
 
 Fix: clip the parameters of all groups.
+Source: huggingface/transformers#614 has groups whose norm is not that of all.
 """
 
 from typing import Any

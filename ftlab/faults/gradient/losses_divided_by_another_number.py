@@ -3,6 +3,8 @@
 The number of micro-batches was lowered in the loop and not in the division.
 
 Fix: divide by the number of backwards that this update is made of.
+Source: Lightning-AI/pytorch-lightning#19987, hiyouga/LlamaFactory#10705, where it is so
+for the last update of each epoch.
 """
 
 from typing import Any

@@ -29,7 +29,8 @@ p.grad.isfinite().all()]` before `clip_grad_norm_`.
 3. Go on from a checkpoint before this step, optimizer state included.
 
 ## Known problems
-None known.
+A loop that sees the norm and leaves the optimizer's step out is quiet, as it should be;
+one that steps and puts a copy of the weights back afterwards is not.
 
 ## References
 - pytorch/pytorch#46849 (clip_grad_norm_ silently passes when not finite)

@@ -32,7 +32,7 @@ itself how many micro-batches it gathers, one. The reasons:
   the same; information, from 8 updates on.
 Measured on a small Llama with LoRA and SGD, 4 micro-batches: the gradient's norm over
 that of one large batch was 4.0 undivided, 0.25 divided twice, 1.0 divided once. A
-Trainer with its own compute_loss logged 19.5 in place of 4.87.
+Trainer with its own compute_loss logged a loss of 19.5 in place of 4.86.
 By hand: print `loss.grad_fn` and its `next_functions` before backward; or compare the
 norm of all gradients for 1 and for 4 micro-batches of the same samples: it must not
 depend on how they are cut.
@@ -54,8 +54,9 @@ for an undivided sum cannot be told from one that was not: it is as right.
 
 ## References
 - huggingface/accelerate#3533 (the own division beside that of accelerator.backward)
-- huggingface/transformers#47688 (compute_loss with a mean of its own)
-- huggingface/transformers#35438 (loss multiplied by the accumulation steps)
+- huggingface/transformers#37766, MakazhanAlpamys/Soup#720 (a mean in compute_loss)
+- karpathy/nanoGPT#168 (undivided: Adam forgets it, clipping does not)
+- Lightning-AI/pytorch-lightning#19987, hiyouga/LlamaFactory#10705 (short windows)
 """
 
 import math

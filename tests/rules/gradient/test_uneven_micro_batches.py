@@ -1,0 +1,63 @@
+"""GRD018."""
+
+import pytest
+
+from ftlab.records.finding import Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.gradient.uneven_micro_batches import UnevenMicroBatches
+from tests.runs import RunBuilder, healthy_lora
+
+STEP = ("step", "optimizer 0", {})
+
+
+def back(micro, labels, weight=0.5, **detail):
+    known = {"micro": micro, "loss": "mean", "weight": weight, "labels": labels}
+    return ("backward", "loss", known | detail)
+
+
+def report(*backs, steps=4):
+    builder = RunBuilder()
+    for _ in range(steps):
+        builder.step(ops=(*backs, STEP))
+    return Engine([UnevenMicroBatches()]).check(builder.run)
+
+
+def test_tells_how_far_apart_the_weights_of_tokens_are():
+    (finding,) = report(back(0, 10), back(1, 30)).findings
+    assert finding.severity is Severity.INFO
+    assert finding.evidence["apart"] == pytest.approx(3)
+
+
+@pytest.mark.parametrize(
+    "backs",
+    [
+        (back(0, 10),),
+        (back(0, 20), back(1, 30)),
+        (back(0, 10, 0.25), back(1, 30, 0.75)),
+        (back(0, 10, loss="sum"), back(1, 30)),
+        (back(0, 10, times=2), back(1, 30)),
+        (back(0, 0), back(1, 30)),
+        (back(0, 10, 0.0), back(1, 30)),
+    ],
+)
+def test_other_weights_are_fine(backs):
+    assert report(*backs).findings == ()
+
+
+def test_steps_that_were_not_looked_at_do_not_count():
+    builder = RunBuilder()
+    for number in range(9):
+        look = number % 4 == 0
+        ops = (back(0, 10 * look), back(1, 30 * look), STEP)
+        builder.step(ops=ops)
+    (finding,) = Engine([UnevenMicroBatches()]).check(builder.run).findings
+    assert finding.evidence["looks"] == 3
+
+
+def test_two_looks_are_not_enough():
+    assert report(back(0, 10), back(1, 30), steps=2).findings == ()
+
+
+def test_an_empty_run_is_not_checked_and_a_healthy_one_quiet():
+    assert Engine([UnevenMicroBatches()]).check(RunBuilder().run).not_checked
+    assert not Engine([UnevenMicroBatches()]).check(healthy_lora().run).findings

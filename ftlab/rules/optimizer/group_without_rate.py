@@ -1,7 +1,8 @@
 """The rule OPT005, group-without-rate.
 
 ## What it does
-Finds parameter groups whose learning rate is 0 and that no schedule can lift.
+Finds parameter groups whose learning rate is 0 and that no schedule can lift, and
+schedules that keep everything at 0.
 
 ## Why is this bad?
 The tensors of the group receive gradients, take moments and memory, and never move. A
@@ -20,7 +21,14 @@ It is
   told of it: those exist to be trained;
 - information in other cases: a rate of 0 is one way to freeze, and a loop that sets its
   rates by hand may lift it later.
-It takes 2 steps with a scheduler and 16 without one. Measured on a small Llama: with
+It takes 2 steps with a scheduler and 16 without one (*rate-of-zero*). Where all groups
+of all optimizers are at 0 though they begin above it, nothing is trained, and it is a
+warning after 8 updates:
+- *never-stepped*: no scheduler has been stepped so far: it is forgotten, or stepped per
+  epoch while its warm-up is counted in updates, and the first epoch is lost;
+- *schedule-at-zero*: it was stepped 8 times, and has given 0 each time (an integer
+  division, a total of 0).
+Measured on a small Llama: with
 `lr=0` for the B factors all `b_l2` are 0 after 20 steps and the loss stays at 4.85.
 By hand: `[(g["lr"], g.get("initial_lr")) for g in optimizer.param_groups]`.
 
@@ -52,6 +60,9 @@ from ftlab.runlog.run import Run
 STEPS, STEPS_BY_HAND = 2, 16
 """Steps at a rate of 0, with a scheduler and without one."""
 
+IDLE = 8
+"""Updates at a rate of 0 everywhere, that a schedule has given."""
+
 SECOND = {"lora_A": "lora_B", "lora_embedding_A": "lora_embedding_B"}
 """First factors of pairs, and the second ones, which begin at 0."""
 
@@ -77,7 +88,10 @@ class GroupWithoutRate(Rule):
     )
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
-        """Yield one finding over all such groups."""
+        """Yield one finding over all such groups, or all groups."""
+        if (idle := self._idle(run)) is not None:
+            yield idle
+            return
         zero = _without_rate(run)
         held = [name for name in run.names().values() if group_of(name) in zero]
         if not held:
@@ -89,6 +103,42 @@ class GroupWithoutRate(Rule):
         if len(steps) >= STEPS and self_evident:
             severity = _severity(run, held, others, planned=planned)
             yield self._finding(run, severity, sorted(zero), held)
+
+    def _idle(self, run: Run) -> Finding | None:
+        rates, steps = run.steps["lr"], run.steps.step
+        groups = [g for each in run.facts.optimizers for g in each.get("groups", ())]
+        begun = [bool(group.get("initial_lr")) for group in groups]
+        if len(steps) < IDLE or np.isnan(rates).any() or rates.any() or not any(begun):
+            return None
+        made = sum(entry.op == "scheduler_step" for entry in run.ledger)
+        if 0 < made < IDLE:
+            return None
+        first, last = int(steps[0]), int(steps[-1])
+        return self.finding(
+            Severity.WARNING,
+            f"{at_steps(first, last)}: the schedule has given a learning rate of 0 to "
+            f"{counted(len(steps), 'update')}"
+            + ("" if made else ", and no scheduler was stepped"),
+            cause="The schedule's function returns 0: an integer division, or a total "
+            "of 0."
+            if made
+            else "scheduler.step() is missing, or stands in the loop over epochs while "
+            "the warm-up counts updates.",
+            fix="Call scheduler.step() after each optimizer.step()."
+            if not made
+            else "Print the function's values for the first steps.",
+            places=[
+                Place("call", "scheduler.step"),
+                Place("optimizer", "lr"),
+            ],
+            steps=(first, last),
+            evidence={
+                "reason": "schedule-at-zero" if made else "never-stepped",
+                "updates": len(steps),
+                "threshold": IDLE,
+            },
+            healthy="a learning rate above 0 from the second update on",
+        )
 
     def _finding(
         self,

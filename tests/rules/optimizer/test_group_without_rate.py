@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.records.finding import Severity
+from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.group_without_rate import GroupWithoutRate
 from tests.runs import RunBuilder, healthy_lora
@@ -60,3 +60,31 @@ def test_rates_by_hand_are_noted_later(steps, found):
     findings = report((1e-3, 0.0), (None, None), steps=steps, b_norm=1.0).findings
     assert len(findings) == found
     assert all(each.severity is Severity.INFO for each in findings)
+
+
+def at_zero(rate=0.0, made=0, updates=8, initial=1e-3):
+    moves = ("scheduler_step", "scheduler 0", {"lr_before": [0.0], "lr_after": [0.0]})
+    group = {"lr": 0.0, "initial_lr": initial, "ids": []}
+    builder = RunBuilder().facts(
+        optimizers=({"class": "AdamW", "groups": [group]},),
+        schedulers=({"class": "LambdaLR", "optimizer_index": 0},),
+    )
+    for step in range(updates):
+        lr = rate if step == updates - 1 else 0.0
+        builder.step(ops=("backward", *((moves,) if step < made else ())), lr=(lr,))
+    return Engine([GroupWithoutRate()]).check(builder.run).findings
+
+
+def test_a_schedule_that_is_never_stepped_keeps_everything_at_zero():
+    (finding,) = at_zero()
+    assert finding.evidence["reason"] == "never-stepped"
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("call", "scheduler.step")
+    assert at_zero(updates=7) == ()
+    assert at_zero(rate=1e-3) == ()
+
+
+def test_a_schedule_that_gives_nothing():
+    (finding,) = at_zero(made=8)
+    assert finding.evidence["reason"] == "schedule-at-zero"
+    assert at_zero(made=1) == ()

@@ -11,12 +11,12 @@ gradient. One bad batch moves the weights as far as its gradient says.
 ## Evidence
 The order of calls within each step: at least one clipping, all of them after the last
 optimizer's step (`after-step`) or before the first backward (`before-backward`); and
-the norm of the gradients that the
-update was made of, which is measured whether they are clipped or not. Found in 3
-updates in a row: one call out of order proves no habit. An error where the norm was above the limit in all of them: that much
-was to be cut off and was not. Told as information where it was below the limit: nothing
-has come of it so far. A limit that is infinite is a way to read the norm, and is not
-meant; nor is a clipping after the step beside one before it.
+the norm of the gradients that the update was made of, which is measured whether they
+are clipped or not. Found in 3 updates in a row: one call out of order is no habit. An
+error where the norm was above the limit in all of them: that much was to be cut off and
+was not. Told as information where it was below the limit: nothing has come of it so
+far. A limit that is infinite is a way to read the norm, and is not meant; nor is a
+clipping after the step beside one before it.
 Measured on a small Llama with LoRA and SGD, the loss multiplied by 20, max_norm 1:
 four updates were made from norms of 23.3 to 43.9; with the two calls swapped, of 1.
 By hand: `torch.stack([p.grad.norm() for p in parameters]).norm()` right before

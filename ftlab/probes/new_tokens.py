@@ -82,7 +82,7 @@ class NewTokens(Probe):
         if self._followed and self._due(moment.step):
             fields = batch_fields(inputs)
             for each in self._followed:
-                for ids in _needed(each.table, fields, self._pads):
+                for ids in needed(each.table, fields, self._pads):
                     each.look(ids)
         return ()
 
@@ -100,7 +100,7 @@ class NewTokens(Probe):
     def _begin(self, subject: Subject) -> None:
         """Look for tables, and keep what is known of those that were there before."""
         known = {id(each.table.weight): each for each in self._followed}
-        self._followed, self._pads = [], _pads(subject)
+        self._followed, self._pads = [], pads_of(subject)
         for table in token_tables(innermost(subject.model)):
             each = known.get(id(table.weight))
             if each is not None:
@@ -178,7 +178,7 @@ def _sums(weight: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     return (rows * place).sum(1) + 1j * (rows * place.sqrt()).sum(1)
 
 
-def _needed(
+def needed(
     table: TokenTable, fields: Mapping[str, torch.Tensor], pads: set[int]
 ) -> Iterator[torch.Tensor]:
     """Yield the ids that this table is asked for, -1 where it is not."""
@@ -213,7 +213,7 @@ def _has_more(fields: Mapping[str, torch.Tensor]) -> bool:
     )
 
 
-def _pads(subject: Subject) -> set[int]:
+def pads_of(subject: Subject) -> set[int]:
     """Collect the ids of padding, of every model within the model."""
     found = {getattr(subject.tokenizer, "pad_token_id", None)}
     for module in subject.model.modules():

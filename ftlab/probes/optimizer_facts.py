@@ -16,6 +16,8 @@ _FLAT = ("deepspeed", "apex", "fairscale")
 
 _GROUP_VALUES = ("lr", "initial_lr", "weight_decay", "momentum", "eps")
 
+_GROUP_FLAGS = ("decoupled_weight_decay", "amsgrad")
+
 
 def optimizer_facts(
     model: torch.nn.Module,
@@ -107,6 +109,9 @@ def _group(
     facts: dict[str, Any] = {
         key: number(group[key]) for key in _GROUP_VALUES if key in group
     }
+    facts |= {key: bool(group[key]) for key in _GROUP_FLAGS if key in group}
+    if isinstance(group.get("betas"), tuple | list):
+        facts["betas"] = [number(each) for each in group["betas"]]
     facts |= {"count": len(group["params"]), "names": known}
     if ids is not None:
         facts["ids"] = [ids[name] for name in known if name in ids]

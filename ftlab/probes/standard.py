@@ -17,6 +17,7 @@ from ftlab.probes.graph_flow import GraphFlow
 from ftlab.probes.invocations import Invocations
 from ftlab.probes.lasting import Lasting
 from ftlab.probes.logits import Logits
+from ftlab.probes.masked_rows import MaskedRows
 from ftlab.probes.memory import Memory
 from ftlab.probes.merge_by_hand import MergeByHand
 from ftlab.probes.merge_loss import MergeLoss
@@ -84,6 +85,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Modes(interval),
         TeacherModes(interval),
         NewTokens(interval),
+        MaskedRows(interval),
         Unregistered(interval),
         RunningStatistics(interval),
         PutBack(4 * interval),

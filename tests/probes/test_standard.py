@@ -66,6 +66,7 @@ def test_every_promised_column_arrives_on_its_schedule(interval):
         "hand_merges",
         "hooks",
         "merges",
+        "masked_rows",
         "modes",
         "new_tokens",
         "unregistered",

@@ -9,14 +9,20 @@ from ftlab.runlog.run import Run
 from ftlab.session.preflight.of_run import run_checklist
 from ftlab.session.replays import replay_of
 from ftlab.views.checklist import Checklist
+from ftlab.views.clipping import ClippingView
 from ftlab.views.dashboard import Dashboard
 from ftlab.views.divergence import DivergenceView
 from ftlab.views.findings import FindingsView
 from ftlab.views.gradients import GradientView
+from ftlab.views.logits import LogitsView
 from ftlab.views.lora import LoraView
 from ftlab.views.loss import LossView
 from ftlab.views.memory import MemoryView
+from ftlab.views.moments import MomentsView
 from ftlab.views.samples import HighestLossesView
+from ftlab.views.scaler import ScalerView
+from ftlab.views.schedule import ScheduleView
+from ftlab.views.updates import UpdatesView
 
 if TYPE_CHECKING:
     from ftlab.views.replay import Replay
@@ -67,6 +73,42 @@ class RunViews:
         """Memory and throughput over the steps."""
         self._bring_up_to_date()
         return self.dashboard.memory
+
+    @property
+    def schedule(self) -> ScheduleView:
+        """Learning rates against the formula that was asked for."""
+        self._bring_up_to_date()
+        return self.dashboard.schedule
+
+    @property
+    def clipping(self) -> ClippingView:
+        """The gradient's norm before and after clipping, and how often it was cut."""
+        self._bring_up_to_date()
+        return self.dashboard.clipping
+
+    @property
+    def scaler(self) -> ScalerView:
+        """The loss scale of mixed precision, and the steps that were skipped."""
+        self._bring_up_to_date()
+        return self.dashboard.scaler
+
+    @property
+    def updates(self) -> UpdatesView:
+        """Layer x step view of how far a step moves each layer."""
+        self._bring_up_to_date()
+        return self.dashboard.updates
+
+    @property
+    def moments(self) -> MomentsView:
+        """Layer x step view of the optimizer's moments."""
+        self._bring_up_to_date()
+        return self.dashboard.moments
+
+    @property
+    def logits(self) -> LogitsView:
+        """Range of the logits, entropy and top probability over the steps."""
+        self._bring_up_to_date()
+        return self.dashboard.logits
 
     @property
     def divergence(self) -> DivergenceView:

@@ -1,5 +1,7 @@
 """The dashboard: state, findings, gradients, loss and adapters on one screen.
 
+Below them each further view is one line that says what it shows, and unfolds to it.
+
 Who calls whom: the host displays the dashboard and calls `Dashboard.refresh` from a
 background thread, at most 5 times a second; every part sends only what is new. At a
 pause and at the end the host calls `Dashboard.settle` and puts
@@ -19,12 +21,19 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ftlab.records.errors import FtlabWarning
+from ftlab.views.clipping import ClippingView
+from ftlab.views.dashboard_details import Details
 from ftlab.views.dashboard_head import head_of
 from ftlab.views.findings import FindingsView
 from ftlab.views.gradients import GradientView
+from ftlab.views.logits import LogitsView
 from ftlab.views.lora import LoraView
 from ftlab.views.loss import LossView
 from ftlab.views.memory import MemoryView
+from ftlab.views.moments import MomentsView
+from ftlab.views.scaler import ScalerView
+from ftlab.views.schedule import ScheduleView
+from ftlab.views.updates import UpdatesView
 from ftlab.views.view import View, new_figure, png, widget_mode, with_widget
 
 if TYPE_CHECKING:
@@ -51,6 +60,9 @@ class Dashboard:
     ----------
     findings, gradients, loss, lora, memory
         The views that it shows.
+    details
+        The views that are a line each: schedule, clipping, scaler, updates, moments,
+        logits.
     """
 
     def __init__(
@@ -71,6 +83,16 @@ class Dashboard:
         self.loss = LossView(run)
         self.lora = LoraView(run)
         self.memory = MemoryView(run)
+        self.schedule = ScheduleView(run)
+        self.clipping = ClippingView(run)
+        self.scaler = ScalerView(run)
+        self.updates = UpdatesView(run)
+        self.moments = MomentsView(run)
+        self.logits = LogitsView(run)
+        names = ("schedule", "clipping", "scaler", "updates", "moments", "logits")
+        self.details = Details(
+            {name: getattr(self, name) for name in names}, self._guard
+        )
 
     @property
     def parts(self) -> dict[str, View[Any]]:
@@ -83,12 +105,16 @@ class Dashboard:
         }
         return {name: view for name, view in all_.items() if name not in self._broken}
 
+    @property
+    def _all(self) -> dict[str, View[Any]]:
+        return {**self.parts, "memory": self.memory, **self.details.views}
+
     def show(self, run: Run) -> None:
         """Show another run from now on, where this one is on the screen."""
         with self._lock:
             self._run = run
             self._broken.clear()
-            for name, view in {**self.parts, "memory": self.memory}.items():
+            for name, view in self._all.items():
                 self._guard(name, functools.partial(view.show, run))
         self.refresh()
 
@@ -102,6 +128,7 @@ class Dashboard:
                 self._guard("head", self._refresh_head)
             for name, view in {**self.parts, "memory": self.memory}.items():
                 self._guard(name, view.refresh)
+            self.details.refresh()
 
     def settle(self) -> None:
         """Store the complete state in the widgets, at a pause and at the end."""
@@ -109,6 +136,7 @@ class Dashboard:
         with self._lock:
             for name, view in self.parts.items():
                 self._guard(name, view.settle)
+            self.details.settle()
 
     def widget(self) -> Any:
         """Return the dashboard's one widget."""
@@ -122,6 +150,7 @@ class Dashboard:
                 for name, view in self.parts.items():
                     made = self._guard(name, view.widget)
                     children += [] if made is None else [made]
+                children.append(self.details.widget())
                 layout = ipywidgets.Layout(width="100%", overflow="hidden")
                 self._box = ipywidgets.VBox(children, layout=layout)
                 self._box.add_class("ftlab-dashboard")
@@ -135,16 +164,30 @@ class Dashboard:
             summary = self._guard(name, functools.partial(getattr, view, "summary"))
             if summary is not None:
                 drawn.append((name, view, summary))
+        lines = self._lines()
         heights = [view.size_of(summary)[1] for _, view, summary in drawn]
-        figure = new_figure(9.0, 0.35 + sum(heights))
-        head, *rest = figure.subfigures(
-            len(drawn) + 1, 1, height_ratios=[0.35, *heights], squeeze=False
+        rest = 0.2 * len(lines) + 0.1 if lines else 0.0
+        figure = new_figure(9.0, 0.35 + sum(heights) + rest)
+        places = [0.35, *heights, *([rest] if lines else [])]
+        head, *parts = figure.subfigures(
+            len(places), 1, height_ratios=places, squeeze=False
         )[:, 0]
         words = "\n".join(textwrap.wrap(head_of(self._run, self._state()), 130))
         head.text(0.012, 0.5, words, fontsize=8, fontweight="bold", va="center")
-        for (name, view, summary), place in zip(drawn, rest, strict=True):
+        for (name, view, summary), place in zip(drawn, parts, strict=False):
             self._guard(name, functools.partial(view.draw_on, place, summary))
+        for index, line in enumerate(lines):
+            at = 1 - (index + 0.5) / len(lines)
+            parts[-1].text(0.012, at, line, fontsize=8, va="center")
         return figure
+
+    def _lines(self) -> list[str]:
+        """Say what the further views show, one line each, wrapped."""
+        said = [
+            f"{self.details.views[name].title}: {line}"
+            for name, line in self.details.lines().items()
+        ]
+        return [part for line in said for part in textwrap.wrap(line, 130)]
 
     def snapshot_bundle(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the display as it is now: a picture and a text that never changes.

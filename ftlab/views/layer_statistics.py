@@ -147,7 +147,7 @@ class MeasuredLayers(LayerColumns):
         if not any(len(matrix.steps) for matrix in read.values()):
             return np.empty(0, np.int64), np.empty((0, self.width()), np.float32)
         known = np.stack([matrix.known.any(1) for matrix in read.values()])
-        measured = known.any(0)
+        measured = np.flatnonzero(known.any(0))
         read = {name: matrix.at(measured) for name, matrix in read.items()}
         parts = [part for one in self.statistics for part in self._levels(one, read)]
         steps = next(iter(read.values())).steps

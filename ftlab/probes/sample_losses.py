@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ftlab.probes.backward_ear import hear_backward
 from ftlab.probes.loss_graph import (
     SampleMeans,
     means_from_graph,
@@ -30,8 +31,7 @@ from ftlab.probes.module_hook import ModuleHook
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
-from ftlab.probes.taps.listener import Shielded, shield
-from ftlab.probes.taps.shared import listen
+from ftlab.probes.taps.listener import shield
 from ftlab.records.errors import BadValueError
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle, HandleStack
@@ -49,28 +49,10 @@ Losses of preferences weigh the tokens of one answer against those of the other.
 """
 
 
-def _pass(*_: Any) -> None:
-    """Do nothing."""
-
-
 class _Batch(NamedTuple):
     samples: int
     first: torch.Tensor
     thread: int
-
-
-class _Ear:
-    """Hears that backward begins, and nothing else; see `taps.listener.Listener`."""
-
-    def __init__(self, tell: Callable[[Sequence[Any]], None]) -> None:
-        self._tell = tell
-
-    def before_backward(self, losses: Sequence[Any], _weights: Any) -> None:
-        """Tell what backward is called on."""
-        self._tell(losses)
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return _pass
 
 
 class SampleLosses(Probe):
@@ -108,9 +90,7 @@ class SampleLosses(Probe):
         self._forget()
         self._batch, self._found, self._sizes, self._spreads = None, [], [], {}
         self._decode = getattr(subject.tokenizer, "decode", None)
-        listener: Any = _Ear(self._take_from_graph)
-        ear: Any = Shielded(listener, self._fail)
-        return [listen(ear), self._hooks]
+        return [hear_backward(self._take_from_graph, self._fail), self._hooks]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Note whose losses come next."""

@@ -26,6 +26,7 @@ from ftlab.probes.models_on_one_base import ModelsOnOneBase
 from ftlab.probes.modes import Modes
 from ftlab.probes.moments import OptimizerMoments
 from ftlab.probes.new_tokens import NewTokens
+from ftlab.probes.origins import Origins
 from ftlab.probes.piled_hooks import PiledHooks
 from ftlab.probes.probe import Probe
 from ftlab.probes.prompt_targets import PromptTargets
@@ -78,6 +79,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         throughput,
         Memory(),
         Logits(interval),
+        Origins(interval),
         GraphFlow(interval),
         FourBit(),
         RankBudget(),

@@ -45,7 +45,7 @@ FAULT = Fault(
     "nan-log-zero",
     "the loss is NaN although the model's own loss is a number",
     code="NUM001",
-    places=("object loss",),
+    places=("op log",),
     builder=build,
     steps=6,
 )

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.non_finite_loss import NonFiniteLoss
@@ -139,3 +140,14 @@ def test_nan_losses_of_batches_with_labels_are_not_put_down_to_labels():
     builder.step(loss=NAN, values={"labels": 5.0}, grad_norm=NAN)
     (finding,) = check(builder)
     assert "-100" not in finding.cause
+
+
+def test_names_the_operation_where_it_is_known():
+    builder = losses(2.0, NAN)
+    detail = {"of": "loss", "ops": ["log", "mul"], "reasons": ["zero times infinity"]}
+    builder.run.append(Event("origin", 1, 0.0, "", detail))
+    (finding,) = check(builder)
+    assert finding.places[:2] == (Place("op", "log"), Place("op", "mul"))
+    assert "log and mul made it" in finding.message
+    assert "multiplied by 0" in finding.cause
+    assert finding.evidence["origin"] == "log and mul"

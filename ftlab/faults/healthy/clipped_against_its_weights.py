@@ -25,8 +25,10 @@ def build() -> Case:
         loss = model(**batch).loss
         loss.backward()
         for weight in weights:
-            limit = SHARE * weight.detach().norm().clamp_min(LEAST)
-            weight.grad.mul_((limit / weight.grad.norm().clamp_min(1e-12)).clamp_max(1))
+            if weight.grad is not None:
+                limit = SHARE * weight.detach().norm().clamp_min(LEAST)
+                norm = weight.grad.norm().clamp_min(1e-12)
+                weight.grad.mul_((limit / norm).clamp_max(1))
         torch.nn.utils.clip_grad_norm_(weights, float("inf"))
         optimizer.step()
         return float(loss.detach())

@@ -72,8 +72,8 @@ class _Part(NamedTuple):
     limit: float
     norm: float
     ids: tuple[int, ...]
-    count: int
-    of: int
+    left_out: int
+    trained: int
     first_group: bool
 
 
@@ -139,7 +139,7 @@ class ClippingMissesGradients(Rule):
         left = records_of(run, np.array(shown.ids, np.int32))
         return self.finding(
             Severity.WARNING if group else Severity.INFO,
-            f"{at_steps(first, last)}: {shown.count} of {shown.of} trained tensors "
+            f"{at_steps(first, last)}: {shown.left_out} of {shown.trained} trained tensors "
             f"were left out of clipping; their norm alone was up to {number(worst)}, "
             f"and the limit is {number(shown.limit)}",
             cause="Only the first parameter group of the optimizer is clipped."
@@ -150,8 +150,8 @@ class ClippingMissesGradients(Rule):
             steps=(first, last),
             evidence={
                 "reason": "first-group" if group else "part",
-                "left_out": shown.count,
-                "trained": shown.of,
+                "left_out": shown.left_out,
+                "trained": shown.trained,
                 "norm": worst,
                 "limit": shown.limit,
                 "threshold": UPDATES,

@@ -139,8 +139,8 @@ class ClippingMissesGradients(Rule):
         left = records_of(run, np.array(shown.ids, np.int32))
         return self.finding(
             Severity.WARNING if group else Severity.INFO,
-            f"{at_steps(first, last)}: {shown.left_out} of {shown.trained} trained tensors "
-            f"were left out of clipping; their norm alone was up to {number(worst)}, "
+            f"{at_steps(first, last)}: {shown.left_out} of {shown.trained} trained "
+            f"tensors were left out of clipping; their norm alone was {number(worst)}, "
             f"and the limit is {number(shown.limit)}",
             cause="Only the first parameter group of the optimizer is clipped."
             if group

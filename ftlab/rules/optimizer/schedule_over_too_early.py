@@ -15,7 +15,8 @@ is stepped beyond its end climbs back to the peak, and undoes what it has anneal
   several, for one process or from samples shows here.
 - *at-zero*: all groups have had a rate above 0 and are now at exactly 0, in 3 updates
   in a row at least and in 5 % of all updates, after a scheduler has stepped: an end
-  that is some steps off, by remainders of epochs, is left alone.
+  that is some steps off, by remainders of epochs, is left alone. Noted only where the
+  schedule's length is not known (a function in a LambdaLR): it may be a pause.
 - *rises-again*: a cosine of transformers (`num_cycles=0.5`) or a CosineAnnealingLR has
   made more steps than it was planned for, and has lifted the rate in 3 in a row. A
   CosineAnnealingLR is a wave by its definition, and some use it as one: it is a warning
@@ -145,6 +146,7 @@ class ScheduleOverTooEarly(Rule):
             (first, last),
             f"{at_steps(first, last)}: the schedule has ended at a learning rate of 0, "
             "and training goes on: nothing is learnt any more",
+            severity=Severity.WARNING if plan.total else Severity.INFO,
             threshold=STREAK,
         )
 
@@ -183,7 +185,7 @@ class ScheduleOverTooEarly(Rule):
         threshold: float,
     ) -> Finding:
         places = plan.places(run, plan.length)
-        if reason == "at-zero" and plan.length not in plan.asked:
+        if not plan.length:
             places = [Place("optimizer", "lr"), Place("call", "scheduler")]
         return self.finding(
             severity,

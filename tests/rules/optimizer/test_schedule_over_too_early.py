@@ -62,8 +62,12 @@ def test_a_plan_that_ends_above_zero_is_one_to_choose():
 
 
 def test_updates_without_a_rate():
-    (finding,) = check(train(planned({}), [1.0, 0.5, 0.0, 0.0, 0.0, 0.0]))
+    (finding,) = check(train(planned(), [1.0, 0.5, 0.0, 0.0, 0.0, 0.0]))
     assert finding.evidence["reason"] == "at-zero"
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("config", "num_training_steps")
+    (finding,) = check(train(planned({}), [1.0, 0.5, 0.0, 0.0, 0.0, 0.0]))
+    assert finding.severity is Severity.INFO  # a function of one's own: a pause?
     assert (finding.first_step, finding.last_step) == (2, 4)
     assert finding.place == Place("optimizer", "lr")
     assert Place("call", "scheduler.step") in finding.places

@@ -223,15 +223,15 @@ def _wave(asked: Asked, time: Rates) -> Rates:
 
 
 def _restarted_waves(asked: Asked, time: Rates) -> Rates:
-    length, times = _above_zero(asked, "T_0"), float(asked["T_mult"])
+    length, times = _above_zero(asked, "T_0"), max(1.0, asked["T_mult"])
     starts = [0.0]
     lengths = [length]
     while len(time) and starts[-1] + lengths[-1] <= time[-1]:
         starts.append(starts[-1] + lengths[-1])
         lengths.append(lengths[-1] * times)
     which = np.searchsorted(starts, time, side="right") - 1
-    share = (time - np.asarray(starts)[which]) / np.asarray(lengths)[which]
-    return (1 + np.cos(np.pi * share)) / 2
+    share: Rates = (time - np.asarray(starts)[which]) / np.asarray(lengths)[which]
+    return 0.5 * (1 + np.cos(np.pi * share))
 
 
 def _stairs(asked: Asked, time: Rates) -> Rates:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ftlab.records.names import NameRecord
 from ftlab.rules.rounding import rounded_away
-from ftlab.rules.standstill import HALF, POINTS, STUCK, WEIGHT, at_height, coarse
+from ftlab.rules.standstill import HALF, WEIGHT, at_height, coarse, standing
 from ftlab.rules.tensors import elements, records_of, text_of
 from ftlab.rules.updates import effective
 from ftlab.runlog.run import Run
@@ -48,8 +48,7 @@ def lost_to_rounding(run: Run) -> dict[str, Lost]:
     names = records_of(run, matrix.ids)
     counts = at_height(effective(run), matrix.steps, names)
     counts &= matrix.known & ~np.isnan(matrix.values)
-    stuck = counts & (matrix.values >= STUCK)
-    still = (stuck.sum(axis=0) >= POINTS) & (stuck == counts).all(axis=0)
+    still = standing(matrix.values, counts)
     still &= ~coarse(run, matrix.ids, names) & rounded_away(run, matrix.ids, names)
     sizes = elements(names)
     columns: dict[str, list[int]] = defaultdict(list)
@@ -62,8 +61,8 @@ def lost_to_rounding(run: Run) -> dict[str, Lost]:
     found = {}
     for adapter, mine in columns.items():
         if sizes[mine].sum() >= WEIGHT * sizes.sum():
-            rows = np.flatnonzero(stuck[:, mine].any(axis=1))
+            rows = np.flatnonzero(counts[:, mine].any(axis=1))
             steps = int(matrix.steps[rows[0]]), int(matrix.steps[rows[-1]])
-            share = float(matrix.values[:, mine][stuck[:, mine]].mean())
+            share = float(matrix.values[:, mine][counts[:, mine]].mean())
             found[adapter] = [names[column] for column in mine], share, steps
     return found

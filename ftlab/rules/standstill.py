@@ -11,6 +11,9 @@ from ftlab.runlog.run import Run
 STUCK = 0.9
 """Share of a tensor's elements that did not move."""
 
+LEAST = 0.75
+"""Share that must not have moved at any measurement: the first updates are larger."""
+
 WEIGHT = 0.1
 """Share of all trainable elements in tensors that are stuck."""
 
@@ -55,6 +58,18 @@ def _height(
     coming = np.maximum.accumulate(rate[::-1])[::-1]
     high = (rate >= HEIGHT * rate.max()) & (coming <= RISING * rate)
     return np.asarray((high & here)[rows])
+
+
+def standing(shares: NDArray[np.float32], counts: Bools) -> Bools:
+    """Mark the columns that stood still at all measurements that count."""
+    known = counts & ~np.isnan(shares)
+    often = np.asarray(known.sum(axis=0) >= POINTS, bool)
+    held = np.where(known[:, often], shares[:, often], np.nan)
+    still = np.zeros_like(often)
+    if held.size:
+        usual, least = np.nanmedian(held, axis=0), np.nanmin(held, axis=0)
+        still[often] = (usual >= STUCK) & (least >= LEAST)
+    return still
 
 
 def coarse(run: Run, ids: NDArray[np.int32], names: list[NameRecord]) -> Bools:

@@ -12,7 +12,8 @@ is rounded away at every step, for ever. Gradients and learning rate look normal
 `stuck_share`: of the sampled elements (4,096 per tensor) whose gradient is not 0, the
 share whose stored value did not change in a step that was not skipped and had a
 learning rate above 0; and the dtype.
-- A tensor counts when at least 90 % of it is stuck at 2 measurements, taken while the
+- A tensor counts when in the median 90 % of it is stuck, and at none of at least 2
+  measurements less than 75 % (Adam's first updates are the largest), taken while the
   learning rate was at its height (at least half of the largest, and not rising any
   more): in warm-up and at the end of a decay small updates are meant.
 - A tensor is left out where even lr x gradient is 64 times half a step of its dtype:
@@ -53,12 +54,12 @@ from ftlab.rules.rounding import rounded_away
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.standstill import (
     HALF,
-    POINTS,
     STUCK,
     WEIGHT,
     at_height,
     coarse,
     rate_of,
+    standing,
 )
 from ftlab.rules.tensors import elements, params, records_of
 from ftlab.rules.updates import effective
@@ -94,17 +95,16 @@ class UpdateBelowPrecision(Rule):
         names = records_of(run, matrix.ids)
         counts = at_height(effective(run), matrix.steps, names)
         counts &= matrix.known & ~np.isnan(matrix.values)
-        stuck = counts & (matrix.values >= STUCK)
-        mask = (stuck.sum(axis=0) >= POINTS) & (stuck == counts).all(axis=0)
+        mask = standing(matrix.values, counts)
         mask &= ~coarse(run, matrix.ids, names) & rounded_away(run, matrix.ids, names)
         sizes = elements(names)
         share = float(sizes[mask].sum() / sizes.sum())
         if share < WEIGHT:
             return
         affected = [name for name, found in zip(names, mask, strict=True) if found]
-        lines = np.flatnonzero(stuck[:, mask].any(axis=1))
+        lines = np.flatnonzero(counts[:, mask].any(axis=1))
         first, last = int(matrix.steps[lines[0]]), int(matrix.steps[lines[-1]])
-        worst = float(matrix.values[:, mask][stuck[:, mask]].mean())
+        worst = float(matrix.values[:, mask][counts[:, mask]].mean())
         dtypes = sorted({name.dtype.rpartition(".")[2] for name in affected})
         rate = rate_of(run, affected)
         yield self.finding(

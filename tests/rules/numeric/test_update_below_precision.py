@@ -59,6 +59,15 @@ def test_is_quiet_when_it_moved_at_one_measurement():
     assert check(builder) == ()
 
 
+@pytest.mark.parametrize(("least", "found"), [(0.74, 0), (0.76, 1)])
+def test_the_first_update_may_move_more_of_them(least, found):
+    builder = RunBuilder()
+    builder.tensor("w", dtype="bfloat16")
+    for share in (least, 0.92, 0.94):
+        builder.step({"stuck_share": [share]})
+    assert len(check(builder)) == found
+
+
 def test_norm_weights_alone_are_let_pass():
     assert check(stuck(1.0, 0.1, sizes=((10,), (10, 10)))) == ()
     (finding,) = check(stuck(1.0, 0.1, sizes=((10,), (10, 9))))

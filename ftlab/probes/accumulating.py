@@ -11,6 +11,8 @@ def tell_where(entry: dict[str, Any], *, within: bool) -> None:
     gathered = micro_batches_to_gather()
     if gathered:
         entry["detail"]["accumulating"] = gathered
+    elif asked_for() and _is_at_end():
+        entry["detail"]["end_of_data"] = True
 
 
 def micro_batches_to_gather() -> int:
@@ -23,6 +25,13 @@ def asked_for() -> int:
     """Return how many micro-batches accelerate was told to gather, 0 for one."""
     asked = (_state().get("plugin_kwargs") or {}).get("num_steps", 1)
     return int(asked) if isinstance(asked, int) and asked > 1 else 0
+
+
+def _is_at_end() -> bool:
+    """Tell whether a prepared loader is at its end: accelerate steps then."""
+    loaders = _state().get("_dataloader_references_ref") or [None]
+    active = loaders[-1]() if callable(loaders[-1]) else None
+    return getattr(active, "end_of_dataloader", False) is True
 
 
 def _state() -> dict[str, Any]:

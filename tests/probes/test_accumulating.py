@@ -4,6 +4,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from ftlab.probes.accumulating import micro_batches_to_gather, tell_where
 
@@ -51,3 +52,32 @@ def test_an_entry_says_where_its_update_was_made(monkeypatch):
     assert entry["detail"] == {}
     tell_where(entry, within=True)
     assert entry["detail"] == {"within": True}
+
+
+def test_an_entry_says_that_the_data_is_at_its_end(monkeypatch):
+    loader = SimpleNamespace(end_of_dataloader=True)
+    loaders = [None, lambda: loader]
+    state = {"plugin_kwargs": {"num_steps": 4}, "_dataloader_references_ref": loaders}
+    accelerate_says(monkeypatch, state)
+    entry = {"detail": {}}
+    tell_where(entry, within=False)
+    assert entry["detail"] == {"end_of_data": True}
+    loader.end_of_dataloader = False
+    entry = {"detail": {}}
+    tell_where(entry, within=False)
+    assert entry["detail"] == {}
+
+
+def test_the_end_of_the_data_is_where_accelerate_has_it():
+    accelerate = pytest.importorskip("accelerate")
+    accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=4)
+    loader = accelerator.prepare(torch.utils.data.DataLoader(range(3)))
+    seen = []
+    try:
+        for _ in loader:
+            entry = {"detail": {}}
+            tell_where(entry, within=False)
+            seen.append(entry["detail"].get("end_of_data", False))
+    finally:
+        accelerate.state.GradientState._reset_state()
+    assert seen == [False, False, True]

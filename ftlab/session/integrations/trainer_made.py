@@ -79,9 +79,9 @@ def _shifted(trainer: Any) -> str:
     """Tell whether the smoothed loss predicts the same token as the model's own.
 
     The Trainer shifts where the model's class is one of its list of causal models; the
-    model's own loss does where its loss type is that of one.
+    model's own loss does where its loss function is that of one.
     """
-    from transformers.loss.loss_utils import LOSS_MAPPING, ForCausalLMLoss
+    from transformers.loss.loss_utils import ForCausalLMLoss
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     )
@@ -91,7 +91,7 @@ def _shifted(trainer: Any) -> str:
     named = model.base_model.model if hasattr(model, "peft_config") else model
     if type(named).__name__ in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
         return APPLIED
-    shifts = LOSS_MAPPING.get(getattr(base, "loss_type", None)) is ForCausalLMLoss
+    shifts = base.loss_function is ForCausalLMLoss
     encoded = getattr(base.config, "is_encoder_decoder", False)
     forward = inspect.unwrap(type(base).forward)
     usual = "loss_function" in set(_names(forward.__code__))

@@ -24,7 +24,8 @@ and 16 times, within three steps; over 9 seeds and sizes of the former the norm'
 was 106 to 2,680 times, the third step's 7 to 108 times, and the loss 7 to 16 times by
 then. At 0.1, where full fine-tuning wobbles (6 times, loss
 1.7 times) and recovers, the rule is quiet. An absolute norm is never compared: healthy
-norms span several orders of magnitude between models.
+norms span several orders of magnitude between models. Where gradients were clipped and
+the limit was above all of these norms, the rule says so.
 
 ## What to try
 1. A learning rate 10 times lower, or a warm-up: compare `update_l2` with `weight_l2`.
@@ -132,7 +133,8 @@ class ExplodingGradient(Rule):
             f"{at_steps(first, last)}: gradient norm {number(norm[begin])} up to "
             f"{number(peak)}, {number(before)} in the steps before; loss "
             f"{number(loss_before)} -> {number(loss[ends[0]])}",
-            cause=_cause(table["lr"][rows], begin),
+            cause=_cause(table["lr"][rows], begin)
+            + _idle_limit(table["clip_norm"][rows][begin], clipped),
             fix="Lower the learning rate tenfold or warm it up; go on from a "
             f"checkpoint before step {first}.",
             places=[Place("object", "gradients"), *_largest(run, first)],
@@ -199,6 +201,13 @@ def _largest(run: Run, step: int) -> list[Place]:
         return []
     order = np.argsort(-np.nan_to_num(matrix.values[0], nan=-1.0, posinf=np.inf))[:3]
     return params(records_of(run, matrix.ids[order]))
+
+
+def _idle_limit(limit: float, factors: Floats) -> str:
+    """Tell of a limit that even these gradients did not reach."""
+    if not np.isfinite(limit) or not (factors == 1).all():
+        return ""
+    return f" Clipping to {number(limit)} let them through."
 
 
 def _cause(lr: Floats, begin: int) -> str:

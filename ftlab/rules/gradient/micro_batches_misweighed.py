@@ -50,7 +50,9 @@ which nobody knows over what it goes (`reduction="sum"`, a masked sum over its o
 count, the Trainer's division by `num_items_in_batch`, label smoothing), a loss from a
 kernel or a graph of torch.compile, a factor that lives on the device; and where
 gradients are changed by hand before the step. A learning rate that was lowered by K
-for an undivided sum cannot be told from one that was not: it is as right.
+for an undivided sum cannot be told from one that was not: it is as right. Nor can three
+and more tasks of one kind, each with a backward, whose losses are meant to add up under
+SGD: what decides is whether more of them were meant to take larger steps.
 
 ## References
 - huggingface/accelerate#3533 (the own division beside that of accelerator.backward)

@@ -113,6 +113,18 @@ def test_skipped_steps_are_left_out():
     assert check(builder) == ()
 
 
+def test_a_limit_that_was_never_reached_is_named():
+    (finding,) = check(norms(*CALM, *STORM, clip_coefficient=1.0, clip_norm=1e3))
+    assert finding.severity is Severity.ERROR
+    assert "Clipping to 1e+03 let them through." in finding.cause
+
+
+@pytest.mark.parametrize(("factor", "limit"), [(0.5, 1.0), (1.0, math.inf)])
+def test_a_limit_that_bites_or_is_none_is_not_blamed(factor, limit):
+    (finding,) = check(norms(*CALM, *STORM, clip_coefficient=factor, clip_norm=limit))
+    assert "Clipping" not in finding.cause
+
+
 def test_clipping_makes_it_a_warning():
     builder = norms(*CALM, clip_coefficient=1.0)
     for norm, loss in STORM:

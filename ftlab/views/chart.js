@@ -42,7 +42,7 @@ function padded([low, high], log) {
 }
 
 // chart: {series: [{value(col), color, kind: "line"|"plan"|"dots"|"mark"|"low"|"high"}], cols, log,
-//         range, cursor, ink, soft, line, compact, zeroBelow, xText(col)}
+//         floor, range, cursor, ink, soft, line, compact, zeroBelow, xText(col)}
 // "low" and "high" together are a shaded band; a "mark" is a tick wherever its value is > 0.
 function drawChart(canvas, width, height, chart) {
   const ratio = window.devicePixelRatio || 1;
@@ -55,6 +55,7 @@ function drawChart(canvas, width, height, chart) {
   const marks = chart.series.filter((one) => one.kind === "mark");
   const top = 10 + 9 * Math.max(0, marks.length - 1);
   const found = chart.range || rangeOf(chart.series, chart.cols, chart.log);
+  if (found && Number.isFinite(chart.floor)) found[0] = Math.min(found[0], chart.floor);
   const [low, high] = padded(found || [0, 1], chart.log);
   const across = Math.max(1, chart.cols - 1);
   const x = (col) => left + ((right - left) * col) / across;

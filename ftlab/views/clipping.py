@@ -45,7 +45,7 @@ class ClippingView(LinesView):
         steps = self._run.steps
         if not _applies(steps):
             return ""
-        return f"{_share(steps)}; {_last(steps)}"
+        return f"{_active(steps)}; {_last(steps)}"
 
     def _make_plan(self) -> Plan:
         rows = {
@@ -58,9 +58,9 @@ class ClippingView(LinesView):
             "factor": "mean",
         }
         norm = (
+            Series("limit", "limit", ORANGE),
             Series("norm", "before clipping", GREEN),
             Series("clipped", "after", BLUE),
-            Series("limit", "limit", ORANGE),
             Series("non_finite", "NaN or Inf", SPECIAL["non-finite"], "mark"),
         )
         factor = (
@@ -68,7 +68,10 @@ class ClippingView(LinesView):
             Series("factor_high", "", BLUE, "high"),
             Series("factor", "", BLUE),
         )
-        panels = Panel("Gradient norm", norm, log=True), Panel("Factor applied", factor)
+        panels = (
+            Panel("Gradient norm", norm, log=True),
+            Panel("Factor applied", factor, floor=0.0),
+        )
         return Plan(rows, panels)
 
     def _read(self, start: int, stop: int) -> tuple[NDArray[np.int64], ArrayLike]:
@@ -135,15 +138,20 @@ def _last(steps: StepTable) -> str:
 
 def _share(steps: StepTable) -> str:
     factor, known = steps["clip_coefficient"], steps.known("clip_coefficient")
-    measured = int(known.sum())
+    active = known & (factor < 1)
+    if not active.any():
+        return _active(steps)
+    at = int(np.argmin(np.where(active, factor, np.inf)))
+    low = number(float(factor[at]))
+    return f"{_active(steps)}, smallest factor {low} at step {int(steps.step[at])}"
+
+
+def _active(steps: StepTable) -> str:
+    factor, known = steps["clip_coefficient"], steps.known("clip_coefficient")
+    measured, many = int(known.sum()), int((known & (factor < 1)).sum())
     if not measured:
         return "no single factor: clipped to a value, or in parts"
-    active = known & (factor < 1)
-    many = int(active.sum())
     if not many:
         return f"never active in {count(measured, 'step')}"
-    at = int(np.argmin(np.where(active, factor, np.inf)))
-    share = f"active in {many:,} of {count(measured, 'step')}"
-    share += f" ({100 * many / measured:.3g} %)"
-    low = number(float(factor[at]))
-    return f"{share}, smallest factor {low} at step {int(steps.step[at])}"
+    share = f"{100 * many / measured:.3g} %"
+    return f"active in {many:,} of {count(measured, 'step')} ({share})"

@@ -1,6 +1,6 @@
 """The dashboard: state, findings, gradients, loss and adapters on one screen.
 
-Below them each further view is one line that says what it shows, and unfolds to it.
+Each further view is one line that says what it shows, and unfolds to it.
 
 Who calls whom: the host displays the dashboard and calls `Dashboard.refresh` from a
 background thread, at most 5 times a second; every part sends only what is new. At a
@@ -150,7 +150,8 @@ class Dashboard:
                 for name, view in self.parts.items():
                     made = self._guard(name, view.widget)
                     children += [] if made is None else [made]
-                children.append(self.details.widget())
+                    # above the adapters, which fill pages when there are 80 layers
+                    children += [self.details.widget()] if name == "loss" else []
                 layout = ipywidgets.Layout(width="100%", overflow="hidden")
                 self._box = ipywidgets.VBox(children, layout=layout)
                 self._box.add_class("ftlab-dashboard")
@@ -159,26 +160,24 @@ class Dashboard:
 
     def figure(self) -> Figure:
         """Return all parts in one matplotlib figure."""
-        drawn = []
+        drawn: list[tuple[str, float, Callable[[Any], None]]] = []
         for name, view in self.parts.items():
             summary = self._guard(name, functools.partial(getattr, view, "summary"))
             if summary is not None:
-                drawn.append((name, view, summary))
-        lines = self._lines()
-        heights = [view.size_of(summary)[1] for _, view, summary in drawn]
-        rest = 0.2 * len(lines) + 0.1 if lines else 0.0
-        figure = new_figure(9.0, 0.35 + sum(heights) + rest)
-        places = [0.35, *heights, *([rest] if lines else [])]
-        head, *parts = figure.subfigures(
-            len(places), 1, height_ratios=places, squeeze=False
+                draw = functools.partial(view.draw_on, summary=summary)
+                drawn.append((name, view.size_of(summary)[1], draw))
+            if name == "loss" and (lines := self._lines()):
+                write = functools.partial(_write, lines=lines)
+                drawn.append(("details", 0.2 * len(lines) + 0.1, write))
+        heights = [0.35, *(height for _, height, _ in drawn)]
+        figure = new_figure(9.0, sum(heights))
+        head, *rest = figure.subfigures(
+            len(heights), 1, height_ratios=heights, squeeze=False
         )[:, 0]
         words = "\n".join(textwrap.wrap(head_of(self._run, self._state()), 130))
         head.text(0.012, 0.5, words, fontsize=8, fontweight="bold", va="center")
-        for (name, view, summary), place in zip(drawn, parts, strict=False):
-            self._guard(name, functools.partial(view.draw_on, place, summary))
-        for index, line in enumerate(lines):
-            at = 1 - (index + 0.5) / len(lines)
-            parts[-1].text(0.012, at, line, fontsize=8, va="center")
+        for (name, _, draw), place in zip(drawn, rest, strict=True):
+            self._guard(name, functools.partial(draw, place))
         return figure
 
     def _lines(self) -> list[str]:
@@ -233,6 +232,14 @@ class Dashboard:
         self, include: Any = None, exclude: Any = None, **_: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         return self.snapshot_bundle()
+
+
+def _write(place: Any, lines: Sequence[str]) -> None:
+    """Write lines below each other on a part of a figure."""
+    for index, line in enumerate(lines):
+        # a dollar sign would be taken for mathematics
+        shown, at = line.replace("$", r"\$"), 1 - (index + 0.5) / len(lines)
+        place.text(0.012, at, shown, fontsize=8, va="center")
 
 
 _HEAD_STYLE = (

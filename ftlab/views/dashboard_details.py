@@ -1,4 +1,4 @@
-"""The dashboard's last section: views that are one line each until they are opened.
+"""A section of the dashboard: views that are one line each until they are opened.
 
 Who calls whom: `Dashboard` calls `Details.refresh` with every refresh of its own. Each
 view has a line that says what it shows; opening the line in the browser shows the view,

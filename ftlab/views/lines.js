@@ -90,7 +90,7 @@ function buildPanel(panel, grid, compact, store, state, ask) {
       const now = panel.series.filter((one) => seen(one)).map((one) => one.label).join();
       if (now !== keyed) { key.replaceChildren(); keyOf(panel, key, seen); keyed = now; }
     }
-    toColumn = drawChart(chart, box.clientWidth, compact ? 84 : 150, { ...pen, series, cols: store.cols, log: panel.log, compact, range, cursor: at, xText: (col) => String(store.stepOf(col)) });
+    toColumn = drawChart(chart, box.clientWidth, compact ? 84 : 150, { ...pen, series, cols: store.cols, log: panel.log, floor: panel.floor, compact, range, cursor: at, xText: (col) => String(store.stepOf(col)) });
   };
   return { paint, series, log: panel.log };
 }

@@ -56,6 +56,8 @@ class Panel:
     series: tuple[Series, ...]
     log: bool = False
     unit: str = ""
+    floor: float | None = None
+    """The axis reaches down to it at least."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ def _draw_panel(axes: Any, panel: Panel, note: str, summary: LinesSummary) -> No
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda at, _: number(at)))
         axes.yaxis.set_minor_formatter(NullFormatter())
+    if panel.floor is not None:
+        axes.axhline(panel.floor, alpha=0)  # widens the axis, draws nothing
     for series in panel.series:
         _draw_series(axes, series, summary.first_steps, rows[series.row])
     low = [rows[series.row] for series in panel.series if series.kind == "low"]

@@ -75,8 +75,8 @@ class LogitsView(LinesView):
         sure = (Series("top_probability", "", ORANGE),)
         panels = (
             Panel("Logits", logits),
-            Panel("Entropy", entropy, unit="nats"),
-            Panel("Top probability", sure, unit="%"),
+            Panel("Entropy", entropy, unit="nats", floor=0.0),
+            Panel("Top probability", sure, unit="%", floor=0.0),
         )
         return Plan(rows, panels)
 

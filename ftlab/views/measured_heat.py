@@ -190,6 +190,8 @@ def extremes(
 
     ``None`` where no layer has a finite one.
     """
+    if name not in summary.layer_values:
+        return None
     values = latest(summary.layer_values[name]).astype(np.float64)
     usable = np.flatnonzero(np.isfinite(values) & (values >= 0))
     if not len(usable):
@@ -209,7 +211,7 @@ def not_finite(summary: MeasuredSummary) -> str:
     found = [summary.layers[at] for at in np.flatnonzero(bad)]
     if not found:
         return ""
-    return f"NaN or Inf in {count(len(found), 'layer')}, {found[0]} first; "
+    return f"NaN or Inf in {count(len(found), 'layer')}, {found[0]} first"
 
 
 def _parameters(summary: MeasuredSummary) -> pd.DataFrame:

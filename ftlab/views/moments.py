@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 FLOOR = 1e-10
 """Below it a second moment is next to nothing; a mark, not a finding."""
+LEAST_TOLD = 0.01
+"""Smaller shares are in the heatmap and in the table only."""
 NORM = Scale(
     -16.0,
     8.0,
@@ -58,7 +60,7 @@ class MomentsView(MeasuredHeatView):
     Optimizer moments: 1 layer, 1 tensor, measured at step 0
     layer     first  smallest second
     layers.0    0.5            1e-12
-    smallest second moment 1e-12 in layers.0 (mark: below 1e-10)
+    first moment 0.5
     """
 
     title = "Optimizer moments"
@@ -104,8 +106,8 @@ class MomentsView(MeasuredHeatView):
         ),
         Statistic(
             "eps_share",
-            "eps decides",
-            "share of the elements in which eps is most of the divisor, mean",
+            "eps outweighs",
+            "share of the second moment that eps outweighs, mean over parameters",
             ("eps_share",),
             replace(SHARE, absent="not known"),
             layer="mean",
@@ -114,21 +116,17 @@ class MomentsView(MeasuredHeatView):
     )
 
     def _remark(self, summary: MeasuredSummary) -> str:
-        words = not_finite(summary)
-        found = None
-        if "smallest_second_moment" in summary.layer_values:
-            found = extremes(summary, "smallest_second_moment")
+        words = [not_finite(summary)]
+        name, title = "second_moment", "second"
+        if name not in summary.layer_values:
+            name, title = "first_moment", "first"
+        found = extremes(summary, name)
         if found is not None:
-            value, layer = found[0]
-            words += f"smallest second moment {number(value)} in {layer}"
-            words += f" (mark: below {FLOOR:g})" if value < FLOOR else ""
-        elif "first_moment" in summary.layer_values:
-            found = extremes(summary, "first_moment")
-            if found is not None:
-                words += f"first moment {number(found[0][0])} to {number(found[1][0])}"
-        if "eps_share" in summary.layer_values:
-            found = extremes(summary, "eps_share")
-            if found is not None and found[1][0] > 0:
-                share, layer = found[1]
-                words += f"; eps decides up to {100 * share:.0f} % ({layer})"
-        return words
+            low, high = number(found[0][0]), number(found[1][0])
+            words.append(f"{title} moment {low}" + (f" to {high}" * (low != high)))
+        found = extremes(summary, "eps_share")
+        if found is not None:
+            share, layer = found[1]
+            some = f"eps outweighs up to {100 * share:.0f} % of it ({layer})"
+            words.append(some if share >= LEAST_TOLD else "eps outweighs none of it")
+        return "; ".join(word for word in words if word)

@@ -74,7 +74,7 @@ class ScalerView(LinesView):
         steps = self._run.steps
         if not _applies(steps):
             return ""
-        return f"{_last(steps)}; {_skips(steps)}"
+        return f"{_last(steps).removeprefix('last ')}; {_skips(steps)}"
 
     def _make_plan(self) -> Plan:
         rows = {"loss_scale": "latest", "skipped": "largest", "in_a_row": "largest"}
@@ -165,11 +165,11 @@ def _applies(steps: StepTable) -> bool:
 
 def _last(steps: StepTable) -> str:
     known = steps.known("loss_scale")
-    return (
-        f"last {number(float(steps['loss_scale'][known][-1]))}"
-        if known.any()
-        else ("scale not recorded")
-    )
+    if not known.any():
+        return "scale not recorded"
+    scale = float(steps["loss_scale"][known][-1])
+    # a power of two, which three digits would not be
+    return f"last {scale:,.0f}" if 1 <= scale < 2**40 else f"last {number(scale)}"
 
 
 def _skips(steps: StepTable) -> str:

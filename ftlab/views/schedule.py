@@ -132,7 +132,7 @@ class ScheduleView(LinesView):
         )
         panels = [Panel("Learning rate", (*wide, *thin, *marks))]
         if known:
-            panels.append(Panel("Off what was asked", off, unit="% of the peak"))
+            panels.append(Panel("Difference from asked", off, unit="% of the peak"))
         stride = 1
         while self._planned() > stride * CAPACITY:
             stride *= 2
@@ -143,7 +143,8 @@ class ScheduleView(LinesView):
             return what
         members = [str(at) for at, one in enumerate(self._same) if one == group]
         if what == "asked":
-            return ""  # the pale line has the colour of the group's own
+            # each pale line has the colour of its group's own; one is named for all
+            return "asked" if group == 0 else ""
         return f"group{'s' if len(members) > 1 else ''} {', '.join(members)}"
 
     def _planned(self) -> int:

@@ -102,22 +102,18 @@ class UpdatesView(MeasuredHeatView):
     )
 
     def _remark(self, summary: MeasuredSummary) -> str:
-        words = not_finite(summary)
-        found = None
-        if "update_ratio" in summary.layer_values:
-            found = extremes(summary, "update_ratio")
+        words = [not_finite(summary)]
+        found = extremes(summary, "update_ratio")
         if found is not None:
             low, high = number(found[0][0]), number(found[1][0])
-            words += f"update ratio {low}" + (f" to {high}" if low != high else "")
-            words += _beyond(summary)
-        if "stuck_share" in summary.layer_values:
-            found = extremes(summary, "stuck_share")
-            if found is not None:
-                words += "; " if words else ""
-                share, layer = found[1]
-                some = f"up to {100 * share:.0f} % of a layer stuck ({layer})"
-                words += some if share > 0 else "nothing is stuck"
-        return words
+            text = f"update ratio {low}" + (f" to {high}" if low != high else "")
+            words.append(text + _beyond(summary))
+        found = extremes(summary, "stuck_share")
+        if found is not None:
+            share, layer = found[1]
+            some = f"up to {100 * share:.0f} % of a layer stuck ({layer})"
+            words.append(some if share > 0 else "nothing is stuck")
+        return "; ".join(word for word in words if word)
 
 
 def _beyond(summary: MeasuredSummary) -> str:

@@ -37,5 +37,7 @@ class Schedulers:
         index = self.index(scheduler)
         if index is not None:
             rates = {"lr_before": list(before), "lr_after": list(after)}
-            at = {"epoch": getattr(scheduler, "last_epoch", None)}
+            at: dict[str, Any] = {"epoch": getattr(scheduler, "last_epoch", None)}
+            if isinstance(best := getattr(scheduler, "best", None), float):
+                at["best"] = best  # of ReduceLROnPlateau: the metric that it was given
             ledger.add("scheduler_step", f"scheduler {index}", **rates, **at)

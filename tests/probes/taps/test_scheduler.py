@@ -42,6 +42,8 @@ def test_one_that_overrides_step_is_seen():
         scheduler.step(1.0)
         scheduler.step(2.0)
     assert [round(rate, 6) for _, (rate,) in targets(recording)] == [0.1, 0.01]
+    entries = [e for e in recording.ledger(0) if e.op == "scheduler_step"]
+    assert [entry.detail["best"] for entry in entries] == [1.0, 1.0]
 
 
 def test_one_that_does_not_count_its_steps_is_seen():

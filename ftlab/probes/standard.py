@@ -15,6 +15,7 @@ from ftlab.probes.gradient_zeros import GradientZeros
 from ftlab.probes.gradients import Gradients
 from ftlab.probes.graph_flow import GraphFlow
 from ftlab.probes.invocations import Invocations
+from ftlab.probes.kept_moments import KeptMoments
 from ftlab.probes.lasting import Lasting
 from ftlab.probes.logits import Logits
 from ftlab.probes.masked_rows import MaskedRows
@@ -92,6 +93,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         RunningStatistics(interval),
         PutBack(4 * interval),
         BetweenUpdates(),
+        KeptMoments(),
         ReferencePasses(interval),
         PromptTargets(interval),
         StartOutputs(),

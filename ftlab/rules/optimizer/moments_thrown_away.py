@@ -1,0 +1,136 @@
+"""The rule OPT023, moments-thrown-away.
+
+## What it does
+Finds training in which the optimizer begins again and again with empty moments: it is
+made anew for the same weights, or its state is cleared.
+
+## Why is this bad?
+Moments are averages over some ten (first) and some thousand (second) gradients. An Adam
+that begins anew divides the first gradient by itself: each weight moves by the whole
+learning rate, in the direction of one batch, with no warm-up. SGD loses its momentum.
+Nothing fails, and between the restarts the loss looks normal.
+
+## Evidence
+`moments_begun_anew`, counted over the whole run: at each step up to 8 parameters are
+looked at, on the host. One counts when it had moments after an earlier update, its last
+optimizer has none before this one, and has some after it. Found at the 3rd time.
+A step is let pass at which the weights were written to as well, or before which
+adapters were added, loaded, merged, unloaded or switched: there is something new to
+train. So is an optimizer whose state is loaded before its first step.
+Measured on a small Llama, 64 steps of AdamW, mean loss of the last 8 (two seeds): in
+full fine-tuning at a rate of 1e-2 0.64 and 0.49, and with a new optimizer every 4 steps
+2.00 and 1.78, every 16 steps 1.18 and 1.02; at 1e-3 2.13 and 2.05 against 2.39 and
+2.21. LoRA at 1e-2: 4.40 and 4.43 against 4.47 and 4.46.
+By hand: `next(iter(optimizer.state.values()))["step"]` after each epoch: it must grow.
+
+## What to try
+1. Make the optimizer once, before the loop over epochs.
+2. To save memory, take an optimizer with smaller moments (8-bit Adam, Adafactor).
+3. Where a restart is wanted, warm the learning rate up again.
+
+## Known problems
+Restarts on purpose that change neither weights nor adapters are reported. One restart
+or two are not: a second stage or a second task begins like this.
+
+## References
+- alan-turing-institute/deepsensor#47 (an optimizer for each epoch)
+- torch, `torch.optim.Adam`: `state["step"]` and the bias correction
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.words import at_steps
+from ftlab.runlog.run import Run
+
+COLUMN = "moments_begun_anew"
+
+RESTARTS = 3
+"""Times that it must happen: a second stage is no fault."""
+
+SOMETHING_NEW = frozenset(
+    (
+        "merge",
+        "unmerge",
+        "unload",
+        "load",
+        "set_adapter",
+        "add_adapter",
+        "load_adapter",
+        "delete_adapter",
+    )
+)
+"""Operations after which an optimizer may begin anew."""
+
+
+class MomentsThrownAway(Rule):
+    """Finds optimizers that begin anew all the time."""
+
+    code = "OPT023"
+    name = "moments-thrown-away"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_step_values(
+            COLUMN,
+            "whether the optimizer kept its moments",
+            "ftlab.watch(model, optimizer) with the standard probes",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding over all restarts of the window."""
+        table = run.steps
+        count = np.nan_to_num(table[COLUMN])
+        begun = np.flatnonzero(np.diff(count) > 0) + 1
+        lines = [line for line in begun.tolist() if not _excused(run, line)]
+        times = int(count[-1]) - (len(begun) - len(lines))
+        if not lines or times < RESTARTS:
+            return
+        steps = table.step[lines].tolist()
+        cleared = bool(table["moments_cleared"][-1] == count[-1])
+        kind = _kind(run)
+        what = "its state was cleared" if cleared else "it was made anew"
+        yield self.finding(
+            Severity.WARNING,
+            f"{at_steps(steps[0], steps[-1])}: {kind} began with empty moments for the "
+            f"{_nth(times)} time: {what}",
+            cause="optimizer.state is emptied within the loop."
+            if cleared
+            else f"{kind}(...) is called within the loop, for the same parameters.",
+            fix="Leave optimizer.state alone."
+            if cleared
+            else "Make the optimizer once, before the loop over epochs.",
+            places=[
+                Place("optimizer", "state"),
+                Place("call", "optimizer.state.clear" if cleared else kind),
+            ],
+            steps=(steps[0], steps[-1]),
+            evidence={
+                "reason": "cleared" if cleared else "made-anew",
+                "restarts": times,
+                "threshold": RESTARTS,
+            },
+            healthy="moments last from the first update to the last",
+        )
+
+
+def _excused(run: Run, line: int) -> bool:
+    """Tell whether there was something new to train at a step."""
+    table = run.steps
+    if "weights_written" in table.columns and table["weights_written"][line] > 0:
+        return True
+    near = table.step[[line - 1, line]].tolist()
+    return any(e.op in SOMETHING_NEW and e.step in near for e in run.ledger)
+
+
+def _kind(run: Run) -> str:
+    optimizers = run.facts.optimizers
+    return str(optimizers[-1].get("class", "")) if optimizers else "the optimizer"
+
+
+def _nth(count: int) -> str:
+    return {3: "third"}.get(count, f"{count}th")

@@ -10,7 +10,7 @@ from ftlab.records.finding import Place
 from ftlab.records.rate_formulas import Rates, asked_rates
 from ftlab.records.schedule_lengths import total_of, warmup_of
 from ftlab.records.trainer_schedule import trainer_schedule
-from ftlab.rules.cycles import cycles_of
+from ftlab.rules.cycles import times
 from ftlab.rules.method_place import method_place
 from ftlab.rules.rule import Need
 from ftlab.rules.scheduling import may_have_schedulers
@@ -90,12 +90,16 @@ def run_length(run: Run) -> int:
 
 def per_update(run: Run, plan: Plan) -> float:
     """Return how many steps the scheduler makes for each update: 1 until it is seen."""
-    if plan.index < 0:
-        return 1.0
-    owner = int(plan.facts.get("optimizer_index") or 0)
-    cycles = [c for c in cycles_of(run, plan.target, f"optimizer {owner}") if c.whole]
-    made = [cycle.scheduled for cycle in cycles[:CYCLES]]
-    return float(np.median(made)) if len(made) > 1 else 1.0
+    owner = f"optimizer {int(plan.facts.get('optimizer_index') or 0)}"
+    made: list[int] = []  # after each update, until the next one
+    for entry in run.ledger if plan.index >= 0 else ():
+        if entry.op in ("step", "skip") and entry.target == owner:
+            made.append(0)
+        elif made and entry.op == "scheduler_step" and entry.target == plan.target:
+            made[-1] += times(entry)
+        if len(made) > CYCLES:
+            break
+    return float(np.median(made[:-1])) if len(made) > 2 else 1.0
 
 
 def stepping(run: Run, plan: Plan) -> Place:

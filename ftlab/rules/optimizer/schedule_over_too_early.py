@@ -151,8 +151,9 @@ class ScheduleOverTooEarly(Rule):
         )
 
     def _planned(self, run: Run, plan: Plan) -> Finding | None:
-        length, each = run_length(run), per_update(run, plan)
-        if not plan.total or not length or plan.total > (1 - IDLE) * length * each:
+        length = run_length(run)
+        each = per_update(run, plan) if length and plan.total else 0.0
+        if not each or plan.total > (1 - IDLE) * length * each:
             return None
         rates = plan.rates(int(length * each))
         if rates is None:

@@ -50,3 +50,14 @@ def test_a_run_that_may_go_on_later_is_noted():
 def test_a_schedule_that_falls_at_once_has_done_its_work():
     falls = {"total_iters": 400, "power": 9.0, "base_lrs": [1.0]}
     assert check(falls, "PolynomialLR", max_steps=100) == ()
+
+
+def test_a_scheduler_that_is_stepped_once_for_each_update_is_counted_so():
+    plan = {"class": "LambdaLR", "asked": LINEAR | {"num_training_steps": 12}}
+    update = ("step", "optimizer 0", {})
+    moves = ("scheduler_step", "scheduler 0", {"lr_before": [1], "lr_after": [0.9]})
+    builder = RunBuilder().facts(schedulers=(plan,), training={"max_steps": 12})
+    for _ in range(5):
+        builder.step(ops=("forward", "backward", update, moves))
+        found = Engine([ScheduleLongerThanRun()]).check(builder.run).findings
+        assert found == ()

@@ -78,7 +78,7 @@ class ClippingView(LinesView):
         steps = self._run.window(start, stop).steps
         norm, factor = steps["grad_norm"], steps["clip_coefficient"]
         bad = steps.known("grad_norm") & ~np.isfinite(norm)
-        clipped = norm * factor
+        clipped = _clipped(steps)
         columns = [
             np.where(np.isfinite(norm), norm, np.nan),
             steps["clip_norm"],
@@ -104,7 +104,7 @@ class ClippingView(LinesView):
             "norm": norm,
             "limit": steps["clip_norm"],
             "factor": factor,
-            "clipped_norm": norm * factor,
+            "clipped_norm": _clipped(steps),
             "active": factor < 1,
         }
 
@@ -121,6 +121,11 @@ def _applies(steps: StepTable) -> bool:
     return bool(steps.known("clip_norm").any() or steps.known("clip_coefficient").any())
 
 
+def _clipped(steps: StepTable) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore"):  # an infinite norm is clipped by a factor of 0
+        return np.asarray(steps["grad_norm"] * steps["clip_coefficient"])
+
+
 def _last(steps: StepTable) -> str:
     norm, factor = steps["grad_norm"], steps["clip_coefficient"]
     known = np.flatnonzero(steps.known("grad_norm"))
@@ -132,7 +137,7 @@ def _last(steps: StepTable) -> str:
     if not len(limits):
         return f"{text}, no limit of the norm"
     text += f", limit {number(float(limits[-1]))}"
-    after = float(norm[at] * factor[at])
+    after = float(norm[at]) * float(factor[at])
     return text + (f", clipped to {number(after)}" if factor[at] < 1 else "")
 
 

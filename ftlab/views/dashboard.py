@@ -150,8 +150,9 @@ class Dashboard:
                 for name, view in self.parts.items():
                     made = self._guard(name, view.widget)
                     children += [] if made is None else [made]
-                    # above the adapters, which fill pages when there are 80 layers
-                    children += [self.details.widget()] if name == "loss" else []
+                # above the adapters, which fill pages when there are 80 layers
+                at = len(children) - ("lora" in self.parts)
+                children.insert(at, self.details.widget())
                 layout = ipywidgets.Layout(width="100%", overflow="hidden")
                 self._box = ipywidgets.VBox(children, layout=layout)
                 self._box.add_class("ftlab-dashboard")
@@ -160,15 +161,16 @@ class Dashboard:
 
     def figure(self) -> Figure:
         """Return all parts in one matplotlib figure."""
-        drawn: list[tuple[str, float, Callable[[Any], None]]] = []
+        drawn: list[tuple[str, float, functools.partial[None]]] = []
         for name, view in self.parts.items():
             summary = self._guard(name, functools.partial(getattr, view, "summary"))
             if summary is not None:
                 draw = functools.partial(view.draw_on, summary=summary)
                 drawn.append((name, view.size_of(summary)[1], draw))
-            if name == "loss" and (lines := self._lines()):
-                write = functools.partial(_write, lines=lines)
-                drawn.append(("details", 0.2 * len(lines) + 0.1, write))
+        if lines := self._lines():
+            write = functools.partial(_write, lines=lines)
+            at = len(drawn) - ("lora" in self.parts)
+            drawn.insert(at, ("details", 0.2 * len(lines) + 0.1, write))
         heights = [0.35, *(height for _, height, _ in drawn)]
         figure = new_figure(9.0, sum(heights))
         head, *rest = figure.subfigures(

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from ftlab.records.step import Evaluation, StepRecord
+from ftlab.runlog.divergence import FEWEST, compare
 from ftlab.runlog.run import Run
-from ftlab.views.divergence import FEWEST, DivergenceView, compare
+from ftlab.views.divergence import DivergenceView
 
 STEPS = 10
 """Training steps between two evaluations."""

@@ -159,11 +159,19 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
 
         Without ``stop`` it ends with the last step that is complete now.
         """
+        last = self._stop() if stop is None else min(stop, self._stop())
+        return self._look(max(start, self._bounds[0]), last)
+
+    @property
+    def whole(self) -> "Run":
+        """The run from its first step on, to the end of this window."""
+        return self._look(0, self._bounds[1])
+
+    def _look(self, start: int, stop: int | None) -> "Run":
         view = object.__new__(type(self))
         view.path, view.rank = self.path, self.rank
         view._store, view._adders = self._store, self._adders
-        last = self._stop() if stop is None else min(stop, self._stop())
-        view._bounds, view._memo = (max(start, self._bounds[0]), last), Memo()
+        view._bounds, view._memo = (start, stop), Memo()
         return view
 
     def _within(self, step: int) -> bool:
@@ -246,15 +254,11 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
         return list(self._once("ledger", self._ledger))
 
     def _ledger(self) -> Sequence[LedgerEntry]:
-        last = self.last_step
+        last, (start, _) = self.last_step, self._bounds
         with self._store.lock:
             steps = tuple(self._store.journal.ledger.items())
-        parts = [
-            entries
-            for step, entries in steps
-            if step <= last and (self._within(step) or step < 0)
-        ]
-        return list(itertools.chain.from_iterable(parts))
+        seen = (of for at, of in steps if at <= last and (at >= start or at < 0))
+        return list(itertools.chain.from_iterable(seen))
 
     def ledger_of(self, step: int) -> list[LedgerEntry]:
         """Return the operations of one step, in order."""
@@ -273,9 +277,9 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
 
     @property
     def evaluations(self) -> Sequence[Evaluation]:
-        """Results of evaluations."""
+        """Results of evaluations; one after 8 steps belongs to step 7."""
         entries = tuple(self._store.journal.evaluations)
-        return [entry for entry in entries if self._within(entry.step)]
+        return [entry for entry in entries if self._within(max(entry.step - 1, 0))]
 
     @property
     def findings(self) -> list[Finding]:

@@ -1,0 +1,123 @@
+"""The rule NUM025, evaluation-loss-rises.
+
+## What it does
+Finds runs whose evaluation loss rises while the training loss goes on falling: the
+training samples are learnt by heart.
+
+## Why is this bad?
+From the turn on every step makes the model better at the samples it has seen and worse
+at all others. The training loss looks better than ever, and the last checkpoint is
+worse than one that was there long before.
+
+## Evidence
+The losses of the evaluations against the training loss of the steps between them, from
+the start of the run; at least 6 evaluations. Evaluation *rises* when each of the last
+three is above the lowest median of three by 2 % and by 8 times its noise (taken from
+second differences); training *falls* when its mean since the turn is below that of as
+many steps before it, by 3 standard errors. Those spoke in none of 4,000 simulated
+healthy runs and in none of 48 real ones (`ftlab.runlog.divergence`).
+A warning from 10 % above the lowest on, and then the finding says:
+- *learnt-by-heart*: nothing picks the better checkpoint.
+Noted only, as legal reasons are known: below 10 %; *best-is-kept* where
+`load_best_model_at_end` brings the best one back; *score-is-best* where accuracy, or
+another score of the same evaluations, was never better than in the last three (a
+classifier that is right more often, and surer where it is wrong).
+By hand: plot `eval_loss` and `loss` of `trainer.state.log_history`; or look at
+`watch.divergence`.
+
+## What to try
+1. Stop at the turn: `load_best_model_at_end=True`, `EarlyStoppingCallback`.
+2. Fewer epochs, more or other samples, a lower rank, dropout, weight decay.
+3. Are there duplicates, or is the training set shorter than it should be?
+
+## Known problems
+An evaluation set of another kind than the training set rises without anything being
+learnt by heart: what would decide it is a part of the training data held out. Loops of
+one's own that evaluate without a Trainer record no evaluations.
+
+## References
+- Prechelt 1998, Early Stopping - But When?
+- github.com/Mormolykos/trainproof, examples/gallery/overfit (64 samples, 38 epochs:
+  training 1.38 to 0.03, evaluation 1.25 to 3.76)
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.metric_directions import by_name
+from ftlab.rules.rule import Need, Rule
+from ftlab.rules.words import at_steps, number
+from ftlab.runlog.divergence import FEWEST, LAST, Comparison, comparisons
+from ftlab.runlog.run import Run
+
+LOUD = 0.1
+"""Share of the lowest evaluation loss from which on a rise is a warning."""
+
+
+class EvaluationLossRises(Rule):
+    """Finds training samples that are learnt by heart."""
+
+    code = "NUM025"
+    name = "evaluation-loss-rises"
+    since = "0.1.0"
+    status = "preview"
+    requires = (
+        Need(
+            "evaluations",
+            'eval_strategy="steps" and an eval_dataset, in a Trainer',
+            lambda run: bool(run.evaluations),
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for each evaluation loss that parts from training."""
+        run = run.whole
+        if len(run.evaluations) < FEWEST:
+            return
+        for each in comparisons(run):
+            if each.verdict == "diverges":
+                yield self._finding(run, each)
+
+    def _finding(self, run: Run, found: Comparison) -> Finding:
+        now = float(found.evaluation[-1])
+        rise = now / found.lowest - 1 if found.lowest > 0 else float("inf")
+        reason = _reason(run)
+        quiet = rise < LOUD or reason != "learnt-by-heart"
+        steps = found.since, int(found.steps[-1])
+        return self.finding(
+            Severity.INFO if quiet else Severity.WARNING,
+            f"{at_steps(*steps)}: {found.metric} rises, {number(found.lowest)} -> "
+            f"{number(now)}, while the training loss falls, {number(found.before)} -> "
+            f"{number(found.after)}",
+            cause="The training samples are learnt by heart; what is learnt holds for "
+            "no others.",
+            fix=f"Keep the checkpoint of about step {found.since}: "
+            "load_best_model_at_end=True; fewer epochs, or more samples.",
+            places=[Place("object", found.metric), Place("object", "loss")],
+            steps=steps,
+            evidence={
+                "reason": reason,
+                "since": found.since,
+                "lowest": found.lowest,
+                "latest": now,
+                "training_before": found.before,
+                "training_after": found.after,
+                "evaluations": len(found.steps),
+                "threshold": LOUD,
+            },
+            healthy="evaluation falls with training, and then levels off",
+        )
+
+
+def _reason(run: Run) -> str:
+    if run.facts.training.get("load_best_model_at_end"):
+        return "best-is-kept"
+    series: dict[str, list[float]] = {}
+    for each in run.evaluations:
+        for name, value in each.metrics.items():
+            series.setdefault(name, []).append(value)
+    for name, values in series.items():
+        way = by_name(name)
+        if way is not None and way.greater and max(values[-LAST:]) >= max(values):
+            return "score-is-best"
+    return "learnt-by-heart"

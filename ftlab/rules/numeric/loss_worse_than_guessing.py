@@ -1,0 +1,173 @@
+"""The rule NUM026, loss-worse-than-guessing.
+
+## What it does
+Finds models that are sure of the wrong tokens: the loss stands above that of giving
+each token the same chance.
+
+## Why is this bad?
+A language model that knows nothing has a loss of ln(vocabulary). One above it has to be
+sure and wrong. Before training that says that the labels are not those of the inputs;
+later, that the updates have destroyed what the model knew. The loss then falls nicely,
+as the model unlearns, and in its own curve such a run looks better than a healthy one.
+
+## Evidence
+The loss for each micro-batch against the logarithm of `vocabulary` (the logits of one
+position), where labels were in the batch: above 1.1 times it. What the model puts out
+must be sure as well: the entropy of its softmax is below ln(vocabulary) by half of the
+loss's excess at least (by half of itself, where that is less), or it is another loss,
+or a sum of some, and nothing is said.
+- *from-the-start*: at each of the first 3 steps, where only adapters are trained, so
+  that the model is what it was loaded as. Labels of other samples, shuffled, shifted,
+  of another tokenizer, or inputs that are no language.
+- *left-behind*: it began below, and for 16 steps in a row it is above. A learning rate
+  that is far too high, or steps out of range.
+A base with random weights starts at ln(vocabulary): labels drawn at random stay at 1.0
+to 1.02 times it. trainproof's QLoRA of Qwen2.5-3B (ln of 151,936 is 11.9) began at 1.5
+with healthy data, and at 18.9, 17.0, 15.3 with the labels of each sample shuffled.
+By hand: `cross_entropy(model(**batch).logits[:, :-1].flatten(0, 1),
+batch["labels"][:, 1:].flatten())` against `math.log(model.config.vocab_size)`.
+
+## What to try
+1. Decode one sample: `tokenizer.decode(labels[labels != -100])` must be its answer.
+2. Labels that a collator has shifted are shifted once more by the model.
+3. Left behind: begin again at a tenth of the learning rate, with warm-up and clipping.
+
+## Known problems
+Full fine-tuning of fresh weights begins here too if its first logits are large, and is
+not judged at the start. Bad labels that begin below ln(vocabulary) are not found: their
+loss comes to rest at the entropy of the labels' own frequencies, and so does that of
+good data that only has frequencies to offer. A baseline decides: the same run on data
+that is known to be good.
+
+## References
+- github.com/Mormolykos/trainproof, examples/gallery/bad_labels ("A single run cannot
+  condemn this one"), lr_hot
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.tensors import text_of
+from ftlab.rules.words import at_steps, number
+from ftlab.runlog.run import Run
+
+ABOVE = 1.1
+"""Times ln(vocabulary)."""
+
+SURE = 0.5
+"""Share of the excess by which the softmax's entropy is lower than it could be."""
+
+FIRST, STREAK = 3, 16
+"""Steps from the start, and steps in a row later on."""
+
+
+class LossWorseThanGuessing(Rule):
+    """Finds losses that only a model which is sure and wrong can have."""
+
+    code = "NUM026"
+    name = "loss-worse-than-guessing"
+    since = "0.1.0"
+    status = "preview"
+    requires = (
+        needs_step_values(
+            "vocabulary",
+            "the logits of the model",
+            "watch a model whose output has logits: a loss that is fused with the head "
+            "makes none",
+        ),
+        needs_step_values(
+            "labels",
+            "how many labels count in each batch",
+            'pass the labels to the model: model(**batch) with batch["labels"]',
+        ),
+    )
+    caused_by = ("OPT014",)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding: of the start, or of the first streak above."""
+        steps = run.steps
+        chance = math.log(max(float(np.nanmax(steps["vocabulary"], initial=1.0)), 1.0))
+        if not chance:
+            return
+        loss = steps["loss"] / np.maximum(steps["micro_batches"], 1)
+        high = (loss > ABOVE * chance) & steps.known("labels")
+        started = bool(len(loss)) and int(steps.step[0]) == 0
+        if started and len(high) >= FIRST and high[:FIRST].all():
+            if _only_adapters(run) and _sure(run, chance, loss, slice(0, FIRST)):
+                yield self._finding(run, chance, loss, slice(0, FIRST))
+            return
+        for end in np.flatnonzero(_streaks(high)).tolist():
+            rows = slice(end - STREAK + 1, end + 1)
+            if _began_below(run, chance) and _sure(run, chance, loss, rows):
+                yield self._finding(run, chance, loss, rows)
+                return
+
+    def _finding(
+        self, run: Run, chance: float, loss: NDArray[np.float64], rows: slice
+    ) -> Finding:
+        start = rows.start == 0
+        steps = int(run.steps.step[rows][0]), int(run.steps.step[rows][-1])
+        mean = float(np.nanmean(loss[rows]))
+        words = "before anything was learnt" if start else "after it was below"
+        return self.finding(
+            Severity.WARNING,
+            f"{at_steps(*steps)}: the loss is {number(mean)}, {words}; guessing gives "
+            f"{number(chance)}",
+            cause="The labels are not those of the inputs, or not where the model "
+            "expects them."
+            if start
+            else "The updates have destroyed what the model knew: they were too large.",
+            fix="Decode the labels of one sample, labels[labels != -100], beside its "
+            "inputs; they are to be equal, and the model shifts them."
+            if start
+            else "Begin again from the weights as they were, at a tenth of the rate.",
+            places=[Place("data", "labels"), Place("object", "loss")]
+            if start
+            else [Place("object", "loss"), Place("optimizer", "lr")],
+            steps=steps,
+            evidence={
+                "reason": "from-the-start" if start else "left-behind",
+                "loss": mean,
+                "guessing": chance,
+                "threshold": ABOVE,
+                "entropy": float(np.nanmean(run.steps["entropy"][rows])),
+            },
+            healthy="a language model's loss is below the logarithm of its vocabulary",
+        )
+
+
+def _only_adapters(run: Run) -> bool:
+    names = run.names().values()
+    return bool(names) and all(text_of(name, "adapter") for name in names)
+
+
+def _sure(run: Run, chance: float, loss: NDArray[np.float64], rows: slice) -> bool:
+    """Tell whether the softmax is as far from even as such a loss needs."""
+    entropy = run.steps["entropy"][rows]
+    known = np.isfinite(entropy)
+    if not known.any():
+        return False
+    excess = float(np.nanmean(loss[rows])) - chance
+    return chance - float(entropy[known].mean()) >= SURE * min(excess, chance)
+
+
+def _began_below(run: Run, chance: float) -> bool:
+    steps = run.whole.steps
+    if not len(steps) or int(steps.step[0]) != 0:
+        return False
+    first = steps["loss"][:FIRST] / np.maximum(steps["micro_batches"][:FIRST], 1)
+    return bool((first < chance).all())
+
+
+def _streaks(high: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the steps at which the loss has been high for `STREAK` steps."""
+    found = np.zeros(len(high), bool)
+    if len(high) >= STREAK:
+        windows = np.lib.stride_tricks.sliding_window_view(high, STREAK)
+        found[STREAK - 1 :] = windows.all(axis=1)
+    return found

@@ -1,0 +1,75 @@
+import math
+
+import numpy as np
+import pytest
+
+from ftlab.rules.engine import Engine
+from ftlab.rules.numeric.loss_worse_than_guessing import STREAK, LossWorseThanGuessing
+from tests.runs import RunBuilder
+
+WORDS = 1000
+CHANCE = math.log(WORDS)
+
+
+def found(losses, entropy=2.0, adapter=True, labels=100.0, **fields):
+    builder = RunBuilder()
+    if adapter:
+        builder.lora("layers.0")
+    else:
+        builder.tensor("model.layers.0.weight")
+    for step, loss in enumerate(losses):
+        values = {"labels": labels} if labels else {}
+        if step % 16 == 0:
+            values |= {"vocabulary": float(WORDS), "entropy": entropy}
+        builder.step({"grad_l2": 1.0}, loss=float(loss), values=values, **fields)
+    report = Engine([LossWorseThanGuessing()]).check(builder.run)
+    return [each.evidence["reason"] for each in report.findings]
+
+
+def test_a_model_that_is_sure_and_wrong_at_the_start_is_found():
+    assert found([1.5 * CHANCE] * 8) == ["from-the-start"]
+
+
+def test_what_becomes_worse_than_guessing_is_found_after_a_while():
+    losses = [2.0] * 8 + [3 * CHANCE] * STREAK
+    assert found(losses) == ["left-behind"]
+    assert found(losses[:-1]) == []
+
+
+@pytest.mark.parametrize("factor", [0.3, 1.0, 1.05])
+def test_losses_up_to_those_of_guessing_are_quiet(factor):
+    assert not found([factor * CHANCE] * 40)
+
+
+def test_a_spike_is_quiet():
+    assert not found([2.0] * 8 + [3 * CHANCE] * 4 + [2.0] * 8)
+
+
+def test_a_sum_of_losses_over_an_even_softmax_is_quiet():
+    assert not found([2 * CHANCE] * 40, entropy=0.99 * CHANCE)
+
+
+def test_fresh_weights_may_begin_anywhere():
+    assert not found([1.5 * CHANCE] * 40, adapter=False)
+
+
+def test_summed_micro_batches_are_judged_by_their_mean():
+    assert not found([2 * CHANCE] * 40, micro_batches=4)
+
+
+def test_a_loss_without_labels_is_not_checked():
+    builder = RunBuilder()
+    builder.step(loss=9.0, values={"vocabulary": 1000.0, "entropy": 1.0})
+    (entry,) = Engine([LossWorseThanGuessing()]).check(builder.run).not_checked
+    assert "labels" in entry.reason
+
+
+def test_a_run_that_goes_on_from_a_checkpoint_has_no_start():
+    builder = RunBuilder()
+    builder.lora("layers.0")
+    builder.step_number = 500
+    for _ in range(8):
+        values = {"labels": 9.0, "vocabulary": 1000.0, "entropy": 1.0}
+        builder.step({"grad_l2": 1.0}, loss=9 * CHANCE, values=values)
+    report = Engine([LossWorseThanGuessing()]).check(builder.run)
+    assert not np.any(report.findings)

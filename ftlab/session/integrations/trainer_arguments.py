@@ -36,6 +36,8 @@ SETTINGS = (
     "metric_for_best_model",
     "bf16_full_eval",
     "fp16_full_eval",
+    "completion_only_loss",
+    "assistant_only_loss",
 )
 """Arguments that another one, or an object handed over, can make idle."""
 

@@ -23,6 +23,7 @@ def made_facts(trainer: Any) -> dict[str, Any]:
     """Tell what rules compare with the settings that were asked for."""
     return readable(
         smoothing=lambda: _smoothing(trainer),
+        collator=lambda: type(trainer.data_collator).__module__,
         patience=lambda: _patience(trainer),
         evaluates_at_end=_evaluates_at_end,
         own_evaluation=lambda: _evaluates_itself(trainer),

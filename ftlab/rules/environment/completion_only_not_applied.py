@@ -1,0 +1,109 @@
+"""The rule ENV008, completion-only-not-applied.
+
+## What it does
+Finds TRL trainings with `completion_only_loss=True` or `assistant_only_loss=True` whose
+batches leave no token of the text out of the loss.
+
+## Why is this bad?
+TRL marks prompts with a mask that its own collator turns into labels of -100. Another
+collator makes labels of all tokens, and a dataset of plain texts has no prompt to mark.
+Nothing is raised: the prompts, often most of the tokens, are learnt too, and the loss
+cannot be compared with that of a run in which they are not.
+
+## Evidence
+Labels of -100 and padding of all steps so far. *no-mask*, with TRL's collator: no more
+labels of -100 than padding. *foreign-collator*: at most one more per row, for a
+collator that ignores padding ignores the end of the text where that is the same token.
+Measured with TRL 1.16 and 0.24: texts of 11 tokens, `completion_only_loss=True` and
+plain texts train 44 of 44 tokens; prompt and completion with transformers'
+DataCollatorForLanguageModeling 43 of 44.
+By hand: `(next(iter(trainer.get_train_dataloader()))["labels"] == -100).sum()`, or
+`ftlab.tokens(batch=batch, tokenizer=tokenizer)`.
+
+## What to try
+1. No data_collator: TRL's own knows the mask.
+2. Columns "prompt" and "completion" (or messages) in place of "text".
+3. In a collator of one's own: `labels[completion_mask == 0] = -100`.
+
+## Known problems
+Packed and padding-free batches are not judged, nor batches without an attention mask.
+
+## References
+- TRL, SFTTrainer, "Train on completion only", DataCollatorForLanguageModeling
+- huggingface/trl#1507, #3315 (prompts in the loss against expectation)
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.asked import asked, made
+from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.words import at_steps
+from ftlab.runlog.run import Run
+
+SETTINGS = ("completion_only_loss", "assistant_only_loss")
+
+COLUMNS = ("ignored", "padding", "labels", "batch_size")
+
+
+class CompletionOnlyNotApplied(Rule):
+    """Finds losses on completions alone that are on all tokens."""
+
+    code = "ENV008"
+    name = "completion-only-not-applied"
+    since = "0.1.0"
+    status = "preview"
+    layer = "data"
+    requires = tuple(
+        needs_step_values(column, f"the {column} of each step", "watch(trainer)")
+        for column in COLUMNS
+    )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether a loss on completions alone was asked for."""
+        return not run.facts.model or any(asked(run).get(s) is True for s in SETTINGS)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding where no text is left out in any step."""
+        table = run.steps
+        known = np.logical_and.reduce([table.known(column) for column in COLUMNS])
+        ignored, padding, labels, rows = (table[c][known] for c in COLUMNS)
+        foreign = not str(made(run).get("collator", "trl")).startswith("trl")
+        left_out = ignored - padding
+        if not known.any() or (left_out > rows * foreign).any() or not labels.any():
+            return
+        yield self._finding(run, known, int(labels.sum()), foreign=foreign)
+
+    def _finding(
+        self,
+        run: Run,
+        known: np.ndarray[tuple[int], np.dtype[np.bool_]],
+        labels: int,
+        *,
+        foreign: bool,
+    ) -> Finding:
+        steps = run.steps.step[known]
+        first, last = int(steps[0]), int(steps[-1])
+        name = next(each for each in SETTINGS if asked(run).get(each) is True)
+        return self.finding(
+            Severity.WARNING,
+            f"{at_steps(first, last)}: {name}=True, and all {labels} tokens of the "
+            "text are trained on",
+            cause="The collator is not TRL's, and makes labels of every token."
+            if foreign
+            else "The rows have no prompt and completion (or messages) that a mask "
+            "could be made of.",
+            fix="Leave data_collator out: TRL's own applies the mask."
+            if foreign
+            else 'Columns "prompt" and "completion" (or "messages") for "text".',
+            places=[Place("config", name), Place("data", "labels")],
+            steps=(first, last),
+            evidence={
+                "reason": "foreign-collator" if foreign else "no-mask",
+                "labels": labels,
+                "threshold": 0,
+            },
+            healthy="labels of -100 on every prompt",
+        )

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.rule import Rule, needs_column, needs_step_values
-from ftlab.rules.tensors import params, records_of
+from ftlab.rules.tensors import in_a_row, params, records_of
 from ftlab.rules.updates import skipped_steps
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
@@ -87,10 +87,8 @@ class RateTooHigh(Rule):
         if len(loss) <= STREAK or not loss[0] > 0:
             return
         high = ~(loss < RISE * loss[0])  # NaN has left it too
-        ends = [
-            e for e in range(STREAK, len(high)) if high[e - STREAK + 1 : e + 1].all()
-        ]
-        if not ends:
+        ends = np.flatnonzero(in_a_row(high, STREAK))
+        if not len(ends):
             return
         ids, ratios = _first_ratios(run)
         if not len(ratios) or (ratios >= RATIO).mean() < HALF:

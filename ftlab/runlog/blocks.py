@@ -1,5 +1,7 @@
 """A block table in memory: recent steps raw, all steps as roll-ups."""
 
+import itertools
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -132,11 +134,13 @@ class BlockTable:
         pieces: list[Piece] = []
         if source is not None and start < oldest:
             pieces += source.raw(self.name, column, start, min(stop, oldest))
-        for chunk in chunks:
-            first = chunk.window * SPAN
-            if first < stop and first + SPAN > start:
-                piece = chunk.piece(column, start, stop)
-                pieces += [piece] if piece else []
+        # a live view asks for the last step of thousands of chunks, at every refresh
+        begin = bisect_left(chunks, start // SPAN, key=_window)
+        for chunk in itertools.islice(chunks, begin, None):
+            if chunk.window * SPAN >= stop:
+                break
+            piece = chunk.piece(column, start, stop)
+            pieces += [piece] if piece else []
         return pieces
 
     def _rolled(
@@ -175,6 +179,10 @@ class BlockTable:
             start = parts[0].start // COARSE * COARSE
             coarse = (*coarse, combine(parts, start, COARSE))
         return coarse
+
+
+def _window(chunk: Chunk) -> int:
+    return chunk.window
 
 
 def _same(first: Ids, second: Ids) -> bool:

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from ftlab.views.lines import CAPACITY, LinesSummary, LinesView, Panel, Plan, Series
 from ftlab.views.schedule_asked import (
     MOST_STEPS,
-    Compared,
+    Counted,
     Schedule,
+    Tally,
     compare,
+    furthest,
     schedule_of,
 )
 from ftlab.views.style import SERIES, count, number
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
 MOST_GROUPS = 6
 """More groups with rates of their own are in the table only."""
-TOLERANCE = 1e-4
-"""Share of the largest rate by which a rate may be off: logs keep single precision."""
 
 
 class ScheduleView(LinesView):
@@ -59,7 +59,7 @@ class ScheduleView(LinesView):
         self._key: Hashable = None
         self._built: Hashable = None
         self._schedule = Schedule(np.empty((0, 0)))
-        self._compared: tuple[Hashable, Compared | None] = None, None
+        self._tallies: tuple[Tally, ...] = ()
         self._same: tuple[int, ...] = ()
         self._seen = 0
 
@@ -68,8 +68,9 @@ class ScheduleView(LinesView):
         with self._lock:
             self._look()
             rates = self._run.steps["lr"]
-            moves = len(rates) > 0 and bool((rates != rates[:1]).any())
-            if not rates.size or not (self._schedule.given or moves):
+            if not rates.size:
+                return ""
+            if not self._schedule.given and not (rates != rates[:1]).any():
                 return ""
             return f"{self._now()}; {self._verdict()}"
 
@@ -93,14 +94,22 @@ class ScheduleView(LinesView):
             self._key = key
             steps = taken if taken < 256 else 2 * taken
             self._schedule = schedule_of(run.facts, groups, steps)
+            self._tallies = Tally(Counted(False)), Tally(Counted(True))
+        self._tally_up()
 
-    def _compare(self) -> Compared:
-        stamp = self._key, self._run.last_step
-        if self._compared[0] != stamp or self._compared[1] is None:
-            found = compare(self._run.window(0).steps, self._schedule)
-            self._compared = stamp, found
-            return found
-        return self._compared[1]
+    def _tally_up(self) -> None:
+        """Compare the steps that have come since the last time."""
+        start = self._run.steps.step[self._tallies[0].steps :][:1]
+        if not len(start) or not self._schedule.known:
+            return
+        new = self._run.window(int(start[0])).steps
+        for tally in self._tallies:
+            tally.add(new, self._schedule)
+
+    @property
+    def _tally(self) -> Tally:
+        """What is off, in the way of counting that fits the run better."""
+        return min(self._tallies, key=lambda tally: tally.total)
 
     def _distinct(self) -> list[int]:
         return sorted(set(self._same))[:MOST_GROUPS]
@@ -152,7 +161,7 @@ class ScheduleView(LinesView):
 
     def _follow(self) -> None:
         self._look()
-        built = self._key, self._compare().without_skipped
+        built = self._key, self._tally.counted.without_skipped
         if built != self._built:
             self._built, self._plan = built, None
         super()._follow()
@@ -175,16 +184,18 @@ class ScheduleView(LinesView):
         self._columns.extend(steps, table)
 
     def _read(self, start: int, stop: int) -> tuple[NDArray[np.int64], ArrayLike]:
-        found = self._compare()
-        rows = slice(*np.searchsorted(found.step, [start, stop]))
-        rates, groups = found.rates[rows], self._distinct()
+        steps = self._run.window(start, stop).steps
+        skipped = int(self._run.window(0, start).steps["skipped"].sum())
+        way = Counted(self._tally.counted.without_skipped, skipped)
+        found = compare(steps, self._schedule, way)
+        rates, groups = found.rates, self._distinct()
         asked = np.full((len(rates), len(groups)), np.nan)
-        beyond = found.step[rows] >= self._planned()
-        asked[beyond] = found.asked[rows][beyond][:, groups]
+        beyond = found.step >= self._planned()
+        asked[beyond] = found.asked[beyond][:, groups]
         nothing = np.full((len(rates), 2), np.nan)
-        off = 100 * _largest(found.difference[rows]) / (self._schedule.peak or 1.0)
+        off = 100 * furthest(found.difference) / (self._schedule.peak or 1.0)
         table = [rates[:, groups], asked, nothing, np.repeat(off[:, None], 3, 1)]
-        return found.step[rows], np.concatenate(table, 1)
+        return found.step, np.concatenate(table, 1)
 
     def _now(self) -> str:
         rates = self._run.steps["lr"]
@@ -198,16 +209,12 @@ class ScheduleView(LinesView):
     def _verdict(self) -> str:
         if not self._schedule.known:
             return "formula not known" if self._schedule.given else "no scheduler given"
-        found = self._compare()
-        off = np.nan_to_num(_largest(found.difference))
-        bad = np.flatnonzero(np.abs(off) > TOLERANCE * self._schedule.peak)
-        if not len(bad):
+        tally = self._tally
+        if tally.first is None:
             return "as asked"
-        first = int(bad[0])
-        group = int(np.nanargmax(np.abs(found.difference[first])))
-        was, asked = (float(each[first, group]) for each in (found.rates, found.asked))
-        text = f"off in {len(bad):,} of {count(len(off), 'step')}, first at step "
-        return f"{text}{int(found.step[first])}: {number(was)}, asked {number(asked)}"
+        step, was, asked = tally.first
+        text = f"off in {tally.wrong:,} of {count(tally.steps, 'step')}, first at step "
+        return f"{text}{step}: {number(was)}, asked {number(asked)}"
 
     def _notes(self) -> tuple[str, ...]:
         if not self._run.steps["lr"].size:
@@ -217,7 +224,7 @@ class ScheduleView(LinesView):
         if warmup:
             notes[0] += f"; warm-up {'ends' if self._ahead() else 'ended'} at {warmup}"
         notes.append(self._verdict())
-        if self._schedule.known and self._compare().without_skipped:
+        if self._schedule.known and self._tally.counted.without_skipped:
             notes.append("Skipped steps are left out of the count.")
         return tuple(notes)
 
@@ -225,7 +232,8 @@ class ScheduleView(LinesView):
         return self._run.last_step < self._schedule.warmup
 
     def _data(self) -> Mapping[str, Any]:
-        found = self._compare()
+        way = Counted(self._tally.counted.without_skipped)
+        found = compare(self._run.window(0).steps, self._schedule, way)
         groups = found.rates.shape[1]
         return {
             "step": np.repeat(found.step, groups),
@@ -258,11 +266,3 @@ def _told_apart(same: tuple[int, ...], rates: NDArray[Any]) -> tuple[int, ...]:
             firsts.append(group)
         told.append(first)
     return tuple(told)
-
-
-def _largest(difference: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each step's difference that is furthest from 0, with its sign."""
-    if not difference.shape[1]:
-        return np.full(len(difference), np.nan)
-    size = np.nan_to_num(np.abs(difference), nan=-1.0)
-    return difference[np.arange(len(difference)), size.argmax(1)]

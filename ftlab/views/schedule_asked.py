@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Rates = NDArray[np.float64]
 MOST_STEPS = 1_000_000
 """Steps of a schedule that are computed, at most."""
+TOLERANCE = 1e-4
+"""Share of the largest rate by which a rate may be off: logs keep single precision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +62,11 @@ class Compared:
     ----------
     asked
         Of shape ``(steps, groups)``; NaN where it is not known.
-    without_skipped
-        Whether skipped steps were left out of the count: a Trainer's scheduler stands
-        still in them, a loop's own goes on. What fits the run better counts.
     """
 
     step: NDArray[np.int64]
     rates: Rates
     asked: Rates
-    without_skipped: bool
 
     @property
     def difference(self) -> Rates:
@@ -101,23 +99,84 @@ def schedule_of(facts: Facts, groups: int, steps: int) -> Schedule:
     return Schedule(rates, warmup, planned, bool(entries))
 
 
-def compare(steps: StepTable, schedule: Schedule) -> Compared:
-    """Look up what was asked for at each recorded step."""
-    rates, skipped = steps["lr"], steps["skipped"]
-    tried = [_at(schedule.rates, steps.step)]
-    if skipped.any():
-        made = steps.step - np.cumsum(skipped) + skipped
-        tried.append(_at(schedule.rates, made))
-    off = [float(np.nansum(np.abs(rates - each))) for each in tried]
-    best = int(np.argmin(off))
-    return Compared(steps.step, rates, tried[best], best > 0)
+def compare(steps: StepTable, schedule: Schedule, shift: Counted) -> Compared:
+    """Look up what was asked for at each of some steps.
+
+    Parameters
+    ----------
+    shift
+        Of the steps before these; says whether skipped steps count.
+    """
+    count: NDArray[Any] = steps.step
+    if shift.without_skipped:
+        skipped = steps["skipped"]
+        count = count - shift.skipped - np.cumsum(skipped) + skipped
+    asked = np.full(steps["lr"].shape, np.nan)
+    inside = (count >= 0) & (count < len(schedule.rates))
+    asked[inside] = schedule.rates[count[inside]]
+    return Compared(steps.step, steps["lr"], asked)
 
 
-def _at(rates: Rates, count: NDArray[Any]) -> Rates:
-    inside = (count >= 0) & (count < len(rates))
-    found = np.full((len(count), rates.shape[1]), np.nan)
-    found[inside] = rates[count[inside]]
-    return found
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How steps of the schedule are counted.
+
+    Attributes
+    ----------
+    without_skipped
+        Whether skipped steps are left out: a Trainer's scheduler stands still in them,
+        a loop's own goes on. What fits the run better counts.
+    skipped
+        How many steps were skipped before.
+    """
+
+    without_skipped: bool = False
+    skipped: int = 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is off so far, in one way of counting; grows with the run.
+
+    Attributes
+    ----------
+    total
+        The differences, added up.
+    steps, wrong
+        How many steps were compared, and in how many of them a rate was off.
+    first
+        The first of those: step, rate and what was asked for.
+    """
+
+    counted: Counted
+    total: float = 0.0
+    steps: int = 0
+    wrong: int = 0
+    first: tuple[int, float, float] | None = None
+
+    def add(self, steps: StepTable, schedule: Schedule) -> None:
+        """Compare the next steps."""
+        found = compare(steps, schedule, self.counted)
+        off = furthest(found.difference)
+        wrong = np.flatnonzero(np.abs(off) > TOLERANCE * schedule.peak)
+        if len(wrong) and self.first is None:
+            at = int(wrong[0])
+            group = int(np.nanargmax(np.abs(found.difference[at])))
+            was, asked = found.rates[at, group], found.asked[at, group]
+            self.first = int(found.step[at]), float(was), float(asked)
+        skipped = self.counted.skipped + int(steps["skipped"].sum())
+        self.counted = replace(self.counted, skipped=skipped)
+        self.total += float(np.nansum(np.abs(off)))
+        self.steps += len(steps)
+        self.wrong += len(wrong)
+
+
+def furthest(difference: Rates) -> Rates:
+    """Return each step's difference that is furthest from 0, with its sign."""
+    if not difference.shape[1]:
+        return np.full(len(difference), np.nan)
+    size = np.nan_to_num(np.abs(difference), nan=-1.0)
+    return difference[np.arange(len(difference)), size.argmax(1)]
 
 
 def _first_groups(facts: Facts) -> list[int]:

@@ -4,6 +4,7 @@ from ftlab.probes.activations import Activations
 from ftlab.probes.adapters import Adapters
 from ftlab.probes.batch import Batches
 from ftlab.probes.between_updates import BetweenUpdates
+from ftlab.probes.coarse_gradients import CoarseGradients
 from ftlab.probes.compilations import Compilations
 from ftlab.probes.compiled_calls import CompiledCalls
 from ftlab.probes.copied_forwards import CopiedForwards
@@ -35,6 +36,7 @@ from ftlab.probes.put_back import PutBack
 from ftlab.probes.rank_budget import RankBudget
 from ftlab.probes.reference_passes import ReferencePasses
 from ftlab.probes.running_statistics import RunningStatistics
+from ftlab.probes.stale_casts import StaleCasts
 from ftlab.probes.start_outputs import StartOutputs
 from ftlab.probes.throughput import Throughput
 from ftlab.probes.traced_modes import TracedModes
@@ -106,6 +108,8 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Compilations(),
         PiledHooks(interval),
         ModelsOnOneBase(),
+        StaleCasts(),
+        CoarseGradients(interval),
     ]
     if activations:
         probes.append(Activations(interval))

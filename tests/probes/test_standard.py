@@ -62,6 +62,7 @@ def test_every_promised_column_arrives_on_its_schedule(interval):
     due = {1: list(range(steps)), 6: [0, 1, 2, 3, 4, 6]}[interval]
     seldom = {
         "",
+        "casts",
         "frozen",
         "hand_merges",
         "hooks",

@@ -32,9 +32,12 @@ first steps were not recorded. Weight decay is part of `update_l2`: a large one 
 how small the step is. A large eps that was tuned together with the rate is reported.
 
 ## Known myths
-"Second moments below 1e-10 are a sign of numerical trouble." In the healthy runs of the
-gallery 50 to 99 % of the second moments are below it after the first steps: gradients
-of 1e-4 make a v of 1e-11 in the first step. What matters is eps squared, 1e-16.
+"Second moments below 1e-10 are a sign of numerical trouble." In the median healthy run
+of the gallery that is so for 56 % of a tensor's elements: a gradient of 1e-4 makes a v
+of 1e-11 in the first step. What matters is eps squared, 1e-16.
+"Updates below 1e-5 of the weights are too small, and gradients of two tensors that are
+more than 100 times apart are sick." 26 of 164 healthy runs have such an update, 85 of
+155 such gradients: Adam divides the difference out.
 
 ## References
 - Kingma and Ba 2015, Adam (arXiv:1412.6980), section 2.1

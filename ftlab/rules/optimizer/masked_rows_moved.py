@@ -17,6 +17,7 @@ no padding. Each of them gets a gradient unless it is masked.
 - more than half of the rows have a gradient of exactly 0 before the update, and
 - more than half of these have changed after it, at 2 such steps, and
 - the embedding as a whole had a gradient above 0 at some step.
+The reason is `weight-decay` where the group has one, `momentum` where it has none.
 Measured on a small Llama whose 128 old rows are masked by a hook: of the rows that
 batches look up, 97 % are masked; with AdamW's default weight decay of 0.01 all of them
 move at each step, with 0.0 none. In full fine-tuning without a mask none of the rows

@@ -12,8 +12,9 @@ falling on the others.
 
 ## Evidence
 `moment2_max`, the largest element of a second moment, or `moment1_l2`, the norm of a
-first one, is infinite; up to that step no gradient of the tensor was infinite or NaN
-(`grad_max`): where one was, it is the gradient that has to be looked at.
+first one, is infinite: reasons `second-moment` and `first-moment`. Up to that step no
+gradient of the tensor was infinite or NaN (`grad_max`): where one was, it is the
+gradient that has to be looked at.
 Measured on a small Llama in pure fp16 whose loss is scaled by 2^16 and never unscaled:
 gradients of 10^4, and 2 to 9 infinite elements after 1 to 4 steps; with the loss as it
 is the largest second moment is 8e-4. In 155 healthy runs of the gallery the largest is

@@ -13,7 +13,8 @@ Nothing fails, and between the restarts the loss looks normal.
 ## Evidence
 `moments_begun_anew`, counted over the whole run: at each step up to 8 parameters are
 looked at, on the host. One counts when it had moments after an earlier update, its last
-optimizer has none before this one, and has some after it. Found at the 3rd time.
+optimizer has none before this one, and has some after it. Found at the 3rd time. The
+reason is `made-anew`, or `cleared` where it was the same optimizer each time.
 A step is let pass at which the weights were written to as well, or before which
 adapters were added, loaded, merged, unloaded or switched: there is something new to
 train. So is an optimizer whose state is loaded before its first step.

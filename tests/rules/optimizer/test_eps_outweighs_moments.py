@@ -76,3 +76,10 @@ def test_needs_half_of_what_is_trained():
     for _ in range(4):
         builder.step({"has_grad": 1.0} | measured)
     assert check(builder) == ()
+
+
+def test_another_group_s_eps_is_not_to_blame():
+    builder = run()
+    groups = [{"lr": 1e-3, "eps": eps} for eps in (1e-8, 0.1)]
+    builder.facts(optimizers=({"class": "AdamW", "groups": groups},))
+    assert check(builder) == ()

@@ -40,6 +40,7 @@ def test_finds_tensors_that_are_clipped_by_themselves():
     [
         (clip(count=6, times=1),),  # at once
         (clip(count=3, times=2),),  # two groups
+        (clip(count=2, times=6),),  # many
         (clip(times=1), clip(count=5, times=1)),  # one delicate tensor
         (clip(times=2),),
         (clip(limit=100.0),),

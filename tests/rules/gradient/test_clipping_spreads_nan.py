@@ -37,9 +37,10 @@ def test_names_the_tensor_that_was_broken_before_clipping(value):
     assert finding.evidence["sound_before"] == 2
 
 
-def test_tensors_without_a_gradient_are_not_the_sound_ones():
-    largest, has = (NAN, NAN, NAN), (0.0, 1.0, 0.0)
-    assert report(BACK, clip(), STEP, largest=largest, has=has).findings == ()
+def test_tensors_without_a_gradient_are_neither_sound_nor_broken():
+    largest, has = (NAN, NAN, 2.0), (0.0, 1.0, 1.0)
+    (finding,) = report(BACK, clip(), STEP, largest=largest, has=has).findings
+    assert [str(place) for place in finding.places[:-1]] == ["param layers.1.weight"]
 
 
 @pytest.mark.parametrize(

@@ -170,14 +170,27 @@ def sampled(logits: torch.Tensor, counted: torch.Tensor | None) -> torch.Tensor:
     """
     rows = logits.reshape(-1, logits.shape[-1])
     most = max(1, min(POSITIONS, ELEMENTS // rows.shape[1], len(rows)))
-    ranks = torch.arange(most, device=rows.device)
     if counted is None or counted.shape != logits.shape[:-1]:
+        ranks = torch.arange(most, device=rows.device)
         return rows[ranks * len(rows) // most].float()
-    through = counted.flatten().to(rows.device).cumsum(0)
-    many = through[-1]
-    places = torch.searchsorted(through, ranks * many // most + 1)
-    found = rows[places.clamp(max=len(rows) - 1)].float()
-    return torch.where(many > 0, found, torch.nan)
+    places, some = spread_over(counted.flatten().to(rows.device), most)
+    return torch.where(some, rows[places].float(), torch.nan)
+
+
+def spread_over(counted: torch.Tensor, most: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Choose ``most`` of the marked places evenly, and tell whether one is marked.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.probes.logits import spread_over
+    >>> spread_over(torch.tensor([False, True, True, True]), 2)
+    (tensor([1, 2]), tensor(True))
+    """
+    ranks = torch.arange(most, device=counted.device)
+    through = counted.cumsum(0)
+    places = torch.searchsorted(through, ranks * through[-1] // most + 1)
+    return places.clamp(max=len(counted) - 1), through[-1] > 0
 
 
 def describe(rows: torch.Tensor) -> torch.Tensor:

@@ -19,6 +19,7 @@ from ftlab.probes.invocations import Invocations
 from ftlab.probes.kept_moments import KeptMoments
 from ftlab.probes.lasting import Lasting
 from ftlab.probes.logits import Logits
+from ftlab.probes.loss_inputs import LossInputs
 from ftlab.probes.masked_rows import MaskedRows
 from ftlab.probes.memory import Memory
 from ftlab.probes.merge_by_hand import MergeByHand
@@ -82,6 +83,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         throughput,
         Memory(),
         Logits(interval),
+        LossInputs(interval),
         Origins(interval),
         GraphFlow(interval),
         FourBit(),

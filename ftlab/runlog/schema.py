@@ -107,6 +107,16 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("act_max", "1", "Largest absolute output."),
     ),
     "cuts": _table(("cut", "1", "1 where tensors lost their graph at this module.")),
+    "losses": _table(
+        ("loss_entropy", "nats", "Entropy of what the loss sees, of a sample."),
+        ("token_loss", "1", "Mean loss of the same sample."),
+        ("plain_loss", "1", "The same without the constant on the logits."),
+        ("log_total", "1", "Magnitude of the log of a row's probabilities' sum."),
+        ("label_before", "1", "Share of labels that are the token before."),
+        ("label_same", "1", "Share of labels that are the token itself."),
+        ("label_next", "1", "Share of labels that are the next token."),
+        ("label_after", "1", "Share of labels that are the one after the next."),
+    ),
     "recomputed": _table(
         ("difference", "1", "Relative, of the norms of an output and of it once more."),
     ),

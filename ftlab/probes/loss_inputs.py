@@ -1,0 +1,222 @@
+"""What a loss is given: scores or probabilities, of which scale, for which token.
+
+Who calls whom: the batch of a due step (`LossInputs.on_batch`) notes the tokens that go
+in. When its backward is about to begin (`LossInputs._look`), each cross entropy near
+the loss still holds the log-probabilities and the labels that it compares; a sample of
+them is measured on the device, and `LossInputs.on_gradients` hands over.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ftlab.probes.backward_ear import hear_backward
+from ftlab.probes.batch import batch_fields
+from ftlab.probes.logits import ELEMENTS, POSITIONS, spread_over
+from ftlab.probes.loss_terms import Term, terms_of
+from ftlab.probes.naming import clean_name
+from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.saved_values import saved
+from ftlab.probes.schedule import every
+from ftlab.probes.subject import Subject
+from ftlab.probes.taps.forward import innermost
+from ftlab.records.handle import Handle
+from ftlab.records.step import Block, Column
+
+MOST = 4
+"""Terms of a loss that are looked at."""
+
+OFFSETS = (-1, 0, 1, 2)
+"""How far behind a position the token may lie that its logits are to predict."""
+
+
+class LossInputs(Probe):
+    """Measure what the terms of a loss were given, and against what they hold it."""
+
+    name: ClassVar[str] = "loss_inputs"
+    table: ClassVar[str] = "losses"
+    columns: ClassVar[Sequence[Column]] = (
+        Column("loss_entropy", "nats", "Entropy of what the loss sees, of a sample."),
+        Column("token_loss", "1", "Mean loss of the same sample."),
+        Column("plain_loss", "1", "The same without the constant on the logits."),
+        Column("log_total", "1", "Magnitude of the log of a row's probabilities' sum."),
+        Column("label_before", "1", "Share of labels that are the token before."),
+        Column("label_same", "1", "Share of labels that are the token itself."),
+        Column("label_next", "1", "Share of labels that are the next token."),
+        Column("label_after", "1", "Share of labels that are the one after the next."),
+    )
+
+    def __init__(self, interval: int = 16) -> None:
+        self.schedule = every(interval)
+        self._step, self._thread = -1, 0
+        self._tokens: torch.Tensor | None = None
+        self._found: list[tuple[Term, torch.Tensor]] = []
+        self._error: Exception | None = None
+        self._open = False
+
+    def attach(self, subject: Subject) -> Iterable[Handle]:
+        """Listen for backward."""
+        return [hear_backward(self._look, self._fail)]
+
+    def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
+        """Note the tokens of the first micro-batch."""
+        if self._step == moment.step:
+            return ()
+        self._step, self._found = moment.step, []
+        self._thread = threading.get_ident()
+        tokens = batch_fields(inputs).get("input_ids")
+        plain = tokens is not None and tokens.dim() == 2 and not _has_encoder(moment)
+        self._tokens = tokens if plain else None
+        self._open = True
+        return ()
+
+    def _fail(self, error: Exception) -> None:
+        self._error = error  # raised in on_gradients, where the recorder can catch it
+
+    def _look(self, losses: Sequence[Any]) -> None:
+        if not self._open or self._thread != threading.get_ident():
+            return
+        self._open = False
+        for term in terms_of(losses)[:MOST]:
+            values = measured(term, self._tokens)
+            term.node = None  # it holds all that the graph holds
+            self._found.append((term, values))
+        self._tokens = None
+
+    def on_gradients(self, moment: Moment) -> Iterable[Reading]:
+        """Hand over what the first micro-batch showed; the last reading counts."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        if self._step != moment.step or not self._found:
+            return []
+        rows = [_row(moment, term, n) for n, (term, _) in enumerate(self._found)]
+        ids = np.array(rows, np.int32)
+        device = self._found[0][1].device
+        flat = torch.cat([values.to(device) for _, values in self._found])
+        names = [column.name for column in self.columns]
+        step = moment.step
+
+        def finish(values: NDArray[np.float32]) -> Iterable[Block]:
+            columns = values.reshape(len(ids), -1).T
+            yield Block("losses", step, ids, dict(zip(names, columns, strict=True)))
+
+        return [Reading(flat, finish)]
+
+    def on_close(self, moment: Moment) -> dict[str, float]:
+        """Let go of what was measured."""
+        self._tokens, self._found, self._open = None, [], False
+        return {}
+
+
+def measured(term: Term, tokens: torch.Tensor | None) -> torch.Tensor:
+    """Give a term's columns, on the device; NaN where one cannot be told."""
+    logs, labels = saved(term.node, "self"), saved(term.node, "target")
+    if logs is None or labels is None:
+        return torch.full((8,), torch.nan, device="cpu")
+    term.classes = logs.shape[1] if logs.dim() > 1 else 1
+    missing = torch.full((4,), torch.nan, device=logs.device)
+    if term.op != "cross_entropy":
+        return torch.cat([missing, missing])
+    ignored = term.node._saved_ignore_index  # noqa: SLF001  torch documents such names
+    counted = labels != (ignored - 2**64 if ignored >= 2**63 else ignored)
+    shares = missing if tokens is None else _offsets(term, labels, counted, tokens)
+    return torch.cat([_values(term, logs, labels, counted), shares])
+
+
+def _values(
+    term: Term, logs: torch.Tensor, labels: torch.Tensor, counted: torch.Tensor
+) -> torch.Tensor:
+    """Give entropy, loss, loss without the factor, and the log of the rows' sums."""
+    classes, lead = logs.shape[1], labels.shape
+    most = max(1, min(POSITIONS, ELEMENTS // classes, labels.numel()))
+    places, some = spread_over(counted.flatten(), most)
+    index = torch.unravel_index(places, lead)
+    rows = logs.movedim(1, -1)[index].float()
+    wanted = labels[index].clamp(0, classes - 1).unsqueeze(1)
+    plain = (rows / term.factor).log_softmax(1)
+    values = torch.stack(
+        [
+            torch.special.entr(rows.exp()).sum(1).mean(),
+            -rows.gather(1, wanted).mean(),
+            -plain.gather(1, wanted).mean(),
+            rows.logsumexp(1).abs().mean(),
+        ]
+    )
+    return torch.where(some, values, torch.nan)
+
+
+def _offsets(
+    term: Term, labels: torch.Tensor, counted: torch.Tensor, tokens: torch.Tensor
+) -> torch.Tensor:
+    """Give the shares of labels that are the token before, itself, the next..."""
+    unknown = torch.full((len(OFFSETS),), torch.nan, device=labels.device)
+    samples, length = tokens.shape
+    many = labels.numel() // samples if samples else 0
+    if term.chosen or not many or many * samples != labels.numel():
+        return unknown
+    if (term.length or many) != length or term.start + many > length:
+        return unknown
+    labels, counted = labels.reshape(samples, many), counted.reshape(samples, many)
+    tokens = tokens.to(labels.device)
+    shares = []
+    for offset in OFFSETS:
+        place = term.start + offset
+        first, last = max(0, -place), min(many, length - place)
+        count = counted[:, first:last]
+        same = labels[:, first:last] == tokens[:, place + first : place + last]
+        shares.append((same & count).sum() / count.sum())
+    return torch.stack(shares).float()
+
+
+def _row(moment: Moment, term: Term, number: int) -> int:
+    model = innermost(moment.subject.model)
+    meta: dict[str, str | int | float | bool] = {
+        "loss": term.op,
+        "normalised": term.normalised,
+        "of": term.of,
+        "factor": term.factor,
+        "factor_op": term.factor_op,
+        "causal": _generates(model),
+        "head": _head_path(model, term),
+        "classes": term.classes,
+    }
+    return moment.name("losses", f"{term.op} {number}", "module", meta)
+
+
+def _generates(model: torch.nn.Module) -> bool:
+    """Tell whether a model predicts the next token, as far as it says so itself."""
+    can = getattr(model, "can_generate", None)
+    try:
+        return callable(can) and bool(can())
+    except Exception:  # noqa: BLE001  a model of one's own may mean something else
+        return False
+
+
+def _has_encoder(moment: Moment) -> bool:
+    config = getattr(innermost(moment.subject.model), "config", None)
+    return bool(getattr(config, "is_encoder_decoder", False))
+
+
+def _head_path(model: torch.nn.Module, term: Term) -> str:
+    """Name the layer whose weight made the scores; a cast copy is known by its shape.
+
+    Scores that two outputs of the model make together have none.
+    """
+    find = getattr(model, "get_output_embeddings", None)
+    try:
+        last = find() if callable(find) else None
+    except Exception:  # noqa: BLE001  not all models have one
+        last = None
+    for path, module in model.named_modules() if term.weight else ():
+        weight = getattr(module, "weight", None)
+        if not isinstance(weight, torch.Tensor):
+            continue
+        cast = module is last and term.wide == tuple(weight.shape)[::-1]
+        if weight.data_ptr() == term.weight or cast:
+            return clean_name(path)
+    return ""

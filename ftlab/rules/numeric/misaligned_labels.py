@@ -1,0 +1,115 @@
+"""The rule NUM014, misaligned-labels.
+
+## What it does
+Finds language models that are trained to predict another token than the next one: the
+one that they read (`same`), the one after the next (`after`), or the one before.
+
+## Why is this bad?
+Who predicts the token that it reads learns to copy: the loss falls to 0, and the model
+can say nothing new. Who predicts the one after the next drops every second word. The
+loss curve looks well in the first case and somewhat high in the second.
+
+## Evidence
+The cross entropy that backward is called on still holds the label of each position, and
+the batch its tokens. On steps 0-3, 4, 8, 16 and so on the labels that count are
+compared with the tokens before, at, one behind and two behind their position: one
+offset must explain at least 0.98 of them, and the next token less than 0.9, at 2 steps.
+Measured on a small Llama, GPT-2 and GPT-NeoX: 1.0 for the next token and 0.0 for all
+others; with labels that are shifted twice 1.0 for the one after the next. Masked words
+(BERT) differ from what is read, and no offset explains them.
+By hand: print `input_ids[0]` below the labels that the loss gets.
+
+## What to try
+1. Models of transformers shift by themselves: pass `labels=input_ids`, unshifted.
+2. In your own loss shift exactly once: `logits[:, :-1]` against `labels[:, 1:]`.
+
+## Known problems
+Copying is what a text autoencoder is for: `same` is a note unless the model can
+generate. Where a second head predicts further tokens, one cross entropy for the next
+token is enough. Positions that are picked one by one, packed without rows, or cut off
+before the head, cannot be compared; neither can a loss that is fused with the head.
+
+## References
+- huggingface/transformers#44642 (labels are shifted internally; who shifts as well
+  trains on the token after the next)
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.loss_rows import NEEDS, LossRow, loss_rows
+from ftlab.rules.rule import Rule
+from ftlab.rules.words import at_steps, number
+from ftlab.runlog.run import Run
+
+EXPLAINED, NOT = 0.98, 0.9
+"""Share of the labels that an offset explains, and that the next token does not."""
+
+STEPS = 2
+"""Measured steps in a row."""
+
+_REASONS = {"label_same": "same", "label_after": "after", "label_before": "before"}
+_WORDS = {
+    "same": "the token that they read",
+    "after": "the token after the next",
+    "before": "the token before",
+}
+_CAUSES = {
+    "same": "Logits and labels are not shifted against each other: each position is "
+    "asked for the token that it has just been given.",
+    "after": "Labels are shifted twice: once by the data or the loop, once by the "
+    "model or the loss.",
+    "before": "Labels are shifted in the wrong direction.",
+}
+_FIX = (
+    "Shift exactly once: labels=input_ids for a model of transformers, or logits[:, "
+    ":-1] against labels[:, 1:] in a loss of your own."
+)
+
+
+class MisalignedLabels(Rule):
+    """Finds labels of another token than the next one."""
+
+    code = "NUM014"
+    name = "misaligned-labels"
+    since = "0.1.0"
+    status = "stable"
+    requires = (NEEDS,)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding unless some term is about the next token."""
+        rows = [row for row in loss_rows(run) if "label_next" in row.columns]
+        if any((row.columns["label_next"] >= NOT).any() for row in rows):
+            return
+        for row in rows:
+            yield from self._check(row)
+
+    def _check(self, row: LossRow) -> Iterator[Finding]:
+        follows = row.columns["label_next"]
+        for column, reason in _REASONS.items():
+            share = row.columns[column]
+            bad = np.flatnonzero((share >= EXPLAINED) & (follows < NOT))
+            if len(bad) >= STEPS and len(bad) == np.isfinite(share).sum():
+                yield self._finding(row, reason, row.steps[bad], float(share[bad[0]]))
+                return
+
+    def _finding(
+        self, row: LossRow, reason: str, steps: NDArray[np.int64], share: float
+    ) -> Finding:
+        first, last = int(steps[0]), int(steps[-1])
+        causal = bool(row.name.meta.get("causal"))
+        certain = Severity.ERROR if causal else Severity.INFO
+        return self.finding(
+            certain,
+            f"{at_steps(first, last)}: {number(100 * share)} % of the labels are "
+            f"{_WORDS[reason]}, not the next one",
+            cause=_CAUSES[reason],
+            fix=_FIX,
+            places=[Place("data", "labels"), Place("op", row.text("loss"))],
+            steps=(first, last),
+            evidence={"reason": reason, "share": share, "threshold": EXPLAINED},
+            healthy="labels that are the next token, or the masked one",
+        )

@@ -1,0 +1,120 @@
+"""The rule NUM015, not-what-the-loss-takes.
+
+## What it does
+Finds losses that are given probabilities where they take logits (`probabilities`), or
+scores where they take log-probabilities (`scores`).
+
+## Why is this bad?
+A cross entropy takes the softmax itself. Of probabilities, which lie between 0 and 1,
+that softmax is nearly flat: the loss cannot fall below ln(e + classes - 1) - 1, which
+is 3.87 for 128 classes, and its gradients are small. A likelihood of scores that no
+softmax has normalised has no lower end: the model raises all scores without learning.
+
+## Evidence
+The graph of the loss that backward is called on: a softmax or a sigmoid, and nothing
+but views and copies, lies before the log-softmax of a cross entropy, or before a binary
+cross entropy with logits. For scores: no log-softmax lies before the likelihood, and
+the sum of exp over a sample of rows is far from 1: its log is above 0.5 in magnitude
+(0.0000001 after a log-softmax, measured; 4.85 for the raw logits of a small Llama).
+By hand: walk `loss.grad_fn.next_functions`, or print `logits.exp().sum(-1)` and
+`logits.sum(-1)` of what the loss gets; a row of probabilities sums to 1.
+
+## What to try
+1. `cross_entropy` and `binary_cross_entropy_with_logits` take the head's output.
+2. `nll_loss` takes `log_softmax(logits)`.
+3. Keep softmax and sigmoid for predictions.
+
+## Known problems
+A log-softmax twice changes nothing and does not count. A likelihood of probabilities
+(`nll_loss(softmax(x))`) is minus the expected accuracy, which some want: a note.
+Margins that are given to `nll_loss` on purpose would be found.
+
+## References
+- ariecattan/SciCo#2 (a softmax before CrossEntropyLoss, and the bound of the loss)
+- torch, `torch.nn.CrossEntropyLoss` ("unnormalized logits"), `torch.nn.NLLLoss`
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.loss_rows import LossRow, loss_rows
+from ftlab.rules.rule import Rule, needs_column
+from ftlab.rules.words import number
+from ftlab.runlog.run import Run
+
+FAR = 0.5
+"""Magnitude of the log of a row's sum of exp; 0 for log-probabilities."""
+
+_SQUEEZED = ("softmax", "sigmoid")
+
+
+class NotWhatTheLossTakes(Rule):
+    """Finds losses that are given something else than they take."""
+
+    code = "NUM015"
+    name = "not-what-the-loss-takes"
+    since = "0.1.0"
+    status = "stable"
+    requires = (
+        needs_column(
+            "log_total",
+            "what a cross entropy is given",
+            "ftlab.watch(...) with its standard probes, and a loss with a cross "
+            "entropy that is not fused with the head",
+            "losses",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for each such term of the loss."""
+        for row in loss_rows(run):
+            likelihood = row.text("loss") == "cross_entropy"
+            normalised = bool(row.name.meta.get("normalised"))
+            if row.text("of") in _SQUEEZED and (normalised or not likelihood):
+                yield self._probabilities(row)
+            elif likelihood and not normalised:
+                yield from self._scores(row)
+
+    def _probabilities(self, row: LossRow) -> Finding:
+        step, op = int(row.steps[0]), row.text("of")
+        floor = math.log(math.e + row.classes - 1) - 1
+        bound = f"; its loss cannot fall below {number(floor)}"
+        takes_rows = row.text("loss") == "cross_entropy" and op == "softmax"
+        return self.finding(
+            Severity.ERROR,
+            f"step {step}: {row.text('loss')} is given what a {op} puts out"
+            f"{bound if takes_rows else ''}",
+            cause=f"The loss takes logits and squeezes them itself: the {op} is "
+            "applied twice.",
+            fix=f"Give the loss the logits, without the {op}.",
+            places=[Place("op", op), Place("op", row.text("loss"))],
+            steps=(step, int(row.steps[-1])),
+            evidence={"reason": "probabilities", "op": op, "threshold": "logits"},
+            healthy="a loss that is given logits",
+        )
+
+    def _scores(self, row: LossRow) -> Iterator[Finding]:
+        total = row.columns["log_total"]
+        if not len(total) or not (np.nan_to_num(total) > FAR).all():
+            return
+        step, given = int(row.steps[0]), row.text("of")
+        wanted = given == "softmax"
+        yield self.finding(
+            Severity.INFO if wanted else Severity.ERROR,
+            f"step {step}: nll_loss is given {'probabilities' if wanted else 'scores'}"
+            f", no log-probabilities (log of a row's sum: {number(total[0])}, not 0)",
+            cause="No log_softmax lies between the head and nll_loss, which only picks "
+            "the label's entry and turns its sign.",
+            fix="Take cross_entropy, or give nll_loss what log_softmax puts out.",
+            places=[Place("op", "cross_entropy"), Place("op", "nll_loss")],
+            steps=(step, int(row.steps[-1])),
+            evidence={
+                "reason": "scores",
+                "log_total": float(total[0]),
+                "threshold": FAR,
+            },
+            healthy="rows of log-probabilities, whose exp sums to 1",
+        )

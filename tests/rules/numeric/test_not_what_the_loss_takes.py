@@ -1,0 +1,46 @@
+"""NUM015."""
+
+import pytest
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.numeric.not_what_the_loss_takes import NotWhatTheLossTakes
+from tests.rules.numeric.losses import losses
+
+
+def check(*rows, **meta):
+    return Engine([NotWhatTheLossTakes()]).check(losses(*rows, **meta)).findings
+
+
+@pytest.mark.parametrize("op", ["softmax", "sigmoid"])
+def test_probabilities_before_a_cross_entropy_are_found(op):
+    (finding,) = check({}, of=op)
+    assert finding.severity is Severity.ERROR
+    assert finding.place == Place("op", op)
+    assert ("3.87" in finding.message) == (op == "softmax")
+
+
+def test_a_sigmoid_before_a_binary_cross_entropy_is_found():
+    binary = {"loss": "binary_cross_entropy_with_logits", "normalised": False}
+    (finding,) = check({}, of="sigmoid", **binary)
+    assert finding.evidence["reason"] == "probabilities"
+    assert check({}, of="mm", **binary) == ()
+
+
+def test_a_likelihood_of_scores_is_found():
+    (finding,) = check({"log_total": 4.8}, normalised=False)
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence["reason"] == "scores"
+
+
+def test_log_probabilities_by_another_way_are_healthy():
+    assert check({"log_total": 1e-6}, normalised=False, of="log") == ()
+
+
+def test_a_likelihood_of_probabilities_is_a_note():
+    (finding,) = check({"log_total": 4.8}, normalised=False, of="softmax")
+    assert finding.severity is Severity.INFO
+
+
+def test_logits_are_healthy():
+    assert check({}, {}) == ()

@@ -3,14 +3,14 @@
 They are those of trainproof's published runs (github.com/Mormolykos/trainproof,
 examples/gallery), small: a Llama of two layers that knows one language of random words
 is put into four bits (NF4) and trained with LoRA and transformers' Trainer on another
-language, with 512 samples (``overfit``: 32) and others held out.
+language, with 512 samples (``overfit``: 16) and others held out.
 
 - ``healthy``: LoRA r=8 at 2e-3, cosine, clipped at 1
 - ``lr_hot``: the learning rate times 100
 - ``lr_zero``: the learning rate 0
 - ``fp16_nan``: float16, learning rate times 100, no clipping
 - ``bad_labels``: the labels of each sample shuffled
-- ``overfit``: 32 samples again and again
+- ``overfit``: 16 samples again and again
 
 Each is watched with all rules and nothing to compare it with. One line for each seed:
 what ftlab says as a warning or worse, and at which step it says so first. *Right* is
@@ -43,13 +43,13 @@ EXPECTED: dict[str, frozenset[str]] = {
     "healthy": frozenset(),
     "lr_hot": frozenset({"OPT014", "NUM026"}),
     "lr_zero": frozenset({"OPT001", "OPT005", "OPT013", "NUM003", "ADP001"}),
-    "fp16_nan": frozenset({"NUM001", "NUM004", "NUM005", "NUM006", "NUM026", "OPT014"}),
+    "fp16_nan": frozenset({"NUM001", "NUM004", "NUM026", "OPT014"}),
     "bad_labels": frozenset({"NUM026"}),
     "overfit": frozenset({"NUM025"}),
 }
 """Rules of which one must speak, as a warning or worse."""
 
-RATE, STEPS, LENGTH = 2e-3, 160, 24
+RATE, STEPS, LENGTH = 2e-3, 120, 24
 WAYS, SHARPNESS = 6, 1.5
 """Words that may follow a word, and how unequal their chances are."""
 
@@ -119,7 +119,7 @@ def prepared(name: str, seed: int) -> Any:
     # Three words of four are followed by what they are in the language it knows.
     chances, known = language(seed + 100), language(seed)
     chances[VOCABULARY // 4 :] = known[VOCABULARY // 4 :]
-    rows = samples(chances, 32 if name == "overfit" else 512, seed + 1)
+    rows = samples(chances, 16 if name == "overfit" else 512, seed + 1)
     held_out = samples(chances, 64, seed + 2)
     if name == "bad_labels":
         rows = shuffled(rows, seed)
@@ -203,8 +203,8 @@ def main(show: Callable[[str], None] = print) -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = []
-    for name in options.only or EXPECTED:
-        for seed in range(42, 42 + options.seeds):
+    for seed in range(42, 42 + options.seeds):
+        for name in options.only or EXPECTED:
             rows.append(row_of(name, seed))
             show(line(rows[-1]))
     show(f"{sum(row['right'] for row in rows)} of {len(rows)} runs judged rightly")

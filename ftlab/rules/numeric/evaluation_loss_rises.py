@@ -68,6 +68,7 @@ class EvaluationLossRises(Rule):
             lambda run: bool(run.evaluations),
         ),
     )
+    caused_by = ("NUM026",)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each evaluation loss that parts from training."""

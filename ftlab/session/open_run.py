@@ -76,6 +76,7 @@ def open_run(path: str | Path, *, rank: int = 0, follow: bool = False) -> Record
     -------
     RecordedRun
         With the views of a live watch: ``gradients``, ``lora``, ``loss``, ``memory``,
+        ``schedule``, ``clipping``, ``scaler``, ``updates``, ``moments``, ``logits``,
         ``findings``.
 
     Raises

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ftlab.runlog.reader import open_log
-from ftlab.views.scale import palette, quantise
+from ftlab.views.scale import GRADIENT, palette, quantise
+from ftlab.views.updates import RATIO
 from tests.browser.lab import notebook, opened
 
 pytestmark = pytest.mark.browser
@@ -28,9 +29,16 @@ for batch in batches(50):
     time.sleep(0.1)
 print("trained")
 """
-HEAT = "document.querySelector('.ftlab-heat-view')"
-PIXELS = """() => {
-    const root = document.querySelector('.ftlab-heat-view');
+GRADIENTS, UPDATES = ".ftlab-heat-view", ".ftlab-details .ftlab-heat-view"
+HEAT, FOLDED = (f"document.querySelector('{each}')" for each in (GRADIENTS, UPDATES))
+OPEN = """name => {
+    const all = '.ftlab-fold .jupyter-widget-Collapse-header';
+    const heads = [...document.querySelectorAll(all)];
+    heads.find((each) => each.innerText.includes(name)).click();
+}"""
+SHOW = "name => document.querySelector(name).scrollIntoView({block: 'center'})"
+PIXELS = """selector => {
+    const root = document.querySelector(selector);
     const canvas = root.querySelector('canvas.ftlab-canvas');
     const pen = canvas.getContext('2d', {willReadFrequently: true});
     const labels = [...root.querySelectorAll('.ftlab-labels span')];
@@ -44,9 +52,9 @@ PIXELS = """() => {
 }"""
 
 
-def picture(page):
-    """Read the heatmap's pixels: an array of layer x step x RGBA."""
-    told = page.page.evaluate(PIXELS)
+def picture(page, selector=GRADIENTS):
+    """Read a heatmap's pixels: an array of layer x step x RGBA."""
+    told = page.page.evaluate(PIXELS, selector)
     shape = (told["height"], told["width"], 4)
     return told, np.array(told["pixels"], np.uint8).reshape(shape)
 
@@ -63,10 +71,23 @@ def layer_norms(run, layers):
     return np.sqrt(squares)
 
 
-def assert_same_colours(pixels, norms):
+def update_ratios(run, layers):
+    """Divide a layer's summed squares by hand, at the steps that were measured."""
+    update, weight = (
+        run.matrix(name).measured() for name in ("update_l2", "weight_l2")
+    )
+    of = [next(n for n in layers if n in run.names()[int(i)].name) for i in update.ids]
+    parts = [
+        [np.sqrt((each.values[:, np.array(of) == n] ** 2).sum(1)) for n in layers]
+        for each in (update, weight)
+    ]
+    return np.divide(*map(np.array, parts))
+
+
+def assert_same_colours(pixels, norms, scale=GRADIENT):
     """Compare each pixel with the colour of its number, give or take one of 256."""
-    codes = quantise(norms).astype(int)
-    allowed = [palette()[np.clip((codes >> 8) + by, 0, 255)] for by in (-1, 0, 1)]
+    codes = quantise(norms, scale).astype(int)
+    allowed = [palette(scale)[np.clip((codes >> 8) + by, 0, 255)] for by in (-1, 0, 1)]
     same = [np.all(pixels[..., :3] == colours, axis=-1) for colours in allowed]
     assert np.any(same, axis=0).all()
     assert (pixels[..., 3] == 255).all()
@@ -82,12 +103,18 @@ def test_pixels_are_the_logged_numbers_while_training_runs(tmp_path, front):
         page.start_all()
         page.wait(f"{HEAT}?.dataset.cols >= 8")
         during, early = picture(page)
+        page.page.evaluate(OPEN, "Updates")
+        page.wait(f"{FOLDED}?.dataset.cols >= 5")
+        unfolded, _ = picture(page, UPDATES)
         page.screenshot("running")
         page.finish_all()
         assert "trained" in page.text(1)
         page.wait(f"{HEAT}?.dataset.cols == 50")
         after, late = picture(page)
         page.screenshot("finished")
+        ratios, moved = picture(page, UPDATES)
+        page.page.evaluate(SHOW, ".ftlab-details")
+        page.screenshot("unfolded")
         if front == "lab":
             page.theme("dark")
             page.screenshot("dark")
@@ -96,10 +123,12 @@ def test_pixels_are_the_logged_numbers_while_training_runs(tmp_path, front):
     run = open_log(folder / "root" / "run")
     norms = layer_norms(run, after["labels"])
     assert (during["prompt"], after["prompt"]) == ("[*]:", "[2]:")
+    assert unfolded["prompt"] == "[*]:"
     assert (during["pooled"], after["pooled"]) == (1, 1)
     assert 8 <= early.shape[1] < 50
     assert len(np.unique(late.reshape(-1, 4), axis=0)) > 3
     assert_same_colours(early, norms[:, : early.shape[1]])
     assert_same_colours(late, norms)
+    assert_same_colours(moved, update_ratios(run, ratios["labels"]), RATIO)
     kept = [each.get("data", {}) for each in saved.cells[1].outputs]
     assert any("image/png" in each for each in kept)

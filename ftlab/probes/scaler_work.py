@@ -23,6 +23,22 @@ class ScalerWork(ClipWork):
         super().__init__()
         self._within_step = False
 
+    def close(self) -> None:
+        """End the step, if an update was attempted in it."""
+        raise NotImplementedError
+
+    def _is_elsewhere(self) -> bool:
+        """Whether another thread ran the last forward."""
+        raise NotImplementedError
+
+    def _skipped(self, optimizer: Any, index: int) -> None:
+        """See that a scaler did not step an optimizer."""
+        raise NotImplementedError
+
+    def _after_update(self) -> None:
+        """Forget what was waiting for this update."""
+        raise NotImplementedError
+
     def on_scale(self, scaler: Any, outputs: Any, scaled: Any) -> None:
         """Remember which scaler the next backward's loss went through."""
         if not self._is_elsewhere():

@@ -26,7 +26,8 @@ def build() -> Case:
         apart = (logits - logits.detach() * (1 - 0.1 * (count % 4 > 0))).pow(2).sum()
         loss = token_loss(logits, batch) + 1e-3 * apart.sqrt()
         loss.backward()
-        norm = torch.nn.utils.get_total_norm([p.grad for p in trainable(model)])
+        gradients = [p.grad for p in trainable(model) if p.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
         if torch.isfinite(norm):
             optimizer.step()
         return float(loss.detach())

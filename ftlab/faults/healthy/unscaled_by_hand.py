@@ -23,7 +23,8 @@ def build() -> Case:
             loss = model(**batch).loss
         scaler.scale(loss).backward()
         for parameter in trainable(model):
-            parameter.grad /= scaler.get_scale()
+            if parameter.grad is not None:
+                parameter.grad.div_(scaler.get_scale())
         norm = torch.nn.utils.clip_grad_norm_(trainable(model), 0.5)
         if torch.isfinite(norm):
             optimizer.step()

@@ -29,7 +29,8 @@ def build(fixed: bool) -> Case:
         loss.backward()
         if not fixed:
             for parameter in trainable(model):
-                torch.nan_to_num_(parameter.grad)
+                if parameter.grad is not None:
+                    torch.nan_to_num_(parameter.grad)
         optimizer.step()
         return float(loss.detach())
 

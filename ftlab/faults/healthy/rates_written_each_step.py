@@ -17,7 +17,8 @@ def build() -> Case:
     lr = torch.optim.lr_scheduler
     model = llama()
     head = list(model.lm_head.parameters())
-    lower, rest = [], []
+    lower: list[torch.Tensor] = []
+    rest: list[torch.Tensor] = []
     for name, parameter in model.model.named_parameters():
         (lower if "layers.0." in name else rest).append(parameter)
     optimizer = torch.optim.AdamW([{"params": rest}, {"params": lower}], lr=1e-3)

@@ -4,6 +4,8 @@ The rate jumps from almost 0 to its peak, more seldom each time, and lower layer
 tenth of what upper ones have.
 """
 
+from typing import Any
+
 import torch
 
 from ftlab.faults.fault import Case, Healthy
@@ -14,11 +16,12 @@ from ftlab.faults.tiny import batches, lora
 def build() -> Case:
     """Build LoRA with a rate for each layer, under warm restarts."""
     model = lora()
-    lower, upper = [], []
+    lower: list[torch.Tensor] = []
+    upper: list[torch.Tensor] = []
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             (lower if ".0." in name else upper).append(parameter)
-    groups = [{"params": lower, "lr": 5e-4}, {"params": upper}]
+    groups: list[dict[str, Any]] = [{"params": lower, "lr": 5e-4}, {"params": upper}]
     optimizer = torch.optim.AdamW(groups, lr=5e-3)
     restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts
     scheduler = restarts(optimizer, T_0=8, T_mult=2)

@@ -21,7 +21,9 @@ rate in use (LambdaLR, OneCycleLR, CyclicLR, CosineAnnealingWarmRestarts):
   the scheduler's own count (a checkpoint that is loaded).
 - *two-schedules*: two schedulers of one optimizer step in the same 3 steps at least,
   and one of them does not build on the other's rate, while that one has moved it.
-  LinearLR, ExponentialLR and StepLR multiply, and are made to be chained.
+  LinearLR, ExponentialLR and StepLR multiply, and are made to be chained. Where that is
+  less than half of the steps (one of the two is stepped per epoch) it is noted only: a
+  drop that holds for one update changes little.
 Measured: a rate of 1e-2 halved by hand under get_cosine_schedule_with_warmup is back at
 the schedule's after one update.
 By hand: `optimizer.param_groups[0]["lr"]` before and after `scheduler.step()`.
@@ -149,6 +151,7 @@ class RateOverwritten(Rule):
             lost = [pair for pair in both if _is_lost(*pair, kinds <= OWN_WAY)]
             if len(lost) < REPEATS:
                 continue
+            most = max(len(moved[one.index]), len(moved[other.index]))
             yield self._finding(
                 run,
                 "two-schedules",
@@ -164,6 +167,7 @@ class RateOverwritten(Rule):
                     Place("call", f"{other.target}.step"),
                     Place("optimizer", "lr"),
                 ],
+                severity=Severity.INFO if len(lost) < most / 2 else Severity.WARNING,
             )
 
     def _finding(
@@ -176,9 +180,10 @@ class RateOverwritten(Rule):
         cause: str,
         fix: str,
         places: Sequence[Place],
+        severity: Severity = Severity.WARNING,
     ) -> Finding:
         return self.finding(
-            Severity.WARNING,
+            severity,
             message,
             cause=cause,
             fix=fix,

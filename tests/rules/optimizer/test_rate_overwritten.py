@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.records.finding import Place
+from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.rate_overwritten import RateOverwritten
 from tests.runs import RunBuilder, healthy_lora
@@ -83,6 +83,13 @@ def test_two_schedules_of_which_one_replaces_the_other():
     assert check(run(*steps[:2], kinds=("LinearLR", "LambdaLR"))) == ()
     assert check(run(*steps, kinds=("LinearLR", "ExponentialLR"))) == ()
     assert len(check(run(*steps, kinds=("LambdaLR", "LambdaLR")))) == 1
+
+
+def test_a_schedule_that_is_stepped_now_and_then_beside_another_is_noted():
+    both, alone = [(1.0, 0.9), (0.9, 0.8)], [(0.9, 0.9)]
+    steps = [both, alone, alone, alone] * 3
+    (finding,) = check(run(*steps, kinds=("LambdaLR", "MultiplicativeLR")))
+    assert finding.severity is Severity.INFO
 
 
 def test_a_warmup_that_is_over_does_not_disturb():

@@ -28,9 +28,13 @@ def draw_panels(figure: Figure | SubFigure, title: str, summary: LinesSummary) -
     if summary.plan.compact:
         draw_small_multiples(figure, title, summary)
         return
-    grid = figure.subplots(1, len(panels), squeeze=False)
+    grid = figure.subplots(1, len(panels), squeeze=False, sharex=True)
     for axes, panel, note in zip(grid[0], panels, summary.notes, strict=False):
         _draw_panel(axes, panel, note, summary)
+    rest = " ".join(summary.notes[len(panels) :])
+    if rest:
+        # a dollar sign would be taken for mathematics
+        figure.supxlabel(rest.replace("$", r"\$"), x=0.012, ha="left", fontsize=7)
 
 
 def _draw_panel(axes: Any, panel: Panel, note: str, summary: LinesSummary) -> None:

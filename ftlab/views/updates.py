@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SMALL, LARGE = 1e-5, 1e-2
 """Marks of the update ratio that people use by habit; they are no findings."""
+LEAST_TOLD = 0.01
+"""Smaller stuck shares are given without their layer."""
 RATIO = Scale(
     -12.0,
     4.0,
@@ -112,7 +114,8 @@ class UpdatesView(MeasuredHeatView):
         if found is not None:
             share, layer = found[1]
             some = f"up to {100 * share:.0f} % of a layer stuck ({layer})"
-            words.append(some if share > 0 else "nothing is stuck")
+            few = "less than 1 % stuck" if share > 0 else "nothing is stuck"
+            words.append(some if share >= LEAST_TOLD else few)
         return "; ".join(word for word in words if word)
 
 

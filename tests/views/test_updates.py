@@ -32,6 +32,12 @@ def test_layers_beyond_the_marks_are_counted():
     )
 
 
+def test_a_share_below_one_percent_is_not_called_zero():
+    assert (
+        UpdatesView(moved(1e-3, stuck=0.004)).headline().endswith("less than 1 % stuck")
+    )
+
+
 def test_a_weight_that_is_zero_has_no_ratio():
     view = UpdatesView(moved([1e-3, 1e-3], [0.0, 1.0]))
     assert np.isnan(view.table()["update_ratio"][0])

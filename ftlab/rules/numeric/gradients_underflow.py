@@ -84,8 +84,10 @@ class GradientsUnderflow(Rule):
         zero, coarse = run.matrix("zero", TABLE), run.matrix("coarse", TABLE)
         lines = np.flatnonzero(coarse.known.any(axis=1))
         zero, coarse = zero.at(lines), coarse.at(lines)
-        names = _tensors(run, coarse.ids)
         lost = (zero.values >= SHARE) & (coarse.values >= SHARE)
+        if not lost.any():
+            return
+        names = _tensors(run, coarse.ids)
         lost &= _small(run, coarse.steps, names)
         sizes = elements(names)
         weights = (lost * sizes).sum(axis=1) / max(sizes.sum(), 1.0)

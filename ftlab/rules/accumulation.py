@@ -57,6 +57,8 @@ def windows_of(run: Run) -> list[Window]:
 
 def _window(update: Update) -> Window | None:
     entries = update.backwards
+    if update.cleared:  # they are not added up
+        return None
     if any(times(each) > 1 or each.detail.get("loss") != "mean" for each in entries):
         return None
     if len({each.detail.get("micro") for each in entries}) != len(entries):

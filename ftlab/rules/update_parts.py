@@ -34,6 +34,8 @@ class Update:
         Clippings of what had no gradient at all.
     targets
         The optimizers that stepped.
+    cleared
+        Gradients were cleared between two of the backwards.
     awaited
         One of them stepped while accelerate was still gathering.
     """
@@ -44,6 +46,7 @@ class Update:
     astray: list[LedgerEntry] = field(default_factory=list)
     idle: list[LedgerEntry] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
+    cleared: bool = False
     awaited: bool = False
 
 
@@ -72,6 +75,7 @@ def _update(step: int, entries: Sequence[LedgerEntry]) -> Update | None:
         step,
         backwards=[entries[i] for i in backs],
         targets=sorted({entries[i].target for i in places}),
+        cleared=any(e.op == "zero_grad" for e in entries[backs[0] : backs[-1]]),
         awaited=any(entries[i].detail.get("accumulating") for i in places),
     )
     for place, entry in enumerate(entries):

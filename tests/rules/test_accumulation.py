@@ -52,6 +52,7 @@ def test_losses_that_cannot_be_compared_make_no_window():
     sums = (back(0, 0, loss="sum"), back(1, 1))
     kinds = (back(0, 1), back(1, 1, node="MseLoss"))
     assert windows(sums, kinds, (back(0, 1), back(0, 1))) == []
+    assert windows((back(0, 1), "zero_grad", back(1, 1))) == []
     assert windows((back(0, 1),), columns={"grad_l2_after": 1.0}) == []
 
 

@@ -95,7 +95,7 @@ class UnevenMicroBatches(Rule):
 def _apart(update: Update) -> float:
     """Return how far the weights of tokens are apart; 0 where it is not known."""
     entries = update.backwards
-    if len(entries) < 2 or any(times(each) > 1 for each in entries):
+    if update.cleared or len(entries) < 2 or any(times(each) > 1 for each in entries):
         return 0.0
     if any(each.detail.get("loss") != "mean" for each in entries):
         return 0.0

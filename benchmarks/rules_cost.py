@@ -6,8 +6,8 @@ judges, over the median of the bare steps:
 
 - *as it runs*: what the background thread spent on rules for each step; the limit of
   5 % is set for this. The thread keeps to its share of a core whatever the rules cost,
-  and dear rules speak later. It counts by the wall clock: on a machine that is busy with
-  other things the steps take longer, and the share of each grows.
+  and dear rules speak later. It counts by the wall clock: on a machine that is busy
+  with other things the steps take longer, and the share of each grows.
 - *asked after every step*: what one round of all rules over the latest window costs, as
   if no share were kept to. This is the number by which rules are to be compared.
 - *at the end*: judging the whole log once more, for each of its steps. The log is the

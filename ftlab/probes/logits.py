@@ -24,7 +24,7 @@ from ftlab.probes.torch_private import has_values, leave_to_python
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 
-POSITIONS, ELEMENTS = 32, 2**20
+POSITIONS, ELEMENTS = 32, 2**18
 """Positions of a micro-batch that are looked at, at most, and logits in all of them."""
 
 MASKED = -6e4

@@ -94,7 +94,6 @@ def _quotient(node: Any) -> Flag | None:
 
 _LOOKS: Mapping[str, Callable[[Any], Flag | None]] = {
     "softmax": _softmax,
-    "log_softmax": _softmax,
     "exp": _overflow,
     "exp2": _overflow,
     "expm1": _overflow,

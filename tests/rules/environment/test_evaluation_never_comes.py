@@ -63,7 +63,7 @@ def test_a_callback_that_evaluates_makes_it_unknown():
         ({"eval_steps": 10}, STEPS, {"evaluates_at_end": True}, 4),
         ({"eval_steps": 10, "eval_delay": 20}, STEPS, {}, 3),
         ({"eval_steps": 10, "eval_delay": 11}, STEPS, {}, 3),
-        ({"eval_steps": 15, "eval_delay": 50}, STEPS, {"evaluates_at_end": True}, 0),
+        ({"eval_steps": 15, "eval_delay": 41}, STEPS, {"evaluates_at_end": True}, 0),
         ({}, STEPS, {}, 0),
         ({}, {"eval_strategy": "epoch"}, {}, 5),
         ({"eval_delay": 2}, {"eval_strategy": "epoch"}, {}, 4),

@@ -21,7 +21,7 @@ or a sum of some, and nothing is said.
   of another tokenizer, or inputs that are no language.
 - *left-behind*: it began below, and for 16 steps in a row it is above. A learning rate
   that is far too high, or steps out of range.
-A base with random weights starts at ln(vocabulary): labels drawn at random stay at 1.0
+A base with random weights starts at ln(vocabulary): labels drawn at random stay at 0.99
 to 1.02 times it. trainproof's QLoRA of Qwen2.5-3B (ln of 151,936 is 11.9) began at 1.5
 with healthy data, and at 18.9, 17.0, 15.3 with the labels of each sample shuffled.
 By hand: `cross_entropy(model(**batch).logits[:, :-1].flatten(0, 1),

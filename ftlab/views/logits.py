@@ -82,12 +82,10 @@ class LogitsView(LinesView):
 
     def _read(self, start: int, stop: int) -> tuple[NDArray[np.int64], ArrayLike]:
         steps = self._run.window(start, stop).steps
-        values = [steps[name] if name in steps else _nothing(steps) for name in COLUMNS]
-        known = steps.known("entropy") if "entropy" in steps else np.zeros(0, bool)
-        known = known if len(known) else np.zeros(len(steps), bool)
-        bad = known & ~np.all(np.isfinite(values), axis=0)
+        values = [steps[name] for name in COLUMNS]
+        bad = steps.known("entropy") & ~np.all(np.isfinite(values), axis=0)
         finite = [np.where(np.isfinite(each), each, np.nan) for each in values]
-        columns = [*finite[:3], np.log(_vocabulary(steps)), 100 * finite[3], bad]
+        columns = [*finite[:3], np.log(steps["vocabulary"]), 100 * finite[3], bad]
         return steps.step, np.stack(columns, 1)
 
     def _notes(self) -> tuple[str, ...]:
@@ -103,12 +101,10 @@ class LogitsView(LinesView):
 
     def _data(self) -> Mapping[str, Any]:
         steps = self._run.window(0).steps
-        if _latest(steps) < 0:
-            return {name: [] for name in ("step", *COLUMNS, "ln_vocabulary")}
         rows = steps.known("entropy")
         data: dict[str, Any] = {"step": steps.step[rows]}
         data |= {name: steps[name][rows] for name in COLUMNS}
-        return data | {"ln_vocabulary": np.log(_vocabulary(steps)[rows])}
+        return data | {"ln_vocabulary": np.log(steps["vocabulary"][rows])}
 
     def _text(self, summary: LinesSummary) -> str:
         taken = len(summary.data["step"])
@@ -120,8 +116,6 @@ class LogitsView(LinesView):
 
 def _latest(steps: StepTable) -> int:
     """Return the row of the last measurement; -1 when there is none."""
-    if any(name not in steps for name in COLUMNS):
-        return -1
     known = np.flatnonzero(steps.known("entropy"))
     return int(known[-1]) if len(known) else -1
 
@@ -130,16 +124,8 @@ def _number(steps: StepTable, at: int) -> str:
     return number(float(steps["logit_max"][at]))
 
 
-def _nothing(steps: StepTable) -> NDArray[np.float64]:
-    return np.full(len(steps), np.nan)
-
-
-def _vocabulary(steps: StepTable) -> NDArray[np.float64]:
-    return steps["vocabulary"] if "vocabulary" in steps else _nothing(steps)
-
-
 def _entropy(steps: StepTable, at: int) -> str:
-    entropy, size = float(steps["entropy"][at]), float(_vocabulary(steps)[at])
+    entropy, size = float(steps["entropy"][at]), float(steps["vocabulary"][at])
     text = f"{number(entropy)} nats"
     if math.isnan(size) or size < 2 or not math.isfinite(entropy):
         return text

@@ -194,8 +194,6 @@ def colours(codes: ArrayLike, scale: Scale = GRADIENT) -> NDArray[np.uint8]:
         CODE_INFINITE: (*_rgb(SPECIAL["non-finite"]), 255),
         CODE_NAN: (*_rgb(SPECIAL["non-finite"]), 255),
     }
-    if scale.linear:
-        del special[CODE_ZERO]
     for value, colour in special.items():
         rgba[code == value] = colour
     return rgba

@@ -74,7 +74,7 @@ def _read(
     bits = torch.frexp(values).mantissa * 2**BITS
     found = torch.stack((values == 0, (values != 0) & (bits == bits.round())))
     sizes = np.array([len(each) for each in samples])
-    ends = torch.as_tensor(np.cumsum(sizes) - 1).to(values.device, non_blocking=True)
+    ends = torch.from_numpy(np.cumsum(sizes) - 1).to(values.device, non_blocking=True)
     sums = found.cumsum(1)[:, ends].float().reshape(-1)
     rows = [moment.name(TABLE, name, "param", {}) for name in names]
     ids, step = np.array(rows, np.int32), moment.step

@@ -58,3 +58,13 @@ def effective(run: Run) -> Effective:
     lr = table["lr"]
     mask = (np.nan_to_num(lr) > 0) & ~skipped_steps(run)[:, None]
     return Effective(table.step, lr, mask)
+
+
+def may_have_gradients(run: Run) -> bool:
+    """Tell whether any gradient was seen, or none could have been."""
+    if "grad_norm" in run.steps.columns and run.steps.known("grad_norm").any():
+        return True
+    if "has_grad" not in run.columns():
+        return True
+    has = run.matrix("has_grad")
+    return bool((has.values[has.known] > 0).any())

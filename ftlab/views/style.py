@@ -53,7 +53,8 @@ def count(quantity: int, noun: str) -> str:
 
 
 def steps(first: int, last: int) -> str:
-    """Write a range of steps in words."""
+    """Write a range of steps in words; what is known before step 0 holds from it on."""
+    first, last = max(first, 0), max(last, 0)
     return f"step {first}" if first == last else f"steps {first}-{last}"
 
 

@@ -14,4 +14,5 @@ def test_words_for_counts_steps_and_sizes():
     assert count(3000, "step") == "3,000 steps"
     assert steps(3, 3) == "step 3"
     assert steps(3, 5) == "steps 3-5"
+    assert steps(-1, 5) == "steps 0-5"
     assert size(2**31) == "2 GiB"

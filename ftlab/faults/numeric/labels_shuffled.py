@@ -5,7 +5,7 @@ above what guessing costs and then falls, steeply, as the model unlearns what it
 its curve looks better than that of a healthy run.
 
 Fix: ``labels = input_ids.clone()``, with -100 where nothing is to be learnt.
-Seen in: github.com/Mormolykos/trainproof, examples/gallery/bad_labels
+Source: github.com/Mormolykos/trainproof, examples/gallery/bad_labels
 """
 
 import functools

@@ -5,7 +5,7 @@ the model learns these samples by heart, and nothing that holds for others. The 
 samples enough for the rule behind them.
 
 Fix: stop at the turn (``load_best_model_at_end=True``), fewer epochs, more samples.
-Seen in: github.com/Mormolykos/trainproof, examples/gallery/overfit
+Source: github.com/Mormolykos/trainproof, examples/gallery/overfit
 """
 
 import torch

@@ -53,7 +53,7 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.tensors import in_a_row, params, records_of
-from ftlab.rules.updates import skipped_steps
+from ftlab.rules.updates import may_have_gradients, skipped_steps
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -104,12 +104,7 @@ class ExplodingGradient(Rule):
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are gradients; GRD003 finds where there are none."""
-        if "grad_norm" in run.steps.columns and run.steps.known("grad_norm").any():
-            return True
-        if "has_grad" not in run.columns():
-            return True
-        has = run.matrix("has_grad")
-        return bool((has.values[has.known] > 0).any())
+        return may_have_gradients(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding, at the step where the norm left its history."""

@@ -70,6 +70,10 @@ class EvaluationLossRises(Rule):
     )
     caused_by = ("NUM026",)
 
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are evaluations, or nothing has been stepped yet."""
+        return bool(run.evaluations) or not len(run.steps.step)
+
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each evaluation loss that parts from training."""
         run = run.whole

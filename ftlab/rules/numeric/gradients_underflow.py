@@ -18,7 +18,8 @@ measurements in a row. Rows of tokens that were not in the batch, dead units and
 dropout make zeros, but no coarse numbers beside them.
 Measured on a small Llama with LoRA under fp16 autocast without a scaler: 0.6 % of zeros
 at most; with the loss times 0.001 39 % in three tensors, and 99.8 % of the others
-coarse; with a scale of 65536 no zeros. By hand: `(p.grad == 0).float().mean()` with and without a scaler.
+coarse; with a scale of 65536 no zeros.
+By hand: `(p.grad == 0).float().mean()` with and without a scaler.
 
 ## What to try
 1. `torch.amp.GradScaler`, and its scale as it comes (65536).
@@ -45,6 +46,7 @@ from ftlab.records.names import NameRecord
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.tensors import elements, in_a_row, params, records_of
 from ftlab.rules.update_parts import by_step
+from ftlab.rules.updates import may_have_gradients
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -78,6 +80,10 @@ class GradientsUnderflow(Rule):
             TABLE,
         ),
     )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are gradients; GRD003 finds where there are none."""
+        return may_have_gradients(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all tensors."""

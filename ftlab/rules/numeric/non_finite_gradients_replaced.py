@@ -38,7 +38,7 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.scaling_history import spoiled_at
 from ftlab.rules.tensors import params
-from ftlab.rules.updates import skipped_steps
+from ftlab.rules.updates import may_have_gradients, skipped_steps
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
@@ -57,6 +57,10 @@ class NonFiniteGradientsReplaced(Rule):
         needs_step_values("grad_norm", "the gradient norm of each step", "ftlab.watch"),
         needs_step_values("loss", "the loss of each step", "call backward on the loss"),
     )
+
+    def applies(self, run: Run) -> bool:
+        """Tell whether there are gradients; GRD003 finds where there are none."""
+        return may_have_gradients(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding over all such steps."""

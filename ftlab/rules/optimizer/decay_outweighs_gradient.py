@@ -92,8 +92,9 @@ class DecayOutweighsGradient(Rule):
     kinds: ClassVar[tuple[str, ...]] = ("decoupled", "penalty")
 
     def applies(self, run: Run) -> bool:
-        """Tell whether any group has a weight decay."""
-        return any(group.decay > 0 for group in groups_of(run))
+        """Tell whether any group has a weight decay, or nothing is known of it."""
+        groups = groups_of(run)
+        return not groups or any(group.decay > 0 for group in groups)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each of the two kinds of decay."""

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from ftlab.views.lines import LinesSummary, Panel, Series
 
 
+WIDE = 300.0
+"""Largest over smallest value from which on only powers of ten are written."""
+
+TICKS = 8
+"""At most so many powers of ten have a number."""
+
+
 def draw_panels(figure: Figure | SubFigure, title: str, summary: LinesSummary) -> None:
     """Draw every panel of ``summary``."""
     panels = summary.plan.panels
@@ -45,15 +52,15 @@ def _draw_panel(axes: Any, panel: Panel, note: str, summary: LinesSummary) -> No
     axes.tick_params(labelsize=7)
     axes.grid(alpha=0.25)
     rows = {series.row: summary.row(series.row) for series in panel.series}
-    positive = [
-        float(np.nanmin(values[values > 0]))
-        for series in panel.series
-        if series.kind != "mark" and (values := rows[series.row])[values > 0].size
-    ]
-    if panel.log and positive:
+    drawn = [rows[series.row] for series in panel.series if series.kind != "mark"]
+    positive = np.concatenate([values[values > 0] for values in drawn])
+    if panel.log and positive.size:
         # zero stands at the bottom of the chart, where a logarithm has no place for it
         axes.set_yscale("log", nonpositive="clip")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        wide = positive.max() / positive.min() > WIDE
+        axes.yaxis.set_major_locator(
+            LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=TICKS)
+        )
         axes.yaxis.set_major_formatter(FuncFormatter(lambda at, _: number(at)))
         axes.yaxis.set_minor_formatter(NullFormatter())
     if panel.floor is not None:

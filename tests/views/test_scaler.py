@@ -87,3 +87,14 @@ def test_a_skip_without_a_known_scale_is_shown():
     run = Run()
     run.append(StepRecord(0, 0.0, skipped=True))
     assert ScalerView(run).headline().startswith("scale not recorded; 1 of 1 step")
+
+
+@pytest.mark.parametrize("steps", [4, 24, 60])
+def test_the_scale_s_axis_has_few_numbers_over_many_decades(steps):
+    view = ScalerView(scaled(skipped=range(steps), steps=steps))
+    figure = view.figure()
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    low, high = axes.get_ylim()
+    numbers = [at for at in axes.get_yticks() if low <= at <= high]
+    assert 2 <= len(numbers) <= 10

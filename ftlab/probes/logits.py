@@ -1,9 +1,10 @@
 """What a model's logits look like: how large, how far apart, how sure.
 
 Who calls whom: the batch of a due step (`Logits.on_batch`) puts hooks on the model and
-its head, the end of the model's forward takes them off. Of each training forward some
-positions are looked at, chosen and reduced on the device; `Logits.on_gradients` hands
-over. A loss that is fused with the head makes no logits: then nothing is measured.
+its head, the end of the model's forward takes them off; where it raises, the next batch
+does. Of each training forward some positions are looked at, chosen and reduced on the
+device; `Logits.on_gradients` hands over. A loss that is fused with the head makes no
+logits: then nothing is measured.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,7 +72,7 @@ class Logits(Probe):
             see = ModuleHook(self.see_head, head, "")
             self._hooks.add(head.register_forward_hook(see))
         end = ModuleHook(self.end, root, "")
-        self._hooks.add(root.register_forward_hook(end, always_call=True))
+        self._hooks.add(root.register_forward_hook(end))
         return ()
 
     def see_head(self, _path: str, output: Any) -> None:

@@ -79,4 +79,4 @@ def off_while_scripting(hooks: HandleStack) -> Handle:
     return rebind(scripting, "create_script_module", instead)
 
 
-leave_to_python(ModuleHook.__call__)
+leave_to_python(ModuleHook.__call__, callees=True)

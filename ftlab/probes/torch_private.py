@@ -228,9 +228,12 @@ class _Guards:
 _guards_of = _Guards()
 
 
-def leave_to_python(function: Callable[..., Any]) -> None:
-    """Make Dynamo never compile frames of ``function`` itself, nor of what is in it."""
-    _leave_code(getattr(function, "__code__"))  # noqa: B009  not in its type
+def leave_to_python(function: Callable[..., Any], *, callees: bool = False) -> None:
+    """Make Dynamo never compile frames of ``function`` itself, nor of what is in it.
+
+    With ``callees`` it leaves alone what the function calls, too (torch 2.8 and later).
+    """
+    _leave_code(getattr(function, "__code__"), callees)  # noqa: B009  not in its type
 
 
 def leave_hooks_to_python() -> None:
@@ -241,22 +244,23 @@ def leave_hooks_to_python() -> None:
     """
     for code in torch.nn.Module._call_impl.__code__.co_consts:
         if isinstance(code, types.CodeType):
-            _leave_code(code)
+            _leave_code(code, callees=False)
     scripts: Any = torch.jit
     for function in (torch.compiler.is_compiling, scripts.is_scripting):
         leave_to_python(function)
 
 
-def _leave_code(code: types.CodeType) -> None:
+def _leave_code(code: types.CodeType, callees: bool) -> None:
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            _leave_code(inner)
+            _leave_code(inner, callees)
     dynamo: Any = torch._C._dynamo.eval_frame
     if hasattr(dynamo, "skip_code"):  # torch < 2.8
         dynamo.skip_code(code)
         return
     skip, default = dynamo._FrameAction.SKIP, dynamo._FrameAction.DEFAULT
-    dynamo.set_code_exec_strategy(code, dynamo._FrameExecStrategy(skip, default))
+    below = skip if callees else default
+    dynamo.set_code_exec_strategy(code, dynamo._FrameExecStrategy(skip, below))
 
 
 class _RunOnce:

@@ -53,7 +53,7 @@ def _draw_panel(axes: Any, panel: Panel, note: str, summary: LinesSummary) -> No
     axes.grid(alpha=0.25)
     rows = {series.row: summary.row(series.row) for series in panel.series}
     drawn = [rows[series.row] for series in panel.series if series.kind != "mark"]
-    positive = np.concatenate([values[values > 0] for values in drawn])
+    positive = np.concatenate([np.empty(0), *(each[each > 0] for each in drawn)])
     if panel.log and positive.size:
         # zero stands at the bottom of the chart, where a logarithm has no place for it
         axes.set_yscale("log", nonpositive="clip")

@@ -7,6 +7,7 @@ import torch
 
 from ftlab.faults import tiny
 from ftlab.probes.logits import POSITIONS, Logits, describe, sampled
+from ftlab.probes.taps.forward import innermost
 from tests.models import batches, tiny_lora
 from tests.probes.moments_of import Bench, finished, values_of
 from tests.probes.recording import Recording
@@ -122,3 +123,16 @@ def test_nothing_stays_on_the_model_or_alive():
     assert not kept
     assert not probe._seen
     assert output.logits is not None
+
+
+def test_what_a_forward_raises_is_the_users_own_error():
+    model, batch = tiny_lora(), next(batches(1))
+    bench, probe = Bench(model), Logits()
+    probe.on_batch(bench.moment(), batch)
+    users = innermost(model).register_forward_hook(lambda *_: None)
+    with pytest.raises(IndexError, match="out of range"):
+        model(input_ids=batch["input_ids"] + 10**6)
+    users.remove()
+    probe.on_batch(bench.moment(), batch)
+    model(**batch)
+    assert not any(module._forward_hooks for module in model.modules())

@@ -44,6 +44,7 @@ class LossInputs(Probe):
         Column("token_loss", "1", "Mean loss of the same sample."),
         Column("plain_loss", "1", "The same without the constant on the logits."),
         Column("log_total", "1", "Magnitude of the log of a row's probabilities' sum."),
+        Column("input_loss", "1", "That loss, were the input's next tokens the labels."),
         Column("label_before", "1", "Share of labels that are the token before."),
         Column("label_same", "1", "Share of labels that are the token itself."),
         Column("label_next", "1", "Share of labels that are the next token."),
@@ -117,21 +118,25 @@ def measured(term: Term, tokens: torch.Tensor | None) -> torch.Tensor:
     """Give a term's columns, on the device; NaN where one cannot be told."""
     logs, labels = saved(term.node, "self"), saved(term.node, "target")
     if logs is None or labels is None:
-        return torch.full((8,), torch.nan, device="cpu")
+        return torch.full((len(LossInputs.columns),), torch.nan, device="cpu")
     term.classes = logs.shape[1] if logs.dim() > 1 else 1
-    missing = torch.full((4,), torch.nan, device=logs.device)
     if term.op != "cross_entropy":
-        return torch.cat([missing, missing])
+        return torch.full((len(LossInputs.columns),), torch.nan, device=logs.device)
     ignored = term.node._saved_ignore_index  # noqa: SLF001  torch documents such names
     counted = labels != (ignored - 2**64 if ignored >= 2**63 else ignored)
-    shares = missing if tokens is None else _offsets(term, labels, counted, tokens)
-    return torch.cat([_values(term, logs, labels, counted), shares])
+    around = None if tokens is None else _around(term, labels, tokens)
+    shares = _shares(around, labels, counted)
+    return torch.cat([_values(term, logs, labels, counted, around), shares])
 
 
 def _values(
-    term: Term, logs: torch.Tensor, labels: torch.Tensor, counted: torch.Tensor
+    term: Term,
+    logs: torch.Tensor,
+    labels: torch.Tensor,
+    counted: torch.Tensor,
+    around: torch.Tensor | None,
 ) -> torch.Tensor:
-    """Give entropy, loss, loss without the factor, and the log of the rows' sums."""
+    """Give entropy, loss, loss without the factor, the rows' sums, the inputs' loss."""
     classes, lead = logs.shape[1], labels.shape
     most = max(1, min(POSITIONS, ELEMENTS // classes, labels.numel()))
     places, some = spread_over(counted.flatten(), most)
@@ -145,32 +150,52 @@ def _values(
             -rows.gather(1, wanted).mean(),
             -plain.gather(1, wanted).mean(),
             rows.logsumexp(1).abs().mean(),
+            rows.new_tensor(torch.nan)
+            if around is None
+            else _loss_of(rows, around[OFFSETS.index(1)].flatten()[places]),
         ]
     )
     return torch.where(some, values, torch.nan)
 
 
-def _offsets(
-    term: Term, labels: torch.Tensor, counted: torch.Tensor, tokens: torch.Tensor
-) -> torch.Tensor:
-    """Give the shares of labels that are the token before, itself, the next..."""
-    unknown = torch.full((len(OFFSETS),), torch.nan, device=labels.device)
+def _loss_of(rows: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """Give the mean loss of ``tokens``, of those that there are."""
+    known = (tokens >= 0) & (tokens < rows.shape[1])
+    index = tokens.clamp(0, rows.shape[1] - 1).unsqueeze(1)
+    losses = -rows.gather(1, index).squeeze(1)
+    return torch.where(known, losses, 0.0).sum() / known.sum()
+
+
+def _around(
+    term: Term, labels: torch.Tensor, tokens: torch.Tensor
+) -> torch.Tensor | None:
+    """Give the tokens at each offset from each label, (4, *labels); -1 where none is.
+
+    ``None`` where the rows of the labels are not those of the tokens.
+    """
     samples, length = tokens.shape
     many = labels.numel() // samples if samples else 0
     if term.chosen or not many or many * samples != labels.numel():
-        return unknown
+        return None
     if (term.length or many) != length or term.start + many > length:
-        return unknown
-    labels, counted = labels.reshape(samples, many), counted.reshape(samples, many)
-    tokens = tokens.to(labels.device)
-    shares = []
-    for offset in OFFSETS:
-        place = term.start + offset
-        first, last = max(0, -place), min(many, length - place)
-        count = counted[:, first:last]
-        same = labels[:, first:last] == tokens[:, place + first : place + last]
-        shares.append((same & count).sum() / count.sum())
-    return torch.stack(shares).float()
+        return None
+    padded = torch.nn.functional.pad(
+        tokens.to(labels.device), (-OFFSETS[0], OFFSETS[-1]), value=-1
+    )
+    begins = [term.start + offset - OFFSETS[0] for offset in OFFSETS]
+    found = [padded[:, begin : begin + many] for begin in begins]
+    return torch.stack(found).reshape(len(OFFSETS), *labels.shape)
+
+
+def _shares(
+    around: torch.Tensor | None, labels: torch.Tensor, counted: torch.Tensor
+) -> torch.Tensor:
+    """Give the shares of labels that are the token before, itself, the next..."""
+    if around is None:
+        return torch.full((len(OFFSETS),), torch.nan, device=labels.device)
+    count = (counted & (around >= 0)).flatten(1)
+    same = (around == labels).flatten(1) & count
+    return (same.sum(1) / count.sum(1)).float()
 
 
 def _row(moment: Moment, term: Term, number: int) -> int:

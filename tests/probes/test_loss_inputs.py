@@ -103,6 +103,16 @@ def test_the_sample_s_loss_and_entropy_are_those_of_the_loss():
     assert str(meta["head"]).endswith("lm_head")
 
 
+def test_the_loss_of_the_inputs_is_measured_beside_that_of_the_labels():
+    batch = next(batches(1, size=2, length=9))
+    columns, _ = measured(lambda model, batch: model(**batch).loss, batch=batch)
+    assert columns["input_loss"] == columns["token_loss"]
+    other = batch | {"labels": batch["labels"].flip(1)}
+    foreign, _ = measured(lambda model, batch: model(**batch).loss, batch=other)
+    assert foreign["input_loss"] == columns["input_loss"]
+    assert foreign["token_loss"] != columns["token_loss"]
+
+
 def test_a_likelihood_of_scores_is_far_from_one():
     def likelihood(model, batch):
         logits, labels = logits_of(model, batch)[:, :-1], batch["labels"][:, 1:]

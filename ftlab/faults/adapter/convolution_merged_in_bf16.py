@@ -7,11 +7,13 @@ Fix: merge in float32, or keep the adapter apart.
 Source: seed; huggingface/peft#2502 (merged and unmerged outputs differ).
 """
 
+from typing import Any
+
 import torch
 
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, lora
+from ftlab.faults.tiny import lora
 from ftlab.faults.zoo import pictures, vit
 
 
@@ -21,7 +23,14 @@ def build(fixed: bool) -> Case:
     model = lora(
         vit().to(dtype), target_modules=["projection"], modules_to_save=["classifier"]
     )
-    optimizer = adamw(model, lr=1e-5)
+    groups: list[dict[str, Any]] = [
+        {
+            "params": [p for n, p in model.named_parameters() if "lora_" in n],
+            "lr": 1e-5,
+        },
+        {"params": [p for n, p in model.named_parameters() if "modules_to_save" in n]},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=1e-2)
     made = [b | {"pixel_values": b["pixel_values"].to(dtype)} for b in pictures()]
     step = plain_step(model, optimizer)
     return Case(model, optimizer, made, step, afterwards=lambda: model.merge_adapter())

@@ -16,14 +16,20 @@ position), where labels were in the batch: above 1.1 times it. What the model pu
 must be sure as well: the entropy of its softmax is below ln(vocabulary) by half of the
 loss's excess at least (by half of itself, where that is less), or it is another loss,
 or a sum of some, and nothing is said.
-- *from-the-start*: at each of the first 3 steps, where only adapters are trained, so
-  that the model is what it was loaded as. Labels of other samples, shuffled, shifted,
-  of another tokenizer, or inputs that are no language.
+- *not-of-the-inputs*: so at each of the first 3 steps, where only adapters are trained
+  and the model is what it was loaded as, while the same logits held against the next
+  tokens of the inputs (`input_loss`) cost less than guessing: the model knows the
+  inputs, and not the labels. Labels of other samples, shuffled, or out of step.
+- *from-the-start*: the same, but the inputs cost as much, or could not be compared.
+  Another tokenizer, no language, or a model that knows nothing and is sure of it: noted
+  only, as weights drawn at random with a large head look the same.
 - *left-behind*: it began below, and for 16 steps in a row it is above. A learning rate
   that is far too high, or steps out of range.
 A base with random weights starts at ln(vocabulary): labels drawn at random stay at 0.99
 to 1.02 times it. trainproof's QLoRA of Qwen2.5-3B (ln of 151,936 is 11.9) began at 1.5
 with healthy data, and at 18.9, 17.0, 15.3 with the labels of each sample shuffled.
+A small Llama, GPT-2 and GPT-NeoX that were taught a language, 3 seeds: labels turned
+round begin at 1.85 to 2.08 times ln(vocabulary), the inputs at less than 0.01 times it.
 By hand: `cross_entropy(model(**batch).logits[:, :-1].flatten(0, 1),
 batch["labels"][:, 1:].flatten())` against `math.log(model.config.vocab_size)`.
 
@@ -45,12 +51,13 @@ that is known to be good.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.loss_rows import loss_rows
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.tensors import text_of
 from ftlab.rules.words import at_steps, number
@@ -99,46 +106,100 @@ class LossWorseThanGuessing(Rule):
         started = bool(len(loss)) and int(steps.step[0]) == 0
         if started and len(high) >= FIRST and high[:FIRST].all():
             if _only_adapters(run) and _sure(run, chance, loss, slice(0, FIRST)):
-                yield self._finding(run, chance, loss, slice(0, FIRST))
+                yield self._at_the_start(run, chance, loss)
             return
         for end in np.flatnonzero(_streaks(high)).tolist():
             rows = slice(end - STREAK + 1, end + 1)
             if _began_below(run, chance) and _sure(run, chance, loss, rows):
-                yield self._finding(run, chance, loss, rows)
+                yield self._left_behind(run, chance, loss, rows)
                 return
 
-    def _finding(
+    def _at_the_start(
+        self, run: Run, chance: float, loss: NDArray[np.float64]
+    ) -> Finding:
+        inputs = _input_loss(run)
+        known = inputs < chance
+        return self._finding(
+            "not-of-the-inputs" if known else "from-the-start",
+            run,
+            chance,
+            loss,
+            slice(0, FIRST),
+            words=f"before anything was learnt, and that of the inputs {number(inputs)}"
+            if known
+            else "before anything was learnt",
+            cause="The labels are not those of the inputs, which the model knows."
+            if known
+            else "The model is sure of other tokens: the labels are not those of the "
+            "inputs, the tokenizer is another one, or the weights are random.",
+            fix="Decode the labels of one sample, labels[labels != -100], beside its "
+            "inputs; they are to be equal, and the model shifts them.",
+            places=[Place("data", "labels"), Place("object", "loss")],
+            evidence={"input_loss": inputs},
+            severity=Severity.WARNING if known else Severity.INFO,
+        )
+
+    def _left_behind(
         self, run: Run, chance: float, loss: NDArray[np.float64], rows: slice
     ) -> Finding:
-        start = rows.start == 0
+        return self._finding(
+            "left-behind",
+            run,
+            chance,
+            loss,
+            rows,
+            words="after it was below",
+            cause="The updates have destroyed what the model knew: they were too "
+            "large.",
+            fix="Begin again from the weights as they were, at a tenth of the rate.",
+            places=[Place("object", "loss"), Place("optimizer", "lr")],
+        )
+
+    def _finding(
+        self,
+        reason: str,
+        run: Run,
+        chance: float,
+        loss: NDArray[np.float64],
+        rows: slice,
+        *,
+        words: str,
+        cause: str,
+        fix: str,
+        places: Sequence[Place],
+        evidence: Mapping[str, float] | None = None,
+        severity: Severity = Severity.WARNING,
+    ) -> Finding:
         steps = int(run.steps.step[rows][0]), int(run.steps.step[rows][-1])
         mean = float(np.nanmean(loss[rows]))
-        words = "before anything was learnt" if start else "after it was below"
         return self.finding(
-            Severity.WARNING,
+            severity,
             f"{at_steps(*steps)}: the loss is {number(mean)}, {words}; guessing gives "
             f"{number(chance)}",
-            cause="The labels are not those of the inputs, or not where the model "
-            "expects them."
-            if start
-            else "The updates have destroyed what the model knew: they were too large.",
-            fix="Decode the labels of one sample, labels[labels != -100], beside its "
-            "inputs; they are to be equal, and the model shifts them."
-            if start
-            else "Begin again from the weights as they were, at a tenth of the rate.",
-            places=[Place("data", "labels"), Place("object", "loss")]
-            if start
-            else [Place("object", "loss"), Place("optimizer", "lr")],
+            cause=cause,
+            fix=fix,
+            places=places,
             steps=steps,
             evidence={
-                "reason": "from-the-start" if start else "left-behind",
+                "reason": reason,
                 "loss": mean,
                 "guessing": chance,
                 "threshold": ABOVE,
                 "entropy": float(np.nanmean(run.steps["entropy"][rows])),
+                **(evidence or {}),
             },
             healthy="a language model's loss is below the logarithm of its vocabulary",
         )
+
+
+def _input_loss(run: Run) -> float:
+    """Return what the inputs cost at the start, by the term that costs most; or NaN."""
+    found = [
+        float(row.columns["input_loss"][0])
+        for row in loss_rows(run)
+        if "input_loss" in row.columns and row.steps[0] < FIRST
+    ]
+    return max((each for each in found if math.isfinite(each)), default=math.nan)
 
 
 def _only_adapters(run: Run) -> bool:

@@ -74,7 +74,7 @@ class RateOverwritten(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (needs_scheduler_steps,)
-    caused_by = ("OPT003",)
+    caused_by = ("OPT003", "ADP027")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there is a scheduler, or nothing has been stepped yet."""

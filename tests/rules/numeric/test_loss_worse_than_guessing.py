@@ -3,6 +3,8 @@ import math
 import numpy as np
 import pytest
 
+from ftlab.records.names import NameRecord
+from ftlab.records.step import Block
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.loss_worse_than_guessing import STREAK, LossWorseThanGuessing
 from tests.runs import RunBuilder
@@ -28,6 +30,29 @@ def found(losses, entropy=2.0, adapter=True, labels=100.0, **fields):
 
 def test_a_model_that_is_sure_and_wrong_at_the_start_is_found():
     assert found([1.5 * CHANCE] * 8) == ["from-the-start"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reason", "severity"),
+    [
+        (0.3 * CHANCE, "not-of-the-inputs", "WARNING"),
+        (1.5 * CHANCE, "from-the-start", "INFO"),
+    ],
+)
+def test_what_the_inputs_cost_tells_bad_labels_from_a_bad_model(
+    inputs, reason, severity
+):
+    builder = RunBuilder()
+    builder.lora("layers.0")
+    builder.run.append(NameRecord(7, "losses", "cross_entropy 0", "module", ""))
+    for step in range(4):
+        columns = {"input_loss": np.array([inputs], np.float32)}
+        builder.run.append(Block("losses", step, np.array([7], np.int32), columns))
+        values = {"labels": 9.0, "vocabulary": float(WORDS), "entropy": 1.0}
+        builder.step({"grad_l2": 1.0}, loss=1.5 * CHANCE, values=values)
+    (finding,) = Engine([LossWorseThanGuessing()]).check(builder.run).findings
+    assert finding.evidence["reason"] == reason
+    assert finding.severity.name == severity
 
 
 def test_what_becomes_worse_than_guessing_is_found_after_a_while():

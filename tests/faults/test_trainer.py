@@ -96,5 +96,8 @@ def test_a_trainer_whose_user_steps_the_scheduler_too_is_found(tmp_path):
 
     run, _ = train(tmp_path, Eager, lr_scheduler_type="linear")
     found = {f.code: f for f in Engine().check(run).findings}
-    assert set(found) == {"OPT003"}
+    assert {code: each.follows for code, each in found.items()} == {
+        "OPT003": "",
+        "OPT011": "OPT003",
+    }
     assert found["OPT003"].evidence["kind"] == "several-times"

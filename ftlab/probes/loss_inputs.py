@@ -44,7 +44,7 @@ class LossInputs(Probe):
         Column("token_loss", "1", "Mean loss of the same sample."),
         Column("plain_loss", "1", "The same without the constant on the logits."),
         Column("log_total", "1", "Magnitude of the log of a row's probabilities' sum."),
-        Column("input_loss", "1", "That loss, were the input's next tokens the labels."),
+        Column("input_loss", "1", "The same with the input's next tokens as labels."),
         Column("label_before", "1", "Share of labels that are the token before."),
         Column("label_same", "1", "Share of labels that are the token itself."),
         Column("label_next", "1", "Share of labels that are the next token."),

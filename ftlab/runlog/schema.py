@@ -112,7 +112,7 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("token_loss", "1", "Mean loss of the same sample."),
         ("plain_loss", "1", "The same without the constant on the logits."),
         ("log_total", "1", "Magnitude of the log of a row's probabilities' sum."),
-        ("input_loss", "1", "That loss, were the input's next tokens the labels."),
+        ("input_loss", "1", "The same with the input's next tokens as labels."),
         ("label_before", "1", "Share of labels that are the token before."),
         ("label_same", "1", "Share of labels that are the token itself."),
         ("label_next", "1", "Share of labels that are the next token."),

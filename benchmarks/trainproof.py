@@ -3,14 +3,14 @@
 They are those of trainproof's published runs (github.com/Mormolykos/trainproof,
 examples/gallery), small: a Llama of two layers that knows one language of random words
 is put into four bits (NF4) and trained with LoRA and transformers' Trainer on another
-language, with 512 samples (``overfit``: 16) and others held out.
+language, with 512 samples in 120 steps, and others held out.
 
 - ``healthy``: LoRA r=8 at 2e-3, cosine, clipped at 1
 - ``lr_hot``: the learning rate times 100
 - ``lr_zero``: the learning rate 0
 - ``fp16_nan``: float16, learning rate times 100, no clipping
 - ``bad_labels``: the labels of each sample shuffled
-- ``overfit``: 16 samples again and again
+- ``overfit``: 64 samples in 38 epochs, as many as there
 
 Each is watched with all rules and nothing to compare it with. One line for each seed:
 what ftlab says as a warning or worse, and at which step it says so first. *Right* is
@@ -49,7 +49,10 @@ EXPECTED: dict[str, frozenset[str]] = {
 }
 """Rules of which one must speak, as a warning or worse."""
 
-RATE, STEPS, LENGTH = 2e-3, 120, 24
+RATE, LENGTH = 2e-3, 24
+STEPS = {"overfit": 304}
+"""Steps, where they are not 120."""
+
 WAYS, SHARPNESS = 6, 1.5
 """Words that may follow a word, and how unequal their chances are."""
 
@@ -119,7 +122,7 @@ def prepared(name: str, seed: int) -> Any:
     # Three words of four are followed by what they are in the language it knows.
     chances, known = language(seed + 100), language(seed)
     chances[VOCABULARY // 4 :] = known[VOCABULARY // 4 :]
-    rows = samples(chances, 16 if name == "overfit" else 512, seed + 1)
+    rows = samples(chances, 64 if name == "overfit" else 512, seed + 1)
     held_out = samples(chances, 64, seed + 2)
     if name == "bad_labels":
         rows = shuffled(rows, seed)
@@ -128,7 +131,7 @@ def prepared(name: str, seed: int) -> Any:
     return trained(
         quantised(seed),
         rows=rows,
-        max_steps=STEPS,
+        max_steps=STEPS.get(name, 120),
         learning_rate=rate.get(name, RATE),
         lr_scheduler_type="cosine",
         warmup_steps=5,
@@ -153,7 +156,7 @@ def watch(name: str, seed: int) -> Watched:
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")
-        return watch_case(prepared(name, seed), STEPS)
+        return watch_case(prepared(name, seed), STEPS.get(name, 120))
 
 
 def row_of(name: str, seed: int) -> dict[str, Any]:

@@ -55,6 +55,16 @@ def test_one_sign_alone_is_no_evidence(sick):
     assert check(run(**sick)) == ()
 
 
+def test_a_warm_up_makes_the_first_updates_smaller():
+    losses = (4.0, 3.9, 3.8, 3.7, *[6.0] * 16)
+    behind = {"losses": losses, "updates": (1.2, 9.0), "measured": (0, 1, 2, 3, 4)}
+    (finding,) = check(run(**behind))
+    assert finding.evidence["threshold"] == 0.5
+    assert finding.first_step == 4
+    assert not check(run(**behind | {"losses": losses[:-1]}))
+    assert not check(run(**behind | {"updates": (0.8, 9.0)}))
+
+
 def test_decay_alone_moves_a_tensor_before_its_gradient_comes():
     builder = RunBuilder()
     builder.tensor("q.lora_A.weight")

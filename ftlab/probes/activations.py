@@ -73,7 +73,7 @@ class Activations(Probe):
             self._hooks.add(module.register_forward_hook(hook))
         if self._hooks:
             end = ModuleHook(self.end, root, "")
-            self._hooks.add(root.register_forward_hook(end, always_call=True))
+            self._hooks.add(root.register_forward_hook(end))
         return ()
 
     def measure(self, path: str, output: Any) -> None:

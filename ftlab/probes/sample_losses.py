@@ -103,7 +103,7 @@ class SampleLosses(Probe):
         self._batch = _Batch(len(ids), first, threading.get_ident())
         root = innermost(moment.subject.model)
         hook = ModuleHook(shield(self._take_from_output, self._fail), root, "")
-        self._hooks.add(root.register_forward_hook(hook, always_call=True))
+        self._hooks.add(root.register_forward_hook(hook))
         return ()
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:

@@ -98,7 +98,7 @@ class PointHooks:
                 self._hook(module, spot.path, end)
         if self._forward:
             over = ModuleHook(self._end, root, "")
-            self._forward.add(root.register_forward_hook(over, always_call=True))
+            self._forward.add(root.register_forward_hook(over))
 
     def _hook(self, module: torch.nn.Module, path: str, end: str) -> None:
         tell = self._tell[end]

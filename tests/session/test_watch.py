@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.probes.taps.forward import innermost
 from ftlab.records.errors import (
     AttachError,
     BadValueError,
@@ -66,6 +67,22 @@ def test_an_exception_of_the_user_passes_and_everything_comes_off(
     with pytest.raises(ZeroDivisionError), watch:
         1 / 0  # noqa: B018
     assert watch.run.meta["ended"] == "failed: ZeroDivisionError: division by zero"
+
+
+def test_what_a_forward_raises_is_what_its_user_sees(tmp_path: Path) -> None:
+    model = tiny_lora()
+    root = innermost(model)
+    late = []  # as many libraries do: after the hooks that are there already
+    own = root.register_forward_pre_hook(
+        lambda *_: late.append(root.register_forward_hook(lambda *_: None))
+    )
+    watch = ftlab.watch(model, adamw(model), run_dir=tmp_path / "run", activations=True)
+    watch.probe("*.q_proj.post", lambda output: output.mean(), name="mean")
+    batch = next(batches(1))
+    with watch, pytest.raises(IndexError, match="out of range"):
+        model(input_ids=batch["input_ids"] + 10**6, labels=batch["labels"])
+    for hook in (own, *late):
+        hook.remove()
 
 
 def test_an_interrupt_ends_the_run_as_interrupted(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ftlab.probes.module_hook import ModuleHook
+from ftlab.probes.module_hook import HooksOfAForward, ModuleHook
 from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.reductions import l2_and_max
@@ -22,7 +22,7 @@ from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.torch_private import has_values, leave_to_python
-from ftlab.records.handle import Handle, HandleStack
+from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
 
 _SILENT = (
@@ -52,7 +52,7 @@ class Activations(Probe):
 
     def __init__(self, interval: int = 16) -> None:
         self.schedule = every(interval)
-        self._hooks = HandleStack()
+        self._hooks = HooksOfAForward()
         self._step = -1
         self._seen: list[tuple[str, int, torch.Tensor]] = []
         self._error: Exception | None = None
@@ -69,11 +69,12 @@ class Activations(Probe):
         model = moment.subject.model
         root = innermost(model)
         for path, module in leaf_like(model):
+            add = self._hooks.add_own if module is root else self._hooks.add
             hook = ModuleHook(self.measure, module, clean_name(path))
-            self._hooks.add(module.register_forward_hook(hook))
+            add(module.register_forward_hook(hook))
         if self._hooks:
             end = ModuleHook(self.end, root, "")
-            self._hooks.add(root.register_forward_hook(end))
+            self._hooks.add_own(root.register_forward_hook(end, always_call=True))
         return ()
 
     def measure(self, path: str, output: Any) -> None:
@@ -87,7 +88,7 @@ class Activations(Probe):
 
     def end(self, path: str, output: Any) -> None:
         """Take the hooks off, because the forward is over."""
-        self._hooks.remove()
+        self._hooks.end()
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Hand over what the micro-batches so far showed; the last reading counts."""

@@ -1,6 +1,7 @@
 """Hooks on single modules, which copies, replicas and traced graphs do not call."""
 
 import contextlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -66,6 +67,36 @@ class WholeCallHook(ModuleHook):
 
     def _seen(self, args: Any, output: Any) -> Any:
         return args, output
+
+
+class HooksOfAForward(HandleStack):
+    """Hooks on a model and its parts for the length of one forward.
+
+    Where that raises, torch is going through the model's own hooks as it ends, and they
+    must not change: they stay on until `remove`, and those of the parts come off.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._own = HandleStack()
+
+    def add_own(self, handle: Handle) -> None:
+        """Keep a handle of a hook on the model itself."""
+        self._own.add(handle)
+
+    def end(self) -> None:
+        """Take off what can be; called by a hook of the model that is always called."""
+        super().remove()
+        if sys.exc_info()[0] is None:
+            self._own.remove()
+
+    def remove(self) -> None:
+        """Take all of them off."""
+        super().remove()
+        self._own.remove()
+
+    def __len__(self) -> int:
+        return super().__len__() + len(self._own)
 
 
 def off_while_scripting(hooks: HandleStack) -> Handle:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.module_hook import ModuleHook, ModulePreHook
+from ftlab.probes.module_hook import HooksOfAForward, ModuleHook, ModulePreHook
 from ftlab.probes.points import Spot
 from ftlab.probes.taps.listener import shield
 from ftlab.probes.torch_private import (
@@ -24,7 +24,7 @@ from ftlab.probes.torch_private import (
 )
 from ftlab.records import replaying
 from ftlab.records.errors import FtlabWarning
-from ftlab.records.handle import HandleStack
+from ftlab.records.handle import Handle, HandleStack
 
 Show = Callable[[str, str, torch.Tensor], None]
 
@@ -53,7 +53,7 @@ class PointHooks:
     ) -> None:
         self._wanted = wanted
         self._show = show
-        self._forward, self._backward = HandleStack(), HandleStack()
+        self._forward, self._backward = HooksOfAForward(), HandleStack()
         self._graph: list[torch.utils.hooks.RemovableHandle] = []
         self._told = False
         self._begin = shield(self._put_on, failed)
@@ -95,23 +95,31 @@ class PointHooks:
         for spot, end in wanted:
             module = spot.hookable()
             if module is not None:
-                self._hook(module, spot.path, end)
+                add = self._forward.add_own if module is root else self._forward.add
+                self._hook(module, spot.path, end, add)
         if self._forward:
             over = ModuleHook(self._end, root, "")
-            self._forward.add(root.register_forward_hook(over))
+            last = root.register_forward_hook(over, always_call=True)
+            self._forward.add_own(last)
 
-    def _hook(self, module: torch.nn.Module, path: str, end: str) -> None:
+    def _hook(
+        self,
+        module: torch.nn.Module,
+        path: str,
+        end: str,
+        add: Callable[[Handle], None],
+    ) -> None:
         tell = self._tell[end]
         if end == "pre":
             before = ModulePreHook(tell, module, path)
             on = module.register_forward_pre_hook(before, with_kwargs=True)
-            self._forward.add(on)
+            add(on)
             return
         on = module.register_forward_hook(ModuleHook(tell, module, path))
-        (self._backward if end == "grad" else self._forward).add(on)
+        (self._backward.add if end == "grad" else add)(on)
 
     def _end_forward(self, path: str, output: Any) -> None:
-        self._forward.remove()
+        self._forward.end()
 
     def _before(self, path: str, inputs: Any) -> None:
         self._see("pre", path, first_tensor(inputs))

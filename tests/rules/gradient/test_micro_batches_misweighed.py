@@ -145,3 +145,42 @@ def test_an_empty_run_is_not_checked_and_a_healthy_one_quiet():
     assert Engine([MicroBatchesMisweighed()]).check(RunBuilder().run).not_checked
     found = Engine([MicroBatchesMisweighed()]).check(healthy_lora().run)
     assert not found.findings
+
+
+def cut(*sizes, by=4):
+    return [backs(size, by) for size in sizes]
+
+
+@pytest.mark.parametrize("kind", ["SGD", "AdamW"])
+@pytest.mark.parametrize(
+    "updates",
+    [
+        cut(1, 1, 2, 1, 1, 2),
+        cut(1, 2, 1, 1, 2, 1, 1),
+        cut(1, 1, 1, 2, 1, 1, 1, 2, by=5),
+        cut(1, 1, 2, 1, 1, 2, 1, 1, 1, 1, 2),  # an epoch of ten
+    ],
+)
+def test_finds_updates_that_cut_the_mean_they_were_meant_for(updates, kind):
+    finding = only(*updates, kind=kind)
+    assert finding.evidence["reason"] == "never-that-many"
+    assert finding.severity is Severity.WARNING
+    assert str(finding.place) == "call optimizer.step"
+
+
+@pytest.mark.parametrize(
+    "updates",
+    [
+        cut(1, 1, 2, 1, 1),  # not yet twice
+        cut(1, 1, 2, 1, 1, 2, 4),
+        cut(2, 2, 2, 2, 2, 2),
+        cut(1, 3, 2, 1, 1, 3),
+        cut(1, 1, 1, 1, 1, 1, 1, 1),
+        cut(1, 1, 1, 1, by=2),
+        cut(1, 1, 2, 1, 1, 2, by=4.5),
+        [*cut(1, 1, 2, 1, 1), backs(2, 4, weight=0.5)],
+    ],
+)
+def test_updates_of_other_sizes_are_not_such_cuts(updates):
+    found = report(*updates, kind="AdamW").findings
+    assert all(each.severity is Severity.INFO for each in found)

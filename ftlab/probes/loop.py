@@ -147,6 +147,7 @@ class Loop(ScalerWork):
         step.end_micro_batch()
         step.scaler = step.scaler or self._scaling.pending
         step.measured, step.versions = False, now
+        step.rescaled.clear()
         if self._steps.eager:
             self._steps.measure()
         self._unheard.on_backward(step)

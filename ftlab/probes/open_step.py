@@ -38,6 +38,8 @@ class OpenStep:
         Optimizers whose gradients a scaler has brought to true scale, by ``id``.
     scaler
         The scaler that scaled this step's losses.
+    rescaled
+        Scalers that have chosen a new scale since the last backward.
     by_hand
         Somebody changed scaled gradients himself, before a clipping or the update.
     versions
@@ -69,6 +71,7 @@ class OpenStep:
     attempted: set[int] = field(default_factory=set)
     unscaled: set[int] = field(default_factory=set)
     scaler: Any = None
+    rescaled: list[Any] = field(default_factory=list)
     by_hand: bool = False
     versions: list[tuple[int, int] | None] = field(default_factory=list)
     draft: dict[str, Any] = field(default_factory=dict)

@@ -105,7 +105,8 @@ def read_new_scale(step: OpenStep, scaler: Any) -> None:
     if scale is not None:
         values = scale.detach().reshape(1).clone()
         finish = _into(entry["detail"], "scale")
-        step.keep(("scaler_update", ""), [Reading(values, finish)])
+        which = str(len(step.readings))  # one for each: the scale may change twice
+        step.keep(("scaler_update", which), [Reading(values, finish)])
 
 
 def read_overflow(step: OpenStep, index: int, found: torch.Tensor, entry: Any) -> None:

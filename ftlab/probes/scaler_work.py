@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -21,7 +22,9 @@ class ScalerWork(ClipWork):
 
     def __init__(self) -> None:
         super().__init__()
-        self._within_step = False
+        self._stepping: Any = None
+        self._numbers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._scalers = 0
 
     def close(self) -> None:
         """End the step, if an update was attempted in it."""
@@ -53,7 +56,7 @@ class ScalerWork(ClipWork):
         step = self._steps.now
         self._claim()
         step.unscaled.add(id(self._subject.optimizers[index]))
-        by_step = {"by_step": True} if self._within_step else {}
+        by_step = {"by_step": True} if self._stepping is not None else {}
         step.ledger.add("unscale", f"optimizer {index}", **by_step)
         self._steps.explain()
         if not step.measured and self._scaling.all_unscaled(step):
@@ -61,16 +64,25 @@ class ScalerWork(ClipWork):
 
     def before_scaler_step(self, scaler: Any, optimizer: Any) -> None:
         """Begin a new step when this optimizer has had its turn in this one."""
-        self._within_step = True
+        self._stepping = scaler
         index = self._optimizers.index(optimizer)
         if index is not None and id(self._subject.optimizers[index]) in (
             self._steps.now.attempted
         ):
             self.close()
+        if index is not None:
+            self._number(scaler)
+
+    def _number(self, scaler: Any) -> None:
+        """Tell which scaler makes the step's last update, by the order of first use."""
+        if scaler not in self._numbers:
+            self._numbers[scaler] = self._scalers
+            self._scalers += 1
+        self._steps.now.values["scaler"] = float(self._numbers[scaler])
 
     def after_scaler_step(self, scaler: Any, optimizer: Any) -> None:
         """See that the scaler did not step the optimizer."""
-        self._within_step = False
+        self._stepping = None
         index = self._optimizers.index(optimizer)
         if index is None:
             return
@@ -85,13 +97,16 @@ class ScalerWork(ClipWork):
 
     def after_scaler_update(self, scaler: Any) -> None:
         """Note the new scale."""
-        if scaler is self._steps.now.scaler or scaler is self._subject.scaler:
-            read_new_scale(self._steps.now, scaler)
+        step = self._steps.now
+        if scaler is step.scaler or scaler is self._subject.scaler:
+            read_new_scale(step, scaler)
+            step.rescaled.append(scaler)
 
     def _past_scaler(self, step: OpenStep) -> dict[str, bool]:
         """Tell whether a scaler makes this step, or else the user has unscaled."""
-        if self._within_step:
-            return {"scaler": True}
+        if self._stepping is not None:
+            late = any(each is self._stepping for each in step.rescaled)
+            return {"scaler": True} | ({"rescaled": True} if late else {})
         if step.scaler is None or not step.versions:
             return {}
         step.by_hand |= self._steps.versions() != step.versions

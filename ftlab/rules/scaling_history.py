@@ -1,5 +1,6 @@
 """The history of a loss scale: when updates were skipped, and where it stood then."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,22 @@ def streaks(run: Run) -> list[Streak]:
     padded = np.concatenate(([False], skipped_steps(run), [False]))
     edges = np.flatnonzero(padded[1:] != padded[:-1]).tolist()
     return [Streak(*pair) for pair in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def forgotten_skips(run: Run) -> list[int]:
+    """Return the rows in which the only update of a scaler was skipped, for nothing.
+
+    The next row's scaler is a new one, too, and its scale is not lower.
+    """
+    table = run.steps
+    if "scaler" not in table.columns:
+        return []
+    scaler, scale = table["scaler"], table["loss_scale"]
+    counts = Counter(scaler.tolist())
+    once = np.array([counts[each] == 1 for each in scaler.tolist()], bool)
+    new = scaler[1:] > np.fmax.accumulate(scaler)[:-1]
+    lost = skipped_steps(run)[:-1] & once[:-1] & new & (scale[1:] >= scale[:-1])
+    return [int(row) for row in np.flatnonzero(lost)]
 
 
 def scales_in_words(scales: NDArray[np.float64]) -> str:

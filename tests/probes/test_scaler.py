@@ -175,3 +175,60 @@ def test_a_clipping_of_what_is_still_scaled_is_told_of_each_optimizer():
         scaler.update()
     clips = [entry for entry in recording.ledger(0) if entry.op == "clip"]
     assert [entry.detail["scaled"] for entry in clips] == [False, True]
+
+
+def test_each_update_of_the_scale_is_kept_and_what_steps_after_it_is_marked():
+    model, _, scaler = make(False)
+    scaler.set_growth_interval(1)
+    trained = [p for p in model.parameters() if p.requires_grad]
+    first = torch.optim.SGD(trained[:6], lr=0.1)
+    second = torch.optim.SGD(trained[6:], lr=0.1)
+    with Recording(model, first, second) as recording:
+        scaler.scale(model(**next(batches(1))).loss).backward()
+        for optimizer in (first, second):
+            scaler.step(optimizer)
+            scaler.update()
+    ledger = recording.ledger(0)
+    scales = [e.detail["scale"] for e in ledger if e.op == "scaler_update"]
+    assert scales == [2048.0, 4096.0]
+    marks = ["rescaled" in e.detail for e in ledger if e.op == "step"]
+    assert marks == [False, True]
+
+
+def test_an_optimizer_with_a_scaler_or_a_backward_of_its_own_is_not_marked():
+    model, _, scaler = make(False)
+    own = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    trained = [p for p in model.parameters() if p.requires_grad]
+    first = torch.optim.SGD(trained[:6], lr=0.1)
+    second = torch.optim.SGD(trained[6:], lr=0.1)
+    with Recording(model, first, second) as recording:
+        for of_second in (scaler, own):
+            for optimizer, each in ((first, scaler), (second, of_second)):
+                each.scale(model(**next(batches(1))).loss).backward()
+                each.step(optimizer)
+                each.update()
+        both = scaler.scale(model(**next(batches(1))).loss)
+        (both + own.scale(model(**next(batches(1))).loss)).backward()
+        for optimizer, each in ((first, scaler), (second, own)):
+            each.step(optimizer)
+            each.update()
+    steps = [
+        entry
+        for step in range(len(recording.steps))
+        for entry in recording.ledger(step)
+        if entry.op == "step"
+    ]
+    assert len(steps) == 6
+    assert not any("rescaled" in entry.detail for entry in steps)
+
+
+def test_numbers_the_scalers_that_were_stepped_with():
+    model, optimizer, _ = make(False)
+    with Recording(model, optimizer) as recording:
+        for number, batch in enumerate(batches(4)):
+            if number != 2:
+                scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+            scaler.scale(model(**batch).loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    assert [s.values["scaler"] for s in recording.steps] == [0, 1, 1, 2]

@@ -18,10 +18,17 @@ within `scaler.step`. Found in 2 updates at a scale other than 1.
 - *scaled-in-part*: some of the backwards of one update are scaled and others not.
 - *scaled-twice*: the loss went through `scaler.scale` twice, its own or another one's.
 - *unscaled-too-early*: after `unscale_` further scaled losses were added.
+- *updated-in-between*: `scaler.update()` ran after the backward and before a
+  `scaler.step`: of two optimizers the second divides by another scale, and the scale
+  grows twice as fast. A warning if the scale changed there before an update that was
+  made, else noted. *unscaled-twice*, an error: `unscale_` had run before that
+  `update()`, which makes torch forget it.
 Quiet: gradients that somebody changed by hand before the step (he may have divided
-them), losses that are multiplied by hand, and, but for *stepped-past-scaler*, loops
-with several optimizers. Measured on a small Llama with a scale of 65536: gradient norms
-of 5e4 or 1e-5 at the update, 0.8 where the order is right.
+them), losses that are multiplied by hand, and, but for *stepped-past-scaler* and the
+last two, loops with several optimizers. Measured on a small Llama with a scale of
+65536: gradient norms of 5e4 or 1e-5 at the update, 0.8 where the order is right. Two
+optimizers, an update after each and `growth_interval=3`: half the gradient at 8 of 24
+updates of the second, and a scale that grew from 256 to a million in 18 iterations.
 By hand: `scaler.unscale_(optimizer)` and print a gradient norm, with and without it.
 
 ## What to try
@@ -32,10 +39,15 @@ By hand: `scaler.unscale_(optimizer)` and print a gradient norm, with and withou
 
 ## Known problems
 A `scaler.update()` that was forgotten is not looked for: torch raises at the next step.
+accelerate's optimizers each call `update()` in their own `step`: with two of them in
+fp16 the order is wrong in the library. One optimizer with two groups is not.
 
 ## References
 - torch.amp, "Gradient accumulation": unscale_ and update once per effective batch
 - pytorch/pytorch#36601, microsoft/Swin-Transformer#311
+- torch.amp, "Working with Multiple Models, Losses, and Optimizers"
+- huggingface/accelerate#439, galilai-group/stable-pretraining#333 (Lightning),
+  neosr-project/neosr#9 (an update after each optimizer)
 """
 
 from collections import Counter
@@ -44,6 +56,7 @@ from itertools import groupby
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
+from ftlab.rules.rescaled import Rescaled, rescaled_updates
 from ftlab.rules.rule import Rule, needs_operations
 from ftlab.rules.update_parts import by_step
 from ftlab.rules.words import at_steps, counted, number
@@ -81,6 +94,43 @@ class GradientsOffScale(Rule):
         for reason, count in counts.most_common(1):
             if count >= UPDATES:
                 yield self._finding(reason, found[reason], scales)
+        told = rescaled_updates(run)
+        if len(told.found) >= UPDATES:
+            yield self._rescaled(told)
+
+    def _rescaled(self, told: Rescaled) -> Finding:
+        first, last = told.found[0], told.found[-1]
+        severity, what = Severity.INFO, "the scale has not changed there so far"
+        if told.changed:
+            severity = Severity.WARNING
+            scaled, divided = told.changed[max(told.changed)]
+            what = (
+                f"in {len(told.changed)} of them gradients that were multiplied by "
+                f"{number(scaled)} were divided by {number(divided)}"
+            )
+        if told.twice:
+            severity = Severity.ERROR
+            what = f"in {len(told.twice)} of them gradients were unscaled twice"
+        return self.finding(
+            severity,
+            f"{at_steps(first, last)}: in {counted(len(told.found), 'update')} "
+            f"scaler.update() ran before an optimizer had stepped, and {what}",
+            cause="scaler.update() is called after each scaler.step(optimizer), not "
+            "once when all of them have stepped.",
+            fix="Call scaler.step for every optimizer, then scaler.update() once.",
+            places=[
+                Place("call", "scaler.update before scaler.step"),
+                Place("call", "scaler.update"),
+            ],
+            steps=(first, last),
+            evidence={
+                "reason": "unscaled-twice" if told.twice else "updated-in-between",
+                "updates": len(told.found),
+                "changed": len(told.changed),
+                "threshold": UPDATES,
+            },
+            healthy="one scaler.update() after the last scaler.step",
+        )
 
     def _finding(
         self, reason: str, steps: Sequence[int], scales: dict[int, float]

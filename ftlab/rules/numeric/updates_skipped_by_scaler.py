@@ -2,7 +2,7 @@
 
 ## What it does
 Finds GradScalers that skip update after update, and tells whether the loss overflows,
-the gradients do, or the scale is grown too often.
+the gradients do, the scale is grown too often, or the scaler is made anew all the time.
 
 ## Why is this bad?
 A scaler skips each update whose gradients are not finite and halves its scale. Where
@@ -16,11 +16,16 @@ and no weight changes. Some skipped updates at the beginning are by design.
 - *gradients-overflow*: at least 3 skipped updates in a row, the last at a scale of 1 or
   less, where the gradients are what they would be without a scaler. From 65536 that
   takes 16 halvings; a search that ends above 1 is healthy, however long it is.
+- *made-anew*: 3 skipped updates by a scaler that made no other, each followed by an
+  update of one more new scaler at a scale that is not lower: what was learnt from the
+  overflow is thrown away. `scaler` is the number of each step's scaler. One for each
+  optimizer, one per epoch, and one that is given the last one's scale are let pass.
 - *grown-too-often*: since the first update that was made, at least 5 and a fifth of all
   were skipped one by one: the scale is doubled again as soon as it has been halved.
 Measured on a small Llama with LoRA: a scaler begun at 2^24 skipped 5 updates and
 settled; `growth_interval=10` skipped 8 %; a naive log-sum-exp in fp16 all, down to 0.06
-after 20 steps. By hand: print `scaler.get_scale()` after each `scaler.update()`, and
+after 20 steps; a new one at 2^26 in each step all 24, where one for all skipped 8. By
+hand: print `scaler.get_scale()` after each `scaler.update()`, and
 `torch.isfinite(loss)` before it.
 
 ## What to try
@@ -28,9 +33,11 @@ after 20 steps. By hand: print `scaler.get_scale()` after each `scaler.update()`
 2. The op that overflows in float32: `ftlab.debug(...)` stops at it. Above 65504 fp16 is
    infinite, and so is `exp` above 11.09: use `logsumexp` and `log_softmax`.
 3. `growth_interval` at its default of 2000.
+4. One scaler, made before the loop, and its `state_dict` in the checkpoint.
 
 ## Known problems
-A scaler of another library than torch is not seen.
+A scaler of another library than torch is not seen. One that is made anew in each step
+and never skips is not reported: it works like a constant scale.
 
 ## References
 - torch.amp, "Gradient Scaling": `growth_interval`, `backoff_factor`
@@ -46,7 +53,13 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.rule import Rule, needs_step_values
-from ftlab.rules.scaling_history import Streak, scales_in_words, spoiled_at, streaks
+from ftlab.rules.scaling_history import (
+    Streak,
+    forgotten_skips,
+    scales_in_words,
+    spoiled_at,
+    streaks,
+)
 from ftlab.rules.tensors import params
 from ftlab.rules.updates import skipped_steps
 from ftlab.rules.words import at_steps, number
@@ -96,6 +109,8 @@ class UpdatesSkippedByScaler(Rule):
             yield self._overflowing(run, longest, of_loss=True)
         elif len(longest) >= IN_A_ROW and _scale_at_end(run, longest) <= SMALLEST:
             yield self._overflowing(run, longest, of_loss=False)
+        elif len(lost := forgotten_skips(run)) >= IN_A_ROW:
+            yield self._made_anew(run, lost)
         elif (first := _first_made(run)) is not None:
             yield from self._grown(run, first)
 
@@ -123,6 +138,32 @@ class UpdatesSkippedByScaler(Rule):
                 "threshold": IN_A_ROW,
             },
             healthy="a few skipped updates at the beginning, then one in 2000",
+        )
+
+    def _made_anew(self, run: Run, lost: list[int]) -> Finding:
+        table = run.steps
+        steps = int(table.step[lost[0]]), int(table.step[lost[-1]])
+        scale = float(table["loss_scale"][lost[-1]])
+        return self.finding(
+            Severity.WARNING,
+            f"{at_steps(*steps)}: {len(lost)} updates were skipped, each by a new "
+            f"scaler, and the next one began at {number(scale)} again",
+            cause="GradScaler(...) is called within the loop: the scale that is halved "
+            "after an overflow is thrown away, and the next update overflows, too.",
+            fix="Make the scaler once, before the loop.",
+            places=[
+                Place("call", "GradScaler"),
+                _UPDATE,
+                Place("config", "init_scale"),
+            ],
+            steps=steps,
+            evidence={
+                "reason": "made-anew",
+                "skipped": len(lost),
+                "scalers": int(table["scaler"][-1]) + 1,
+                "threshold": IN_A_ROW,
+            },
+            healthy="one scaler, whose scale comes down until updates are made",
         )
 
     def _grown(self, run: Run, first: int) -> Iterator[Finding]:

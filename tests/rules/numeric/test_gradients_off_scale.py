@@ -2,6 +2,7 @@
 
 import pytest
 
+from ftlab.records.finding import Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.gradients_off_scale import GradientsOffScale
 from tests.runs import RunBuilder, healthy_lora
@@ -76,3 +77,38 @@ def test_runs_without_a_scaler_are_left_out_and_empty_ones_not_checked():
     assert not found.findings
     assert not found.not_checked
     assert Engine([GradientsOffScale()]).check(RunBuilder().run).not_checked
+
+
+def between(*before, growth=2.0, late=True, skipped=False, steps=3):
+    """Two optimizers, and the scale updated before the second."""
+    scale = ("scaler_update", "scaler", {"scale": 1024.0 * growth})
+    second = step(1, scaler=True, rescaled=True) if late else step(1, scaler=True)
+    if skipped:
+        second = ("skip", "optimizer 1", {})
+    ops = (back(), *before, BY_STEP, SCALER_STEP, scale, second, UPDATE)
+    return report(*ops, steps=steps).findings
+
+
+def test_finds_that_the_scale_was_updated_between_two_optimizers():
+    (finding,) = between()
+    assert finding.severity is Severity.WARNING
+    assert "multiplied by 1.02e+03 were divided by 2.05e+03" in finding.message
+    assert str(finding.places[0]) == "call scaler.update before scaler.step"
+    assert finding.evidence["changed"] == finding.evidence["updates"] == 3
+    assert between(steps=1) == ()
+
+
+def test_an_unchanged_scale_is_noted_only():
+    (finding,) = between(growth=1.0)
+    assert finding.severity is Severity.INFO
+
+
+def test_gradients_that_were_unscaled_before_the_update_are_unscaled_twice():
+    (finding,) = between(("unscale", "optimizer 1", {}), growth=1.0)
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence["reason"] == "unscaled-twice"
+
+
+@pytest.mark.parametrize("settings", [{"late": False}, {"skipped": True}])
+def test_a_scaler_of_its_own_and_a_skipped_update_are_fine(settings):
+    assert between(**settings) == ()

@@ -79,3 +79,36 @@ def test_runs_without_a_scaler_are_left_out_and_empty_ones_not_checked():
     assert not found.findings
     assert not found.not_checked
     assert Engine([UpdatesSkippedByScaler()]).check(RunBuilder().run).not_checked
+
+
+def anew(scales, used, skips=None):
+    """Make a run of which each step's scaler and scale are told."""
+    builder = RunBuilder()
+    skips = [1] * len(scales) if skips is None else skips
+    for scale, count, skip in zip(scales, used, skips, strict=True):
+        values = {"scaler": count}
+        builder.step(skipped=bool(skip), loss_scale=scale, loss=2.0, values=values)
+    return Engine([UpdatesSkippedByScaler()]).check(builder.run).findings
+
+
+def test_finds_a_new_scaler_in_each_step():
+    (finding,) = anew([1024] * 4, [1, 2, 3, 4])
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "made-anew"
+    assert str(finding.places[0]) == "call GradScaler"
+    assert (finding.first_step, finding.last_step) == (0, 2)
+    assert anew([1024] * 3, [1, 2, 3]) == ()
+
+
+@pytest.mark.parametrize(
+    ("scales", "used", "skips"),
+    [
+        ([1024, 512, 256, 128, 64], [1, 2, 3, 4, 5], None),  # the scale is handed on
+        ([1024] * 8, [0, 1] * 4, None),  # one for each optimizer
+        ([1024, 512] * 3, [1, 1, 2, 2, 3, 3], None),  # one for each epoch
+        ([1024, 1024, 512] * 3, [0, 1, 0, 2, 3, 2, 4, 5, 4], None),  # two for each
+        ([1024] * 8, range(1, 9), [0] * 8),  # a constant scale
+    ],
+)
+def test_other_new_scalers_are_let_pass(scales, used, skips):
+    assert anew(scales, used, skips) == ()

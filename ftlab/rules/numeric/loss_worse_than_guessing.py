@@ -16,13 +16,13 @@ position), where labels were in the batch: above 1.1 times it. What the model pu
 must be sure as well: the entropy of its softmax is below ln(vocabulary) by half of the
 loss's excess at least (by half of itself, where that is less), or it is another loss,
 or a sum of some, and nothing is said.
-- *not-of-the-inputs*: so at each of the first 3 steps, where only adapters are trained
-  and the model is what it was loaded as, while the same logits held against the next
-  tokens of the inputs (`input_loss`) cost less than guessing: the model knows the
-  inputs, and not the labels. Labels of other samples, shuffled, or out of step.
+- *not-of-the-inputs*: so at each of the first 3 steps, while the same logits held
+  against the next tokens of the inputs (`input_loss`) cost less than guessing: the
+  model knows the inputs, and not the labels. Labels of other samples, shuffled, or out
+  of step.
 - *from-the-start*: the same, but the inputs cost as much, or could not be compared.
-  Another tokenizer, no language, or a model that knows nothing and is sure of it: noted
-  only, as weights drawn at random with a large head look the same.
+  Another tokenizer, no language, or weights that know nothing and are sure of it, as
+  those of a head that is drawn with a large deviation: noted only, as such runs learn.
 - *left-behind*: it began below, and for 16 steps in a row it is above. A learning rate
   that is far too high, or steps out of range.
 A base with random weights starts at ln(vocabulary): labels drawn at random stay at 0.99
@@ -39,11 +39,9 @@ batch["labels"][:, 1:].flatten())` against `math.log(model.config.vocab_size)`.
 3. Left behind: begin again at a tenth of the learning rate, with warm-up and clipping.
 
 ## Known problems
-Full fine-tuning of fresh weights begins here too if its first logits are large, and is
-not judged at the start. Bad labels that begin below ln(vocabulary) are not found: their
-loss comes to rest at the entropy of the labels' own frequencies, and so does that of
-good data that only has frequencies to offer. A baseline decides: the same run on data
-that is known to be good.
+Bad labels that begin below ln(vocabulary) are not found: their loss comes to rest at
+the entropy of the labels' own frequencies, and so does that of good data that only has
+frequencies to offer. A baseline decides: the same run on data that is known to be good.
 
 ## References
 - github.com/Mormolykos/trainproof, examples/gallery/bad_labels ("A single run cannot
@@ -59,7 +57,6 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.loss_rows import loss_rows
 from ftlab.rules.rule import Rule, needs_step_values
-from ftlab.rules.tensors import text_of
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -105,7 +102,7 @@ class LossWorseThanGuessing(Rule):
         high = (loss > ABOVE * chance) & steps.known("labels")
         started = bool(len(loss)) and int(steps.step[0]) == 0
         if started and len(high) >= FIRST and high[:FIRST].all():
-            if _only_adapters(run) and _sure(run, chance, loss, slice(0, FIRST)):
+            if _sure(run, chance, loss, slice(0, FIRST)):
                 yield self._at_the_start(run, chance, loss)
             return
         for end in np.flatnonzero(_streaks(high)).tolist():
@@ -200,11 +197,6 @@ def _input_loss(run: Run) -> float:
         if "input_loss" in row.columns and row.steps[0] < FIRST
     ]
     return max((each for each in found if math.isfinite(each)), default=math.nan)
-
-
-def _only_adapters(run: Run) -> bool:
-    names = run.names().values()
-    return bool(names) and all(text_of(name, "adapter") for name in names)
 
 
 def _sure(run: Run, chance: float, loss: NDArray[np.float64], rows: slice) -> bool:

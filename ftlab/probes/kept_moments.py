@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import torch
 
 from ftlab.probes.base_sample import spread
+from ftlab.probes.emptied_moments import EmptiedMoments
 from ftlab.probes.probe import Moment, Probe, Reading, Tensors
 
 PARAMETERS = 8
@@ -20,7 +21,9 @@ class KeptMoments(Probe):
     """Count the steps at which an optimizer began again without the moments it had.
 
     ``moments_begun_anew`` are all of them so far, ``moments_cleared`` those of them at
-    which it was the same optimizer as before.
+    which it was the same optimizer as before. ``moments_emptied_at`` is the count of
+    steps that empty moments went on with, ``moments_excess`` how many times too large
+    updates become by that.
     """
 
     name: ClassVar[str] = "kept_moments"
@@ -32,6 +35,7 @@ class KeptMoments(Probe):
         self._known: dict[int, int] = {}
         self._empty: list[tuple[torch.Tensor, Any]] = []
         self._anew = self._cleared = 0
+        self._emptied = EmptiedMoments()
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:
         """See whose moments were there after the last update and are not any more."""
@@ -41,6 +45,7 @@ class KeptMoments(Probe):
             for parameter, optimizer in self._looked_at
             if id(parameter) in self._known and not _has_moments(parameter, optimizer)
         ]
+        self._emptied.before(self._looked_at)
         return ()
 
     def after_update(self, moment: Moment) -> Iterable[Reading]:
@@ -56,7 +61,7 @@ class KeptMoments(Probe):
         for parameter, optimizer in self._looked_at:
             if _has_moments(parameter, optimizer):
                 self._known[id(parameter)] = id(optimizer)
-        return ()
+        return self._emptied.after(self._looked_at)
 
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Tell how often it has happened."""

@@ -49,3 +49,34 @@ def test_weights_that_were_put_back_explain_it():
 def test_work_on_adapters_explains_it(op):
     assert check(run(0, 1, 2, 3, ops=(op, op, op))) == ()
     assert len(check(run(0, 1, 2, 3, ops=("forward",) * 3))) == 1
+
+
+def emptied(*rates, excess=6.5, at=0):
+    """Moments of 0 at one step, and the rate of each step."""
+    builder = RunBuilder()
+    builder.facts(optimizers=({"class": "AdamW", "groups": []},))
+    for step, rate in enumerate(rates):
+        values = {"moments_begun_anew": 0.0, "moments_cleared": 0.0}
+        if step == at:
+            values |= {"moments_emptied_at": 20000.0, "moments_excess": excess}
+        builder.step(lr=(rate,), values=values)
+    return check(builder)
+
+
+def test_finds_empty_moments_at_a_late_step_three_updates_later():
+    (finding,) = emptied(1e-3, 1e-3, 1e-3)
+    assert "stood at 20000: updates become 6.5 times too large" in finding.message
+    assert finding.evidence["reason"] == "count-kept"
+    assert (finding.first_step, finding.last_step) == (0, 0)
+    assert len(emptied(1e-3, 1e-3, 1e-3, 1e-3, 1e-3, at=2)) == 1
+    assert emptied(1e-3, 1e-3) == ()
+
+
+def test_betas_that_keep_updates_small_are_let_pass():
+    assert emptied(1e-3, 1e-3, 1e-3, excess=3.0) == ()
+
+
+@pytest.mark.parametrize("rates", [(1e-4, 2e-4, 3e-4), (0.0, 0.0, 0.0)])
+def test_a_warm_up_makes_up_for_it(rates):
+    assert emptied(*rates) == ()
+    assert emptied(1e-3, *rates, at=1) == ()

@@ -9,6 +9,7 @@ import torch
 from ftlab.probes.carried import is_due, spread
 from ftlab.probes.open_step import OpenStep
 from ftlab.probes.probe import Reading
+from ftlab.probes.reductions import l2_norms
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.clip import Clipping
 from ftlab.probes.updates import spaced
@@ -69,7 +70,8 @@ def read_beyond(
 ) -> None:
     """Learn later which share of the gradients, but for zeros, is beyond the limit.
 
-    It is read of a sample of a few tensors, at some steps.
+    With it comes what is left of their norm. It is read of a sample of a few tensors,
+    at some steps.
     """
     if not is_due(step.step) or "times" in entry["detail"]:
         return
@@ -81,13 +83,16 @@ def read_beyond(
     samples = [spaced(each.detach()).abs() for each in spread(dense)]
     beyond = torch.stack([(each >= limit).sum() for each in samples]).sum()
     moving = torch.stack([(each > 0).sum() for each in samples]).sum()
+    before = l2_norms(samples).norm()
+    after = l2_norms([each.clamp(max=limit) for each in samples]).norm()
 
     def finish(values: Any) -> tuple[()]:
         if values[1] > 0:
             entry["detail"]["beyond"] = float(values[0] / values[1])
+            entry["detail"]["kept"] = float(values[3] / values[2])
         return ()
 
-    values = torch.stack([beyond, moving]).float()
+    values = torch.stack([beyond.float(), moving.float(), before, after])
     step.keep(("beyond", str(id(entry))), [Reading(values, finish)])
 
 

@@ -138,3 +138,17 @@ def test_nothing_is_left_out_by_two_calls_that_cover_all():
 def test_the_share_of_values_beyond_the_limit_is_measured(limit, share):
     recording = recorded(lambda m: clip_grad_value_(m.parameters(), limit))
     assert entries(recording)[0]["beyond"] == share
+
+
+@pytest.mark.parametrize("limit", [1e-9, 0.3, 1e9])
+def test_what_is_left_of_the_norm_is_measured(limit):
+    norms = []
+
+    def clip(model):
+        weights = [*model.parameters()]
+        norms.append(torch.cat([each.grad.flatten() for each in weights]).norm())
+        clip_grad_value_(weights, limit)
+        norms.append(torch.cat([each.grad.flatten() for each in weights]).norm())
+
+    recording = recorded(clip)
+    assert entries(recording)[0]["kept"] == pytest.approx(float(norms[1] / norms[0]))

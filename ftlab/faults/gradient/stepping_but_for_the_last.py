@@ -1,7 +1,7 @@
 """The optimizer steps after all micro-batches but each fifth.
 
-The condition of the step is turned round, ``if (i + 1) % 5:``, and every loss is divided
-by five: nothing is accumulated, and each update is a fifth of what it should be.
+The condition of the step is turned round, ``if (i + 1) % 5:``, and every loss is
+divided by five: nothing is accumulated, and most updates are a fifth of the mean.
 
 Fix: ``if (i + 1) % 5 == 0:``.
 Source: huggingface/accelerate#435, eriklindernoren/PyTorch-YOLOv3#325.

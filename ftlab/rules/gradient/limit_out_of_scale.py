@@ -2,39 +2,60 @@
 
 ## What it does
 Finds limits of clipping that leave nothing of the gradient but its signs, or turn it
-round, or nothing at all; and says how much smaller a limit is than what it limits.
+round, or nothing at all; and says how much smaller a limit is than what it limits, and
+whether another norm was meant.
 
 ## Why is this bad?
 A limit of 0 makes every gradient 0: the weights stand still, or decay. A negative one
 (-1 for "off" in many configurations) turns the gradient round: the loss is climbed.
 Clipping each value to less than nearly all of them leaves their signs: under SGD every
-weight moves by the same amount, whatever the data say.
+weight moves by the same amount, whatever the data say. The sum of all absolute values
+(`norm_type=1`) is hundreds of times their L2 norm, and a limit for one cuts off nearly
+all of the other.
 
 ## Evidence
 The limit as it was passed, of clippings of all that is trained before the step; the
 factor that clipping by norm applied; and of clipping by value the share of non-zero
-elements beyond the limit, in a sample of up to 8 tensors, in steps 0 to 6 and each
-16th. The reasons:
+elements beyond the limit and what is left of the norm, in a sample of up to 8 tensors,
+in steps 0 to 7 and each 16th. The reasons:
 - `zero`, `negative`: in 3 updates in a row with a gradient. An error.
 - `signs`: at least 0.9 of the elements beyond the limit, in 3 looks in a row. A
   warning. With normally distributed gradients that is a limit of an eighth of their
   size.
+- `flattened`: at least a quarter of the elements beyond the limit and at most 0.1 of
+  the norm left, in all of at least 8 looks: large and small elements become alike, and
+  the direction turns. To cut a few large ones alone is what such a limit is for. A
+  warning.
+- `below-epsilon`: a factor of 0.01 or less in 3 updates in a row, and a limit of at
+  most a tenth of the epsilon of every optimizer, all of Adam's kind. No element can
+  exceed the limit, so that no weight moves by more than a tenth of the learning rate.
+  Only where epsilon is at most 1e-6: a large one is meant. An error.
+- `swapped`: a factor of 0.1 or less in at least 8 updates, and in all of the window,
+  where max_norm is 2, as norm types usually are, and norm_type is below 2, as limits
+  usually are. A warning.
 - `small`: a factor of 0.01 or less in at least 20 updates, and in all of the window.
   Information: under SGD it is the learning rate of `lr x factor`, and every gradient
   counts the same; under Adam, which forgets the size, it changes little. Many run so.
 Measured on a small Llama with LoRA: `clip_grad_value_` with 1e-7 finds 0.98 to 1.0 of
-the elements beyond the limit, with 1.0 none.
-By hand: `(p.grad.abs() >= limit).float().mean()` before the call.
+the elements beyond the limit, with 1.0 none. Of the norm of small models in full (a
+Llama, a GPT-2, a GPT-NeoX) limits of 0.5 and 1 left all, 0.1 at least 0.82, 0.01
+0.33 to 0.52, 1e-3 0.06 to 0.10 and 1e-4 0.01, with 0.5 to 0.8 of the elements beyond
+1e-3. `clip_grad_norm_(p, 2.0, 1.0)` on a Qwen2 of 27 tensors whose L2 norm was 2 gave a
+factor of 0.008. With AdamW and max_grad_norm=1e-10 LoRA stood still in a Trainer.
+By hand: `(p.grad.abs() >= limit).float().mean()` before the call, and the norm of all
+gradients before and after it.
 
 ## What to try
 1. Leave the call out where clipping is to be off; `max_grad_norm=0` does so in a
    Trainer, and not in torch.
 2. Look at the norms of some updates (`watch.run.steps["grad_norm"]`) and set the limit
    near the largest usual one.
+3. Name the arguments: `clip_grad_norm_(parameters, max_norm=1.0, norm_type=2.0)`.
 
 ## Known problems
 Sign descent by way of a tiny limit can be meant; an optimizer that says so (signSGD,
-Lion) is easier to read.
+Lion) is easier to read. Another L1 limit than 2 that cuts off nearly everything may be
+one, too: that is `small`.
 
 ## References
 - torch.nn.utils.clip_grad_value_, clip_grad_norm_
@@ -42,10 +63,12 @@ Lion) is easier to read.
 - twtygqyy/pytorch-vdsr#2 (a tiny limit takes much longer to learn)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import takewhile
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.step import LedgerEntry
 from ftlab.rules.accumulation import feels_size
 from ftlab.rules.rule import Rule
 from ftlab.rules.update_parts import (
@@ -69,6 +92,21 @@ SIGNS = 0.9
 
 SMALL = 0.01
 """Factor of a clipping that cuts off nearly everything."""
+
+FLAT, MANY = 0.1, 0.25
+"""Share of the norm that a limit for values leaves, and share of elements beyond it."""
+
+LOOKS = 8
+"""Looks at values, or updates by another norm, that must all be alike."""
+
+SWAPPED = 0.1
+"""Factor that a limit for one norm may leave of another."""
+
+USUAL = 2.0
+"""The norm type that nearly everybody means."""
+
+TENTH, LARGE = 0.1, 1e-6
+"""Share of epsilon below which a limit hides; an epsilon above which it is meant."""
 
 LONG = 20
 """Updates before a small limit is spoken of."""
@@ -97,13 +135,20 @@ class LimitOutOfScale(Rule):
                 yield self._finding(run, word, wrong, 0.0)
                 return
         looks = [update for update in updates if _beyond(update) is not None]
-        signs = [*takewhile(_is_sign, looks[::-1])][::-1]
+        signs = _last(looks, _is_sign)
+        hidden = _last(updates, partial(_is_hidden, epsilon=_epsilon(run)))
         if len(signs) >= UPDATES:
             share = min(_beyond(update) or 0.0 for update in signs)
             yield self._finding(run, "signs", signs, share)
+        elif len(looks) >= LOOKS and all(map(_is_flat, looks)):
+            kept = max(update.clips[0].detail["kept"] for update in looks)
+            yield self._finding(run, "flattened", looks, kept)
+        elif len(hidden) >= UPDATES:
+            yield self._finding(run, "below-epsilon", hidden, _epsilon(run))
+        elif len(updates) >= LOOKS and all(map(_is_swapped, updates)):
+            yield self._finding(run, "swapped", updates, _largest(updates))
         elif len(updates) >= LONG and all(map(_is_small, updates)):
-            factor = max(factor_of(update.clips[-1]) for update in updates)
-            yield self._finding(run, "small", updates, factor)
+            yield self._finding(run, "small", updates, _largest(updates))
 
     def _finding(
         self, run: Run, word: str, wrong: Sequence[Update], value: float
@@ -116,8 +161,7 @@ class LimitOutOfScale(Rule):
             f"{at_steps(first, last)}: clip_grad_{call.target}_ with "
             f"{number(limit_of(call))} {says.format(value=number(value))}",
             cause=f"{cause}{felt}",
-            fix="Leave the call out to clip nothing, or set a limit near the largest "
-            "usual gradient.",
+            fix=_FIXES.get(word, _FIX),
             places=[
                 Place("call", f"clip_grad_{call.target}_"),
                 Place("config", "max_grad_norm"),
@@ -128,7 +172,7 @@ class LimitOutOfScale(Rule):
                 "limit": limit_of(call),
                 "value": value,
                 "updates": len(wrong),
-                "threshold": SIGNS if word == "signs" else SMALL,
+                "threshold": _THRESHOLDS.get(word, SMALL),
             },
             healthy="a limit above 0 that cuts off the largest gradients",
         )
@@ -141,7 +185,15 @@ def _latest(updates: Sequence[Update], sign: int) -> list[Update]:
         limits = [limit_of(each) for each in update.clips if covers_all(each)]
         return any(limit == 0 if sign == 0 else limit < 0 for limit in limits)
 
-    return [*takewhile(is_wrong, updates[::-1])][::-1]
+    return _last(updates, is_wrong)
+
+
+def _last(updates: Sequence[Update], kind: Callable[[Update], bool]) -> list[Update]:
+    return [*takewhile(kind, updates[::-1])][::-1]
+
+
+def _largest(updates: Sequence[Update]) -> float:
+    return max(factor_of(update.clips[-1]) for update in updates)
 
 
 def _beyond(update: Update) -> float | None:
@@ -153,19 +205,56 @@ def _is_sign(update: Update) -> bool:
     return (_beyond(update) or 0.0) >= SIGNS and all(map(covers_all, update.clips))
 
 
-def _is_small(update: Update) -> bool:
-    clips = update.clips
-    if len(clips) != 1 or not covers_all(clips[0]) or clips[0].detail.get("scaled"):
+def _is_flat(update: Update) -> bool:
+    if len(update.clips) != 1 or not _is_of_all(update.clips[0], "value"):
         return False
-    return clips[0].target == "norm" and factor_of(clips[0]) <= SMALL
+    return (_beyond(update) or 0.0) >= MANY and update.clips[0].detail.get(
+        "kept", 1.0
+    ) <= FLAT
+
+
+def _is_small(update: Update, factor: float = SMALL) -> bool:
+    if len(update.clips) != 1 or not _is_of_all(update.clips[0], "norm"):
+        return False
+    return factor_of(update.clips[0]) <= factor
+
+
+def _is_swapped(update: Update) -> bool:
+    if not _is_small(update, SWAPPED) or limit_of(update.clips[0]) != USUAL:
+        return False
+    return 0 < float(update.clips[0].detail.get("norm_type", USUAL)) < USUAL
+
+
+def _is_hidden(update: Update, epsilon: float) -> bool:
+    return _is_small(update) and limit_of(update.clips[0]) <= TENTH * epsilon
+
+
+def _is_of_all(clip: LedgerEntry, target: str) -> bool:
+    scaled = clip.detail.get("scaled")
+    return clip.target == target and covers_all(clip) and not scaled
+
+
+def _epsilon(run: Run) -> float:
+    """Return what every optimizer, all of Adam's kind, adds to a root; else 0."""
+    groups = [
+        group if "adam" in str(facts.get("class", "")).lower() else {}
+        for facts in run.facts.optimizers
+        for group in facts.get("groups", ())
+    ]
+    least = min((float(group.get("eps") or 0.0) for group in groups), default=0.0)
+    return least if least <= LARGE else 0.0
 
 
 _SEVERITIES = {
     "zero": Severity.ERROR,
     "negative": Severity.ERROR,
     "signs": Severity.WARNING,
+    "flattened": Severity.WARNING,
+    "below-epsilon": Severity.ERROR,
+    "swapped": Severity.WARNING,
     "small": Severity.INFO,
 }
+_THRESHOLDS = {"signs": SIGNS, "flattened": FLAT, "swapped": SWAPPED}
 _TOLD = {
     "zero": ("made every gradient 0", "The limit is 0, which switches nothing off."),
     "negative": (
@@ -176,10 +265,30 @@ _TOLD = {
         "was below at least {value} of all elements: their signs are what is left",
         "The limit is far below what gradients are here.",
     ),
+    "flattened": (
+        "left at most {value} of the norm in every look, and cut off most elements",
+        "The limit for each value is far below what gradients are here: large and "
+        "small ones become alike, and the direction turns.",
+    ),
+    "below-epsilon": (
+        "left less than the optimizer's epsilon of {value} is",
+        "Adam divides by the root of its second moment and epsilon; what is left of "
+        "the gradient is so much smaller than epsilon that weights hardly move.",
+    ),
+    "swapped": (
+        "was the limit of a norm of a type below 2, and left at most {value} of the "
+        "gradient in every update",
+        "max_norm and norm_type may be swapped: 2 is the usual type of a norm.",
+    ),
     "small": (
         "left at most {value} of the gradient in every update",
         "The limit is far below the norm of the gradients.",
     ),
+}
+_FIX = "Clip nothing, or set a limit near the largest usual gradient."
+_FIXES = {
+    "swapped": "clip_grad_norm_(parameters, max_norm=1.0, norm_type=2.0).",
+    "flattened": "clip_grad_norm_, or a limit that few values reach.",
 }
 _FELT = {
     True: " Under SGD the learning rate is smaller by that factor.",

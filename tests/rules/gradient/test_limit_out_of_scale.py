@@ -68,6 +68,90 @@ def test_other_limits_are_fine(clips):
     assert report(*clips, steps=30).findings == ()
 
 
+def flat(beyond=0.6, kept=0.05, **detail):
+    return clip(1e-3, "value", beyond=beyond, kept=kept, **detail)
+
+
+def swapped(coefficient=0.05, limit=2.0, norm_type=1.0, **detail):
+    return clip(limit, coefficient=coefficient, norm_type=norm_type, **detail)
+
+
+@pytest.mark.parametrize(
+    ("call", "reason", "value"),
+    [(flat(), "flattened", 0.05), (swapped(), "swapped", 0.05)],
+)
+def test_finds_limits_that_were_meant_for_another_norm(call, reason, value):
+    (finding,) = report(call, steps=8).findings
+    assert finding.severity is Severity.WARNING
+    assert (finding.evidence["reason"], finding.evidence["value"]) == (reason, value)
+    assert report(call, steps=7).findings == ()
+
+
+@pytest.mark.parametrize(
+    "clips",
+    [
+        (flat(beyond=0.2),),  # a few large ones are cut
+        (flat(kept=0.2),),
+        (flat(count=1),),
+        (flat(scaled=True),),
+        (flat(), flat()),
+        (swapped(coefficient=0.2),),
+        (swapped(limit=1.0),),
+        (swapped(norm_type=2.0),),
+        (swapped(norm_type=float("inf")),),
+        (swapped(norm_type=0.0),),
+        (swapped(count=1),),
+    ],
+)
+def test_limits_that_may_be_meant_are_no_warnings(clips):
+    assert report(*clips, steps=19).findings == ()
+
+
+def test_one_update_that_is_left_alone_shows_that_the_limit_is_in_scale():
+    builder = RunBuilder()
+    for number in range(12):
+        builder.step(ops=(BACK, swapped(1.0 if number == 5 else 0.05), STEP))
+    assert Engine([LimitOutOfScale()]).check(builder.run).findings == ()
+
+
+def under(*optimizers, limit=1e-10, steps=3, **detail):
+    builder = RunBuilder()
+    kinds = [{"class": kind, "groups": [{"eps": eps}]} for kind, eps in optimizers]
+    builder.facts(optimizers=tuple(kinds))
+    for _ in range(steps):
+        call = clip(limit, coefficient=1e-9, **detail)
+        builder.step(ops=(BACK, call, STEP), grad_norm=1.0)
+    return Engine([LimitOutOfScale()]).check(builder.run).findings
+
+
+ADAM = ("AdamW", 1e-8)
+
+
+@pytest.mark.parametrize("limit", [1e-10, 1e-9])
+def test_finds_limits_below_the_epsilon_of_adam(limit):
+    (finding,) = under(ADAM, ("PagedAdamW8bit", 1e-8), limit=limit)
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence["reason"] == "below-epsilon"
+
+
+@pytest.mark.parametrize(
+    ("optimizers", "settings"),
+    [
+        ((ADAM,), {"limit": 1e-8}),
+        ((ADAM,), {"steps": 2}),
+        ((ADAM,), {"scaled": True}),
+        ((("AdamW", 1e-3),), {}),  # a large epsilon is meant
+        ((("AdamW", None),), {}),
+        ((("SGD", None),), {}),
+        ((("LAMB", 1e-8),), {}),
+        ((ADAM, ("SGD", None)), {}),
+        ((), {}),
+    ],
+)
+def test_an_epsilon_that_does_not_count_hides_nothing(optimizers, settings):
+    assert under(*optimizers, **settings) == ()
+
+
 def test_a_step_without_gradients_proves_nothing():
     assert report(clip(0.0), norm=0.0).findings == ()
 

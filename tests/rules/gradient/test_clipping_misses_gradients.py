@@ -56,6 +56,51 @@ def test_another_part_is_information(groups, optimizers):
     assert finding.evidence["reason"] == "part"
 
 
+def least(groups=(False,), left=(1, 2, 3), coefficient=0.1, **detail):
+    return part(groups, left, count=1, coefficient=coefficient, **detail)
+
+
+def now_and_then(*parts):
+    """Make updates in which what is left out exceeds the limit of 1, or does not."""
+    builder = RunBuilder()
+    for number in range(4):
+        builder.tensor(f"layers.{number}.weight")
+    builder.facts(optimizers=({"class": "SGD"},))
+    for call, above in parts:
+        norms = NORMS if above else (0.1,) * 4
+        builder.step({"grad_l2": norms}, ops=(BACK, call, STEP))
+    return Engine([ClippingMissesGradients()]).check(builder.run)
+
+
+def test_finds_that_a_small_part_is_all_that_is_clipped():
+    (finding,) = now_and_then(*[(least(), True), (least(), False)] * 8).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["reason"] == "most"
+    assert (finding.first_step, finding.last_step) == (0, 14)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        least((True, False)),  # the first group
+        least((False, True)),
+        least(left=(2, 3)),  # half
+        least(coefficient=1.0),
+        least(limit=6.0),
+    ],
+)
+def test_what_may_be_meant_or_does_no_harm_is_not_such_a_part(call):
+    found = now_and_then(*[(call, True)] * 10).findings
+    assert all(each.evidence["reason"] != "most" for each in found)
+
+
+def test_a_small_part_needs_eight_updates_and_half_of_all():
+    (found,) = now_and_then(*[(least(), True)] * 7).findings
+    assert found.severity is Severity.INFO
+    rare = [(least(), True), (least(), False), (least(), False)]
+    assert now_and_then(*rare * 10).findings == ()
+
+
 @pytest.mark.parametrize(
     "ops",
     [

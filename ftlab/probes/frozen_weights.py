@@ -14,7 +14,7 @@ from ftlab.probes.subject import Subject
 from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
 
-IN_TURN = 32
+IN_TURN = 16
 """Weights that are compared at a step at which nothing calls for more."""
 
 _PARTS = 4

@@ -27,7 +27,7 @@ from ftlab.probes.taps.forward import innermost
 from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
 
-MOST = 4
+MOST = 6
 """Terms of a loss that are looked at."""
 
 OFFSETS = (-1, 0, 1, 2)
@@ -49,6 +49,9 @@ class LossInputs(Probe):
         Column("label_same", "1", "Share of labels that are the token itself."),
         Column("label_next", "1", "Share of labels that are the next token."),
         Column("label_after", "1", "Share of labels that are the one after the next."),
+        Column("weightless", "1", "Share of labels whose class has a weight of 0."),
+        Column("off_unit", "1", "Of the vectors whose products are scores, from 1."),
+        Column("off_total", "1", "Of a divergence's probabilities' sums, from 1."),
     )
 
     def __init__(self, interval: int = 16) -> None:
@@ -84,7 +87,7 @@ class LossInputs(Probe):
         self._open = False
         for term in terms_of(losses)[:MOST]:
             values = measured(term, self._tokens)
-            term.node = None  # it holds all that the graph holds
+            term.node = term.scores = None  # they hold all that the graph holds
             self._found.append((term, values))
         self._tokens = None
 
@@ -97,7 +100,8 @@ class LossInputs(Probe):
             return []
         rows = [_row(moment, term, n) for n, (term, _) in enumerate(self._found)]
         ids = np.array(rows, np.int32)
-        device = self._found[0][1].device
+        devices = [values.device for _, values in self._found]
+        device = max(devices, key=lambda each: each.type != "cpu")
         flat = torch.cat([values.to(device) for _, values in self._found])
         names = [column.name for column in self.columns]
         step = moment.step
@@ -116,17 +120,63 @@ class LossInputs(Probe):
 
 def measured(term: Term, tokens: torch.Tensor | None) -> torch.Tensor:
     """Give a term's columns, on the device; NaN where one cannot be told."""
+    if term.op == "cross_entropy":
+        return _entropy_of(term, tokens)
+    wanted = saved(term.node, "self") if term.op == "kl_div" else None
+    if wanted is None:
+        return torch.full((len(LossInputs.columns),), torch.nan, device="cpu")
+    rest = torch.full((len(LossInputs.columns) - 1,), torch.nan, device=wanted.device)
+    return torch.cat([rest, _off_total(wanted).reshape(1)])
+
+
+def _entropy_of(term: Term, tokens: torch.Tensor | None) -> torch.Tensor:
     logs, labels = saved(term.node, "self"), saved(term.node, "target")
     if logs is None or labels is None:
         return torch.full((len(LossInputs.columns),), torch.nan, device="cpu")
     term.classes = logs.shape[1] if logs.dim() > 1 else 1
-    if term.op != "cross_entropy":
-        return torch.full((len(LossInputs.columns),), torch.nan, device=logs.device)
     ignored = term.node._saved_ignore_index  # noqa: SLF001  torch documents such names
     counted = labels != (ignored - 2**64 if ignored >= 2**63 else ignored)
     around = None if tokens is None else _around(term, labels, tokens)
-    shares = _shares(around, labels, counted)
-    return torch.cat([_values(term, logs, labels, counted, around), shares])
+    parts = [
+        _values(term, logs, labels, counted, around),
+        _shares(around, labels, counted),
+        _weightless(saved(term.node, "weight"), labels, counted).reshape(1),
+        _off_unit(term, logs).reshape(1),
+        logs.new_full((1,), torch.nan, dtype=torch.float32),
+    ]
+    return torch.cat(parts)
+
+
+def _weightless(
+    weight: torch.Tensor | None, labels: torch.Tensor, counted: torch.Tensor
+) -> torch.Tensor:
+    """Give the share of labels that count whose class weighs nothing."""
+    if weight is None:
+        return torch.full((), torch.nan, device=labels.device)
+    nothing = (weight == 0)[labels.clamp(0, len(weight) - 1)] & counted
+    return (nothing.sum() / counted.sum()).float()
+
+
+def _off_unit(term: Term, logs: torch.Tensor) -> torch.Tensor:
+    """Give how far the vectors whose products are made smaller are from length 1."""
+    small = term.scores is not None and term.factor < 1
+    pair = [saved(term.scores, key) if small else None for key in ("self", "mat2")]
+    off = logs.new_zeros((), dtype=torch.float32)
+    for vectors, dimension in zip(pair, (-1, -2), strict=True):
+        if vectors is None:
+            return torch.full_like(off, torch.nan)
+        lengths = torch.linalg.vector_norm(vectors, dim=dimension, dtype=torch.float32)
+        off = torch.maximum(off, (lengths - 1).abs().max().to(off.device))
+    return off
+
+
+def _off_total(wanted: torch.Tensor) -> torch.Tensor:
+    """Give how far sums over the classes are from 1, whichever dimension has them."""
+    most = max(1, ELEMENTS * len(wanted) // max(1, wanted.numel()))
+    dimensions = range(1, wanted.dim()) if wanted.dim() > 1 else (0,)
+    some = wanted if wanted.dim() == 1 else wanted[:most]
+    off = [(some.float().sum(at) - 1).abs().max() for at in dimensions]
+    return torch.stack(off).min()
 
 
 def _values(
@@ -209,6 +259,7 @@ def _row(moment: Moment, term: Term, number: int) -> int:
         "causal": _generates(model),
         "head": _head_path(model, term),
         "classes": term.classes,
+        "smoothing": term.smoothing,
     }
     return moment.name("losses", f"{term.op} {number}", "module", meta)
 

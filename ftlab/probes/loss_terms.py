@@ -9,30 +9,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
+from ftlab.probes.loss_shapes import (
+    CHOSEN,
+    DEEP,
+    MOVED,
+    before,
+    constant_of,
+    divergence_of,
+    smoothing_of,
+)
 from ftlab.probes.saved_values import given, op_of, saved
 
-NODES, DEEP = 256, 24
-"""Nodes near the loss that are looked at, and those behind a term."""
+NODES = 256
+"""Nodes near the loss that are looked at."""
 
 TERMS = frozenset({"cross_entropy", "binary_cross_entropy_with_logits"})
-
-_MOVED = frozenset(
-    {
-        "alias",
-        "clone",
-        "reshape_alias",
-        "squeeze",
-        "t",
-        "to_copy",
-        "transpose",
-        "unsafe_view",
-        "unsqueeze",
-        "view",
-    }
-)
-_CHOSEN = frozenset({"index", "masked_select", "gather", "index_select", "select"})
+SMOOTHED, DIVERGENCE = "label_smoothing", "kl_div"
 
 
 @dataclass(slots=True)
@@ -42,9 +34,9 @@ class Term:
     Attributes
     ----------
     op
-        Of `TERMS`.
+        Of `TERMS`, or ``"label_smoothing"`` or ``"kl_div"``.
     node
-        Its node; backward frees what it keeps.
+        The node that keeps what it compares; backward frees that.
     normalised
         Whether a log-softmax lies before it.
     of
@@ -61,6 +53,10 @@ class Term:
     weight, wide
         Where the matrix lies in memory that made the scores, and its shape; 0 and
         nothing where no product with a matrix did.
+    scores
+        The node of the product of two matrices that made the scores.
+    smoothing
+        The share of the targets that is spread over all classes.
     """
 
     op: str
@@ -75,6 +71,8 @@ class Term:
     classes: int = 0
     weight: int = 0
     wide: tuple[int, ...] = ()
+    scores: Any = None
+    smoothing: float = 0.0
 
 
 def terms_of(losses: Iterable[Any]) -> list[Term]:
@@ -89,7 +87,17 @@ def terms_of(losses: Iterable[Any]) -> list[Term]:
     >>> [(term.op, term.factor, term.factor_op) for term in terms_of([loss])]
     [('cross_entropy', 2.0, 'div')]
     """
-    return [_read(node) for node in _near(losses) if op_of(node) in TERMS]
+    found: list[Term] = []
+    for node in _near(losses):
+        if op_of(node) in TERMS:
+            found.append(_read(node, before(node)))
+        smoothed, product = smoothing_of(node), divergence_of(node)
+        if smoothed is not None:
+            share, classes = smoothed
+            found.append(Term(SMOOTHED, None, classes=classes, smoothing=share))
+        if product is not None and all(each.node is not product for each in found):
+            found.append(_read(product, product.next_functions[1][0], DIVERGENCE))
+    return found
 
 
 def _near(losses: Iterable[Any]) -> Iterator[Any]:
@@ -101,21 +109,21 @@ def _near(losses: Iterable[Any]) -> Iterator[Any]:
         yield node
         if op_of(node) in TERMS:
             continue
-        for before, _ in node.next_functions:
-            if before is not None and before not in seen:
-                seen.add(before)
-                waiting.append(before)
+        for other, _ in node.next_functions:
+            if other is not None and other not in seen:
+                seen.add(other)
+                waiting.append(other)
 
 
-def _read(node: Any) -> Term:
-    term = Term(op_of(node), node)
+def _read(kept: Any, node: Any, op: str = "") -> Term:
+    term = Term(op or op_of(kept), kept)
     for _ in range(DEEP):
-        node = _before(node)
         if node is None:
             break
         term.of = op_of(node)
         if not _passes(term, node):
             break
+        node = before(node)
     _read_weight(term, node)
     if term.of == "tanh":  # capped: what was multiplied was divided before
         term.factor, term.factor_op = 1.0, ""
@@ -129,20 +137,16 @@ def _passes(term: Term, node: Any) -> bool:
         term.normalised = True
     elif op == "slice":
         _cut(term, node)
-    elif op in _CHOSEN:
+    elif op in CHOSEN:
         term.chosen = True
     elif op in ("mul", "div"):
-        constant = _constant(node)
+        constant = constant_of(node)
         term.factor *= (
             1.0 if not constant else constant if op == "mul" else 1 / constant
         )
         term.factor_op = op if constant else term.factor_op
         return bool(constant)
-    return op in _MOVED or op in _CHOSEN or op in ("log_softmax", "slice")
-
-
-def _before(node: Any) -> Any:
-    return node.next_functions[0][0] if node.next_functions else None
+    return op in MOVED or op in CHOSEN or op in ("log_softmax", "slice")
 
 
 def _read_weight(term: Term, node: Any) -> None:
@@ -152,6 +156,7 @@ def _read_weight(term: Term, node: Any) -> None:
     matrix = None if node is None else saved(node, "mat2")
     if matrix is not None:
         term.weight, term.wide = matrix.data_ptr(), tuple(matrix.shape)
+        term.scores = node
 
 
 def _cut(term: Term, node: Any) -> None:
@@ -163,16 +168,3 @@ def _cut(term: Term, node: Any) -> None:
         term.length = int(sizes[1])
     elif dimension == 0:
         term.chosen = True
-
-
-def _constant(node: Any) -> float:
-    """Return the number that a product or a quotient was made with; 0 if unknown."""
-    if len(node.next_functions) > 1 and node.next_functions[1][0] is not None:
-        return 0.0  # it is learned
-    value = getattr(node, "_saved_other", None)
-    if isinstance(value, torch.Tensor):
-        value = saved(node, "other")
-        if value is None or value.numel() != 1 or value.device.type != "cpu":
-            return 0.0
-        value = float(value)
-    return abs(float(value)) if isinstance(value, int | float) else 0.0

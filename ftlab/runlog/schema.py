@@ -117,6 +117,9 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("label_same", "1", "Share of labels that are the token itself."),
         ("label_next", "1", "Share of labels that are the next token."),
         ("label_after", "1", "Share of labels that are the one after the next."),
+        ("weightless", "1", "Share of labels whose class has a weight of 0."),
+        ("off_unit", "1", "Of the vectors whose products are scores, from 1."),
+        ("off_total", "1", "Of a divergence's probabilities' sums, from 1."),
     ),
     "recomputed": _table(
         ("difference", "1", "Relative, of the norms of an output and of it once more."),

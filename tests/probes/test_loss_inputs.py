@@ -163,3 +163,46 @@ def test_scores_that_two_outputs_make_have_no_head():
     _, meta = measured(similar, model, {"x": torch.rand(4, 6)})
     assert meta["factor"] == pytest.approx(100)
     assert meta["head"] == ""
+
+
+def of_a_pair(made):
+    model = torch.nn.Sequential(torch.nn.Linear(6, 4, bias=False))
+
+    def similar(model, batch):
+        one, other = made(model(batch["x"])), made(model(batch["x"].flip(0)))
+        return functional.cross_entropy((one @ other.T * 0.07).T, torch.arange(4))
+
+    return measured(similar, model, {"x": torch.rand(4, 6)})[0]["off_unit"]
+
+
+def test_the_lengths_of_vectors_whose_products_are_scores_are_measured():
+    assert of_a_pair(lambda x: functional.normalize(x, dim=-1)) < 1e-6
+    assert of_a_pair(lambda x: 3 * functional.normalize(x, dim=-1)) == pytest.approx(2)
+
+
+def test_labels_whose_class_weighs_nothing_are_counted():
+    labels = torch.tensor([0, 1, 2, 1, -100])
+    weight = torch.tensor([1.0, 0.0, 2.0])
+
+    def weighed(model, batch):
+        return functional.cross_entropy(model(batch["x"]), labels, weight=weight)
+
+    model = torch.nn.Sequential(torch.nn.Linear(6, 3))
+    columns, _ = measured(weighed, model, {"x": torch.rand(5, 6)})
+    assert columns["weightless"] == 0.5
+
+
+@pytest.mark.parametrize("dimension", [-1, 1])
+def test_the_sums_of_what_a_divergence_compares_with_are_measured(dimension):
+    wanted = torch.rand(2, 3, 5).softmax(dimension)
+
+    def off(target):
+        def apart(model, batch):
+            made = model(batch["x"]).log_softmax(dimension)
+            return functional.kl_div(made, target, reduction="sum")
+
+        model = torch.nn.Sequential(torch.nn.Linear(6, 5))
+        return measured(apart, model, {"x": torch.rand(2, 3, 6)})[0]["off_total"]
+
+    assert off(wanted) < 1e-6
+    assert off(4 * wanted) > 0.5

@@ -69,6 +69,17 @@ def test_each_term_of_a_sum_is_found():
     assert sorted(t.factor for t in terms_of([one + 0.5 * two])) == [1.0, 10.0]
 
 
+def test_smoothing_and_a_divergence_are_terms_of_their_own():
+    logits = scores().flatten(0, 1)
+    smoothed = functional.cross_entropy(logits, LABELS.flatten(), label_smoothing=0.9)
+    wanted = torch.full((6, 4), 0.25)
+    apart = functional.kl_div((logits / 2).softmax(-1), wanted, reduction="batchmean")
+    found = {term.op: term for term in terms_of([smoothed + apart])}
+    assert sorted(found) == ["cross_entropy", "kl_div", "label_smoothing"]
+    assert found["label_smoothing"].smoothing == pytest.approx(0.9)
+    assert found["kl_div"].of == "softmax"
+
+
 def test_a_loss_without_such_a_term_has_none():
     assert terms_of([scores().square().mean()]) == []
     assert terms_of([torch.ones(())]) == []

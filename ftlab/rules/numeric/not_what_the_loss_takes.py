@@ -2,13 +2,15 @@
 
 ## What it does
 Finds losses that are given probabilities where they take logits (`probabilities`), or
-scores where they take log-probabilities (`scores`).
+scores or probabilities where they take log-probabilities (`scores`, `probabilities`).
 
 ## Why is this bad?
 A cross entropy takes the softmax itself. Of probabilities, which lie between 0 and 1,
 that softmax is nearly flat: the loss cannot fall below ln(e + classes - 1) - 1, which
 is 3.87 for 128 classes, and its gradients are small. A likelihood of scores that no
 softmax has normalised has no lower end: the model raises all scores without learning.
+`kl_div` of probabilities is no divergence: it is below 0, and lowest where all
+probability is on the teacher's first choice.
 
 ## Evidence
 The graph of the loss that backward is called on: a softmax or a sigmoid, and nothing
@@ -16,6 +18,9 @@ but views and copies, lies before the log-softmax of a cross entropy, or before 
 cross entropy with logits. For scores: no log-softmax lies before the likelihood, and
 the sum of exp over a sample of rows is far from 1: its log is above 0.5 in magnitude
 (0.0000001 after a log-softmax, measured; 4.85 for the raw logits of a small Llama).
+`kl_div` has no node of its own: a mean or a sum of what has no gradient less t times
+the input, with sums of t over the classes within 0.05 of 1 (t is kept). Its input is
+made by a softmax or a sigmoid, or by a product with a matrix.
 By hand: walk `loss.grad_fn.next_functions`, or print `logits.exp().sum(-1)` and
 `logits.sum(-1)` of what the loss gets; a row of probabilities sums to 1.
 
@@ -27,10 +32,12 @@ By hand: walk `loss.grad_fn.next_functions`, or print `logits.exp().sum(-1)` and
 ## Known problems
 A log-softmax twice changes nothing and does not count. A likelihood of probabilities
 (`nll_loss(softmax(x))`) is minus the expected accuracy, which some want: a note.
-Margins that are given to `nll_loss` on purpose would be found.
+Margins that are given to `nll_loss` on purpose would be found. A `kl_div` with
+`log_target`, or whose target has a gradient, is not told from other products.
 
 ## References
 - ariecattan/SciCo#2 (a softmax before CrossEntropyLoss, and the bound of the loss)
+- microsoft/ProDA#20, microsoft/ProDA#43 (`kl_div` of two softmaxes)
 - torch, `torch.nn.CrossEntropyLoss` ("unnormalized logits"), `torch.nn.NLLLoss`
 """
 
@@ -48,7 +55,11 @@ from ftlab.runlog.run import Run
 FAR = 0.5
 """Magnitude of the log of a row's sum of exp; 0 for log-probabilities."""
 
+FROM_ONE = 0.05
+"""How far the sums of probabilities may be from 1, in half precision."""
+
 _SQUEEZED = ("softmax", "sigmoid")
+_PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")
 
 
 class NotWhatTheLossTakes(Rule):
@@ -73,7 +84,9 @@ class NotWhatTheLossTakes(Rule):
         for row in loss_rows(run):
             likelihood = row.text("loss") == "cross_entropy"
             normalised = bool(row.name.meta.get("normalised"))
-            if row.text("of") in _SQUEEZED and (normalised or not likelihood):
+            if row.text("loss") == "kl_div":
+                yield from self._divergence(row)
+            elif row.text("of") in _SQUEEZED and (normalised or not likelihood):
                 yield self._probabilities(row)
             elif likelihood and not normalised:
                 yield from self._scores(row)
@@ -115,6 +128,34 @@ class NotWhatTheLossTakes(Rule):
                 "reason": "scores",
                 "log_total": float(total[0]),
                 "threshold": FAR,
+            },
+            healthy="rows of log-probabilities, whose exp sums to 1",
+        )
+
+    def _divergence(self, row: LossRow) -> Iterator[Finding]:
+        off = row.columns.get("off_total", np.empty(0))
+        op, squeezed = row.text("of"), row.text("of") in _SQUEEZED
+        normalised = bool(row.name.meta.get("normalised"))
+        if normalised or not (squeezed or op in _PRODUCTS):
+            return
+        if not len(off) or not (off <= FROM_ONE).all():
+            return
+        step = int(row.steps[0])
+        given = f"what a {op} puts out" if squeezed else "scores"
+        yield self.finding(
+            Severity.ERROR,
+            f"step {step}: kl_div is given {given}, no log-probabilities",
+            cause="kl_div takes the logarithm of its target only: with such an input "
+            "it is no divergence, and its lowest value is below 0.",
+            fix="Give kl_div what log_softmax puts out, and the target's "
+            "probabilities.",
+            places=[Place("op", "kl_div"), Place("op", op)],
+            steps=(step, int(row.steps[-1])),
+            evidence={
+                "reason": "probabilities" if squeezed else "scores",
+                "op": op,
+                "off_total": float(off[0]),
+                "threshold": FROM_ONE,
             },
             healthy="rows of log-probabilities, whose exp sums to 1",
         )

@@ -15,6 +15,9 @@ PLAIN = {
     "label_same": 0.0,
     "label_next": 1.0,
     "label_after": 0.0,
+    "weightless": float("nan"),
+    "off_unit": float("nan"),
+    "off_total": float("nan"),
 }
 META = {
     "loss": "cross_entropy",

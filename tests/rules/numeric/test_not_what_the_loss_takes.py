@@ -44,3 +44,31 @@ def test_a_likelihood_of_probabilities_is_a_note():
 
 def test_logits_are_healthy():
     assert check({}, {}) == ()
+
+
+DIVERGENCE = {"loss": "kl_div", "normalised": False}
+
+
+@pytest.mark.parametrize(
+    ("op", "reason"),
+    [("softmax", "probabilities"), ("sigmoid", "probabilities"), ("mm", "scores")],
+)
+def test_a_divergence_of_what_is_no_log_probability_is_found(op, reason):
+    (finding,) = check({"off_total": 1e-6}, of=op, **DIVERGENCE)
+    assert finding.severity is Severity.ERROR
+    assert finding.places == (Place("op", "kl_div"), Place("op", op))
+    assert finding.evidence["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("off", "meta"),
+    [
+        (1e-6, {"normalised": True, "of": "mm"}),
+        (1e-6, {"of": "log"}),
+        (1e-6, {"of": "log_sigmoid"}),
+        (0.4, {"of": "softmax"}),
+        (float("nan"), {"of": "softmax"}),
+    ],
+)
+def test_logarithms_and_what_is_no_divergence_are_healthy(off, meta):
+    assert check({"off_total": off}, **(DIVERGENCE | meta)) == ()

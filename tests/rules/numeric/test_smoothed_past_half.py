@@ -1,0 +1,44 @@
+"""NUM018."""
+
+import pytest
+import torch
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.engine import Engine
+from ftlab.rules.numeric.smoothed_past_half import SmoothedPastHalf, lowest_loss
+from tests.rules.numeric.losses import losses
+
+
+def check(smoothing, **meta):
+    run = losses({}, loss="label_smoothing", smoothing=smoothing, **meta)
+    return Engine([SmoothedPastHalf()]).check(run).findings
+
+
+def test_a_target_that_is_mostly_even_is_found():
+    (finding,) = check(0.9)
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("config", "label_smoothing")
+    assert "below 4.67" in finding.message
+    assert finding.evidence["guessing"] == pytest.approx(4.85, abs=0.01)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5, 1.5])
+def test_a_target_that_is_mostly_the_label_s_is_healthy(smoothing):
+    assert check(smoothing) == ()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9, 1.0])
+def test_the_lowest_loss_is_that_of_the_target_itself(share):
+    target = torch.full((1, 7), share / 7)
+    target[0, 2] += 1 - share
+    least = torch.nn.functional.cross_entropy(
+        target.log(), torch.tensor([2]), label_smoothing=share
+    )
+    assert lowest_loss(share, 7) == pytest.approx(least.item(), abs=1e-5)
+
+
+def test_what_a_run_does_not_hold_is_not_checked():
+    from ftlab.runlog.run import Run
+
+    report = Engine([SmoothedPastHalf()]).check(Run())
+    assert [each.code for each in report.not_checked] == ["NUM018"]

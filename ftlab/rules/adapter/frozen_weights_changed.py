@@ -10,7 +10,7 @@ the base is lost, and with the adapter off the model is no longer the base model
 
 ## Evidence
 A sample of up to 256 elements of each frozen weight, compared with what it was when the
-weight was first seen frozen: 32 weights in turn at every step, all of them at steps 0
+weight was first seen frozen: 16 weights in turn at every step, all of them at steps 0
 to 4, 8, 16, 32, ..., after an update before which torch counted a write to one of them,
 and after merging and unmerging. Any change counts but for the rounding of merge cycles:
 8 epsilons of the dtype each (see ADP006; measured: at most 2.8), and 8e-6 under an

@@ -34,14 +34,13 @@ class EmptiedMoments:
 
     def before(self, held: Iterable[Held]) -> None:
         """Look at the states if somebody has made or written to all of them."""
-        self._suspects, self._values, betas = [], None, []
+        self._suspects, self._betas, self._values = [], [], None
         for parameter, optimizer, state in _states(held):
             if self._seen.get(id(parameter)) == _version(state):
                 return  # others may be empty because they never get a gradient
             self._suspects.append(state)
-            betas.append(_betas(parameter, optimizer))
-        if betas and None not in betas:
-            self._betas = betas
+            self._betas += _betas(parameter, optimizer)
+        if self._betas and len(self._betas) == len(self._suspects):
             self._values = torch.stack([_largest(each) for each in self._suspects])
 
     def after(self, held: Iterable[Held]) -> Iterator[Reading]:
@@ -92,13 +91,13 @@ def _states(held: Iterable[Held]) -> Iterator[tuple[torch.Tensor, Any, _State]]:
                 yield parameter, optimizer, state
 
 
-def _betas(parameter: torch.Tensor, optimizer: Any) -> tuple[float, float] | None:
+def _betas(parameter: torch.Tensor, optimizer: Any) -> list[tuple[float, float]]:
     """Return the factors of averaging; none where the largest moment is kept."""
     for group in optimizer.param_groups:
         if any(each is parameter for each in group["params"]):
             first, second = group["betas"]
-            return None if group.get("amsgrad") else (float(first), float(second))
-    return None
+            return [] if group.get("amsgrad") else [(float(first), float(second))]
+    return []
 
 
 def _version(state: _State) -> Any:

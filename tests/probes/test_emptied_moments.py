@@ -30,7 +30,8 @@ class Loop:
         for weight, gradient in zip(self.weights, gradients, strict=True):
             weight.grad = torch.full_like(weight, gradient)
         self.optimizer.step()
-        return values_of(finished(self.probe.after(self.held)))
+        self.readings = list(self.probe.after(self.held))
+        return values_of(finished(self.readings))
 
 
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW])
@@ -57,7 +58,9 @@ def test_a_beginning_at_0_is_as_large_as_it_should_be():
 
 def test_optimizers_that_begin_or_go_on_are_not_looked_at():
     loop = Loop()
-    assert [loop.step() for _ in range(3)] == [{}] * 3
+    for _ in range(3):
+        assert loop.step() == {}
+        assert loop.readings == []
 
 
 def test_parts_that_never_get_a_gradient_are_empty_for_good():

@@ -222,6 +222,21 @@ def test_an_optimizer_with_a_scaler_or_a_backward_of_its_own_is_not_marked():
     assert not any("rescaled" in entry.detail for entry in steps)
 
 
+def test_a_backward_after_the_update_of_the_scale_has_the_new_one():
+    model, optimizer, scaler = make(False)
+    with Recording(model, optimizer) as recording:
+        scaler.scale(model(**next(batches(1))).loss).backward()
+        scaler.unscale_(optimizer)  # SAM looks ahead along this gradient
+        scaler.update()
+        optimizer.zero_grad()
+        scaler.scale(model(**next(batches(1))).loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert len(recording.steps) == 1
+    (step,) = [entry for entry in recording.ledger(0) if entry.op == "step"]
+    assert "rescaled" not in step.detail
+
+
 def test_numbers_the_scalers_that_were_stepped_with():
     model, optimizer, _ = make(False)
     with Recording(model, optimizer) as recording:

@@ -37,6 +37,7 @@ import math
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.asked import arguments
 from ftlab.rules.loss_rows import NEEDS, LossRow, loss_rows
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import number
@@ -60,10 +61,12 @@ class SmoothedPastHalf(Rule):
         for row in loss_rows(run):
             share = float(row.name.meta.get("smoothing", 0.0))
             if HALF < share <= 1 and row.classes > 1:
-                yield self._found(row, share)
+                trainer_s = bool(arguments(run).get("label_smoothing_factor"))
+                option = f"label_smoothing{'_factor' if trainer_s else ''}"
+                yield self._found(row, share, option)
                 return
 
-    def _found(self, row: LossRow, share: float) -> Finding:
+    def _found(self, row: LossRow, share: float, option: str) -> Finding:
         lowest, step = lowest_loss(share, row.classes), int(row.steps[0])
         chance = math.log(row.classes)
         return self.finding(
@@ -73,8 +76,8 @@ class SmoothedPastHalf(Rule):
             f"guessing gives {number(chance)}",
             cause="The smoothing is the share of all classes together; the label's own "
             "seems to have been meant.",
-            fix=f"label_smoothing={number(1 - share)}, or 0.1.",
-            places=[Place("config", "label_smoothing"), Place("op", "cross_entropy")],
+            fix=f"{option}={number(1 - share)}, or 0.1.",
+            places=[Place("config", option), Place("op", "cross_entropy")],
             steps=(step, int(row.steps[-1])),
             evidence={
                 "smoothing": share,

@@ -6,11 +6,14 @@ import torch
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.smoothed_past_half import SmoothedPastHalf, lowest_loss
+from tests.rules.environment.trainers import run_of
 from tests.rules.numeric.losses import losses
 
 
-def check(smoothing, **meta):
-    run = losses({}, loss="label_smoothing", smoothing=smoothing, **meta)
+def check(smoothing, facts=None):
+    run = losses({}, loss="label_smoothing", smoothing=smoothing)
+    if facts is not None:
+        run.append(facts)
     return Engine([SmoothedPastHalf()]).check(run).findings
 
 
@@ -20,6 +23,13 @@ def test_a_target_that_is_mostly_even_is_found():
     assert finding.place == Place("config", "label_smoothing")
     assert "below 4.67" in finding.message
     assert finding.evidence["guessing"] == pytest.approx(4.85, abs=0.01)
+
+
+def test_the_trainer_s_option_is_named_where_it_is_set():
+    facts = run_of(args={"label_smoothing_factor": 0.9}).facts
+    (finding,) = check(0.9, facts)
+    assert finding.place == Place("config", "label_smoothing_factor")
+    assert finding.fix.startswith("label_smoothing_factor=0.1")
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5, 1.5])

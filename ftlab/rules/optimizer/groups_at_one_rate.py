@@ -1,0 +1,126 @@
+"""The rule OPT019, groups-at-one-rate.
+
+## What it does
+Finds groups that were made with different learning rates, and that a rate written by
+hand makes all equal.
+
+## Why is this bad?
+`for group in optimizer.param_groups: group["lr"] = lr` gives the pretrained part the
+rate of the new head. The groups are still there, the optimizer was built as the paper
+says, and the features are lost in the first updates.
+
+## Evidence
+The rates that the groups were made with, all above 0 and not all equal, against those
+of the updates: in 3 of them in a row all groups have one rate, which is above the
+smallest that a group was made with, and no scheduler is known or has been stepped.
+- *never-used*: it is so from the first update on: a warning.
+- *given-up*: the groups had rates of their own before. That may be a second stage on
+  purpose, and it is noted only.
+A common rate below the smallest one of the beginning may be a floor that all reach, and
+is left alone.
+By hand: `[g["lr"] for g in optimizer.param_groups]` before the loop and in it.
+
+## What to try
+1. Keep `base = [g["lr"] for g in optimizer.param_groups]`, and write `base[k] * factor`
+   into group k.
+2. LambdaLR(optimizer, factor) does this.
+
+## Known problems
+A search for the largest rate that can be borne gives all groups one rate on purpose. A
+scheduler that is not passed to ftlab, and that sets one rate (OneCycleLR with a single
+`max_lr`), is told as if it were a rate by hand: for the groups it is the same.
+
+## References
+- torch.optim.Optimizer (per-parameter options)
+- JUGGHM/PENet_ICRA2021#29 (`adjust_learning_rate` writes one rate into all groups)
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.rate_formulas import Rates
+from ftlab.rules.rule import Rule, needs_facts, needs_step_values
+from ftlab.rules.saving import first_facts
+from ftlab.rules.words import at_steps, number
+from ftlab.runlog.run import Run
+
+UPDATES = 3
+"""Updates in a row at one rate."""
+
+SAME = 1e-6
+"""Relative distance of rates that are one."""
+
+APART = 0.01
+"""Relative distance from which on rates were meant to differ."""
+
+
+class GroupsAtOneRate(Rule):
+    """Finds groups whose different rates are not kept."""
+
+    code = "OPT019"
+    name = "groups-at-one-rate"
+    since = "0.1.0"
+    status = "preview"
+    requires = (
+        needs_step_values(
+            "lr",
+            "the learning rate of each step",
+            "pass the optimizer: ftlab.watch(model, optimizer)",
+        ),
+        needs_facts(
+            "optimizers",
+            "the optimizer's parameter groups",
+            "pass the optimizer: ftlab.watch(model, optimizer)",
+        ),
+    )
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding per optimizer whose groups are made equal."""
+        if run.facts.schedulers or any(e.op == "scheduler_step" for e in run.ledger):
+            return
+        begin = 0
+        for index, facts in enumerate(first_facts(run).optimizers):
+            made = [float(g.get("lr") or 0.0) for g in facts.get("groups") or ()]
+            columns = slice(begin, begin + len(made))
+            begin += len(made)
+            rates = run.steps["lr"][:, columns]
+            apart = made and 0 < min(made) < (1 - APART) * max(made)
+            if apart and rates.shape[1] == len(made):
+                yield from self._of(run, index, made, rates)
+
+    def _of(
+        self, run: Run, index: int, made: list[float], rates: Rates
+    ) -> Iterator[Finding]:
+        low, high = rates.min(axis=1), rates.max(axis=1)
+        raised = low > (1 + SAME) * min(made)
+        flat = (high - low <= SAME * high) & raised
+        end = np.flatnonzero(np.convolve(flat, np.ones(UPDATES), "valid") == UPDATES)
+        if not len(end):
+            return
+        first = int(end[0])
+        own = (low[:first] > 0) & ~(high[:first] - low[:first] <= SAME * high[:first])
+        used = bool(own.any())
+        steps = run.steps.step
+        span = int(steps[first]), int(steps[first + UPDATES - 1])
+        least = made.index(min(made))
+        yield self.finding(
+            Severity.INFO if used else Severity.WARNING,
+            f"{at_steps(*span)}: all {len(made)} groups of optimizer {index} have a "
+            f"learning rate of {number(float(high[first]))}; they were made with "
+            f"{number(min(made))} to {number(max(made))}",
+            cause="One rate is written into all of optimizer.param_groups.",
+            fix="Multiply the rate that each group was made with by a factor.",
+            places=[
+                Place("optimizer", "lr"),
+                Place("optimizer", f"param_groups[{least}]"),
+            ],
+            steps=span,
+            evidence={
+                "reason": "given-up" if used else "never-used",
+                "groups": len(made),
+                "threshold": UPDATES,
+            },
+            healthy="rates that keep the ratio that they were made with",
+        )

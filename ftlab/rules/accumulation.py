@@ -93,11 +93,11 @@ def usual_count(windows: Sequence[Window]) -> int:
     return max(counts, key=lambda count: (counts[count], count), default=0)
 
 
-def cut_alike(windows: Sequence[Window], least: int) -> bool:
+def cut_alike(windows: Sequence[Window]) -> bool:
     """Tell whether each K micro-batches are cut into updates, twice in a row alike.
 
-    K is what all losses are divided by, a whole number of at least ``least`` that no
-    update is made of. The updates are of unlike sizes.
+    K is what all losses are divided by, a whole number that no update is made of. The
+    updates are of unlike sizes, so that K is 3 at least.
     """
     factors = {window.divided for window in windows}
     if len(factors) != 1 or any(w.awaited or not w.pure for w in windows):
@@ -105,7 +105,7 @@ def cut_alike(windows: Sequence[Window], least: int) -> bool:
     (divided,) = factors
     by = divided[0] if len(divided) == 1 else 0.0
     whole, largest = round(by), max(window.count for window in windows)
-    if whole < least or not math.isclose(by, whole) or largest >= whole:
+    if not math.isclose(by, whole) or largest >= whole:
         return False
     return any(
         _is_repeated(windows[i : i + 2 * whole], whole) for i in range(len(windows))

@@ -18,8 +18,9 @@ FEATURES, LARGE = 16, 1000.0
 def build() -> Case:
     """Build a small regression whose first feature is not normalised."""
     set_seed(0)
-    model = nn.Sequential(nn.Linear(FEATURES, 16), nn.Tanh(), nn.Linear(16, 1))
-    nn.init.zeros_(model[0].weight[:, :1].detach())
+    first = nn.Linear(FEATURES, 16)
+    nn.init.zeros_(first.weight[:, :1].detach())
+    model = nn.Sequential(first, nn.Tanh(), nn.Linear(16, 1))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     features = torch.randn(8, 32, FEATURES)
     wanted = features[..., 1:].sum(-1, keepdim=True)

@@ -126,7 +126,7 @@ class MicroBatchesMisweighed(Rule):
         """Yield one finding over the updates that were weighed alike."""
         windows = windows_of(run)
         usual = usual_count(windows)
-        if cut_alike(windows, MANY):
+        if cut_alike(windows):
             yield self._finding(run, "never-that-many", windows)
             return
         for word, chosen in _sorted(windows, usual).items():

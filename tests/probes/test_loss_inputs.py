@@ -181,7 +181,7 @@ def test_the_lengths_of_vectors_whose_products_are_scores_are_measured():
 
 
 def test_labels_whose_class_weighs_nothing_are_counted():
-    labels = torch.tensor([0, 1, 2, 1, -100])
+    labels = torch.tensor([0, 1, 2, 2, -100])
     weight = torch.tensor([1.0, 0.0, 2.0])
 
     def weighed(model, batch):
@@ -189,7 +189,7 @@ def test_labels_whose_class_weighs_nothing_are_counted():
 
     model = torch.nn.Sequential(torch.nn.Linear(6, 3))
     columns, _ = measured(weighed, model, {"x": torch.rand(5, 6)})
-    assert columns["weightless"] == 0.5
+    assert columns["weightless"] == 0.25
 
 
 @pytest.mark.parametrize("dimension", [-1, 1])

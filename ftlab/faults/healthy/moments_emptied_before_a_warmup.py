@@ -50,5 +50,5 @@ HEALTHY = Healthy(
     "moments of 0 at a late step, and a rate that makes up for it",
     looks_like=("OPT023",),
     builder=build,
-    steps=100,
+    steps=60,
 )

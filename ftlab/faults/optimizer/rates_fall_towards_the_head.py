@@ -7,6 +7,8 @@ Fix: ``lr * decay ** (blocks - 1 - k)`` for block ``k``.
 Source: seed; facebookresearch/mae#177 asks for the direction.
 """
 
+from typing import Any
+
 import torch
 
 from ftlab.faults.fault import Case, Fault
@@ -26,7 +28,7 @@ def build(fixed: bool) -> Case:
     blocks = next(each for each in listed if len(each) == BLOCKS)
     inside = {id(p) for p in blocks.parameters()}
     rest = [p for p in model.parameters() if id(p) not in inside]
-    groups = [
+    groups: list[dict[str, Any]] = [
         {
             "params": list(block.parameters()),
             "lr": RATE * DECAY ** (BLOCKS - 1 - k if fixed else k),

@@ -21,9 +21,15 @@ It is
   told of it: those exist to be trained;
 - information in other cases: a rate of 0 is one way to freeze, and a loop that sets its
   rates by hand may lift it later.
-It takes 2 steps with a scheduler and 16 without one (*rate-of-zero*). Where all groups
-of all optimizers are at 0 though they begin above it, nothing is trained, and it is a
-warning after 8 updates:
+It takes 2 steps with a scheduler and 16 without one (*rate-of-zero*).
+
+A rate that is above 0 and at most 1e-8 of the highest in the same optimizer, in all
+steps and in what it begins with, is a warning after 2 steps (*next-to-zero*): under
+Adam such weights stay as they are in float32, and 0 is what one freezes with.
+Layer-wise decay ends above it: 0.5 for 24 blocks is 6e-8.
+
+Where all groups of all optimizers are at 0 though they begin above it, nothing is
+trained, and it is a warning after 8 updates:
 - *never-stepped*: no scheduler has been stepped so far: it is forgotten, or stepped per
   epoch while its warm-up is counted in updates, and the first epoch is lost;
 - *schedule-at-zero*: it was stepped 8 times, and has given 0 each time (an integer
@@ -54,7 +60,7 @@ from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.rule import Rule, needs_facts, needs_step_values
 from ftlab.rules.tensors import group_of, params, text_of
-from ftlab.rules.words import at_steps, counted
+from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
 STEPS, STEPS_BY_HAND = 2, 16
@@ -62,6 +68,9 @@ STEPS, STEPS_BY_HAND = 2, 16
 
 IDLE = 8
 """Updates at a rate of 0 everywhere, that a schedule has given."""
+
+NEXT_TO_ZERO = 1e-8
+"""Of the highest rate in the same optimizer."""
 
 SECOND = {"lora_A": "lora_B", "lora_embedding_A": "lora_embedding_B"}
 """First factors of pairs, and the second ones, which begin at 0."""
@@ -92,6 +101,8 @@ class GroupWithoutRate(Rule):
         if (idle := self._idle(run)) is not None:
             yield idle
             return
+        if (tiny := self._next_to_zero(run)) is not None:
+            yield tiny
         zero = _without_rate(run)
         held = [name for name in run.names().values() if group_of(name) in zero]
         if not held:
@@ -103,6 +114,35 @@ class GroupWithoutRate(Rule):
         if len(steps) >= STEPS and self_evident:
             severity = _severity(run, held, others, planned=planned)
             yield self._finding(run, severity, sorted(zero), held)
+
+    def _next_to_zero(self, run: Run) -> Finding | None:
+        small = _next_to_zero(run) if len(run.steps.step) >= STEPS else {}
+        held = [name for name in run.names().values() if group_of(name) in small]
+        if not held:
+            return None
+        group = group_of(held[0])
+        return self.finding(
+            Severity.WARNING,
+            f"the learning rate of parameter group {group} is {number(small[group])} "
+            f"of the highest: {counted(len(held), 'tensor')} as good as frozen: "
+            f"{in_words(name.name for name in held)}",
+            cause="A factor was given as an exponent, or multiplied in twice.",
+            fix=f"Set optimizer.param_groups[{group}]['lr']; to freeze these tensors "
+            "use requires_grad_(False).",
+            places=[
+                Place("optimizer", f"param_groups[{group}]"),
+                Place("optimizer", "lr"),
+                *params(held),
+            ],
+            steps=(int(run.steps.step[0]), int(run.steps.step[-1])),
+            evidence={
+                "reason": "next-to-zero",
+                "groups": len(small),
+                "tensors": len(held),
+                "threshold": NEXT_TO_ZERO,
+            },
+            healthy="rates that differ by less than a million",
+        )
 
     def _idle(self, run: Run) -> Finding | None:
         rates, steps = run.steps["lr"], run.steps.step
@@ -185,6 +225,26 @@ def _without_rate(run: Run) -> dict[int, bool]:
         known = rates[:, group][~np.isnan(rates[:, group])]
         if len(known) and not known.any() and not facts_of.get("initial_lr"):
             found[group] = "initial_lr" in facts_of
+    return found
+
+
+def _next_to_zero(run: Run) -> dict[int, float]:
+    """Return groups whose rate is next to 0, and which share of the highest it is."""
+    found: dict[int, float] = {}
+    rates, begin = run.steps["lr"], 0
+    for optimizer in run.facts.optimizers:
+        facts = optimizer.get("groups") or ()
+        columns = rates[:, begin : begin + len(facts)]
+        bases = [float(g.get("initial_lr") or g.get("lr") or 0.0) for g in facts]
+        alive = columns[(np.nan_to_num(columns) > 0).all(axis=1)]
+        if len(alive) >= STEPS and columns.shape[1] == len(facts):
+            share = (alive / alive.max(axis=1, keepdims=True)).max(axis=0)
+            found |= {
+                begin + group: float(share[group])
+                for group, base in enumerate(bases)
+                if share[group] <= NEXT_TO_ZERO and base <= NEXT_TO_ZERO * max(bases)
+            }
+        begin += len(facts)
     return found
 
 

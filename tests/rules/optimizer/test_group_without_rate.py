@@ -88,3 +88,22 @@ def test_a_schedule_that_gives_nothing():
     (finding,) = at_zero(made=8)
     assert finding.evidence["reason"] == "schedule-at-zero"
     assert at_zero(made=1) == ()
+
+
+@pytest.mark.parametrize(
+    ("rates", "initial", "found"),
+    [
+        ((1e-3, 1e-12), (None, None), 1),
+        ((1e-4, 1e-13), (1e-3, 1e-12), 1),
+        ((1e-3, 1e-10), (None, None), 0),  # layer-wise decay goes so far
+        ((1e-3, 1e-12), (1e-3, 1e-3), 0),  # a warm-up of its own
+    ],
+)
+def test_a_rate_that_is_next_to_zero(rates, initial, found):
+    findings = report(rates, initial).findings
+    assert len(findings) == found
+    for finding in findings:
+        assert finding.severity is Severity.WARNING
+        assert finding.evidence["reason"] == "next-to-zero"
+        assert str(finding.place) == "optimizer param_groups[1]"
+    assert report(rates, initial, steps=1).findings == ()

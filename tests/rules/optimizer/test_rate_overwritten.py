@@ -95,3 +95,17 @@ def test_a_schedule_that_is_stepped_now_and_then_beside_another_is_noted():
 def test_a_warmup_that_is_over_does_not_disturb():
     steps = [[(1.0, 1.0), (1.0, 0.9)]] * 3
     assert check(run(*steps, kinds=("LinearLR", "LambdaLR"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("moves", "found"),
+    [
+        ([(1.0, 0.5), (1.0, 1.0), (1.0, 0.5), (1.0, 1.0)], 1),
+        ([(1.0, 0.5), (1.0, 1.0)], 0),  # once: a restart by hand
+        ([(1.0, 0.5), (0.5, 0.5), (0.5, 0.25), (0.25, 0.25)], 0),
+        ([(1.0, 0.5), (0.5, 0.25), (0.5, 0.5)], 0),
+    ],
+)
+def test_cuts_of_a_plateau_that_are_taken_back(moves, found):
+    findings = check(run(*([move] for move in moves), kinds=("ReduceLROnPlateau",)))
+    assert [each.evidence["reason"] for each in findings] == ["cut-undone"] * found

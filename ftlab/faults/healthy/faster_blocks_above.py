@@ -21,7 +21,7 @@ def build() -> Case:
     blocks = model.model.layers
     inside = {id(p) for p in blocks.parameters()}
     rest = [p for p in model.parameters() if id(p) not in inside]
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"params": list(block.parameters()), "lr": RATE * DECAY ** (BLOCKS - 1 - k)}
         for k, block in enumerate(blocks)
     ]

@@ -237,7 +237,7 @@ def _next_to_zero(run: Run) -> dict[int, float]:
         columns = rates[:, begin : begin + len(facts)]
         bases = [float(g.get("initial_lr") or g.get("lr") or 0.0) for g in facts]
         alive = columns[(np.nan_to_num(columns) > 0).all(axis=1)]
-        if len(alive) >= STEPS and columns.shape[1] == len(facts):
+        if facts and len(alive) >= STEPS and columns.shape[1] == len(facts):
             share = (alive / alive.max(axis=1, keepdims=True)).max(axis=0)
             found |= {
                 begin + group: float(share[group])

@@ -13,7 +13,7 @@ class Owner:
         return "own"
 
 
-@pytest.mark.parametrize("order", permutations(range(3)))
+@pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_bindings_of_one_attribute_come_off_in_any_order(order: tuple[int, ...]):
     owner = types.SimpleNamespace(name="own")
     handles = [rebind(owner, "name", value) for value in "abc"]

@@ -16,7 +16,7 @@ _FLAT = ("deepspeed", "apex", "fairscale")
 
 _GROUP_VALUES = ("lr", "initial_lr", "weight_decay", "momentum", "eps")
 
-_GROUP_FLAGS = ("decoupled_weight_decay", "amsgrad")
+_GROUP_FLAGS = ("decoupled_weight_decay", "amsgrad", "maximize")
 
 
 def optimizer_facts(
@@ -70,7 +70,11 @@ def _optimizer(
         module=lambda: type(optimizer).__module__,
         fused=lambda: _flag(defaults.get("fused")),
         foreach=lambda: _flag(defaults.get("foreach")),
-        groups=lambda: [_group(group, names, ids) for group in _groups(optimizer)],
+        defaults=lambda: _numbers(defaults),
+        groups=lambda: [
+            _group(group, names, ids) | _unread(group, defaults)
+            for group in _groups(optimizer)
+        ],
         misfits=lambda: _misfits(optimizer, names),
         foreign=lambda: (
             [] if _is_flat(optimizer) else _foreign(optimizer, names, missing)
@@ -116,6 +120,22 @@ def _group(
     if ids is not None:
         facts["ids"] = [ids[name] for name in known if name in ids]
     return facts
+
+
+def _unread(
+    group: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, dict[str, float | None]]:
+    """Read the numbers of a group that its optimizer knows nothing of."""
+    unread = _numbers({k: v for k, v in group.items() if k not in defaults})
+    return {"unread": unread} if unread else {}
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float | None]:
+    return {
+        key: number(value)
+        for key, value in values.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
 
 
 def _foreign(

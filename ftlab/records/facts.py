@@ -37,8 +37,9 @@ class Facts:
         ``optimizer_states``, how they fit their parameters (``optimizer_fit``), the
         rates optimizers were ``made_with`` and the ``base_rates`` of schedules.
     optimizers
-        One mapping per optimizer: ``class``, ``fused``, ``groups`` (each with ``lr``,
-        ``weight_decay``, ``ids`` of the parameters it holds that the model has),
+        One mapping per optimizer: ``class``, ``fused``, ``defaults`` of its settings,
+        ``groups`` (each with ``lr``, ``weight_decay``, ``ids`` of the parameters it
+        holds that the model has, ``unread`` numbers under keys without a default),
         ``foreign`` (shapes of held parameters that the model does not have),
         ``misfits`` (names of parameters whose moments have another shape) and
         ``missing`` (names of trainable parameters in no group, in the first mapping)

@@ -100,7 +100,7 @@ class ExplodingGradient(Rule):
             "watch a loop that calls backward on the loss while ftlab is attached",
         ),
     )
-    caused_by = ("OPT014", "GRD005")
+    caused_by = ("OPT014", "GRD005", "OPT027")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are gradients; GRD003 finds where there are none."""

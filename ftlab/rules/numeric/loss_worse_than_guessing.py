@@ -90,7 +90,7 @@ class LossWorseThanGuessing(Rule):
             'pass the labels to the model: model(**batch) with batch["labels"]',
         ),
     )
-    caused_by = ("OPT014", "NUM014")
+    caused_by = ("OPT014", "NUM014", "OPT027")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding: of the start, or of the first streak above."""

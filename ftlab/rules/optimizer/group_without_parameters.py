@@ -2,7 +2,7 @@
 
 ## What it does
 Finds parameter groups that hold nothing, beside parameters that have got the learning
-rate of another group.
+rate, or the weight decay, of another group.
 
 ## Why is this bad?
 A group with a learning rate of its own was made for something: a new head, a tower. Its
@@ -17,6 +17,10 @@ a scheduler is on), which no other group has. There is no threshold.
   chosen (`name.startswith("head")`) fit the bare model's and none of these. A warning.
 - *empty*: it is not. The group's parameters may be frozen, or not be in this model.
   Noted only.
+- *no-decay*: the empty group has no weight decay, another one has, and that holds
+  vectors: norms and biases, which such a group is made for. `LayerNorm.weight`, from a
+  script for BERT, is in no name of a Llama. Noted only: where the group was made for
+  biases alone, a model without any loses nothing.
 LoRA+ makes groups for parts that a model may not have, and is left alone: some group
 then holds second factors of pairs and no first ones.
 Measured on a classifier: `n.startswith("score")` finds 1 of the 21 names of the model,
@@ -36,14 +40,18 @@ is watched: the wrapper is not known then.
 ## References
 - pytorch/pytorch#101107 (`_orig_mod.` in names)
 - torch.optim, per-parameter options
+- huggingface/transformers#35927 (norms that the names of a no-decay group missed)
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.name_words import in_words
+from ftlab.records.names import NameRecord
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.words import number
+from ftlab.rules.tensors import params
+from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
 
@@ -72,8 +80,12 @@ class GroupWithoutParameters(Rule):
             for index, group in enumerate(groups):
                 rate, others = _rate(group), _rates_of_others(groups)
                 apart = bool(others) and rate not in others
-                if not group.get("count", 1) and rate and apart:
+                if group.get("count", 1):
+                    continue
+                if rate and apart:
                     yield self._finding(run, index, rate, others, wrapper)
+                elif vectors := _decayed_vectors(run, group, groups):
+                    yield self._no_decay(run, index, vectors)
 
     def _finding(
         self,
@@ -109,8 +121,36 @@ class GroupWithoutParameters(Rule):
             healthy="each group holds the parameters that it was made for",
         )
 
+    def _no_decay(self, run: Run, index: int, vectors: Sequence[NameRecord]) -> Finding:
+        first = run.facts.step
+        return self.finding(
+            Severity.INFO,
+            f"step {first}: parameter group {index}, without weight decay, holds no "
+            f"parameter; {counted(len(vectors), 'vector')} of other groups decay: "
+            f"{in_words(name.name for name in vectors)}",
+            cause="The names that the group was made for are those of another model.",
+            fix="Choose by shape: parameters of fewer than 2 dimensions into the group "
+            "without decay.",
+            places=[Place("optimizer", f"param_groups[{index}]"), *params(vectors)],
+            steps=(first, run.last_step),
+            evidence={"reason": "no-decay", "vectors": len(vectors), "threshold": 0},
+            healthy="a group without decay holds the norms and biases",
+        )
+
 
 _COMPILED = "OptimizedModule"
+
+
+def _decayed_vectors(
+    run: Run, empty: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]
+) -> list[NameRecord]:
+    """Return the vectors that decay beside an empty group in which they would not."""
+    if empty.get("weight_decay") != 0:
+        return []
+    held = {
+        name for g in groups if g.get("weight_decay") for name in g.get("names", ())
+    }
+    return [n for n in run.names().values() if n.name in held and len(n.shape) == 1]
 
 
 def _rate(group: Mapping[str, Any]) -> float | None:

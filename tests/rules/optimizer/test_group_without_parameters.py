@@ -55,3 +55,29 @@ def test_lora_plus_makes_groups_for_what_there_may_be():
     assert check(first, second, HEAD | {"lr": 1e-6}) == ()
     together = REST | {"names": ["q.lora_A.weight", "q.lora_B.weight"]}
     assert len(check(together, HEAD)) == 1
+
+
+@pytest.mark.parametrize(
+    ("decay", "of_empty", "shape", "found"),
+    [
+        (0.3, 0.0, (8,), 1),
+        (0.0, 0.0, (8,), 0),
+        (0.3, 0.3, (8,), 0),
+        (0.3, 0.0, (8, 8), 0),
+    ],
+)
+def test_a_group_without_decay_that_misses_the_norms_is_noted(
+    decay, of_empty, shape, found
+):
+    rest = REST | {"weight_decay": decay, "names": ["norm.weight"]}
+    empty = REST | {"weight_decay": of_empty, "count": 0, "names": []}
+    builder = RunBuilder().facts(optimizers=({"groups": [rest, empty]},))
+    builder.tensor("norm.weight", shape=shape)
+    findings = Engine([GroupWithoutParameters()]).check(builder.run).findings
+    assert len(findings) == found
+    for finding in findings:
+        assert finding.severity is Severity.INFO
+        assert [str(place) for place in finding.places] == [
+            "optimizer param_groups[1]",
+            "param norm.weight",
+        ]

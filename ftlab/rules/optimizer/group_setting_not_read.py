@@ -149,10 +149,10 @@ def _is_left_at(
     run: Run, index: int, group: Mapping[str, Any], name: str, default: float
 ) -> bool:
     """Tell whether the group has nothing but the default for this setting."""
-    if name == "lr" and group.get("initial_lr") is not None:
-        return bool(group["initial_lr"] == default)
-    if name != "lr" or group.get("lr") != default:
-        return name != "lr" and bool(group.get(name, default) == default)
+    begun = group.get("initial_lr") if name == "lr" else None
+    held = group.get(name, default) if begun is None else begun
+    if held != default or begun is not None or name != "lr":
+        return bool(held == default)
     rates = run.steps["lr"]
     own = rates[:, index] if index < rates.shape[1] else rates[:, :0].ravel()
     return len(own) >= STEPS and bool(np.isclose(own, default, rtol=1e-6).all())

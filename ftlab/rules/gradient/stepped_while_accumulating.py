@@ -72,7 +72,8 @@ class SteppedWhileAccumulating(Rule):
             if len(early) < UPDATES:
                 continue
             gathered = int(early[-1].detail["accumulating"])
-            if not len(early) < len(mine) or _longest(mine) >= gathered:
+            meant = any(not entry.detail.get("accumulating") for entry in mine)
+            if not meant or _longest(mine) >= gathered:
                 continue
             if len(early) >= SHARE * len(mine) * (gathered - 1) / gathered:
                 yield self._finding(run, target, early, len(mine))

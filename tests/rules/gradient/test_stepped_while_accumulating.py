@@ -43,5 +43,14 @@ def test_what_may_be_another_loops_is_not_taken_for_it(updates):
     assert report(*updates).findings == ()
 
 
+def test_a_window_that_is_left_over_and_longer_than_the_run():
+    builder = RunBuilder()
+    left = ("step", "optimizer 0", {"accumulating": 64})
+    for number in range(40):  # some updates are made of two backwards
+        back = ("backward", "loss", {"times": 1 + (number % 4 == 0)})
+        builder.step(ops=[back, left])
+    assert Engine([SteppedWhileAccumulating()]).check(builder.run).findings == ()
+
+
 def test_updates_of_several_backwards_are_accumulated_by_hand():
     assert report(EARLY, EARLY, EARLY, STEP, backwards=4).findings == ()

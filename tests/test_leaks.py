@@ -9,6 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
+# What leaks is run once, for all of them.
+pytestmark = pytest.mark.xdist_group("leaks")
+
 LEAKY_TESTS = '''
 import os, signal, sys, threading, time
 from types import ModuleType

@@ -10,7 +10,7 @@ from ftlab.faults.variation import Variation
 from ftlab.records.chains import chain_lines
 from ftlab.session.scoring.grade import compare, grade, watch_fault, watch_healthy
 
-SHORT = 100
+SHORT = 60
 """Steps after which a healthy run is ended in the fast set."""
 
 LATEST = 1

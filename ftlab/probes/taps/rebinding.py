@@ -2,8 +2,10 @@
 
 import functools
 import sys
+import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -21,6 +23,15 @@ from ftlab.records.handle import (
 Wrapper = Callable[..., Any]
 
 _UNCOUNTED = " (importlib._bootstrap)"
+
+
+class _Pass(threading.local):
+    """What waits for a thread's next look through all modules, by ``id``."""
+
+    waiting: dict[int, tuple[Any, Any]] | None = None
+
+
+_pass = _Pass()
 
 
 def stand_in(original: Callable[..., Any], around: Wrapper) -> Callable[..., Any]:
@@ -86,6 +97,23 @@ def rebind_everywhere(original: Callable[..., Any], around: Wrapper) -> Handle:
     return CallbackHandle(undo)
 
 
+@contextmanager
+def one_pass() -> Iterator[None]:
+    """Look through all modules once, at the end, for all that is replaced within.
+
+    One look takes some 30 ms where transformers is loaded.
+    """
+    if _pass.waiting is not None:
+        yield
+        return
+    _pass.waiting = {}
+    try:
+        yield
+    finally:
+        waiting, _pass.waiting = _pass.waiting, None
+        _replace_all(waiting)
+
+
 def _family(owner: type) -> Iterator[type]:
     seen = {owner}
     queue = [owner]
@@ -98,6 +126,19 @@ def _family(owner: type) -> Iterator[type]:
 
 
 def _replace(old: Any, new: Any) -> None:
+    waiting = _pass.waiting
+    if waiting is None:
+        _replace_all({id(old): (old, new)})
+        return
+    if id(old) in waiting or any(old is put for _, put in waiting.values()):
+        _replace_all(waiting)
+        waiting.clear()
+    waiting[id(old)] = old, new
+
+
+def _replace_all(pairs: Mapping[int, tuple[Any, Any]]) -> None:
+    """Put the second of each pair wherever a module's globals have the first."""
+    wanted = frozenset(pairs)
     for module in tuple(sys.modules.values()):
         if isinstance(module, types.ModuleType):
             # Not vars(module): a lazy module would load itself.
@@ -105,8 +146,8 @@ def _replace(old: Any, new: Any) -> None:
             values = tuple(names.values())
             # There are some hundred thousand names: a loop in Python takes ten times
             # as long, and comparing with == runs code of the values.
-            if id(old) in map(id, values):
-                for name in [
-                    key for key, value in tuple(names.items()) if value is old
-                ]:
-                    names[name] = new
+            if wanted.isdisjoint(map(id, values)):
+                continue
+            for name, value in tuple(names.items()):
+                if id(value) in wanted:
+                    names[name] = pairs[id(value)][1]

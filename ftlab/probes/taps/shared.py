@@ -16,6 +16,7 @@ from ftlab.probes.taps.clip import tap_clip
 from ftlab.probes.taps.listener import Listener
 from ftlab.probes.taps.loading import tap_loading
 from ftlab.probes.taps.optimizer import tap_optimizer_step, tap_zero_grad
+from ftlab.probes.taps.rebinding import one_pass
 from ftlab.probes.taps.saving import tap_saving
 from ftlab.probes.taps.scaler import tap_scaler
 from ftlab.probes.taps.scheduler import tap_scheduler
@@ -47,11 +48,11 @@ _peft_handles = HandleStack()
 
 def listen(listener: Listener) -> Handle:
     """Tell ``listener`` of every operation until the handle is removed."""
-    with _lock:
+    with _lock, one_pass():
         if not _everyone.listeners:
             _tap()
         _everyone.listeners.append(listener)
-    listen_to_peft()
+        listen_to_peft()
     return CallbackHandle(lambda: _leave(listener))
 
 
@@ -69,8 +70,9 @@ def _leave(listener: Listener) -> None:
     with _lock:
         _everyone.listeners.remove(listener)
         if not _everyone.listeners:
-            _peft_handles.remove()
-            _handles.remove()
+            with one_pass():
+                _peft_handles.remove()
+                _handles.remove()
 
 
 def _tap() -> None:

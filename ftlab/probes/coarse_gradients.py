@@ -5,7 +5,6 @@ bits; an ordinary one has eleven. Scaling by a power of two, and a cast to float
 leave that as it is.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
+from ftlab.probes.weight_sample import strided
 from ftlab.records.step import Block, Column
 
 TABLE = "coarse"
@@ -52,18 +52,13 @@ class CoarseGradients(Probe):
             if type(gradient) is torch.Tensor and _is_readable(gradient):
                 names, samples = devices.setdefault(gradient.device, ([], []))
                 names.append(name)
-                samples.append(_spaced(gradient.detach()).float())
+                samples.append(strided(gradient.detach().reshape(-1), SAMPLE).float())
         return [_read(moment, *each) for each in devices.values()]
 
 
 def _is_readable(gradient: torch.Tensor) -> bool:
     dense = gradient.layout is torch.strided and gradient.is_floating_point()
     return dense and gradient.numel() > 0
-
-
-def _spaced(gradient: torch.Tensor) -> torch.Tensor:
-    """View evenly spaced elements, in an odd stride: not all of one column."""
-    return gradient.reshape(-1)[:: math.ceil(gradient.numel() / SAMPLE) | 1]
 
 
 def _read(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.torch_private import foreach_l2
+from ftlab.probes.weight_sample import strided
 from ftlab.records.step import Block, Column
 
 _FIRST = ("exp_avg", "momentum_buffer")
@@ -146,9 +147,7 @@ def _eps_limit(state: Mapping[str, Any], group: Mapping[str, Any]) -> Any:
 
 
 def _spaced(tensor: torch.Tensor) -> torch.Tensor:
-    """View evenly spaced elements, in an odd stride: not all of one column."""
-    flat = tensor.detach().reshape(-1)
-    return flat[:: math.ceil(flat.numel() / SAMPLE) | 1]
+    return strided(tensor.detach().reshape(-1), SAMPLE)
 
 
 def _reading(step: int, ids: NDArray[np.int32], **columns: torch.Tensor) -> Reading:

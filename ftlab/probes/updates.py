@@ -19,6 +19,7 @@ from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.optimizer import unwrapped
 from ftlab.probes.torch_private import overflow_seen_by
+from ftlab.probes.weight_sample import strided
 from ftlab.records.step import Block, Column
 
 SAMPLE = 4096
@@ -146,8 +147,7 @@ def _group(
 
 def spaced(tensor: torch.Tensor) -> torch.Tensor:
     """View evenly spaced elements; a tensor that is not contiguous is copied."""
-    flat = tensor.reshape(-1)
-    return flat[:: math.ceil(flat.numel() / SAMPLE)]
+    return strided(tensor.reshape(-1), SAMPLE)
 
 
 def _moving(
@@ -171,8 +171,7 @@ def _touched(parameter: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
     # Sorting waits for a GPU; sparse gradients are rare there, and due steps few.
     rows = torch.zeros(parameter.shape[0], dtype=torch.bool, device=parameter.device)
     rows[gradient.coalesce().indices()[0]] = True
-    stride = math.ceil(parameter.numel() / SAMPLE)
-    flat = torch.arange(0, parameter.numel(), stride, device=parameter.device)
+    flat = strided(torch.arange(parameter.numel(), device=parameter.device), SAMPLE)
     return rows[flat // (parameter.numel() // parameter.shape[0])]
 
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from ftlab.probes.updates import SAMPLE, Updates
+from ftlab.probes.updates import SAMPLE, Updates, spaced
 from tests.models import batches, tiny_llama, tiny_lora
 from tests.probes.moments_of import Bench, finished, rows_of
 
@@ -54,6 +54,13 @@ def test_scales_the_sample_of_a_large_tensor_to_the_whole():
         weight = model.get_parameter(name).detach()
         whole = (weight.double() - before[name].double()).norm().item()
         assert rows[name]["update_l2"] == pytest.approx(whole, rel=0.1)
+
+
+def test_the_sample_is_of_all_columns():
+    places = torch.arange(64 * SAMPLE).reshape(-1, 64)
+    sample = spaced(places)
+    assert SAMPLE / 2 < len(sample) <= SAMPLE
+    assert len((sample % 64).unique()) == 64
 
 
 def test_counts_bf16_weights_that_an_update_is_too_small_for():

@@ -12,10 +12,12 @@ as the model unlearns, and in its own curve such a run looks better than a healt
 
 ## Evidence
 The loss for each micro-batch against the logarithm of `vocabulary` (the logits of one
-position), where labels were in the batch: above 1.1 times it. What the model puts out
-must be sure as well: the entropy of its softmax is below ln(vocabulary) by half of the
-loss's excess at least (by half of itself, where that is less), or it is another loss,
-or a sum of some, and nothing is said.
+position), where labels were in the batch: above 1.1 times it. A loop that accumulates
+may divide its losses by their number or not: there it is the cross entropy itself where
+that was measured, and elsewhere the sum by their number, the lower of the two. What the
+model puts out must be sure as well: the entropy of its softmax is below ln(vocabulary)
+by half of the loss's excess at least (by half of itself, where that is less), or it is
+another loss, or a sum of some, and nothing is said.
 - *not-of-the-inputs*: so at each of the first 3 steps, while the same logits held
   against the next tokens of the inputs (`input_loss`) cost less than guessing: the
   model knows the inputs, and not the labels. Labels of other samples, shuffled, or out
@@ -98,7 +100,7 @@ class LossWorseThanGuessing(Rule):
         chance = math.log(max(float(np.nanmax(steps["vocabulary"], initial=1.0)), 1.0))
         if not chance:
             return
-        loss = steps["loss"] / np.maximum(steps["micro_batches"], 1)
+        loss = _per_label(run)
         high = (loss > ABOVE * chance) & steps.known("labels")
         started = bool(len(loss)) and int(steps.step[0]) == 0
         if started and len(high) >= FIRST and high[:FIRST].all():
@@ -189,6 +191,22 @@ class LossWorseThanGuessing(Rule):
         )
 
 
+def _per_label(run: Run) -> NDArray[np.float64]:
+    """Return what a label costs in each step.
+
+    A loop that accumulates may have divided its losses or not: their sum does not say
+    it, and the only cross entropy of the run does, where it was measured.
+    """
+    steps = run.steps
+    loss = steps["loss"] / np.maximum(steps["micro_batches"], 1)
+    rows = [row for row in loss_rows(run) if "token_loss" in row.columns]
+    if len(rows) == 1:
+        measured = dict(zip(rows[0].steps, rows[0].columns["token_loss"], strict=True))
+        for index in np.flatnonzero(steps["micro_batches"] > 1).tolist():
+            loss[index] = measured.get(steps.step[index], loss[index])
+    return loss
+
+
 def _input_loss(run: Run) -> float:
     """Return what the inputs cost at the start, by the term that costs most; or NaN."""
     found = [
@@ -213,8 +231,7 @@ def _began_below(run: Run, chance: float) -> bool:
     steps = run.whole.steps
     if not len(steps) or int(steps.step[0]) != 0:
         return False
-    first = steps["loss"][:FIRST] / np.maximum(steps["micro_batches"][:FIRST], 1)
-    return bool((first < chance).all())
+    return bool((_per_label(run.whole)[:FIRST] < chance).all())
 
 
 def _streaks(high: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -55,6 +55,32 @@ def test_what_the_inputs_cost_tells_bad_labels_from_a_bad_model(
     assert finding.severity.name == severity
 
 
+@pytest.mark.parametrize(
+    ("terms", "cost", "reasons"),
+    [
+        (1, 1.9 * CHANCE, ["from-the-start"]),
+        (1, 0.9 * CHANCE, []),
+        (0, 1.9 * CHANCE, []),  # it may be two losses that were not divided
+        (2, 1.9 * CHANCE, []),  # and which of two terms it is nobody knows
+    ],
+)
+def test_accumulated_losses_are_told_by_their_cross_entropy(terms, cost, reasons):
+    builder = RunBuilder()
+    builder.lora("layers.0")
+    for term in range(terms):
+        builder.run.append(NameRecord(term, "losses", f"{term}", "module", ""))
+    for step in range(4):
+        ids = np.arange(terms, dtype=np.int32)
+        columns = {"token_loss": np.full(terms, cost, np.float32)}
+        if terms:
+            builder.run.append(Block("losses", step, ids, columns))
+        values = {"labels": 9.0, "vocabulary": float(WORDS), "entropy": 1.0}
+        fields = {"loss": 1.9 * CHANCE, "micro_batches": 2}
+        builder.step({"grad_l2": 1.0}, values=values, **fields)
+    findings = Engine([LossWorseThanGuessing()]).check(builder.run).findings
+    assert [each.evidence["reason"] for each in findings] == reasons
+
+
 def test_what_becomes_worse_than_guessing_is_found_after_a_while():
     losses = [2.0] * 8 + [3 * CHANCE] * STREAK
     assert found(losses) == ["left-behind"]

@@ -19,7 +19,7 @@ def build(fixed: bool) -> Case:
     """Train LoRA with AdamW, or with Adam."""
     model = lora()
     kind = torch.optim.AdamW if fixed else torch.optim.Adam
-    optimizer = kind(trainable(model), lr=1e-3, weight_decay=0.1)
+    optimizer = kind(trainable(model), lr=2e-4, weight_decay=0.1)
     return Case(model, optimizer, batches(), plain_step(model, optimizer))
 
 

@@ -3,9 +3,10 @@
 Each arm trains a twin of the bare model in the same process, one step of each in turn,
 on the same batch. CPU time of the whole process is compared, so background threads
 count: what ftlab's log thread spends during the bare twin's step is moved to ftlab's
-side, and its queue is drained inside its own timed window. The median of the paired
-ratios is given with its distribution-free 95 % interval (order statistics of the
-binomial distribution).
+side, and its queue is drained inside its own timed window. The rules are paced by wall
+time; the bare twin's share of that is taken out, as no run has a twin beside it. The
+median of the paired ratios is given with its distribution-free 95 % interval (order
+statistics of the binomial distribution).
 
     python benchmarks/overhead.py --kind lora --pairs 200
     python benchmarks/overhead.py --kind full --arms watch debug --pairs 200 --json F
@@ -83,15 +84,22 @@ def batch(index: int, device: str = "cpu") -> dict[str, torch.Tensor]:
 
 
 class Clock:
-    """CPU seconds of the process, with those of one background thread known apart."""
+    """CPU seconds of the process, with those of ftlab's background known apart."""
 
-    def __init__(self, thread: Any = None) -> None:
+    def __init__(self, background: Any = None) -> None:
+        self._background = background
+        thread = None if background is None else background.thread
         self._id = None if thread is None else time.pthread_getcpuclockid(thread.ident)
 
     def now(self) -> tuple[float, float]:
         """Return (process, background thread)."""
         background = 0.0 if self._id is None else time.clock_gettime(self._id)
         return time.process_time(), background
+
+    def pass_over(self, seconds: float) -> None:
+        """Take wall time out of the pace of the rules."""
+        if self._background is not None:
+            self._background._next_rules += seconds
 
 
 class Pairs:
@@ -104,7 +112,9 @@ class Pairs:
 
     def time_bare(self, work: Callable[[], Any]) -> None:
         """Time a bare step; the background thread's share is not the bare step's."""
+        began = time.monotonic()
         process, background = self._measure(work)
+        self._clock.pass_over(time.monotonic() - began)
         self.bare.append(process - background)
         self._carried = background
 
@@ -165,7 +175,7 @@ def watch(
     with watched:
         background = watched._observation.background
         twin.after = background.drain
-        yield Clock(background.thread)
+        yield Clock(background)
 
 
 @contextlib.contextmanager

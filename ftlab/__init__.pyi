@@ -8,6 +8,7 @@ from ftlab.session.assert_learning import assert_learning as assert_learning
 from ftlab.session.debugging.debug import debug as debug
 from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
 from ftlab.session.explain import explain as explain, list_rules as list_rules
+from ftlab.session.masks import masks as masks
 from ftlab.session.open_run import open_run as open_run
 from ftlab.session.preflight.preflight import preflight as preflight
 from ftlab.session.score import score_faults as score_faults
@@ -20,6 +21,7 @@ __all__ = [
     "explain",
     "faults",
     "list_rules",
+    "masks",
     "open_run",
     "open_snapshot",
     "options",

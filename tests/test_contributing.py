@@ -19,7 +19,7 @@ EXAMPLES = dict(
 
 USE = """
 import torch, ftlab
-from ftlab.probes.gradient_spread import GradientSpread
+from ftlab.probes.tensors.gradient_spread import GradientSpread
 from ftlab.views.step_time import StepTimeView
 
 model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))

@@ -1,6 +1,6 @@
 """Runs that hold nothing but the facts of a real model, for rules about wiring."""
 
-from ftlab.probes.model_facts import model_facts
+from ftlab.probes.model.model_facts import model_facts
 from ftlab.records.facts import Facts
 from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run

@@ -9,7 +9,7 @@ from types import ModuleType
 from ftlab.faults.fault import Fault, Healthy
 from ftlab.records.errors import UnknownNameError
 
-AREAS = ("adapter", "environment", "gradient", "model", "numeric", "optimizer")
+AREAS = ("adapter", "data", "environment", "gradient", "model", "numeric", "optimizer")
 """The folders that hold faults."""
 
 

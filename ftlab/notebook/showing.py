@@ -25,7 +25,7 @@ def register_live_objects(shell: Any, services: NotebookHost) -> Handle:
 
     for place, function in (
         (("ftlab.session.watch", "Watch"), show_watch),
-        (("ftlab.views.dashboard", "Dashboard"), show),
+        (("ftlab.views.dashboard.dashboard", "Dashboard"), show),
     ):
         handles.add(_by_name(formatter, place, function))
     return handles

@@ -19,7 +19,7 @@ def register_text(shell: Any) -> Handle:
     handles = HandleStack()
     for place, function in (
         (("ftlab.session.watch", "Watch"), lambda watch: show_summary([watch])),
-        (("ftlab.views.dashboard", "Dashboard"), _show_findings),
+        (("ftlab.views.dashboard.dashboard", "Dashboard"), _show_findings),
     ):
         formatter.for_type_by_name(*place, function)
         name = ".".join(place)

@@ -8,6 +8,7 @@ import functools
 import importlib.metadata
 import os
 import platform
+import sys
 import weakref
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
@@ -15,15 +16,15 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.compiled_facts import hooks_signature
-from ftlab.probes.foreign_scales import writes
-from ftlab.probes.four_bit_facts import packing_signature
-from ftlab.probes.model_facts import model_facts
-from ftlab.probes.optimizer_facts import optimizer_facts, scheduler_facts
+from ftlab.probes.adapter.start_facts import start_facts
+from ftlab.probes.compilation.compiled_facts import hooks_signature
+from ftlab.probes.model.model_facts import model_facts
+from ftlab.probes.optimizer.optimizer_facts import optimizer_facts, scheduler_facts
+from ftlab.probes.optimizer.remains import GoneOptimizer
 from ftlab.probes.plain import jsonable, readable
-from ftlab.probes.start_facts import start_facts
+from ftlab.probes.quantisation.foreign_scales import writes
+from ftlab.probes.quantisation.four_bit_facts import packing_signature
 from ftlab.probes.subject import Subject
-from ftlab.probes.taps.optimizer import unwrapped
 from ftlab.records.facts import Facts
 
 PACKAGES = (
@@ -65,6 +66,7 @@ def read_facts(
         schedulers=lambda: scheduler_facts(subject.schedulers, subject.optimizers),
         training=lambda: _training(subject),
     )
+    subject.remember(found.get("optimizers", ()), found.get("schedulers", ()))
     return Facts(step=step, **found)
 
 
@@ -88,23 +90,25 @@ def versions() -> dict[str, str]:
 
 def _training(subject: Subject) -> dict[str, Any]:
     """Merge what the trainer told with what the subject shows."""
-    scaler = subject.scaler
     readers = {
-        "scaler": lambda: scaler is not None and bool(scaler.is_enabled()),
-        "scaler_class": lambda: "" if scaler is None else type(scaler).__name__,
         "tokenizer": lambda: _tokenizer(subject.tokenizer),
         "world_size": _world_size,
     }
     told = {k: functools.partial(jsonable, v) for k, v in subject.training.items()}
-    facts = readable(**readers | told)
+    facts = dict(subject.scaling) | readable(**readers | told)
     return {name: value for name, value in facts.items() if value not in ({}, "")}
 
 
 def _world_size() -> int:
-    """Count the processes that train together, as torch or else the launcher says."""
+    """Count the processes that train together, as torch or else the launcher says.
+
+    Accelerate knows of some that torch does not: XLA has no process group of torch's.
+    """
+    state = getattr(sys.modules.get("accelerate.state"), "PartialState", None)
+    known = int(getattr(state, "_shared_state", {}).get("num_processes") or 1)
     if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return torch.distributed.get_world_size()
-    return int(os.environ.get("WORLD_SIZE", "1"))
+        return max(known, torch.distributed.get_world_size())
+    return max(known, int(os.environ.get("WORLD_SIZE", "1")))
 
 
 def _tokenizer(tokenizer: Any) -> dict[str, Any]:
@@ -151,9 +155,9 @@ def facts_signature(subject: Subject) -> Hashable:
     model = subject.model
     parameters = _parameters_of(subject, model)
     return (
-        tuple(_optimizer_signature(unwrapped(each)) for each in subject.optimizers),
-        tuple(map(id, subject.schedulers)),
-        id(subject.scaler),
+        tuple(map(_optimizer_signature, subject.optimizers)),
+        len(subject.schedulers),
+        tuple(subject.scaling.items()),
         len(subject.training),
         _adapters_signature(model),
         hash(tuple((id(p), p.requires_grad, p.shape) for p in parameters)),
@@ -164,12 +168,14 @@ def facts_signature(subject: Subject) -> Hashable:
 
 
 def _optimizer_signature(optimizer: Any) -> Hashable:
+    if isinstance(optimizer, GoneOptimizer):
+        return None
     groups = getattr(optimizer, "param_groups", ())
     held = tuple(hash(tuple(map(id, group["params"]))) for group in groups)
     decay = tuple(
         d for d in (g.get("weight_decay") for g in groups) if isinstance(d, float | int)
     )
-    return (id(optimizer), held, decay)
+    return (held, decay)
 
 
 def _adapters_signature(model: Any) -> Hashable:

@@ -1,11 +1,12 @@
 """The shape of a probe, and the moments at which the recorder calls it.
 
 Who calls whom: the taps (`ftlab.probes.taps`) see an operation of the training loop
-and tell the loop (`ftlab.probes.loop`), which calls the matching method of each probe
-that is due. A probe queues work on the device and returns a `Reading`: a float32 tensor
-that is still on the device. The recorder reads all of a step's tensors back together
-when the next step begins and only then calls ``Reading.finish`` with NumPy values, so
-no probe ever waits for the device. A probe that raises is detached with one warning.
+and tell the loop (`ftlab.probes.stepping.loop`), which calls the matching method of
+each probe that is due. A probe queues work on the device and returns a `Reading`: a
+float32 tensor that is still on the device. The recorder reads all of a step's tensors
+back together when the next step begins and only then calls ``Reading.finish`` with
+NumPy values, so no probe ever waits for the device. A probe that raises is detached
+with one warning.
 """
 
 from collections.abc import Callable, Iterable, Sequence

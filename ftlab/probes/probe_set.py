@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.probes.open_step import OpenStep, Source
 from ftlab.probes.probe import Moment, Probe, Reading, Result
+from ftlab.probes.stepping.open_step import OpenStep, Source
 from ftlab.probes.subject import Subject
 from ftlab.records.errors import BadValueError, FtlabWarning
 from ftlab.records.handle import HandleStack

@@ -16,15 +16,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ftlab.probes.compiled_hooks import ASIDE, HooksInGraphs, may_attach
-from ftlab.probes.loop import Loop
-from ftlab.probes.open_step import OpenStep, Source
+from ftlab.probes.compilation.compiled_hooks import ASIDE, HooksInGraphs, may_attach
 from ftlab.probes.probe import Probe, Reading
 from ftlab.probes.probe_set import ProbeSet
 from ftlab.probes.readback import Delivery
 from ftlab.probes.rows import RowBook
-from ftlab.probes.step_records import late_records, records_of
-from ftlab.probes.steps import Steps
+from ftlab.probes.stepping.loop import Loop
+from ftlab.probes.stepping.open_step import OpenStep, Source
+from ftlab.probes.stepping.step_records import late_records, records_of
+from ftlab.probes.stepping.steps import Steps
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import tap_forward
 from ftlab.probes.taps.listener import Shielded, shield
@@ -83,7 +83,7 @@ class Recorder:
     Examples
     --------
     >>> import torch
-    >>> from ftlab.probes.gradients import Gradients
+    >>> from ftlab.probes.tensors.gradients import Gradients
     >>> from ftlab.probes.recorder import Recorder
     >>> from ftlab.probes.subject import Subject
     >>> from ftlab.records.step import StepRecord
@@ -157,6 +157,8 @@ class Recorder:
             if self._failure is None:
                 shield(self._finish, self._fail)(loop)
             self._first_step = loop.step.step
+            self._listener = None  # it knows the loop, which knows the parameters
+            loop.let_go()
 
     def catch_up(self) -> None:
         """Deliver all steps that are over, the latest one too; waits for the device.
@@ -172,7 +174,7 @@ class Recorder:
 
     def _catch_up(self, loop: Loop) -> None:
         if loop.is_here():
-            if loop.step.complete(len(self._subject.optimizers)):
+            if loop.step.complete(self._subject.live_optimizers):
                 loop.close()
             self._deliver(wait=True)
 
@@ -195,7 +197,7 @@ class Recorder:
             self._harvest,
             self._first_step,
         )
-        self._loop = loop = Loop(steps)
+        self._loop = loop = Loop(steps, self._sink)
         listener: Any = Shielded(loop, self._fail)
         self._listener = listener
         self._handles = HooksInGraphs()

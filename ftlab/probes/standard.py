@@ -1,51 +1,55 @@
 """The probes that a watch has unless it is told otherwise."""
 
-from ftlab.probes.activations import Activations
-from ftlab.probes.adapters import Adapters
-from ftlab.probes.batch import Batches
-from ftlab.probes.between_updates import BetweenUpdates
-from ftlab.probes.coarse_gradients import CoarseGradients
-from ftlab.probes.compilations import Compilations
-from ftlab.probes.compiled_calls import CompiledCalls
-from ftlab.probes.copied_forwards import CopiedForwards
-from ftlab.probes.drawn_starts import DrawnStarts
-from ftlab.probes.four_bit import FourBit
-from ftlab.probes.freezing_evaluations import FreezingEvaluations
-from ftlab.probes.frozen_weights import FrozenWeights
-from ftlab.probes.gradient_zeros import GradientZeros
-from ftlab.probes.gradients import Gradients
-from ftlab.probes.graph_flow import GraphFlow
-from ftlab.probes.invocations import Invocations
-from ftlab.probes.kept_moments import KeptMoments
-from ftlab.probes.lasting import Lasting
-from ftlab.probes.logits import Logits
-from ftlab.probes.loss_inputs import LossInputs
-from ftlab.probes.masked_rows import MaskedRows
-from ftlab.probes.memory import Memory
-from ftlab.probes.merge_by_hand import MergeByHand
-from ftlab.probes.merge_loss import MergeLoss
-from ftlab.probes.mode_teachers import TeacherModes
-from ftlab.probes.models_on_one_base import ModelsOnOneBase
-from ftlab.probes.modes import Modes
-from ftlab.probes.moments import OptimizerMoments
-from ftlab.probes.new_tokens import NewTokens
-from ftlab.probes.origins import Origins
-from ftlab.probes.piled_hooks import PiledHooks
+from ftlab.probes.adapter.adapters import Adapters
+from ftlab.probes.adapter.drawn_starts import DrawnStarts
+from ftlab.probes.adapter.models_on_one_base import ModelsOnOneBase
+from ftlab.probes.adapter.rank_budget import RankBudget
+from ftlab.probes.adapter.start_outputs import StartOutputs
+from ftlab.probes.adapter.vectors import Vectors
+from ftlab.probes.attention.batch_attention import BatchAttention
+from ftlab.probes.compilation.compilations import Compilations
+from ftlab.probes.compilation.compiled_calls import CompiledCalls
+from ftlab.probes.compilation.traced_modes import TracedModes
+from ftlab.probes.frozen.freezing_evaluations import FreezingEvaluations
+from ftlab.probes.frozen.frozen_weights import FrozenWeights
+from ftlab.probes.frozen.running_statistics import RunningStatistics
+from ftlab.probes.graph.copied_forwards import CopiedForwards
+from ftlab.probes.graph.graph_flow import GraphFlow
+from ftlab.probes.graph.origins import Origins
+from ftlab.probes.graph.reference_passes import ReferencePasses
+from ftlab.probes.loss.constant_terms import ConstantTerms
+from ftlab.probes.loss.logits import Logits
+from ftlab.probes.loss.loss_inputs import LossInputs
+from ftlab.probes.machine.memory import Memory
+from ftlab.probes.machine.throughput import Throughput
+from ftlab.probes.merging.merge_by_hand import MergeByHand
+from ftlab.probes.merging.merge_loss import MergeLoss
+from ftlab.probes.model.piled_hooks import PiledHooks
+from ftlab.probes.model.unregistered import Unregistered
+from ftlab.probes.modes.mode_teachers import TeacherModes
+from ftlab.probes.modes.modes import Modes
+from ftlab.probes.optimizer.between_updates import BetweenUpdates
+from ftlab.probes.optimizer.kept_moments import KeptMoments
+from ftlab.probes.optimizer.moments import OptimizerMoments
+from ftlab.probes.optimizer.put_back import PutBack
+from ftlab.probes.precision.coarse_gradients import CoarseGradients
+from ftlab.probes.precision.lasting import Lasting
+from ftlab.probes.precision.stale_casts import StaleCasts
 from ftlab.probes.probe import Probe
-from ftlab.probes.prompt_targets import PromptTargets
-from ftlab.probes.put_back import PutBack
-from ftlab.probes.rank_budget import RankBudget
-from ftlab.probes.reference_passes import ReferencePasses
-from ftlab.probes.running_statistics import RunningStatistics
-from ftlab.probes.stale_casts import StaleCasts
-from ftlab.probes.start_outputs import StartOutputs
-from ftlab.probes.throughput import Throughput
-from ftlab.probes.traced_modes import TracedModes
-from ftlab.probes.trained_tokens import TrainedTokens
-from ftlab.probes.unregistered import Unregistered
-from ftlab.probes.updates import Updates
-from ftlab.probes.vectors import Vectors
-from ftlab.probes.weights import Weights
+from ftlab.probes.quantisation.four_bit import FourBit
+from ftlab.probes.tensors.activations import Activations
+from ftlab.probes.tensors.gradient_zeros import GradientZeros
+from ftlab.probes.tensors.gradients import Gradients
+from ftlab.probes.tensors.updates import Updates
+from ftlab.probes.tensors.weights import Weights
+from ftlab.probes.tokens.batch import Batches
+from ftlab.probes.tokens.invocations import Invocations
+from ftlab.probes.tokens.masked_rows import MaskedRows
+from ftlab.probes.tokens.new_tokens import NewTokens
+from ftlab.probes.tokens.prompt_targets import PromptTargets
+from ftlab.probes.tokens.row_samples import RowSamples
+from ftlab.probes.tokens.trained_tokens import TrainedTokens
+from ftlab.probes.tokens.turn_samples import TurnSamples
 
 
 def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Probe]:
@@ -84,6 +88,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Memory(),
         Logits(interval),
         LossInputs(interval),
+        ConstantTerms(interval),
         Origins(interval),
         GraphFlow(interval),
         FourBit(),
@@ -104,6 +109,8 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         DrawnStarts(),
         Invocations(),
         TrainedTokens(),
+        RowSamples(interval),
+        TurnSamples(interval),
         CompiledCalls(),
         CopiedForwards(),
         TracedModes(interval),
@@ -112,6 +119,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         ModelsOnOneBase(),
         StaleCasts(),
         CoarseGradients(interval),
+        BatchAttention(),
     ]
     if activations:
         probes.append(Activations(interval))

@@ -81,6 +81,10 @@ class WatchedParameters:
         ):
             self._walk(step, groups)
 
+    def let_go(self) -> None:
+        """Empty what probes were given: some keep it, to know it again."""
+        object.__setattr__(self.tensors, "parameters", ())
+
     def holds_any(self, parameters: Sequence[torch.Tensor]) -> bool:
         """Tell whether one of ``parameters`` is the model's, trainable or not."""
         if self.stale:

@@ -14,6 +14,9 @@ EventKind = Literal[
     "note",
     "sample",
     "origin",
+    "rows",
+    "turns",
+    "attention",
     "end",
 ]
 

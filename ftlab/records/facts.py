@@ -45,7 +45,8 @@ class Facts:
         ``missing`` (names of trainable parameters in no group, in the first mapping)
         and ``waiting`` (those of them that an optimizer holds which is not known yet).
     schedulers
-        One mapping per scheduler: ``class`` and what its schedule was asked to be.
+        One mapping per scheduler: ``class``, what its schedule was ``asked`` to be,
+        and for a chain which of the others it ``holds`` and steps itself.
     training
         Trainer arguments (``args``), those that differ from their defaults (``asked``),
         what the trainer has made of them (``made``) and of its data (``loader``), what

@@ -72,7 +72,14 @@ class _Binding:
         self.live = True
 
 
-_stacks: dict[tuple[int, str], list[_Binding]] = {}
+class _Stack(list[_Binding]):
+    """The rebindings of one attribute; held by their handles, as the owner may go."""
+
+    __slots__ = ("__weakref__",)
+
+
+_stacks: weakref.WeakValueDictionary[tuple[int, str], _Stack]
+_stacks = weakref.WeakValueDictionary()
 _gone: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
@@ -125,7 +132,7 @@ def rebind(owner: Any, name: str, value: Any) -> Handle:
     if callable(value) and _hashable(value):
         _gone.pop(value, None)  # it is back
     key = (id(owner), name)
-    stack = _stacks.setdefault(key, [])
+    stack = _stacks.setdefault(key, _Stack())
     binding = _Binding(owner, vars(owner).get(name, _ABSENT), value)
     stack.append(binding)
     setattr(owner, name, value)

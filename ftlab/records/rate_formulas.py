@@ -239,7 +239,8 @@ def _stairs(asked: Asked, time: Rates) -> Rates:
 
 
 def _uneven_stairs(asked: Asked, time: Rates) -> Rates:
-    return _fallen(asked, np.searchsorted(asked["milestones"], time, side="right"))
+    reached = [each for each in asked["milestones"] if each == int(each)]
+    return _fallen(asked, np.searchsorted(reached, time, side="right"))
 
 
 def _exponential(asked: Asked, time: Rates) -> Rates:

@@ -235,7 +235,7 @@ class Engine:
         call = None if self._call is None else self._call.capsule
         update = None if self._updates.update is None else self._updates.update.capsule
         known = tuple(self._updates.optimizers)
-        return Moment(self._model(), call, update, known, self.decode)
+        return Moment(self._model(), call, update, known, self.decode, self._owner)
 
     def count(self) -> int:
         """Return the steps so far; a trainer's optimizer steps between two calls."""

@@ -69,14 +69,13 @@ def steps_schema(values: Sequence[Column]) -> pa.Schema:
 
 def steps_batch(records: Sequence[StepRecord], schema: pa.Schema) -> pa.RecordBatch:
     """Return one row per step."""
-    arrays = []
-    for field in schema:
-        if field.name in STEP_MEANINGS:
-            entries = [getattr(record, field.name) for record in records]
-        else:
-            entries = [record.values.get(field.name) for record in records]
-        arrays.append(pa.array(entries, field.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    own = [name for name in schema.names if name in STEP_MEANINGS]
+    rows = [
+        {**record.values, **{name: getattr(record, name) for name in own}}
+        for record in records
+    ]
+    batch = pa.RecordBatch.from_struct_array(pa.array(rows, pa.struct(list(schema))))
+    return batch.replace_schema_metadata(schema.metadata)
 
 
 def rows_schema(table: str, columns: Iterable[Column]) -> pa.Schema:

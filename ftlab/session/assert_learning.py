@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.liveness import optimizers_of
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.optimizer import unwrapped
+from ftlab.probes.tensors.liveness import optimizers_of
 from ftlab.records.errors import BadValueError
 from ftlab.session.learning import Learning, forget
 

@@ -179,8 +179,8 @@ class Background:
             listener()
 
     def _finish(self) -> None:
-        self._judge_all()
         self.run.update_meta({"ended": self._ended})
+        self._judge_all()
         if self.writer is not None:
             self.writer.close(self._ended)
         self._tell(now=True)

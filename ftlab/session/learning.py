@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from ftlab.probes.liveness import Standing, standings
 from ftlab.probes.naming import layers_of, named_trainables
 from ftlab.probes.taps.forward import innermost
+from ftlab.probes.tensors.liveness import Standing, standings
 from ftlab.records.errors import NotLearningError
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.tensors import routed
+from ftlab.rules.reading.tensors import routed
 
 _REASONS = {
     "replaced": "replaced by another parameter since the optimizer was built",

@@ -12,7 +12,7 @@ from ftlab.runlog.codec import finding_event
 from ftlab.runlog.reader import open_log
 from ftlab.runlog.run import Run
 from ftlab.session.run_views import RunViews
-from ftlab.views.dashboard import Dashboard
+from ftlab.views.dashboard.dashboard import Dashboard
 
 
 class RecordedRun(RunViews):

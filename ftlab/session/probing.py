@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ftlab.probes.points import parse
-from ftlab.probes.user_probe import UserProbe, name_of
-from ftlab.probes.user_probes import UserProbes, check
-from ftlab.probes.user_values import TABLE
+from ftlab.probes.user.points import parse
+from ftlab.probes.user.user_probe import UserProbe, name_of
+from ftlab.probes.user.user_probes import UserProbes, check
+from ftlab.probes.user.user_values import TABLE
 from ftlab.records.errors import AttachError, BadValueError
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run

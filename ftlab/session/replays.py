@@ -11,7 +11,7 @@ from ftlab.runlog.traces import read_trace, trace_folders
 
 if TYPE_CHECKING:
     from ftlab.runlog.run import Run
-    from ftlab.views.replay import Replay
+    from ftlab.views.replay.replay import Replay
 
 HOW = (
     "A trace is written where ftlab.debug stops at an anomaly while ftlab.watch logs "
@@ -27,7 +27,7 @@ def replay_of(run: Run, step: int | None, number: int) -> Replay:
     BadValueError
         When there is none; the message lists those that there are.
     """
-    from ftlab.views.replay import Replay
+    from ftlab.views.replay.replay import Replay
 
     return Replay(read_trace(_chosen(run, step, number)))
 

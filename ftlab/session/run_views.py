@@ -8,24 +8,24 @@ from ftlab.rules.report import Report
 from ftlab.runlog.run import Run
 from ftlab.session.preflight.of_run import run_checklist
 from ftlab.session.replays import replay_of
-from ftlab.views.checklist import Checklist
-from ftlab.views.clipping import ClippingView
-from ftlab.views.dashboard import Dashboard
-from ftlab.views.divergence import DivergenceView
-from ftlab.views.findings import FindingsView
-from ftlab.views.gradients import GradientView
-from ftlab.views.logits import LogitsView
-from ftlab.views.lora import LoraView
-from ftlab.views.loss import LossView
-from ftlab.views.memory import MemoryView
-from ftlab.views.moments import MomentsView
-from ftlab.views.samples import HighestLossesView
-from ftlab.views.scaler import ScalerView
-from ftlab.views.schedule import ScheduleView
-from ftlab.views.updates import UpdatesView
+from ftlab.views.dashboard.dashboard import Dashboard
+from ftlab.views.findings.checklist import Checklist
+from ftlab.views.findings.findings import FindingsView
+from ftlab.views.layers.gradients import GradientView
+from ftlab.views.layers.lora import LoraView
+from ftlab.views.layers.moments import MomentsView
+from ftlab.views.layers.updates import UpdatesView
+from ftlab.views.steps.clipping import ClippingView
+from ftlab.views.steps.divergence import DivergenceView
+from ftlab.views.steps.logits import LogitsView
+from ftlab.views.steps.loss import LossView
+from ftlab.views.steps.memory import MemoryView
+from ftlab.views.steps.scaler import ScalerView
+from ftlab.views.steps.schedule import ScheduleView
+from ftlab.views.tokens.samples import HighestLossesView
 
 if TYPE_CHECKING:
-    from ftlab.views.replay import Replay
+    from ftlab.views.replay.replay import Replay
 
 
 class RunViews:

@@ -8,7 +8,7 @@ from ftlab.records.chains import chain_lines
 from ftlab.records.finding import Finding, Severity
 from ftlab.records.ranking import ranked
 from ftlab.session.verdict import Verdict
-from ftlab.views.findings import follows
+from ftlab.views.findings.findings import follows
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,43 +1,72 @@
-"""`ftlab.tokens`: what the collator really delivers, token by token."""
+"""`ftlab.tokens`: prompts and batches as a model is given them, token by token."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.records.errors import BadValueError
 from ftlab.rules.words import an
-from ftlab.views.tokens import TokenView
+from ftlab.session.token_looks import (
+    Tokens,
+    look_at_batch,
+    look_at_messages,
+    look_at_rows,
+    look_at_step,
+    look_at_trainer,
+)
+
+MESSAGES = ("template", "tools", "documents", "add_generation_prompt", "serving")
 
 
 def tokens(
-    *instead: Any,
+    what: Any = None,
+    of: Any = None,
+    *,
     batch: Mapping[str, Any] | None = None,
     tokenizer: Any = None,
     processing_class: Any = None,
-) -> TokenView:
-    """Look at a collated batch: tokens, attention, labels, BOS and EOS.
+    model: Any = None,
+    count: int | None = None,
+    losses: bool = False,
+    **settings: Any,
+) -> Tokens:
+    """Look at tokens: what they are, who wrote them, what is attended to and trained.
 
     Parameters
     ----------
-    *instead
-        Nothing: a batch is passed by name. For a trainer the error says how to take
-        one; ftlab does not, because that draws random numbers and rows of the data, so
-        that a training which follows would not be the same.
+    what, of
+        One of: a tokenizer and messages; several tokenizers of one vocabulary by name,
+        and messages; the rows of a dataset and a tokenizer; a trainer; a debugger. A
+        trainer's first batches come from its own data loader and collator, and the
+        training that follows is the same as without the look.
     batch
-        What the data loader yields: ``input_ids`` of shape ``(rows, length)`` and,
-        where there are, ``attention_mask``, ``labels`` and ``position_ids``.
+        What a data loader yields, by name: ``input_ids`` and, where there are,
+        ``attention_mask``, ``labels``, ``position_ids`` and others.
     tokenizer, processing_class
         Gives pieces and special tokens; two spellings of the same argument. Without
         it, ids are shown.
+    model
+        Whose configuration says at which ids a generation stops; a trainer has its own.
+    count
+        How many rows of a dataset, 8 by default, or batches of a trainer, 1 by default.
+    losses
+        Of a debugger's step: execute it once more for the loss of each token.
+    settings
+        For messages: ``template``, another one or several by name; ``tools``,
+        ``documents``, ``add_generation_prompt`` and variables of the template; and
+        ``serving=True`` to compare with what is served.
 
     Returns
     -------
-    TokenView
-        With ``table()``, ``figure()`` and ``widget()``.
+    Tokens
+        With ``table()``, ``figure()`` and ``widget()``, ``ends``, ``repair()`` and
+        ``side_by_side``.
 
     Raises
     ------
     BadValueError
-        ``batch`` is missing or holds no ``input_ids``, or something else was passed.
+        Something else was passed, or what was passed cannot be read without taking rows
+        away from a training. The message says which call works.
 
     Examples
     --------
@@ -51,35 +80,85 @@ def tokens(
     ...
     ftlab.records.errors.BadValueError: ...
     """
-    if instead:
-        raise BadValueError(_instead_of_a_batch(instead[0]))
-    if batch is None or "input_ids" not in batch:
+    known = tokenizer if tokenizer is not None else processing_class
+    if what is None:
+        _refuse(settings)
+        return _of_batch(batch, known, model)
+    if _is_tokenizer(what) or _are_tokenizers(what):
+        messages = of if of is not None else settings.pop("messages", None)
+        return look_at_messages(what, messages, model, settings)
+    known = of if of is not None else known
+    if _is_conversation(what):
+        return look_at_messages(known, what, model, settings)
+    template = settings.pop("template", None)
+    _refuse(settings)
+    from ftlab.session.integrations.transformers import is_trainer
+
+    if is_trainer(what):
+        return look_at_trainer(what, 1 if count is None else count, known)
+    if hasattr(what, "blame") and hasattr(what, "under_way"):
+        return look_at_step(what, known, losses=losses)
+    if _has_rows(what):
+        return look_at_rows(what, known, 8 if count is None else count, template)
+    raise BadValueError(_instead(what))
+
+
+def _of_batch(batch: Any, tokenizer: Any, model: Any) -> Tokens:
+    if batch is None or not isinstance(batch, Mapping) or not batch:
         found = "no batch" if batch is None else f"a batch with {sorted(batch)}"
         msg = (
             f"tokens() was given {found}; it needs input_ids. Pass what the data "
             "loader yields: ftlab.tokens(batch=next(iter(loader)), tokenizer=...)."
         )
         raise BadValueError(msg)
-    return TokenView(batch, tokenizer or processing_class)
+    return look_at_batch(batch, tokenizer, model)
 
 
-def _instead_of_a_batch(given: Any) -> str:
-    """Say how to get from what was passed to a batch."""
-    from ftlab.session.integrations.transformers import is_trainer
-
-    said = (
-        f"tokens() was given {an(type(given).__name__)}; it looks at a batch, by name"
-    )
-    if is_trainer(given):
-        return (
-            f"{said}: ftlab.tokens(batch=next(iter(trainer.get_train_dataloader())), "
-            "tokenizer=trainer.processing_class). Taking a batch draws random numbers, "
-            "so a training that follows in this process may see another order of the "
-            "data."
+def _refuse(settings: Mapping[str, Any]) -> None:
+    if settings:
+        given = ", ".join(sorted(settings))
+        msg = (
+            f"tokens() was given {given}, which goes with messages: "
+            "ftlab.tokens(tokenizer, messages, ...)."
         )
-    if isinstance(given, Mapping) and "input_ids" in given:
-        return f"{said}: ftlab.tokens(batch=batch, tokenizer=tokenizer)."
+        raise BadValueError(msg)
+
+
+def _is_tokenizer(what: Any) -> bool:
+    return callable(getattr(text_tokenizer(what), "convert_ids_to_tokens", None))
+
+
+def _are_tokenizers(what: Any) -> bool:
     return (
-        f"{said}: ftlab.tokens(batch=next(iter(loader)), tokenizer=tokenizer), with "
-        "what the data loader yields."
+        isinstance(what, Mapping)
+        and len(what) > 0
+        and all(_is_tokenizer(each) for each in what.values())
+    )
+
+
+def _is_conversation(what: Any) -> bool:
+    first = what[0] if isinstance(what, list | tuple) and what else None
+    first = first[0] if isinstance(first, list | tuple) and first else first
+    return isinstance(first, Mapping) and ("role" in first or "from" in first)
+
+
+def _has_rows(what: Any) -> bool:
+    if isinstance(what, Mapping | str | bytes):
+        return False
+    return hasattr(what, "__iter__") or (
+        hasattr(what, "__getitem__") and hasattr(what, "__len__")
+    )
+
+
+def _instead(given: Any) -> str:
+    """Say how to get from what was passed to what can be looked at."""
+    said = f"tokens() was given {an(type(given).__name__)}"
+    if isinstance(given, Mapping) and "input_ids" in given:
+        return (
+            f"{said}; a batch goes by name: ftlab.tokens(batch=batch, tokenizer=...)."
+        )
+    return (
+        f"{said}; it looks at a trainer, at ftlab.tokens(tokenizer, messages), at "
+        "ftlab.tokens(dataset, tokenizer) or at what a data loader yields: "
+        "ftlab.tokens(batch=next(iter(loader)), tokenizer=tokenizer)."
     )

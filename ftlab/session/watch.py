@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from ftlab.probes.loss.sample_losses import SampleLosses
 from ftlab.probes.probe import Probe
-from ftlab.probes.sample_losses import SampleLosses
 from ftlab.probes.schedule import every
 from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
-from ftlab.probes.user_probes import UserProbes
+from ftlab.probes.user.user_probes import UserProbes
 from ftlab.records.finding import NotChecked
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
@@ -33,7 +33,7 @@ from ftlab.session.observation import (
 )
 from ftlab.session.probing import Probing, refuse_closed
 from ftlab.session.run_views import RunViews
-from ftlab.views.dashboard import Dashboard
+from ftlab.views.dashboard.dashboard import Dashboard
 
 State = Literal["waiting", "watching", "ended"]
 
@@ -144,7 +144,7 @@ class Watch(Probing, RunViews):
     def __repr__(self) -> str:
         steps, found = len(self.run.steps), len(self.findings)
         words = [self.state, counted(steps, "step") if steps else "no step yet"]
-        words += [counted(found, "finding")] if steps else []
+        words += [counted(found, "finding")] if steps or found else []
         error = self._observation and self._observation.recorder.failure
         if error is not None:
             words.append(f"stopped by an error of ftlab: {type(error).__name__}")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ftlab.runlog.reader import open_log
-from ftlab.views.scale import GRADIENT, palette, quantise
-from ftlab.views.updates import RATIO
+from ftlab.views.charts.scale import GRADIENT, palette, quantise
+from ftlab.views.layers.updates import RATIO
 from tests.browser.lab import notebook, opened
 
 pytestmark = pytest.mark.browser

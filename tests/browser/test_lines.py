@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 from playwright.sync_api import sync_playwright
 
-from ftlab.views.columns_widget import front_end
-from ftlab.views.lines import Series
-from ftlab.views.lora import BAND
+from ftlab.views.charts.lines import Series
+from ftlab.views.front_end import front_end
+from ftlab.views.layers.lora import BAND
 from tests.browser.lab import CHROMIUM, chromium
 
 pytestmark = pytest.mark.browser
@@ -29,7 +29,7 @@ ENDS = """(series) => {
 
 @pytest.mark.parametrize("width", [140, 240, 360])
 def test_the_legend_wraps_in_a_narrow_column(width):
-    script = front_end("columns.js", "chart.js", "lines.js")
+    script = front_end("charts/columns.js", "charts/chart.js", "charts/lines.js")
     keys = script.split("const key = make(")[1].split('"')[3]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=CHROMIUM)

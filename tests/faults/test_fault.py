@@ -5,7 +5,7 @@ import torch
 
 from ftlab.faults.fault import Case, Fault, Healthy
 from ftlab.faults.registry import load
-from ftlab.probes import torch_private
+from ftlab.probes import dynamo_private
 
 
 def test_batches_are_gone_through_again_and_again():
@@ -40,7 +40,7 @@ def test_graphs_of_earlier_runs_are_forgotten():
         return 2 * x
 
     def graphs():
-        return [code for code, entries in torch_private._graphs() if entries]
+        return [code for code, entries in dynamo_private._graphs() if entries]
 
     torch.compile(doubled, backend="eager")(torch.ones(2))
     assert doubled.__code__ in graphs()

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ftlab.probes.gradients import Gradients
 from ftlab.probes.probe import Probe
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
+from ftlab.probes.tensors.gradients import Gradients
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, LedgerEntry, StepRecord
 

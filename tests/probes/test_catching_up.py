@@ -40,6 +40,16 @@ def test_the_latest_step_comes_when_it_is_asked_for():
     assert [each.step for each in recording.steps] == [0, 1, 2]
 
 
+def test_an_optimizer_that_is_gone_is_not_waited_for():
+    model = small()
+    with Recording(model) as recording:
+        for done in range(1, 3):
+            optimizer = sgd(model.parameters())
+            backward(model)
+            optimizer.step()
+            assert asked(recording) == done
+
+
 def train(model, optimizer, look):
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
     for _ in range(3):

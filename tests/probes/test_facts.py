@@ -1,5 +1,6 @@
 import json
 import sys
+import types
 
 import pytest
 import torch
@@ -15,7 +16,9 @@ def trainables(model):
 
 
 def subject_of(model, **settings):
-    return Subject(model, [torch.optim.AdamW(trainables(model))], **settings)
+    optimizer = torch.optim.AdamW(trainables(model))
+    model.trained_by = optimizer  # whom the subject does not keep
+    return Subject(model, [optimizer], **settings)
 
 
 def test_reads_versions_of_what_is_installed():
@@ -74,6 +77,16 @@ def test_processes_are_counted_as_torch_or_the_launcher_says(monkeypatch, tmp_pa
         assert world_size() == 1
     finally:
         torch.distributed.destroy_process_group()
+
+
+def test_processes_that_accelerate_alone_knows_of_count(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    state = types.SimpleNamespace(_shared_state={"num_processes": 4})
+    module = types.SimpleNamespace(PartialState=state)
+    monkeypatch.setitem(sys.modules, "accelerate.state", module)
+    assert world_size() == 4
+    state._shared_state.clear()
+    assert world_size() == 1
 
 
 def test_reads_the_special_tokens_of_a_tokenizer():
@@ -145,11 +158,12 @@ def add_group(model, subject):
 
 
 def add_optimizer(model, subject):
-    subject.optimizers.append(torch.optim.SGD(trainables(model)))
+    model.also_trained_by = torch.optim.SGD(trainables(model))
+    subject.add_optimizer(model.also_trained_by)
 
 
 def add_scaler(model, subject):
-    subject.scaler = torch.amp.GradScaler("cpu")
+    model.scaler = subject.scaler = torch.amp.GradScaler("cpu")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +194,6 @@ def test_signature_keeps_no_model_alive():
     subject = subject_of(model)
     facts_signature(subject)
     gone = weakref.ref(model.lm_head.weight)
-    subject.optimizers.clear()
     del model
     gc.collect()
     assert gone() is None

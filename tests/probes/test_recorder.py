@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import ftlab.probes.taps.shared as shared
-from ftlab.probes.gradients import Gradients
 from ftlab.probes.probe import Probe, Reading
-from ftlab.probes.weights import Weights
+from ftlab.probes.tensors.gradients import Gradients
+from ftlab.probes.tensors.weights import Weights
 from ftlab.records.errors import BadValueError, FtlabWarning
 from ftlab.records.handle import CallbackHandle
 from ftlab.records.names import NameRecord

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from ftlab.probes import torch_private
@@ -103,30 +104,6 @@ def test_the_classes_are_known_of_which_there_has_been_an_optimizer():
     assert Never not in found
 
 
-def test_dynamo_is_suspended_and_resumed():
-    torch._dynamo.reset()
-    compiled = []
-
-    def backend(graph, inputs):
-        compiled.append(graph)
-        return graph.forward
-
-    def inside(x):
-        return x + 1
-
-    def outer(x):
-        callback = torch_private.suspend_dynamo()
-        inside(x)
-        torch_private.resume_dynamo(callback)
-        return x
-
-    torch_private.leave_to_python(outer)
-    torch.compile(outer, backend=backend)(torch.ones(1))
-    assert compiled == []
-    torch.compile(inside, backend=backend)(torch.ones(1))
-    assert len(compiled) == 1
-
-
 def traced_within(run):
     """Ask within a call of what ``run`` gets, which takes and gives a tensor."""
     seen = []
@@ -160,6 +137,35 @@ def fake(ask):
 def test_tracing_and_transforming_are_known(run):
     assert traced_within(run) == {True}
     assert traced_within(lambda ask: ask(torch.ones(2))) == {False}
+
+
+class Counter(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.seen.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def test_dispatch_modes_are_put_aside_and_meet_what_comes_after():
+    number = (torch.ones(1, requires_grad=True) * 2.0).grad_fn._saved_other
+    with Counter() as outer, Counter() as inner:
+        torch.ones(1) + 1
+        with pytest.raises(RuntimeError, match="Expected a value of type 'Tensor'"):
+            number.item()
+        with torch_private.unseen_by_modes():
+            assert number.item() == 2.0
+    assert outer.seen == ["aten.ones.default", "aten.add.Tensor"]
+    assert inner.seen == [*outer.seen, "aten._local_scalar_dense.default"]
+    with torch_private.unseen_by_modes():
+        torch.ones(1)
+
+
+def test_fake_tensors_stay_so():
+    with FakeTensorMode(), torch_private.unseen_by_modes():
+        assert not torch_private.has_values(torch.ones(2))
 
 
 def test_a_shape_without_numbers_is_known():
@@ -202,61 +208,6 @@ def test_checkpoints_run_their_function_once_while_that_is_asked_for(reentrant):
     assert runs == [False]
     assert gradient() == [6.0, 6.0]
     assert runs == [False, False, True]
-
-
-def test_the_stance_tells_whether_guards_are_looked_at():
-    assert not torch_private.skips_guards()
-    with torch.compiler.set_stance(skip_guard_eval_unsafe=True):
-        assert torch_private.skips_guards()
-    assert not torch_private.skips_guards()
-
-
-def test_a_stance_other_than_the_default_is_told():
-    torch.compile(torch.sin, backend="eager")(torch.ones(1))
-    assert torch_private.compiles_as_asked()
-    with torch.compiler.set_stance("force_eager"):
-        assert not torch_private.compiles_as_asked()
-    assert torch_private.compiles_as_asked()
-
-
-def failing(graph, inputs):
-    raise RuntimeError("no tool chain")
-
-
-def test_dynamo_notes_where_compiling_failed_and_whether_it_was_swallowed():
-    torch._dynamo.reset()
-
-    def square(x):
-        return x * x
-
-    with torch._dynamo.config.patch(suppress_errors=True):
-        torch.compile(square, backend=failing)(torch.ones(1))
-    noted = torch_private.compilations()[-1]
-    assert noted.config_suppress_errors
-    assert noted.fail_type == "BackendCompilerFailed"
-    assert "no tool chain" in noted.fail_reason
-    assert noted.co_filename == __file__
-    assert noted.co_firstlineno == square.__code__.co_firstlineno
-
-
-def test_dynamo_notes_which_guard_failed_and_that_the_limit_is_reached():
-    torch._dynamo.reset()
-    kept = torch.nn.Module()
-
-    def times(x):
-        return x * kept.factor
-
-    compiled = torch.compile(times, backend="eager")
-    with torch._dynamo.config.patch(recompile_limit=2):
-        for kept.factor in range(5, 8):
-            compiled(torch.ones(1))
-    first, second, limit = torch_private.compilations()[-3:]
-    assert first.recompile_reason is None
-    assert "kept.factor == 5" in second.recompile_reason
-    assert "kept.factor == 6" in limit.recompile_reason
-    assert limit.fail_reason.startswith("Dynamo recompile limit exceeded")
-    frames = {each.compile_id.split("/")[0] for each in (first, second, limit)}
-    assert len(frames) == 1
 
 
 def test_nodes_are_numbered_as_they_are_made():

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from ftlab.probes.gradients import Gradients
 from ftlab.probes.probe import Probe
-from ftlab.probes.weights import Weights
+from ftlab.probes.tensors.gradients import Gradients
+from ftlab.probes.tensors.weights import Weights
 from tests.probes.recording import Recording
 from tests.session.scenarios import LOOPS, feed, one_thread, seed, state_of
 

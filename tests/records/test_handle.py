@@ -1,6 +1,8 @@
 """Handles come off in any order, and leave exactly what was there."""
 
+import gc
 import types
+import weakref
 from itertools import permutations
 
 import pytest
@@ -20,6 +22,15 @@ def test_bindings_of_one_attribute_come_off_in_any_order(order: tuple[int, ...])
     for index in order:
         handles[index].remove()
     assert owner.name == "own"
+
+
+def test_an_owner_that_keeps_its_handle_goes_when_nobody_keeps_the_owner():
+    owner = Owner()
+    owner.handle = rebind(owner, "method", lambda: "ours")
+    gone = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert gone() is None
 
 
 def test_a_method_rebound_on_an_instance_leaves_no_attribute():

@@ -8,7 +8,7 @@ import torch
 from torch.optim import lr_scheduler
 from transformers import TrainingArguments, get_scheduler
 
-from ftlab.probes.optimizer_facts import scheduler_facts
+from ftlab.probes.optimizer.optimizer_facts import scheduler_facts
 from ftlab.records.rate_formulas import asked_rates
 from ftlab.records.trainer_schedule import trainer_schedule
 from ftlab.session.integrations.transformers import argument_facts
@@ -64,6 +64,7 @@ TORCH = {
     "longer restarts": lambda o: LR.CosineAnnealingWarmRestarts(o, 5, T_mult=3),
     "stairs": lambda o: LR.StepLR(o, 11, gamma=0.3),
     "uneven": lambda o: LR.MultiStepLR(o, [5, 9, 9, 31], gamma=0.3),
+    "shares": lambda o: LR.MultiStepLR(o, [0.5, 5], gamma=0.3),
     "exponential": lambda o: LR.ExponentialLR(o, 0.93),
     "one cycle": lambda o: LR.OneCycleLR(o, [0.5, 0.7], total_steps=STEPS),
     "one cycle in three": lambda o: LR.OneCycleLR(

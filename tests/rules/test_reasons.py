@@ -11,6 +11,7 @@ from ftlab.rules import registry
 from ftlab.rules.page import page_of
 
 ROOT = Path(registry.__file__).parent
+BESIDE = ("reading", "reasons")
 
 
 @functools.cache
@@ -21,9 +22,10 @@ def tree_of(file):
 def helpers(file, known):
     """Add the modules beside the areas that a file imports, and those that they do."""
     for node in ast.walk(tree_of(file)):
-        if isinstance(node, ast.ImportFrom) and str(node.module).count(".") == 2:
-            beside = ROOT / f"{str(node.module).rpartition('.')[2]}.py"
-            if beside.is_file() and beside not in known:
+        if isinstance(node, ast.ImportFrom) and str(node.module).count(".") == 3:
+            folder, module = str(node.module).split(".")[2:]
+            beside = ROOT / folder / f"{module}.py"
+            if folder in BESIDE and beside.is_file() and beside not in known:
                 known = helpers(beside, known | {beside})
     return known
 

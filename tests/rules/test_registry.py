@@ -49,7 +49,7 @@ def test_there_are_ten_rules_of_the_first_release():
 def test_every_area_is_a_folder_and_has_a_prefix():
     folder = Path(ftlab.rules.__file__).parent
     folders = {p.name for p in folder.iterdir() if (p / "__init__.py").is_file()}
-    assert folders == set(AREAS) == set(PREFIXES)
+    assert folders - {"reading", "reasons"} == set(AREAS) == set(PREFIXES)
 
 
 def test_codes_and_names_are_unique():

@@ -144,7 +144,7 @@ def compiled(backend: str = "aot_eager") -> Loop:
     return Loop(model, optimizer, step)
 
 
-def trainer(**overrides: Any) -> Any:
+def trainer(model: Any = None, **overrides: Any) -> Any:
     from transformers import Trainer, TrainingArguments
 
     settings = {
@@ -160,7 +160,7 @@ def trainer(**overrides: Any) -> Any:
         "seed": 0,
     }
     return Trainer(
-        model=tiny_lora(lora_dropout=0.2),
+        model=tiny_lora(lora_dropout=0.2) if model is None else model,
         args=TrainingArguments(**(settings | overrides)),
         train_dataset=Rows(),
         eval_dataset=Rows(8, seed=1),

@@ -1,26 +1,164 @@
-"""What is no batch is answered with how to get one."""
+"""`ftlab.tokens` over messages, datasets, batches, trainers and paused steps."""
 
+import copy
+
+import numpy as np
 import pytest
 import torch
 
 import ftlab
-from ftlab.records.errors import BadValueError
+from ftlab.records.errors import BadValueError, NotPausedError
+from tests.probes.tokens import vocabularies
+from tests.probes.tokens.trainings import OwnCollator, sft, talks
 from tests.session.scenarios import trainer
 
+TALK = talks(1)[0]["messages"]
 
-def test_a_trainer_is_told_how_to_take_a_batch_and_none_is_drawn():
+
+def rows_of(view):
+    return view._read.rows
+
+
+def test_a_trainer_is_looked_at_and_no_random_number_is_drawn():
     made = trainer()
     before = torch.random.get_rng_state()
-    with pytest.raises(BadValueError, match=r"given a Trainer.*get_train_dataloader"):
-        ftlab.tokens(made)
+    view = ftlab.tokens(made)
     assert torch.equal(before, torch.random.get_rng_state())
     batch = next(iter(made.get_train_dataloader()))
-    assert len(ftlab.tokens(batch=batch, tokenizer=made.processing_class).table())
+    again = ftlab.tokens(batch=batch, tokenizer=made.processing_class)
+    assert len(view.table()) == len(again.table())
+    assert len(rows_of(ftlab.tokens(made, count=2))) == 2 * len(rows_of(view))
 
 
-def test_a_batch_goes_by_name():
+def test_what_cannot_be_looked_at_is_answered_with_what_can():
     batch = {"input_ids": torch.tensor([[1, 5]])}
     with pytest.raises(BadValueError, match=r"given a dict.*batch=batch"):
         ftlab.tokens(batch)
     with pytest.raises(BadValueError, match=r"given an int.*loader"):
         ftlab.tokens(3)
+    with pytest.raises(BadValueError, match=r"no batch.*input_ids"):
+        ftlab.tokens()
+    with pytest.raises(BadValueError, match=r"given template, which goes with"):
+        ftlab.tokens(batch=batch, template="x")
+    with pytest.raises(BadValueError, match="needs messages too"):
+        ftlab.tokens(vocabularies.byte_level())
+
+
+def test_messages_in_either_order():
+    tokenizer = vocabularies.byte_level()
+    one = ftlab.tokens(tokenizer, TALK)
+    other = ftlab.tokens(TALK, tokenizer)
+    named = ftlab.tokens(TALK, tokenizer=tokenizer)
+    assert len(one.table()) == len(other.table()) == len(named.table())
+    assert [turn.role for turn in rows_of(one)[0].turns] == ["user"] * 3 + [
+        "assistant"
+    ] * 3
+    assert one.ends.rows[0].answers[0].terminator is not None
+    with pytest.raises(BadValueError, match="from no batch"):
+        one.repair()
+
+
+def test_templates_side_by_side_and_what_is_served():
+    prompted = vocabularies.CHATML.replace(
+        "{{ '<|im_start|>assistant\n' }}", "{{ '<|im_start|>assistant\n<think>' }}"
+    )
+    assert prompted != vocabularies.CHATML
+    view = ftlab.tokens(
+        vocabularies.byte_level(),
+        TALK,
+        template={"same": vocabularies.CHATML, "thinks": prompted},
+        serving=True,
+    )
+    assert [row.source for row in rows_of(view)] == ["same", "thinks"]
+    said = view._read.remarks
+    assert "same: message 1: served as it was trained" in said
+    assert any(each.startswith("thinks: ") and "<think>" in each for each in said)
+
+
+def test_rows_beside_each_other():
+    tokenizer = vocabularies.byte_level()
+    templates = {"chat": vocabularies.CHATML, "plain": vocabularies.PLAIN}
+    both = ftlab.tokens(tokenizer, TALK, template=templates).side_by_side
+    assert list(both.table().columns) == ["stretch", "chat", "plain", "same"]
+    served = ftlab.tokens(tokenizer, TALK, serving=True).side_by_side
+    assert "serving is what training begins with" in repr(served)
+    with pytest.raises(BadValueError, match="There is one row"):
+        _ = ftlab.tokens(tokenizer, TALK).side_by_side
+
+
+def test_rows_of_a_dataset():
+    view = ftlab.tokens(talks(), vocabularies.byte_level(), count=3)
+    assert [row.source for row in rows_of(view)] == [
+        f"row {at} of the dataset" for at in range(3)
+    ]
+
+
+def test_a_batch_is_repaired_and_the_given_one_is_left():
+    tokenizer = copy.deepcopy(vocabularies.byte_level())
+    tokenizer.pad_token = tokenizer.eos_token
+    made = sft(assistant_only_loss=True)
+    batch = {name: value.clone() for name, value in ftlab.tokens(made)._given.items()}
+    batch["labels"][batch["input_ids"] == tokenizer.eos_token_id] = -100
+    kept = batch["labels"].clone()
+    view = ftlab.tokens(batch=batch, tokenizer=tokenizer)
+    assert all(each.answers[0].end_trained is False for each in view.ends.rows)
+    found = view.repair()
+    assert torch.equal(batch["labels"], kept)
+    again = ftlab.tokens(batch=found.batch, tokenizer=tokenizer)
+    assert all(each.answers[0].end_trained for each in again.ends.rows)
+
+
+def test_a_paused_step_shows_its_batch_and_the_loss_of_each_token():
+    made = sft(assistant_only_loss=True)
+    dbg = ftlab.debug(made)
+    with pytest.raises(NotPausedError, match="the run is new, not paused"):
+        ftlab.tokens(dbg)
+    step, model = made.compute_loss, made.model
+
+    def pausing(*args, **kwargs):
+        if made.state.global_step == 1:
+            dbg.interrupt()
+        return step(*args, **kwargs)
+
+    made.compute_loss = pausing
+    with dbg:
+        dbg.run()
+        assert dbg.state == "paused"
+        view = ftlab.tokens(dbg, losses=True)
+        rows = rows_of(view)
+        batch = view._given
+        with torch.no_grad():
+            ids = batch["input_ids"]
+            logits = model(ids, attention_mask=batch.get("attention_mask")).logits
+            expected = torch.nn.functional.cross_entropy(
+                logits[:, :-1].flatten(0, 1).float(),
+                batch["labels"][:, 1:].flatten(),
+                reduction="none",
+            ).view(len(ids), -1)
+        for at, row in enumerate(rows):
+            trained = row.trained
+            trained[0] = False
+            assert np.isfinite(row.losses[trained]).all()
+            assert np.isnan(row.losses[~trained]).all()
+            mine = expected[at].numpy()[trained[1:]]
+            assert np.allclose(row.losses[trained], mine, rtol=1e-4)
+        assert rows_of(dbg.tokens())[0].losses is None
+        dbg.abort()
+
+
+def test_a_hand_written_step_is_looked_at_too():
+    collate = OwnCollator()
+    batches = [collate([{"input_ids": [4, 5, 6]}, {"input_ids": [7, 8]}])]
+    model = torch.nn.Embedding(64, 2)
+
+    def step(batch):
+        loss = model(batch["input_ids"]).sum() * float("nan")
+        loss.backward()
+        return loss
+
+    with ftlab.debug(step, batches, model=model) as dbg:
+        dbg.run()
+        assert dbg.state == "paused"
+        view = ftlab.tokens(dbg, vocabularies.byte_level())
+        assert [row.ids.tolist() for row in rows_of(view)] == [[4, 5, 6], [7, 8, 0]]
+        dbg.abort()

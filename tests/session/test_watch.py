@@ -320,7 +320,7 @@ def test_an_optimizer_without_a_rate_is_watched(tmp_path: Path) -> None:
 def test_a_watch_that_ftlab_itself_has_broken_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ftlab.probes.loop import Loop
+    from ftlab.probes.stepping.loop import Loop
 
     def fail(*_: Any) -> None:
         raise ArithmeticError("no luck")

@@ -102,7 +102,7 @@ def test_figures_are_made_without_pyplot():
 
     code = (
         "import sys; from ftlab.runlog.run import Run; "
-        "from ftlab.views.dashboard import Dashboard; "
+        "from ftlab.views.dashboard.dashboard import Dashboard; "
         "Dashboard(Run()).figure(); print('matplotlib.pyplot' in sys.modules)"
     )
     made = subprocess.run(

@@ -5,7 +5,7 @@ import torch
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import VOCABULARY, base, batches
-from ftlab.probes.token_tables import token_tables
+from ftlab.probes.tokens.token_tables import token_tables
 
 
 def build() -> Case:

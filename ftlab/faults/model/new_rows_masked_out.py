@@ -13,7 +13,7 @@ from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
 from ftlab.faults.new_words import NEW, learnt_base, with_new_tokens
 from ftlab.faults.tiny import VOCABULARY, adamw, batches
-from ftlab.probes.token_tables import token_tables
+from ftlab.probes.tokens.token_tables import token_tables
 
 
 def enlarge(model: torch.nn.Module) -> list[torch.Tensor]:

@@ -13,7 +13,7 @@ from ftlab.faults.fault import Case, Fault
 from ftlab.faults.loops import plain_step
 from ftlab.faults.new_words import NEW
 from ftlab.faults.tiny import VOCABULARY, base, batches
-from ftlab.probes.token_tables import token_tables
+from ftlab.probes.tokens.token_tables import token_tables
 
 
 def build(fixed: bool) -> Case:

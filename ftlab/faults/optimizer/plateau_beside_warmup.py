@@ -49,6 +49,6 @@ FAULT = Fault(
     places=("call ReduceLROnPlateau",),
     builder=build,
     steps=12,
-    evident=7,
+    evident=6,
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -8,13 +8,15 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.dynamo_private import (
+    leave_hooks_to_python,
+    leave_to_python,
+)
 from ftlab.probes.taps.listener import Listener
 from ftlab.probes.taps.nesting import Nesting
 from ftlab.probes.taps.rebinding import rebind_method, stand_in
 from ftlab.probes.torch_private import (
     has_values,
-    leave_hooks_to_python,
-    leave_to_python,
     scripting,
 )
 from ftlab.records.handle import Handle, HandleStack, rebind

@@ -6,12 +6,12 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 import torch
 
-from ftlab.probes.torch_private import (
-    is_traced,
+from ftlab.probes.dynamo_private import (
     leave_to_python,
     resume_dynamo,
     suspend_dynamo,
 )
+from ftlab.probes.torch_private import is_traced, unseen_by_modes
 from ftlab.records import replaying
 
 _TOLD = re.compile("on_|before_|after_")
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class Listener(Protocol):
-    """The receiver of everything that taps see; see `ftlab.probes.loop.Loop`."""
+    """The receiver of everything that taps see: `ftlab.probes.stepping.loop.Loop`."""
 
     def on_forward(
         self, module: torch.nn.Module, inputs: Mapping[str, Any], graph: bool
@@ -42,6 +42,9 @@ class Listener(Protocol):
 
     def after_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Hear that an optimizer has changed the weights."""
+
+    def on_held_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Hear that accelerate was asked for a step and has left it out."""
 
     def on_scale(self, scaler: Any, outputs: Any, scaled: Any) -> None:
         """Hear that a scaler has scaled a loss."""
@@ -64,7 +67,9 @@ class Listener(Protocol):
     def after_clip(self, total_norm: torch.Tensor | None) -> None:
         """Hear that gradients were clipped."""
 
-    def on_scheduler_step(self, scheduler: Any, before: Any, after: Any) -> None:
+    def on_scheduler_step(
+        self, scheduler: Any, before: Any, after: Any, metric: float | None
+    ) -> None:
         """Hear that a scheduler moved the learning rates of its optimizer."""
 
     def after_save(self, owner: Any, folder: Any, selected: Any) -> None:
@@ -106,7 +111,7 @@ def shield(
     Parameters
     ----------
     function
-        Runs without autograd and unseen by Dynamo.
+        Runs without autograd, unseen by Dynamo and by dispatch modes.
     failed
         Gets the error in place of the user's loop.
     """
@@ -114,7 +119,7 @@ def shield(
     def shielded(*args: P.args, **kwargs: P.kwargs) -> R | None:
         callback = suspend_dynamo()
         try:
-            with torch.no_grad():
+            with torch.no_grad(), unseen_by_modes():
                 return function(*args, **kwargs)
         except Exception as error:  # noqa: BLE001  training goes on without us
             failed(error)

@@ -5,6 +5,7 @@ optimizer, so nothing of ours gets into a copy or checkpoint of one, and optimiz
 appear later are seen as well.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +15,10 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.taps.listener import Listener
 from ftlab.probes.taps.nesting import Nesting
 from ftlab.probes.taps.rebinding import rebind_method
-from ftlab.probes.torch_private import leave_to_python
 from ftlab.records.handle import Handle, HandleStack
 
 
@@ -77,3 +78,20 @@ def tap_zero_grad(listener: Listener) -> Handle:
     handles.add(rebind_method(torch.optim.Optimizer, "zero_grad", around))
     handles.add(rebind_method(torch.nn.Module, "zero_grad", around))
     return handles
+
+
+def tap_held_step(listener: Listener) -> Handle:
+    """Tell of each step that accelerate's wrapper leaves out while it accumulates."""
+    module = sys.modules.get("accelerate.optimizer")
+    wrapper = getattr(module, "AcceleratedOptimizer", None)
+    if wrapper is None:
+        return HandleStack()
+
+    def around(
+        original: Callable[..., Any], owner: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        if not owner.gradient_state.sync_gradients:
+            listener.on_held_step(unwrapped(owner))
+        return original(owner, *args, **kwargs)
+
+    return rebind_method(wrapper, "step", around)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from ftlab.probes.torch_private import leave_to_python
+from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.records.handle import (
     CallbackHandle,
     Handle,

@@ -8,10 +8,10 @@ own class rebound.
 from collections.abc import Callable
 from typing import Any
 
+from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.taps.listener import Listener
 from ftlab.probes.taps.nesting import Nesting
 from ftlab.probes.taps.rebinding import rebind_method
-from ftlab.probes.torch_private import leave_to_python
 from ftlab.records.handle import Handle, HandleStack
 
 

@@ -4,8 +4,8 @@ The class's method is rebound and the optimizer is left alone: schedulers wrap
 ``optimizer.step`` themselves to warn when the order is wrong.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, SupportsFloat
 
 import torch
 
@@ -28,10 +28,20 @@ def tap_scheduler(listener: Listener) -> Handle:
         before = rates_of(scheduler.optimizer)
         with nesting.entered():
             result = original(scheduler, *args, **kwargs)
-        listener.on_scheduler_step(scheduler, before, rates_of(scheduler.optimizer))
+        after = rates_of(scheduler.optimizer)
+        listener.on_scheduler_step(scheduler, before, after, _metric(args, kwargs))
         return result
 
     return rebind_method(torch.optim.lr_scheduler.LRScheduler, "step", around)
+
+
+def _metric(args: Sequence[Any], kwargs: Mapping[str, Any]) -> float | None:
+    """Return the metric that a scheduler was given, where the host knows it."""
+    given = kwargs.get("metrics", args[0] if args else None)
+    if isinstance(given, torch.Tensor):
+        known = given.numel() == 1 and given.device.type == "cpu"
+        return float(given) if known else None
+    return float(given) if isinstance(given, SupportsFloat) else None
 
 
 def rates_of(optimizer: Any) -> tuple[float, ...]:

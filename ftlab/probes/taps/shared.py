@@ -10,17 +10,17 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.taps import peft
 from ftlab.probes.taps.backward import tap_backward
 from ftlab.probes.taps.clip import tap_clip
 from ftlab.probes.taps.listener import Listener
 from ftlab.probes.taps.loading import tap_loading
-from ftlab.probes.taps.optimizer import tap_optimizer_step, tap_zero_grad
+from ftlab.probes.taps.optimizer import tap_held_step, tap_optimizer_step, tap_zero_grad
 from ftlab.probes.taps.rebinding import one_pass
 from ftlab.probes.taps.saving import tap_saving
 from ftlab.probes.taps.scaler import tap_scaler
 from ftlab.probes.taps.scheduler import tap_scheduler
-from ftlab.probes.torch_private import leave_to_python
 from ftlab.records.handle import CallbackHandle, Handle, HandleStack
 
 
@@ -82,6 +82,7 @@ def _tap() -> None:
             tap_clip,
             tap_optimizer_step,
             tap_zero_grad,
+            tap_held_step,
             tap_scheduler,
             tap_saving,
             tap_loading,

@@ -47,6 +47,8 @@ class Moment:
         Those that are known.
     decode
         Turns token ids into text, where a tokenizer is known.
+    owner
+        The trainer that calls the step, if one does.
     """
 
     model: torch.nn.Module
@@ -54,6 +56,7 @@ class Moment:
     update: UpdateCapsule | None
     optimizers: tuple[torch.optim.Optimizer, ...]
     decode: Decode | None
+    owner: Any = None
 
 
 def write_snapshot(

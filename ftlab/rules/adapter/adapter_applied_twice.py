@@ -60,16 +60,16 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.base_weights import (
+from ftlab.rules.reading.base_weights import (
     NEAR,
     InBase,
     in_between,
     merged_already,
     too_small,
 )
-from ftlab.rules.hand_merges import HandMerge, hand_merges, kind_of
+from ftlab.rules.reading.hand_merges import HandMerge, hand_merges, kind_of
+from ftlab.rules.reading.saving import has_adapters, needs_model, span, start
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import has_adapters, needs_model, span, start
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 

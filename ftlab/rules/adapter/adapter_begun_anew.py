@@ -46,9 +46,9 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.restarts import Restarts, restarts_of
+from ftlab.rules.reading.restarts import Restarts, restarts_of
+from ftlab.rules.reading.wiring import may_hold_adapters
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.wiring import may_hold_adapters
 from ftlab.rules.words import at_steps, counted, listed
 from ftlab.runlog.run import Run
 

@@ -36,8 +36,8 @@ it was, for the adapter beside it, is left alone: that is a complete pair.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
+from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import needs_model
 from ftlab.runlog.run import Run
 
 

@@ -39,7 +39,7 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.adapter_states import (
+from ftlab.rules.reading.adapter_states import (
     Pass,
     adapter_tensors,
     calls_of,

@@ -80,12 +80,17 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.computed_start import COMPUTED, ERRORS, asked_init, not_computed
-from ftlab.rules.drawn_starts import APART, CAUSES, Drawn, drawn_adapters
-from ftlab.rules.lora import may_hold_lora
-from ftlab.rules.own_starts import own_drawn
+from ftlab.rules.reading.lora import may_hold_lora
+from ftlab.rules.reading.tensors import records_of
+from ftlab.rules.reasons.computed_start import (
+    COMPUTED,
+    ERRORS,
+    asked_init,
+    not_computed,
+)
+from ftlab.rules.reasons.drawn_starts import APART, CAUSES, Drawn, drawn_adapters
+from ftlab.rules.reasons.own_starts import own_drawn
 from ftlab.rules.rule import Need, Rule
-from ftlab.rules.tensors import records_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 

@@ -98,18 +98,9 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.adapter_states import wait_for_thawing
-from ftlab.rules.frozen_parts import frozen_pairs, frozen_parts
-from ftlab.rules.rule import Rule
-from ftlab.rules.trained_with import same_adapters, was_trained_with
-from ftlab.rules.unthawed import Unthawed, not_thawed
-from ftlab.rules.why_frozen import (
-    is_meant_to_learn,
-    kept_learn,
-    severity_of,
-    why_frozen,
-)
-from ftlab.rules.wiring import (
+from ftlab.rules.reading.adapter_states import wait_for_thawing
+from ftlab.rules.reading.trained_with import same_adapters, was_trained_with
+from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     is_trained,
@@ -120,6 +111,15 @@ from ftlab.rules.wiring import (
     steps_of,
     trainable_tensors,
 )
+from ftlab.rules.reasons.frozen_parts import frozen_pairs, frozen_parts
+from ftlab.rules.reasons.unthawed import Unthawed, not_thawed
+from ftlab.rules.reasons.why_frozen import (
+    is_meant_to_learn,
+    kept_learn,
+    severity_of,
+    why_frozen,
+)
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 

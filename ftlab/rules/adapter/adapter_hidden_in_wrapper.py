@@ -31,8 +31,8 @@ A Trainer whose `_save` was overridden to save the inner model is warned too.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
+from ftlab.rules.reading.saving import needs_model, saving, span
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import needs_model, saving, span
 from ftlab.rules.words import an
 from ftlab.runlog.run import Run
 

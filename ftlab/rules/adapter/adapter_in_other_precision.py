@@ -56,11 +56,9 @@ from collections.abc import Iterator, Mapping
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.lost_updates import VANISHES, epsilon_vanishes, lost_to_rounding
-from ftlab.rules.rule import Rule
-from ftlab.rules.standstill import STUCK
-from ftlab.rules.tensors import params
-from ftlab.rules.wiring import (
+from ftlab.rules.reading.standstill import STUCK
+from ftlab.rules.reading.tensors import params
+from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     may_hold_adapters,
@@ -69,6 +67,12 @@ from ftlab.rules.wiring import (
     param_places,
     steps_of,
 )
+from ftlab.rules.reasons.lost_updates import (
+    VANISHES,
+    epsilon_vanishes,
+    lost_to_rounding,
+)
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

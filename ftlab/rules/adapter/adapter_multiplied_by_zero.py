@@ -42,9 +42,8 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.rule import Rule
-from ftlab.rules.tensors import records_of
-from ftlab.rules.wiring import (
+from ftlab.rules.reading.tensors import records_of
+from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     count_of,
@@ -53,6 +52,7 @@ from ftlab.rules.wiring import (
     needs_wiring,
     steps_of,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

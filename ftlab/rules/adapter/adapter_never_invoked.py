@@ -41,13 +41,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule
-from ftlab.rules.wiring import (
+from ftlab.rules.reading.wiring import (
     adapters,
     may_hold_adapters,
     needs_wiring,
     steps_of,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, listed
 from ftlab.runlog.run import Run
 

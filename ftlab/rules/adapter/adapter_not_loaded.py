@@ -91,11 +91,8 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.adapters_at_zero import adapters_at_zero, weights_without_values
-from ftlab.rules.loads import loads_of, lost_loads, outdated_loads, words_of
-from ftlab.rules.not_loaded_causes import CAUSES
-from ftlab.rules.rule import Rule
-from ftlab.rules.saving import (
+from ftlab.rules.reading.loads import loads_of, lost_loads, outdated_loads, words_of
+from ftlab.rules.reading.saving import (
     Described,
     adapter_file,
     first_facts,
@@ -107,6 +104,12 @@ from ftlab.rules.saving import (
     span,
     start,
 )
+from ftlab.rules.reasons.adapters_at_zero import (
+    adapters_at_zero,
+    weights_without_values,
+)
+from ftlab.rules.reasons.not_loaded_causes import CAUSES
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

@@ -51,9 +51,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.base_weights import NEAR, SHARE, SHARP
+from ftlab.rules.reading.base_weights import NEAR, SHARE, SHARP
+from ftlab.rules.reading.saving import (
+    adapter_file,
+    has_adapters,
+    needs_model,
+    span,
+    start,
+)
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import adapter_file, has_adapters, needs_model, span, start
 from ftlab.runlog.run import Run
 
 _COMPUTED = "init_lora_weights"

@@ -58,9 +58,8 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.rule import Rule
-from ftlab.rules.tensors import records_of, text_of
-from ftlab.rules.wiring import (
+from ftlab.rules.reading.tensors import records_of, text_of
+from ftlab.rules.reading.wiring import (
     adapters,
     count_of,
     may_hold_adapters,
@@ -70,6 +69,7 @@ from ftlab.rules.wiring import (
     steps_of,
     wiring,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 

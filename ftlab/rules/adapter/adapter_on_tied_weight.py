@@ -48,9 +48,9 @@ import numpy as np
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words, short_name
+from ftlab.rules.reading.saving import has_adapters, needs_model, span
+from ftlab.rules.reading.tensors import group_of, records_of
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import has_adapters, needs_model, span
-from ftlab.rules.tensors import group_of, records_of
 from ftlab.runlog.run import Run
 
 _BASE = ".base_layer.weight"

@@ -37,10 +37,16 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.base_samples import Compared, compare
-from ftlab.rules.base_weights import merged_already
+from ftlab.rules.reading.base_samples import Compared, compare
+from ftlab.rules.reading.base_weights import merged_already
+from ftlab.rules.reading.saving import (
+    adapter_file,
+    has_adapters,
+    needs_model,
+    span,
+    start,
+)
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import adapter_file, has_adapters, needs_model, span, start
 from ftlab.runlog.run import Run
 
 SHARE = 0.5

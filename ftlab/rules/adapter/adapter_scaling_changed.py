@@ -44,10 +44,16 @@ from typing import Any
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.base_samples import bare_name
-from ftlab.rules.loads import settings_loads
+from ftlab.rules.reading.base_samples import bare_name
+from ftlab.rules.reading.loads import settings_loads
+from ftlab.rules.reading.saving import (
+    adapter_file,
+    has_adapters,
+    needs_model,
+    span,
+    start,
+)
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import adapter_file, has_adapters, needs_model, span, start
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 

@@ -39,10 +39,10 @@ from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.lora import may_hold_lora
+from ftlab.rules.reading.lora import may_hold_lora
+from ftlab.rules.reading.tensors import group_of, records_of
+from ftlab.rules.reading.updates import Effective, effective
 from ftlab.rules.rule import Rule, needs_column, needs_facts
-from ftlab.rules.tensors import group_of, records_of
-from ftlab.rules.updates import Effective, effective
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

@@ -39,8 +39,8 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.saving import Described, has_adapters, needs_model, span, start
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import Described, has_adapters, needs_model, span, start
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

@@ -38,8 +38,8 @@ import math
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
+from ftlab.rules.reading.saving import first_facts, needs_model, span, start
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import first_facts, needs_model, span, start
 from ftlab.runlog.run import Run
 
 SAME = 1e-2

@@ -44,8 +44,8 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.adapter_states import calls_of, may_have_adapters
-from ftlab.rules.frozen import Change, changes_of
+from ftlab.rules.reading.adapter_states import calls_of, may_have_adapters
+from ftlab.rules.reading.frozen import Change, changes_of
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run

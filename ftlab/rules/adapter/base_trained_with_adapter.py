@@ -51,10 +51,9 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.adapter_states import KEY, states_of
-from ftlab.rules.rule import Rule
-from ftlab.rules.trained_with import same_adapters, was_trained_with
-from ftlab.rules.wiring import (
+from ftlab.rules.reading.adapter_states import KEY, states_of
+from ftlab.rules.reading.trained_with import same_adapters, was_trained_with
+from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     count_of,
@@ -65,6 +64,7 @@ from ftlab.rules.wiring import (
     steps_of,
     wiring,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 

@@ -40,8 +40,8 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
+from ftlab.rules.reading.saving import has_adapters, needs_model
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import has_adapters, needs_model
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

@@ -58,8 +58,7 @@ of random directions are as large as the sum. PEFT says so, and it is not report
 from collections.abc import Iterator, Mapping
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule
-from ftlab.rules.wiring import (
+from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     may_hold_adapters,
@@ -68,6 +67,7 @@ from ftlab.rules.wiring import (
     trainable_tensors,
     wiring,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 

@@ -43,9 +43,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.module_roles import role_of
-from ftlab.rules.rule import Rule
-from ftlab.rules.wiring import (
+from ftlab.rules.reading.module_roles import role_of
+from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     may_hold_adapters,
@@ -54,6 +53,7 @@ from ftlab.rules.wiring import (
     steps_of,
     wiring,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 

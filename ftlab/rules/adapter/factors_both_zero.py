@@ -42,8 +42,8 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.tensors import params, records_of, routed, text_of
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import params, records_of, routed, text_of
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 

@@ -64,16 +64,16 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.adapter_states import (
+from ftlab.rules.reading.adapter_states import (
     KEY,
     may_have_adapters,
     needs_states,
     states_of,
 )
+from ftlab.rules.reading.saving import first_facts
+from ftlab.rules.reading.tensors import group_of, params, records_of, text_of
+from ftlab.rules.reading.wiring import trainable_tensors
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.saving import first_facts
-from ftlab.rules.tensors import group_of, params, records_of, text_of
-from ftlab.rules.wiring import trainable_tensors
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 

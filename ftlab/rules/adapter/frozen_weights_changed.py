@@ -52,8 +52,8 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.frozen import Change, changes_of
-from ftlab.rules.lora import begun_anew
+from ftlab.rules.reading.frozen import Change, changes_of
+from ftlab.rules.reading.lora import begun_anew
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run

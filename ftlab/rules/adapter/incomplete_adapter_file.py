@@ -59,8 +59,14 @@ from typing import Any
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
+from ftlab.rules.reading.saving import (
+    adapter_file,
+    has_adapters,
+    needs_model,
+    saving,
+    span,
+)
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import adapter_file, has_adapters, needs_model, saving, span
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

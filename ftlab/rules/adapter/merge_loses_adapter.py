@@ -55,7 +55,7 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.adapter_states import calls_of
+from ftlab.rules.reading.adapter_states import calls_of
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run

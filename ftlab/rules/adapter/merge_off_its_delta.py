@@ -60,8 +60,8 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.adapter_states import may_have_adapters
-from ftlab.rules.hand_merges import EXACT, HandMerge, Kind, hand_merges, kind_of
+from ftlab.rules.reading.adapter_states import may_have_adapters
+from ftlab.rules.reading.hand_merges import EXACT, HandMerge, Kind, hand_merges, kind_of
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run

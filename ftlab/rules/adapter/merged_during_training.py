@@ -36,7 +36,7 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.adapter_states import (
+from ftlab.rules.reading.adapter_states import (
     Pass,
     adapter_tensors,
     calls_of,
@@ -45,8 +45,8 @@ from ftlab.rules.adapter_states import (
     passes_of,
     tensors_in,
 )
+from ftlab.rules.reading.tensors import params
 from ftlab.rules.rule import Rule
-from ftlab.rules.tensors import params
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 

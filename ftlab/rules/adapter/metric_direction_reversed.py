@@ -14,16 +14,16 @@ at the end; early stopping stops a run that gets better. Nothing warns.
 The trainer's arguments, where something depends on the choice
 (`load_best_model_at_end`, or `save_strategy="best"`), against the direction of the
 metric. *name*: its last words, "eval_" or a dataset's name before them, are a metric
-that is known (`ftlab/rules/metric_directions.py` lists them); a word such as "neg" or
-"reduction" in it makes it unknown. Values that such a metric never takes (negative
-ones, a perplexity below 1) are of a metric that was turned round: then nothing is said.
-*computed*: at three different losses or more its values are the loss, its exponential
-or its bits, or one of these turned round, up to 1e-3 of the value. A metric that merely
-falls with the loss is not judged.
-Measured with transformers 5.23 on a tiny Llama with LoRA, evaluated every 2 of 8 steps:
-perplexities 114.5, 104.0, 95.7 and 88.3; checkpoint-2, the first, is loaded as best.
-By hand: `trainer.state.best_metric` against
-`[e["eval_perplexity"] for e in trainer.state.log_history if "eval_perplexity" in e]`.
+that is known (`ftlab/rules/reading/metric_directions.py` lists them); a word such as
+"neg" or "reduction" in it makes it unknown. Values that such a metric never takes
+(negative ones, a perplexity below 1) are of a metric that was turned round: then
+nothing is said. *computed*: at three different losses or more its values are the loss,
+its exponential or its bits, or one of these turned round, up to 1e-3 of the value. A
+metric that merely falls with the loss is not judged. Measured with transformers 5.23 on
+a tiny Llama with LoRA, evaluated every 2 of 8 steps: perplexities 114.5, 104.0, 95.7
+and 88.3; checkpoint-2, the first, is loaded as best. By hand:
+`trainer.state.best_metric` against `[e["eval_perplexity"] for e in
+trainer.state.log_history if "eval_perplexity" in e]`.
 
 ## What to try
 1. `TrainingArguments(..., greater_is_better=False)`, or True for a score.
@@ -42,9 +42,14 @@ metric of an unknown name that is no function of the loss is not judged.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.metric_directions import Direction, by_loss, by_name, contradicts
+from ftlab.rules.reading.metric_directions import (
+    Direction,
+    by_loss,
+    by_name,
+    contradicts,
+)
+from ftlab.rules.reading.saving import needs_model, span
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import needs_model, span
 from ftlab.runlog.run import Run
 
 

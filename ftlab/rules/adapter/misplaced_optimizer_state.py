@@ -55,9 +55,9 @@ from typing import Any
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words, short_name
-from ftlab.rules.loads import optimizer_loads
+from ftlab.rules.reading.loads import optimizer_loads
+from ftlab.rules.reading.saving import first_facts, needs_model, span, start
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import first_facts, needs_model, span, start
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

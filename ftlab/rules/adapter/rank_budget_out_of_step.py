@@ -58,7 +58,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rank_plan import Clock, Plan, clock_of, length_of, plan_of
+from ftlab.rules.reasons.rank_plan import Clock, Plan, clock_of, length_of, plan_of
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run

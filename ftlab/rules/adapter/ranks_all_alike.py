@@ -44,9 +44,9 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.lora import may_hold_lora
+from ftlab.rules.reading.lora import may_hold_lora
+from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import records_of, text_of
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

@@ -37,9 +37,9 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.adapter_states import KEY, State, states_of
+from ftlab.rules.reading.adapter_states import KEY, State, states_of
+from ftlab.rules.reading.tensors import text_of
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.tensors import text_of
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 

@@ -58,7 +58,8 @@ Nor is a second model that is trained, or a copy of something else: it is not wa
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.repeated_passes import (
+from ftlab.rules.reading.saving import PLAIN, first_facts, start
+from ftlab.rules.reasons.repeated_passes import (
     KINDS,
     Repeated,
     loss_of_no_margin,
@@ -67,7 +68,6 @@ from ftlab.rules.repeated_passes import (
     switched_off,
 )
 from ftlab.rules.rule import Rule, needs_step_values
-from ftlab.rules.saving import PLAIN, first_facts, start
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 

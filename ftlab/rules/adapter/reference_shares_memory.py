@@ -39,9 +39,9 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.saving import needs_model
+from ftlab.rules.reading.wiring import count_of, names_of, param_places, steps_of
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import needs_model
-from ftlab.rules.wiring import count_of, names_of, param_places, steps_of
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

@@ -33,8 +33,8 @@ changes the weights by one update.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
+from ftlab.rules.reading.saving import first_facts, needs_model, span
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import first_facts, needs_model, span
 from ftlab.runlog.run import Run
 
 

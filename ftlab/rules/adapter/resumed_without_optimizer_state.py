@@ -50,8 +50,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.saving import PLAIN, first_facts, needs_model, span, start
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.saving import PLAIN, first_facts, needs_model, span, start
 from ftlab.rules.words import an, number
 from ftlab.runlog.run import Run
 

@@ -43,9 +43,9 @@ from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.lora import may_hold_lora
+from ftlab.rules.reading.lora import may_hold_lora
+from ftlab.rules.reading.tensors import records_of
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import records_of
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

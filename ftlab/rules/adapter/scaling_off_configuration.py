@@ -51,9 +51,9 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.lora import expected_scaling, may_hold_lora
+from ftlab.rules.reading.lora import expected_scaling, may_hold_lora
+from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import records_of, text_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 

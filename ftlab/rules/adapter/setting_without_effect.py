@@ -56,8 +56,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.wiring import (
+    adapters,
+    may_hold_adapters,
+    needs_wiring,
+    steps_of,
+)
 from ftlab.rules.rule import Rule
-from ftlab.rules.wiring import adapters, may_hold_adapters, needs_wiring, steps_of
 from ftlab.runlog.run import Run
 
 _WHY = {

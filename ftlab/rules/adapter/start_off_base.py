@@ -47,8 +47,8 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Need, Rule
-from ftlab.rules.tensors import records_of, text_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 

@@ -49,9 +49,9 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.loads import held_writes, loads_of, updated_before, words_of
+from ftlab.rules.reading.loads import held_writes, loads_of, updated_before, words_of
+from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import needs_model
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

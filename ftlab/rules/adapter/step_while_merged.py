@@ -38,7 +38,7 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.adapter_states import (
+from ftlab.rules.reading.adapter_states import (
     calls_of,
     held_adapters,
     may_have_adapters,
@@ -46,7 +46,7 @@ from ftlab.rules.adapter_states import (
     passes_of,
     updates_of,
 )
-from ftlab.rules.frozen import base_weights, latest_change
+from ftlab.rules.reading.frozen import base_weights, latest_change
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run

@@ -93,13 +93,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.cut_entries import Cut, cut_entries
-from ftlab.rules.feed_forward_sides import FIELD, wrong_sides
-from ftlab.rules.module_roles import role_of
-from ftlab.rules.quantised_targets import only_plain
-from ftlab.rules.rule import Rule
-from ftlab.rules.target_verdicts import Verdict, judge
-from ftlab.rules.wiring import (
+from ftlab.rules.reading.module_roles import role_of
+from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     count_of,
@@ -109,6 +104,11 @@ from ftlab.rules.wiring import (
     steps_of,
     wiring,
 )
+from ftlab.rules.reasons.cut_entries import Cut, cut_entries
+from ftlab.rules.reasons.feed_forward_sides import FIELD, wrong_sides
+from ftlab.rules.reasons.quantised_targets import only_plain
+from ftlab.rules.reasons.target_verdicts import Verdict, judge
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 

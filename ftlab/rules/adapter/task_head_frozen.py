@@ -53,8 +53,7 @@ raises; only a missing one is silent.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule
-from ftlab.rules.wiring import (
+from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     is_trained,
@@ -64,6 +63,7 @@ from ftlab.rules.wiring import (
     trainable_tensors,
     wiring,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 

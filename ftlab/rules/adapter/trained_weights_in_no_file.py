@@ -54,8 +54,8 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
+from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import needs_model
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

@@ -65,16 +65,16 @@ from collections.abc import Iterator, Sequence
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.adapter_states import held_adapters
-from ftlab.rules.merged_adapters import others_merged
-from ftlab.rules.rule import Rule
-from ftlab.rules.saving import (
+from ftlab.rules.reading.adapter_states import held_adapters
+from ftlab.rules.reading.saving import (
     has_adapters,
     is_saved_by_peft,
     needs_model,
     saving,
     span,
 )
+from ftlab.rules.reasons.merged_adapters import others_merged
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

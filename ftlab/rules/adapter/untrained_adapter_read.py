@@ -40,9 +40,9 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.adapter_states import held_adapters
+from ftlab.rules.reading.adapter_states import held_adapters
+from ftlab.rules.reading.saving import has_adapters, needs_model
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import has_adapters, needs_model
 from ftlab.runlog.run import Run
 
 

@@ -37,8 +37,8 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.saving import Described, needs_model, saving, span
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import Described, needs_model, saving, span
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

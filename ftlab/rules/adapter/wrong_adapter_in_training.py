@@ -56,7 +56,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.adapter_states import (
+from ftlab.rules.reading.adapter_states import (
     Pass,
     calls_of,
     held_adapters,
@@ -65,9 +65,9 @@ from ftlab.rules.adapter_states import (
     needs_states,
     passes_of,
 )
-from ftlab.rules.left_active import LeftActive, left_active
+from ftlab.rules.reading.tensors import params, records_of, text_of
+from ftlab.rules.reasons.left_active import LeftActive, left_active
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.tensors import params, records_of, text_of
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 

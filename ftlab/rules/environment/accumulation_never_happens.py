@@ -35,8 +35,8 @@ is not judged. A Trainer gathers by itself and is not meant.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.update_parts import Update, calls, updates_of
 from ftlab.rules.rule import Rule, needs_operations
-from ftlab.rules.update_parts import Update, calls, updates_of
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 

@@ -49,10 +49,10 @@ hyperparameter_search has chosen are only noted: a search combines them all.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.asked import is_trainers, made
-from ftlab.rules.idle_settings import Idle, idle_settings
+from ftlab.rules.reading.asked import is_trainers, made
+from ftlab.rules.reading.saving import needs_model, span
+from ftlab.rules.reasons.idle_settings import Idle, idle_settings
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import needs_model, span
 from ftlab.runlog.run import Run
 
 _WHY = {

@@ -41,9 +41,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.asked import asked, is_trainers, loader, made
+from ftlab.rules.reading.asked import asked, is_trainers, loader, made
+from ftlab.rules.reading.saving import first_facts, needs_model, span
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import first_facts, needs_model, span
 from ftlab.rules.words import listed, number
 from ftlab.runlog.run import Run
 

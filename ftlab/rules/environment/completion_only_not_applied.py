@@ -38,7 +38,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.asked import asked, made
+from ftlab.rules.reading.asked import asked, made
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run

@@ -37,9 +37,9 @@ Data without a length (a stream) tells only when it is used up.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.asked import asked, is_trainers, loader, made
+from ftlab.rules.reading.asked import asked, is_trainers, loader, made
+from ftlab.rules.reading.saving import first_facts, needs_model, span
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import first_facts, needs_model, span
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

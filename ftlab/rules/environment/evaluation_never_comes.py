@@ -37,7 +37,7 @@ Where a callback or a method of somebody's own evaluates, nothing is said.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.asked import (
+from ftlab.rules.reading.asked import (
     arguments,
     asked,
     evaluations,
@@ -45,8 +45,8 @@ from ftlab.rules.asked import (
     made,
     planned_steps,
 )
+from ftlab.rules.reading.saving import needs_model, span
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import needs_model, span
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

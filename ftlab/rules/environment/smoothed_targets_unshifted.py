@@ -39,9 +39,9 @@ own loss would then shift twice.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.asked import arguments, is_trainers, made
+from ftlab.rules.reading.asked import arguments, is_trainers, made
+from ftlab.rules.reading.saving import needs_model, span
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import needs_model, span
 from ftlab.runlog.run import Run
 
 

@@ -37,9 +37,9 @@ was watched before the evaluation: the configuration names the base's precision.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.asked import asked, is_trainers, made
+from ftlab.rules.reading.asked import asked, is_trainers, made
+from ftlab.rules.reading.saving import first_facts, needs_model, span
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import first_facts, needs_model, span
 from ftlab.runlog.run import Run
 
 PRECISIONS = {"bf16_full_eval": "bfloat16", "fp16_full_eval": "float16"}

@@ -40,9 +40,8 @@ from itertools import takewhile
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.method_place import method_place
-from ftlab.rules.rule import Rule
-from ftlab.rules.update_parts import (
+from ftlab.rules.reading.method_place import method_place
+from ftlab.rules.reading.update_parts import (
     Update,
     by_step,
     limit_of,
@@ -50,6 +49,7 @@ from ftlab.rules.update_parts import (
     needs_clipping,
     updates_of,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

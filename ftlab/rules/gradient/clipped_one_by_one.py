@@ -45,9 +45,8 @@ from itertools import takewhile
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import params, records_of
-from ftlab.rules.update_parts import (
+from ftlab.rules.reading.tensors import params, records_of
+from ftlab.rules.reading.update_parts import (
     Update,
     calls,
     limit_of,
@@ -55,6 +54,7 @@ from ftlab.rules.update_parts import (
     needs_clipping,
     updates_of,
 )
+from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

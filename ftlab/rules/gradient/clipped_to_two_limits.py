@@ -37,8 +37,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule, needs_step_values
-from ftlab.rules.update_parts import (
+from ftlab.rules.reading.update_parts import (
     Update,
     by_step,
     covers_all,
@@ -47,6 +46,7 @@ from ftlab.rules.update_parts import (
     needs_clipping,
     updates_of,
 )
+from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

@@ -54,10 +54,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.cycles import times
-from ftlab.rules.rule import Rule
-from ftlab.rules.tensors import params, records_of
-from ftlab.rules.update_parts import (
+from ftlab.rules.reading.cycles import times
+from ftlab.rules.reading.tensors import params, records_of
+from ftlab.rules.reading.update_parts import (
     SHRUNK,
     Update,
     factor_of,
@@ -66,6 +65,7 @@ from ftlab.rules.update_parts import (
     needs_clipping,
     updates_of,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

@@ -43,9 +43,9 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
+from ftlab.rules.reading.tensors import params, records_of
+from ftlab.rules.reading.update_parts import may_clip, needs_clipping, updates_of
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import params, records_of
-from ftlab.rules.update_parts import may_clip, needs_clipping, updates_of
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.matrix import Ids
 from ftlab.runlog.run import Run

@@ -51,9 +51,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.tensors import in_a_row, params, records_of
+from ftlab.rules.reading.updates import may_have_gradients, skipped_steps
 from ftlab.rules.rule import Rule, needs_step_values
-from ftlab.rules.tensors import in_a_row, params, records_of
-from ftlab.rules.updates import may_have_gradients, skipped_steps
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

@@ -50,10 +50,10 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.outside import held_outside
+from ftlab.rules.reading.outside import held_outside
+from ftlab.rules.reading.tensors import group_of, params, records_of, routed
+from ftlab.rules.reasons.zero_factors import zero_beside_zero
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import group_of, params, records_of, routed
-from ftlab.rules.zero_factors import zero_beside_zero
 from ftlab.runlog.run import Run
 
 BEFORE = 8

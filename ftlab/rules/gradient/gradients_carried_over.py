@@ -45,9 +45,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.method_place import method_place
+from ftlab.rules.reading.method_place import method_place
+from ftlab.rules.reading.tensors import group_of, params
 from ftlab.rules.rule import Rule, needs_step_values
-from ftlab.rules.tensors import group_of, params
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

@@ -49,8 +49,8 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, PlaceKind, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.tensors import text_of
 from ftlab.rules.rule import Rule, needs_step_values
-from ftlab.rules.tensors import text_of
 from ftlab.rules.words import an, at_steps
 from ftlab.runlog.run import Run
 

@@ -69,9 +69,8 @@ from itertools import takewhile
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.accumulation import feels_size
-from ftlab.rules.rule import Rule
-from ftlab.rules.update_parts import (
+from ftlab.rules.reading.accumulation import feels_size
+from ftlab.rules.reading.update_parts import (
     Update,
     by_step,
     covers_all,
@@ -81,6 +80,7 @@ from ftlab.rules.update_parts import (
     needs_clipping,
     updates_of,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

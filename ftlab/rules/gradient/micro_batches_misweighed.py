@@ -30,7 +30,8 @@ itself how many micro-batches it gathers, one. The reasons:
   each K micro-batches are cut into the same updates of unlike sizes, twice in a row: 1,
   1 and 2 for K = 4. A warning with any optimizer.
 - `short-window`: as usual, but for updates of fewer micro-batches (the last of an
-  epoch), which count for less; information.
+  epoch), which count for less; information. `long-window`: of more, which count for
+  more: what the epoch before has left. A warning under SGD, information else.
 - `divided-alone`: each backward is an update of its own, and its loss is divided all
   the same; information, from 8 updates on.
 Measured on a small Llama with LoRA and SGD, 4 micro-batches: the gradient's norm over
@@ -72,7 +73,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.accumulation import (
+from ftlab.rules.reading.accumulation import (
     Window,
     cut_alike,
     feels_size,
@@ -95,6 +96,8 @@ ALONE = 8
 MANY = 3
 """Micro-batches from which on a sum is not taken for two tasks."""
 
+NOW_AND_THEN = ("short-window", "long-window")
+"""What happens once in an epoch, and need not be usual."""
 
 SHOWN = 6
 """Sizes of updates that are listed."""
@@ -131,9 +134,9 @@ class MicroBatchesMisweighed(Rule):
             return
         for word, chosen in _sorted(windows, usual).items():
             gathers = word == "not-divided" and _is_gathered(run, usual)
-            needed = {"short-window": 1, "divided-alone": ALONE}.get(word, UPDATES)
-            often = word == "short-window" or len(chosen) >= SHARE * len(windows)
-            if often and len(chosen) >= (1 if gathers else needed):
+            needed = {**dict.fromkeys(NOW_AND_THEN, 1), "divided-alone": ALONE}
+            often = word in NOW_AND_THEN or len(chosen) >= SHARE * len(windows)
+            if often and len(chosen) >= (1 if gathers else needed.get(word, UPDATES)):
                 yield self._finding(run, "trainer-loss" if gathers else word, chosen)
                 return
 
@@ -181,8 +184,8 @@ def _word(window: Window, usual: int) -> str:
     by = divided[0]
     if by < 2 or not math.isclose(by, round(by)) or (window.awaited and count == 1):
         return ""
-    if count < usual and math.isclose(by, usual):
-        return "short-window"
+    if count != usual and math.isclose(by, usual):
+        return "short-window" if count < usual else "long-window"
     return "divided-alone" if count == 1 else "divided-by-another"
 
 
@@ -194,7 +197,7 @@ def _severity(run: Run, word: str, count: int) -> Severity:
         return Severity.ERROR if large else Severity.WARNING
     if word == "not-divided" and large and count >= MANY:
         return Severity.WARNING
-    if word == "divided-by-another" and large:
+    if word in ("divided-by-another", "long-window") and large:
         return Severity.WARNING
     return Severity.INFO
 
@@ -278,6 +281,13 @@ _TOLD = {
             "The last micro-batches of an epoch are fewer, and count for less.",
             "Divide by the number of micro-batches that this update is made of, or let "
             "it be: one update per epoch is smaller.",
+        ),
+        _Reason(
+            "long-window",
+            "an update of {count} micro-batches was divided by {by} as all others",
+            "What was left of an epoch made no update of its own: its gradients went "
+            "into the first update of the next epoch.",
+            "Step at the end of the epoch as well, or clear what is left there.",
         ),
         _Reason(
             "divided-alone",

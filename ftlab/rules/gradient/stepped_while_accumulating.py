@@ -39,8 +39,8 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.cycles import times
-from ftlab.rules.method_place import method_place
+from ftlab.rules.reading.cycles import times
+from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.rule import Rule, needs_operations
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run

@@ -37,9 +37,9 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.cycles import times
+from ftlab.rules.reading.cycles import times
+from ftlab.rules.reading.update_parts import Update, updates_of
 from ftlab.rules.rule import Rule, needs_operations
-from ftlab.rules.update_parts import Update, updates_of
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

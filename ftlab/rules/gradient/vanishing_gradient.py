@@ -58,9 +58,7 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.lone_vectors import without_lone_vectors
-from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import (
+from ftlab.rules.reading.tensors import (
     elements,
     has_twin,
     in_a_row,
@@ -68,6 +66,8 @@ from ftlab.rules.tensors import (
     pattern,
     records_of,
 )
+from ftlab.rules.reasons.lone_vectors import without_lone_vectors
+from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run

@@ -44,8 +44,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Rule, needs_step_values
-from ftlab.rules.tensors import records_of, text_of
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 

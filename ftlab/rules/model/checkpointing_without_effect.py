@@ -62,8 +62,8 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words, short_name
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Rule, needs_step_values
-from ftlab.rules.tensors import records_of, text_of
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 

@@ -37,9 +37,9 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.compiling import WATCHED, compiles, noted
+from ftlab.rules.reading.compiling import WATCHED, compiles, noted
+from ftlab.rules.reading.tensors import text_of
 from ftlab.rules.rule import Rule
-from ftlab.rules.tensors import text_of
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

@@ -46,8 +46,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Rule
-from ftlab.rules.wiring import (
+from ftlab.rules.reading.wiring import (
     adapters,
     is_trained,
     may_hold_adapters,
@@ -55,6 +54,7 @@ from ftlab.rules.wiring import (
     steps_of,
     trainable_tensors,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 

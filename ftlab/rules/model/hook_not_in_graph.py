@@ -45,8 +45,8 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.wiring import steps_of
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.wiring import steps_of
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

@@ -40,8 +40,8 @@ which miss what they read with an error.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
+from ftlab.rules.reading.saving import first_facts, span
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.saving import first_facts, span
 from ftlab.rules.words import listed
 from ftlab.runlog.run import Run
 

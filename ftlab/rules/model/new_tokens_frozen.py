@@ -47,8 +47,8 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.tensors import text_of
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import text_of
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

@@ -47,8 +47,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.wiring import is_trained, steps_of
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.wiring import is_trained, steps_of
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 

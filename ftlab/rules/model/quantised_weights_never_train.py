@@ -46,9 +46,9 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.tensors import text_of
+from ftlab.rules.reading.wiring import is_trained
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.tensors import text_of
-from ftlab.rules.wiring import is_trained
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

@@ -45,9 +45,9 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.saving import needs_model
+from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import needs_model
-from ftlab.rules.tensors import records_of, text_of
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 

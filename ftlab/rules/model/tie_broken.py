@@ -48,9 +48,9 @@ from typing import Any
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.saving import needs_model
+from ftlab.rules.reading.wiring import param_places, steps_of
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import needs_model
-from ftlab.rules.wiring import param_places, steps_of
 from ftlab.runlog.run import Run
 
 _BY_PEFT = (

@@ -61,8 +61,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.frozen import changes_of
-from ftlab.rules.loads import optimizer_loads
+from ftlab.rules.reading.frozen import changes_of
+from ftlab.rules.reading.loads import optimizer_loads
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run

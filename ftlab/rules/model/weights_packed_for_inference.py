@@ -44,8 +44,8 @@ from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.tensors import text_of
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.tensors import text_of
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 

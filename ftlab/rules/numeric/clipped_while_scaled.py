@@ -38,8 +38,7 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.rule import Rule
-from ftlab.rules.update_parts import (
+from ftlab.rules.reading.update_parts import (
     SHRUNK,
     by_step,
     factor_of,
@@ -48,6 +47,7 @@ from ftlab.rules.update_parts import (
     needs_clipping,
     updates_of,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

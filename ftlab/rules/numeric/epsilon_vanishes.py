@@ -40,9 +40,9 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.lost_updates import VANISHES
+from ftlab.rules.reading.tensors import group_of, params, records_of, text_of
+from ftlab.rules.reasons.lost_updates import VANISHES
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.tensors import group_of, params, records_of, text_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 

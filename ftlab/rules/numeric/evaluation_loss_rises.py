@@ -44,7 +44,7 @@ one's own that evaluate without a Trainer record no evaluations.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.metric_directions import by_name
+from ftlab.rules.reading.metric_directions import by_name
 from ftlab.rules.rule import Need, Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.divergence import FEWEST, LAST, Comparison, comparisons

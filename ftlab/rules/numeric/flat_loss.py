@@ -49,11 +49,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.masters import mastered, moving
-from ftlab.rules.outside import held_outside
+from ftlab.rules.reading.masters import mastered, moving
+from ftlab.rules.reading.outside import held_outside
+from ftlab.rules.reading.tensors import group_of, records_of
+from ftlab.rules.reading.updates import effective
 from ftlab.rules.rule import ANY, Rule, needs_column, needs_step_values
-from ftlab.rules.tensors import group_of, records_of
-from ftlab.rules.updates import effective
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run

@@ -56,9 +56,9 @@ from itertools import groupby
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.rescaled import Rescaled, rescaled_updates
+from ftlab.rules.reading.update_parts import by_step
+from ftlab.rules.reasons.rescaled import Rescaled, rescaled_updates
 from ftlab.rules.rule import Rule, needs_operations
-from ftlab.rules.update_parts import by_step
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

@@ -43,10 +43,10 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.tensors import elements, in_a_row, params, records_of
+from ftlab.rules.reading.update_parts import by_step
+from ftlab.rules.reading.updates import may_have_gradients
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import elements, in_a_row, params, records_of
-from ftlab.rules.update_parts import by_step
-from ftlab.rules.updates import may_have_gradients
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

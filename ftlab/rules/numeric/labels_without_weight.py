@@ -32,7 +32,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.loss_rows import LossRow, loss_rows
+from ftlab.rules.reading.loss_rows import LossRow, loss_rows
 from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run

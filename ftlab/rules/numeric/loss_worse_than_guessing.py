@@ -57,7 +57,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.loss_rows import loss_rows
+from ftlab.rules.reading.loss_rows import loss_rows
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run

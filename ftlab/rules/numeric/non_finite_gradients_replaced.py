@@ -35,10 +35,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.scaling_history import spoiled_at
+from ftlab.rules.reading.tensors import params
+from ftlab.rules.reading.updates import may_have_gradients, skipped_steps
 from ftlab.rules.rule import Rule, needs_step_values
-from ftlab.rules.scaling_history import spoiled_at
-from ftlab.rules.tensors import params
-from ftlab.rules.updates import may_have_gradients, skipped_steps
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 

@@ -43,10 +43,10 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.standstill import HALF
+from ftlab.rules.reading.tensors import elements, group_of, params, records_of
+from ftlab.rules.reading.updates import effective
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.standstill import HALF
-from ftlab.rules.tensors import elements, group_of, params, records_of
-from ftlab.rules.updates import effective
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

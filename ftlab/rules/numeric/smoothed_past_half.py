@@ -37,8 +37,8 @@ import math
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.asked import arguments
-from ftlab.rules.loss_rows import NEEDS, LossRow, loss_rows
+from ftlab.rules.reading.asked import arguments
+from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run

@@ -50,9 +50,8 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.rounding import rounded_away
-from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.standstill import (
+from ftlab.rules.reading.rounding import rounded_away
+from ftlab.rules.reading.standstill import (
     HALF,
     STUCK,
     WEIGHT,
@@ -61,8 +60,9 @@ from ftlab.rules.standstill import (
     rate_of,
     standing,
 )
-from ftlab.rules.tensors import elements, params, records_of
-from ftlab.rules.updates import effective
+from ftlab.rules.reading.tensors import elements, params, records_of
+from ftlab.rules.reading.updates import effective
+from ftlab.rules.rule import Rule, needs_column
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

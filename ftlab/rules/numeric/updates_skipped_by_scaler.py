@@ -52,16 +52,16 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.rule import Rule, needs_step_values
-from ftlab.rules.scaling_history import (
+from ftlab.rules.reading.scaling_history import (
     Streak,
     forgotten_skips,
     scales_in_words,
     spoiled_at,
     streaks,
 )
-from ftlab.rules.tensors import params
-from ftlab.rules.updates import skipped_steps
+from ftlab.rules.reading.tensors import params
+from ftlab.rules.reading.updates import skipped_steps
+from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

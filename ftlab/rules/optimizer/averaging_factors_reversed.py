@@ -36,7 +36,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.groups import Group, groups_of
+from ftlab.rules.reading.groups import Group, groups_of
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run

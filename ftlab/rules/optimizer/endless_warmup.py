@@ -42,8 +42,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Severity
-from ftlab.rules.rule import Rule
-from ftlab.rules.schedules import (
+from ftlab.rules.reading.schedules import (
     Plan,
     may_be_scheduled,
     needs_schedule,
@@ -51,6 +50,7 @@ from ftlab.rules.schedules import (
     plans_of,
     run_length,
 )
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 

@@ -51,10 +51,10 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.early import MEASURED, from_the_start
-from ftlab.rules.groups import group_at, groups_of
+from ftlab.rules.reading.early import MEASURED, from_the_start
+from ftlab.rules.reading.groups import group_at, groups_of
+from ftlab.rules.reading.tensors import elements, group_of, params
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import elements, group_of, params
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

@@ -45,7 +45,7 @@ from typing import Any
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.groups import groups_of
+from ftlab.rules.reading.groups import groups_of
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run

@@ -49,8 +49,8 @@ from typing import Any
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.tensors import params
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.tensors import params
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 

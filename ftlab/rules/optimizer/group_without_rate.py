@@ -58,8 +58,8 @@ import numpy as np
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.tensors import group_of, params, text_of
 from ftlab.rules.rule import Rule, needs_facts, needs_step_values
-from ftlab.rules.tensors import group_of, params, text_of
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

@@ -41,8 +41,8 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.rate_formulas import Rates
+from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.rule import Rule, needs_facts, needs_step_values
-from ftlab.rules.saving import first_facts
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

@@ -37,8 +37,8 @@ import math
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.groups import groups_of
-from ftlab.rules.loss_rows import NEEDS, LossRow, loss_rows
+from ftlab.rules.reading.groups import groups_of
+from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
 from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run

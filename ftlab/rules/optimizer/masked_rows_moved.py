@@ -46,9 +46,9 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.names import NameRecord
-from ftlab.rules.groups import Group, group_at, groups_of
+from ftlab.rules.reading.groups import Group, group_at, groups_of
+from ftlab.rules.reading.tensors import group_of
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import group_of
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

@@ -2,12 +2,14 @@
 
 ## What it does
 Reads from the order of operations whether the learning-rate scheduler is stepped once
-after each optimizer step, or before it, several times, or once per micro-batch.
+after each optimizer step, or before it, several times, or once per micro-batch, and
+whether one is stepped that a SequentialLR or ChainedScheduler steps too.
 
 ## Why is this bad?
 Before the optimizer: the first value of the schedule is never used, and warm-up begins
 too high. Per micro-batch: with K micro-batches the schedule ends after 1/K of the run,
-and the rest trains at its last value, usually 0.
+and the rest trains at its last value, usually 0. A scheduler within a chain that is
+stepped besides counts on twice, or begins before its turn.
 
 ## Evidence
 The step ledger, cut at the update attempts of the scheduler's own optimizer. A
@@ -23,6 +25,10 @@ and therefore quiet:
 - fewer scheduler steps than updates (per epoch, on a plateau);
 - N steps per update with N processes (accelerate), and several per update when the
   schedule was planned that long: its total is at least steps x micro-batches.
+- inner schedulers that are stepped before the chain is made, or in its place.
+
+A chain steps its schedulers itself, and that is not counted; the loop's own steps of
+one of them in the same updates are (*within-a-chain*), when either has moved a rate.
 Measured in the ledger of real loops: healthy loops, accumulation over 4 micro-batches,
 a GradScaler that skips its first updates and the Trainer gave 1 scheduler step per
 update or none; a step per micro-batch gave 4.
@@ -31,6 +37,7 @@ update or none; a step per micro-batch gave 4.
 1. `optimizer.step(); scheduler.step(); optimizer.zero_grad()`, in this order.
 2. With accumulation, step the scheduler where the optimizer is stepped.
 3. If it shall run per micro-batch, plan its total in micro-batches.
+4. Of a chain, step the outermost scheduler alone.
 
 ## Known problems
 A scheduler that steps first thing in each iteration cannot be told from one that was
@@ -40,16 +47,17 @@ like too many steps.
 
 ## References
 - torch.optim.lr_scheduler, "How to adjust learning rate"
+- torch.optim.lr_scheduler.SequentialLR.step (calls the inner scheduler's step)
 - huggingface/accelerate#963, #2926; Lightning-AI/pytorch-lightning#1476
 """
 
 from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.cycles import Cycle, cycles_of
-from ftlab.rules.method_place import method_place
+from ftlab.rules.reading.cycles import Cycle, cycles_of
+from ftlab.rules.reading.method_place import method_place
+from ftlab.rules.reading.scheduling import may_have_schedulers, needs_scheduler_steps
 from ftlab.rules.rule import Rule
-from ftlab.rules.scheduling import may_have_schedulers, needs_scheduler_steps
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -87,6 +95,9 @@ class MisplacedSchedulerStep(Rule):
                 yield self._too_often(run, target, often)
             elif _repeats(early, cycles) and not _repeats(often, cycles):
                 yield self._before(run, target, owner, early)
+        for index, facts in enumerate(run.facts.schedulers):
+            if facts.get("holds"):
+                yield from self._within(run, index, facts["holds"])
 
     def _too_often(self, run: Run, target: str, cycles: Sequence[Cycle]) -> Finding:
         steps = cycles[0].step, cycles[-1].step
@@ -112,6 +123,47 @@ class MisplacedSchedulerStep(Rule):
                 "threshold": 1,
             },
             healthy="one scheduler step per optimizer step, after it",
+        )
+
+    def _within(self, run: Run, outer: int, holds: Sequence[int]) -> Iterator[Finding]:
+        chain, facts = f"scheduler {outer}", run.facts.schedulers
+        owner = f"optimizer {_owner(run, chain)}"
+        by_step = {c.step: c for c in cycles_of(run, chain, owner) if c.whole}
+        cycles = [cycle for cycle in by_step.values() if cycle.scheduled]
+        found: dict[str, list[Cycle]] = {}
+        for inner in holds:
+            own = cycles_of(run, f"scheduler {inner}", owner)
+            both = [c for c in own if c.scheduled and c.step in by_step]
+            both = [c for c in both if by_step[c.step].scheduled]
+            moved = any(_moves(c) or _moves(by_step[c.step]) for c in both)
+            if moved and _repeats(both, cycles):
+                found[f"scheduler {inner}"] = both
+        if not found:
+            return
+        kinds = " and ".join(str(facts[int(t.split()[1])].get("class")) for t in found)
+        (first, *_), (*_, last) = (
+            min(found.values(), key=len),
+            max(found.values(), key=len),
+        )
+        yield self.finding(
+            Severity.ERROR,
+            f"{at_steps(first.step, last.step)}: {facts[outer].get('class')} steps the "
+            f"schedulers that it holds, and the loop steps {kinds} as well: they count "
+            "on twice, or before their turn",
+            cause="step() is called of the chain and of the schedulers within it.",
+            fix=f"Step {facts[outer].get('class')} alone.",
+            places=[
+                *(method_place(run, target, "step") for target in found),
+                method_place(run, chain, "step"),
+                Place("optimizer", "lr"),
+            ],
+            steps=(first.step, last.step),
+            evidence={
+                "kind": "within-a-chain",
+                "updates": max(map(len, found.values())),
+                "threshold": REPEATS,
+            },
+            healthy="one scheduler step per optimizer step, of the outermost scheduler",
         )
 
     def _before(

@@ -48,8 +48,8 @@ from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.tensors import params, records_of
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.tensors import params, records_of
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 

@@ -48,16 +48,16 @@ from typing import Any
 from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.masters import HALF, without_copies
-from ftlab.rules.outside import held_outside
-from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.tensors import group_of
-from ftlab.rules.trained_with import (
+from ftlab.rules.reading.masters import HALF, without_copies
+from ftlab.rules.reading.outside import held_outside
+from ftlab.rules.reading.tensors import group_of
+from ftlab.rules.reading.trained_with import (
     Holds,
     missing_in,
     steps_since,
     was_trained_with,
 )
+from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import counted, listed
 from ftlab.runlog.run import Run
 

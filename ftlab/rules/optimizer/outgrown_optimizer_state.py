@@ -38,9 +38,9 @@ from collections.abc import Iterator
 from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.saving import first_facts
+from ftlab.rules.reading.trained_with import Holds, steps_since, was_trained_with
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.saving import first_facts
-from ftlab.rules.trained_with import Holds, steps_since, was_trained_with
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

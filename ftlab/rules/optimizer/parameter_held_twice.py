@@ -39,9 +39,9 @@ from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.method_place import method_place
+from ftlab.rules.reading.method_place import method_place
+from ftlab.rules.reading.wiring import steps_of
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.wiring import steps_of
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 

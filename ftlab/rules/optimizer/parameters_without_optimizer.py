@@ -53,17 +53,17 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
-from ftlab.rules.masters import mastered, moving
-from ftlab.rules.outside import held_outside, made_anew
-from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.trained_with import (
+from ftlab.rules.reading.masters import mastered, moving
+from ftlab.rules.reading.outside import held_outside, made_anew
+from ftlab.rules.reading.trained_with import (
     Holds,
     idle_since,
     missing_in,
     steps_since,
     was_trained_with,
 )
-from ftlab.rules.without_optimizer import without_optimizer
+from ftlab.rules.reasons.without_optimizer import without_optimizer
+from ftlab.rules.rule import Rule, needs_facts
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 

@@ -45,10 +45,10 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
+from ftlab.rules.reading.saving import first_facts
+from ftlab.rules.reading.schedules import Plan, plans_of, stepping
+from ftlab.rules.reading.scheduling import may_have_schedulers, needs_scheduler_steps
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import first_facts
-from ftlab.rules.schedules import Plan, plans_of, stepping
-from ftlab.rules.scheduling import may_have_schedulers, needs_scheduler_steps
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

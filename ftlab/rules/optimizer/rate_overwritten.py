@@ -24,9 +24,10 @@ rate in use (LambdaLR, OneCycleLR, CyclicLR, CosineAnnealingWarmRestarts):
   LinearLR, ExponentialLR and StepLR multiply, and are made to be chained. Where that is
   less than half of the steps (one of the two is stepped per epoch) it is noted only: a
   drop that holds for one update changes little.
-- *cut-undone*: before a step of ReduceLROnPlateau the rate is nearer to what it was
-  before the scheduler's last cut than to what the cut has left, for 2 cuts in a row.
-  This is said in place of the above, and needs no other schedule that is known.
+- *cut-undone*: before a step of ReduceLROnPlateau, or after the last step of another
+  scheduler, the rate is nearer to what it was before the last cut than to what the cut
+  has left, for 2 cuts in a row. This is said in place of the above, and needs no other
+  schedule that is known.
 Measured: a rate of 1e-2 halved by hand under get_cosine_schedule_with_warmup is back at
 the schedule's after one update.
 By hand: `optimizer.param_groups[0]["lr"]` before and after `scheduler.step()`.
@@ -52,10 +53,10 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
+from ftlab.rules.reading.saving import start
+from ftlab.rules.reading.schedules import Plan, plans_of, stepping
+from ftlab.rules.reading.scheduling import may_have_schedulers, needs_scheduler_steps
 from ftlab.rules.rule import Rule
-from ftlab.rules.saving import start
-from ftlab.rules.schedules import Plan, plans_of, stepping
-from ftlab.rules.scheduling import may_have_schedulers, needs_scheduler_steps
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 
@@ -93,7 +94,7 @@ class RateOverwritten(Rule):
         for plans in owners.values():
             moved = {plan.index: _entries(run, plan) for plan in plans}
             several = [plan for plan in plans if moved[plan.index]]
-            undone = [f for p in several for f in self._undone(run, p, moved[p.index])]
+            undone = [f for p in several for f in self._undone(run, p, moved)]
             if undone:
                 yield from undone
             elif len(several) > 1:
@@ -142,25 +143,29 @@ class RateOverwritten(Rule):
             return
 
     def _undone(
-        self, run: Run, plan: Plan, entries: Sequence[LedgerEntry]
+        self, run: Run, plan: Plan, moved: dict[int, list[LedgerEntry]]
     ) -> Iterator[Finding]:
         if plan.facts.get("class") != "ReduceLROnPlateau":
             return
-        pairs = itertools.pairwise(entries)
+        entries = sorted(itertools.chain(*moved.values()), key=_time)
         cuts = [
-            (a, b) for a, b in pairs if a.detail["lr_after"] < a.detail["lr_before"]
+            (cut, *later)
+            for number, cut in enumerate(entries)
+            if cut.target == plan.target
+            and cut.detail["lr_after"] < cut.detail["lr_before"]
+            and (later := _rates_later(cut, entries[number + 1 :])) is not None
         ]
         for one, other in itertools.pairwise(cuts):
             if not (_is_undone(*one) and _is_undone(*other)):
                 continue
-            cut, then = other[0].detail, other[1].detail
+            cut, step, rates = other
             yield self._finding(
                 run,
                 "cut-undone",
-                (one[0].step, other[1].step),
+                (one[0].step, step),
                 f"ReduceLROnPlateau lowered the rate in steps {one[0].step} and "
-                f"{other[0].step}, to {number(cut['lr_after'][0])}, and it is at "
-                f"{number(then['lr_before'][0])} again",
+                f"{cut.step}, to {number(cut.detail['lr_after'][0])}, and it is at "
+                f"{number(rates[0])} again",
                 cause="Another schedule, or the loop, sets the rate from what it was "
                 "made with: a warm-up in a LambdaLR that is stepped for ever.",
                 fix="Stop stepping the warm-up when it is over.",
@@ -259,13 +264,26 @@ def _touched(last: LedgerEntry, this: LedgerEntry) -> int | None:
     return None
 
 
-def _is_undone(cut: LedgerEntry, then: LedgerEntry) -> bool:
+def _time(entry: LedgerEntry) -> tuple[int, int]:
+    return entry.step, entry.index
+
+
+def _rates_later(
+    cut: LedgerEntry, later: Sequence[LedgerEntry]
+) -> tuple[int, Sequence[float]] | None:
+    """Return the rates before the scheduler's next step, or as they are, and when."""
+    for entry in later:
+        if entry.target == cut.target:
+            return entry.step, entry.detail["lr_before"]
+    return (later[-1].step, later[-1].detail["lr_after"]) if later else None
+
+
+def _is_undone(cut: LedgerEntry, _: int, rates: Sequence[float]) -> bool:
     """Tell whether a cut was taken back before the scheduler's next step."""
     before, after = cut.detail["lr_before"], cut.detail["lr_after"]
-    now = then.detail["lr_before"]
     return all(
         abs(rate - high) < abs(rate - low)
-        for high, low, rate in zip(before, after, now, strict=False)
+        for high, low, rate in zip(before, after, rates, strict=False)
         if low < high
     )
 

@@ -45,9 +45,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.tensors import in_a_row, params, records_of
+from ftlab.rules.reading.updates import skipped_steps
 from ftlab.rules.rule import Rule, needs_column, needs_step_values
-from ftlab.rules.tensors import in_a_row, params, records_of
-from ftlab.rules.updates import skipped_steps
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 

@@ -51,9 +51,9 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.saving import first_facts, start
+from ftlab.rules.reading.tensors import group_of, params, text_of
 from ftlab.rules.rule import Rule, needs_facts
-from ftlab.rules.saving import first_facts, start
-from ftlab.rules.tensors import group_of, params, text_of
 from ftlab.rules.words import number
 from ftlab.runlog.run import Run
 

@@ -15,15 +15,22 @@ is stepped beyond its end climbs back to the peak, and undoes what it has anneal
   several, for one process or from samples shows here.
 - *at-zero*: all groups have had a rate above 0 and are now at exactly 0, in 3 updates
   in a row at least and in 5 % of all updates, after a scheduler has stepped: an end
-  that is some steps off, by remainders of epochs, is left alone. Noted only where the
-  schedule's length is not known (a function in a LambdaLR): it may be a pause.
+  that is some steps off, by remainders of epochs, is left alone, and so is a wave that
+  waits for the next step of its scheduler. Noted only where the schedule's length is
+  not known (a function in a LambdaLR): it may be a pause.
 - *rises-again*: a cosine of transformers (`num_cycles=0.5`) or a CosineAnnealingLR has
   made more steps than it was planned for, and has lifted the rate in 3 in a row. A
   CosineAnnealingLR is a wave by its definition, and some use it as one: it is a warning
   where the run is told to end before the wave does, and else a note.
+- *waves-of-few-updates*: a CosineAnnealingLR that is stepped for each update, with a
+  `T_max` of at most 5, has been at its top again twice, and below half of it between.
+  Such waves are no longer than what Adam averages over (10 updates at a beta of 0.9):
+  they are a `T_max` counted in epochs. Longer ones, and those of a scheduler that is
+  stepped per epoch or restarts, are left alone.
 Measured: get_linear_schedule_with_warmup(total=6) in a run of 24 updates has rate 0 in
 18 of them; healthy schedules (linear, cosine, restarts, steps, cyclic) never had more
-than one update at 0 after their beginning.
+than one update at 0 after their beginning. CosineAnnealingLR(T_max=4), meant for 4
+epochs of 8 updates, is at its top again after 8, 16, 24 and 32 of them.
 By hand: `scheduler.last_epoch` against the steps that are left, and
 `scheduler.get_last_lr()`.
 
@@ -33,7 +40,8 @@ By hand: `scheduler.last_epoch` against the steps that are left, and
 3. Per epoch or per step: count the total in what the scheduler is stepped by.
 
 ## Known problems
-A run that goes on at 0 on purpose (to gather statistics) is told too.
+A run that goes on at 0 on purpose (to gather statistics) is told too, and so are waves
+of ten updates where an epoch is one batch.
 
 ## References
 - torch.optim.lr_scheduler.CosineAnnealingLR (periodic in 2 T_max)
@@ -46,8 +54,7 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.rule import Rule
-from ftlab.rules.schedules import (
+from ftlab.rules.reading.schedules import (
     Plan,
     may_be_scheduled,
     needs_schedule,
@@ -56,7 +63,8 @@ from ftlab.rules.schedules import (
     run_length,
     stepping,
 )
-from ftlab.rules.updates import skipped_steps
+from ftlab.rules.reading.updates import skipped_steps
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
@@ -68,6 +76,9 @@ IDLE = 0.2
 
 STREAK, SHARE = 3, 0.05
 """Updates in a row at 0, and which part of all they are."""
+
+SHORT, TOPS = 5, 2
+"""A `T_max` in updates that is no wave to want, and how often it has come round."""
 
 WAVES = {
     "CosineAnnealingLR": "T_max",
@@ -94,7 +105,8 @@ class ScheduleOverTooEarly(Rule):
         """Yield one finding at most."""
         plans = plans_of(run)
         for plan in plans:
-            if (found := self._rising(run, plan)) is not None:
+            found = self._waves(run, plan) or self._rising(run, plan)
+            if found is not None:
                 yield found
                 return
         if plans and (found := self._at_zero(run, plans[0])) is not None:
@@ -104,6 +116,30 @@ class ScheduleOverTooEarly(Rule):
             if (found := self._planned(run, plan)) is not None:
                 yield found
                 return
+
+    def _waves(self, run: Run, plan: Plan) -> Finding | None:
+        length = plan.asked.get("T_max")
+        kind, each = plan.facts.get("class"), per_update(run, plan)
+        if kind != "CosineAnnealingLR" or not length or length > SHORT or each < 1:
+            return None
+        steps = _steps_of(run, plan)
+        tops = [e for e in steps if (e.detail.get("epoch") or 1) % (2 * length) == 0]
+        if len(tops) < TOPS:
+            return None
+        between = [e for e in steps if _time(tops[0]) <= _time(e) <= _time(tops[-1])]
+        rates = [max(entry.detail["lr_after"]) for entry in between]
+        if min(rates) > max(rates) / 2:
+            return None
+        return self._finding(
+            run,
+            plan,
+            "waves-of-few-updates",
+            (steps[0].step, tops[-1].step),
+            f"{at_steps(steps[0].step, tops[-1].step)}: {kind} has "
+            f"T_max={number(length)} and is stepped for each update: its rate has been "
+            f"at the top again {len(tops)} times, and at {number(min(rates))} between",
+            threshold=SHORT,
+        )
 
     def _rising(self, run: Run, plan: Plan) -> Finding | None:
         setting = WAVES.get(str(plan.asked.get("schedule") or plan.facts.get("class")))
@@ -133,9 +169,13 @@ class ScheduleOverTooEarly(Rule):
         rates = np.nan_to_num(run.steps["lr"][~skipped_steps(run)])
         steps = run.steps.step[~skipped_steps(run)]
         alive = np.flatnonzero(rates.any(axis=1))
-        if not len(alive) or not _steps_of(run, plan):
+        moves = _steps_of(run, plan)
+        if not len(alive) or not moves:
             return None
         idle = len(rates) - 1 - int(alive[-1])
+        gaps = np.diff([-1, *(entry.step for entry in moves)])
+        if plan.facts.get("class") == "CosineAnnealingLR" and idle <= gaps.max():
+            return None
         if idle < max(STREAK, SHARE * len(rates)):
             return None
         first, last = int(steps[alive[-1] + 1]), int(steps[-1])
@@ -212,6 +252,10 @@ def _steps_of(run: Run, plan: Plan) -> list[LedgerEntry]:
         for entry in run.ledger
         if entry.op == "scheduler_step" and entry.target == plan.target
     ]
+
+
+def _time(entry: LedgerEntry) -> tuple[int, int]:
+    return entry.step, entry.index
 
 
 def _lifts(entry: LedgerEntry) -> bool:

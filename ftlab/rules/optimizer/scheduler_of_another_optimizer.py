@@ -35,9 +35,9 @@ from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
-from ftlab.rules.method_place import method_place
+from ftlab.rules.reading.method_place import method_place
+from ftlab.rules.reading.scheduling import may_have_schedulers, needs_scheduler_steps
 from ftlab.rules.rule import Rule
-from ftlab.rules.scheduling import may_have_schedulers, needs_scheduler_steps
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 

@@ -38,7 +38,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Severity
-from ftlab.rules.method_place import method_place
+from ftlab.rules.reading.method_place import method_place
 from ftlab.rules.rule import Rule, needs_step_values
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run

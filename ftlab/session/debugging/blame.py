@@ -7,7 +7,7 @@ from ftlab.records.errors import NotPausedError, NotReplayableError
 from ftlab.replay.blaming.blame import NO_LOSSES, Blaming
 from ftlab.replay.control import Command
 from ftlab.replay.trials.commands import Trials
-from ftlab.views.blame import BlameView
+from ftlab.views.pausing.blame import BlameView
 
 
 def blame(commands: Trials, send: Callable[[Command], Any], state: str) -> BlameView:

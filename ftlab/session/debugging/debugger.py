@@ -28,8 +28,8 @@ from ftlab.session.debugging.traces import TraceKeeper
 from ftlab.session.debugging.what_if import WhatIf
 
 if TYPE_CHECKING:
-    from ftlab.views.blame import BlameView
-    from ftlab.views.pause_panel import PausePanel
+    from ftlab.views.pausing.blame import BlameView
+    from ftlab.views.pausing.pause_panel import PausePanel
 
 
 class Debugger(Breaking, Responding, Looking, Moving, WhatIf):
@@ -246,7 +246,7 @@ class Debugger(Breaking, Responding, Looking, Moving, WhatIf):
     @property
     def panel(self) -> "PausePanel":
         """The stop in a notebook, with buttons; follows the run while it is shown."""
-        from ftlab.views.pause_panel import PausePanel
+        from ftlab.views.pausing.pause_panel import PausePanel
 
         if self._panel is None:
             self._panel = PausePanel(self)

@@ -1,7 +1,7 @@
 """What can be seen of a paused step: its tensors, its batch, its source and calls."""
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch.utils._pytree import tree_map_only
@@ -16,7 +16,10 @@ from ftlab.replay.stops.variables import Variables
 from ftlab.replay.tracing.modules import parameters_at
 
 if TYPE_CHECKING:
-    from ftlab.views.replay import Replay
+    from ftlab.replay.engine import Engine
+    from ftlab.session.debugging.debugger import Debugger
+    from ftlab.session.token_looks import Tokens
+    from ftlab.views.replay.replay import Replay
 
 
 class Looking:
@@ -24,6 +27,13 @@ class Looking:
 
     Tensors are copies: looking at them, and writing into them, changes nothing.
     """
+
+    _engine: "Engine"
+
+    def under_way(self) -> tuple[Any, Any, Any]:
+        """Return the model, what its step was called with and the trainer, if any."""
+        moment = self._engine.moment()
+        return moment.model, self.batch, moment.owner
 
     @property
     @abstractmethod
@@ -51,6 +61,23 @@ class Looking:
         if self._stop is None:
             return None
         return tree_map_only(torch.Tensor, _copy, self._stop.batch)
+
+    def tokens(self, *, losses: bool = False) -> "Tokens":
+        """Show the step's batch token by token, see `ftlab.tokens`.
+
+        Parameters
+        ----------
+        losses
+            Execute the step once more for the loss of each token, as `blame` does.
+
+        Raises
+        ------
+        NotPausedError
+            When the run is not at a stop.
+        """
+        from ftlab.session.token_looks import look_at_step
+
+        return look_at_step(cast("Debugger", self), losses=losses)
 
     @property
     def source(self) -> Listing[Excerpt]:
@@ -141,7 +168,7 @@ class Looking:
         found = None if stop is None else trace_of(stop)
         if stop is None or found is None:
             return None
-        from ftlab.views.replay import Replay
+        from ftlab.views.replay.replay import Replay
 
         site = stop.report.site
         return Replay(found, at=None if site is None else site.index)

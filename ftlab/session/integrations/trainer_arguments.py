@@ -27,6 +27,7 @@ SETTINGS = (
     "per_device_train_batch_size",
     "gradient_accumulation_steps",
     "label_smoothing_factor",
+    "beta",
     "gradient_checkpointing_kwargs",
     "eval_steps",
     "eval_delay",

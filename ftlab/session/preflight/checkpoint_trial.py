@@ -14,7 +14,10 @@ import torch
 
 from ftlab.probes.naming import named_parameters
 from ftlab.probes.taps.optimizer import unwrapped
-from ftlab.probes.torch_private import is_within_backward, without_checkpoints
+from ftlab.probes.torch_private import (
+    is_within_backward,
+    without_checkpoints,
+)
 from ftlab.runlog.run import Run
 
 LIMIT = 0.01

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from ftlab.records.names import NameRecord
-from ftlab.rules.missing import Missing
-from ftlab.rules.outside import held_outside
-from ftlab.rules.reach import reason_of
-from ftlab.rules.tensors import records_of
+from ftlab.rules.reading.outside import held_outside
+from ftlab.rules.reading.tensors import records_of
+from ftlab.rules.reasons.missing import Missing
+from ftlab.rules.reasons.reach import reason_of
 from ftlab.runlog.run import Run
 
 MOST = 8

@@ -9,9 +9,9 @@ from ftlab.records.checklist import CheckItem
 from ftlab.records.finding import Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
-from ftlab.rules.missing import Missing
-from ftlab.rules.outside import held_outside
-from ftlab.rules.reach import reason_of
+from ftlab.rules.reading.outside import held_outside
+from ftlab.rules.reasons.missing import Missing
+from ftlab.rules.reasons.reach import reason_of
 from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 from ftlab.session.preflight import checkpoint_trial, influence_trial

@@ -10,7 +10,7 @@ from ftlab.records.errors import BadValueError
 from ftlab.session.preflight.dry_run import STEPS
 from ftlab.session.preflight.given import Given, target_of
 from ftlab.session.preflight.looking import look
-from ftlab.views.checklist import Checklist
+from ftlab.views.findings.checklist import Checklist
 
 
 def preflight(

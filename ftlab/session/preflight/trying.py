@@ -233,8 +233,8 @@ def _trainer_step(seen: Seen, subject: Subject) -> Step | None:
         return None
     seen.optimizers, seen.schedulers = (trainer.optimizer,), (trainer.lr_scheduler,)
     made = trainer_subject(trainer)
-    subject.optimizers[:] = made.optimizers
-    subject.schedulers[:] = made.schedulers
+    subject.optimizers = made.optimizers
+    subject.schedulers = made.schedulers
     subject.scaler = made.scaler
     subject.training["made"] = made.training["made"]
     return trainer_run.trainer_step(trainer, model)

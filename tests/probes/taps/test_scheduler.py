@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
@@ -81,7 +82,7 @@ def test_a_scheduler_of_another_optimizer_is_not_ours():
         optimizer.step()
         scheduler.step()
     assert targets(recording) == []
-    assert recording.subject.schedulers == []
+    assert recording.subject.schedulers == ()
 
 
 def test_torch_s_warnings_name_the_user_s_line():
@@ -95,3 +96,42 @@ def test_torch_s_warnings_name_the_user_s_line():
     assert "before `optimizer.step()`" in str(order.message)
     assert {order.filename, epoch.filename} == {__file__}
     assert epoch.lineno == order.lineno + 1
+
+
+class Metric:
+    """A number that is none for Python."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __float__(self):
+        return self.value
+
+
+@pytest.mark.parametrize("make", [float, torch.tensor, np.float32, Metric])
+@pytest.mark.parametrize("named", [True, False])
+def test_what_a_plateau_s_scheduler_is_given_stands_in_its_step(make, named):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
+    given = [0.25, 0.5, 0.75]
+    with Recording(model, optimizer) as recording:
+        for value in given:
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            metric = make(value)
+            _ = scheduler.step(metrics=metric) if named else scheduler.step(metric)
+    assert [step.values["plateau_metric"] for step in recording.steps] == given
+
+
+def test_other_schedulers_are_given_none():
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    with Recording(model, optimizer) as recording:
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scheduler.step(1)
+    assert "plateau_metric" not in recording.steps[0].values

@@ -3,7 +3,7 @@
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_applied_twice import AdapterAppliedTwice
 from ftlab.rules.engine import Engine
-from tests.rules.test_hand_merges import given
+from tests.rules.reading.test_hand_merges import given
 from tests.runs import RunBuilder, healthy_lora
 
 

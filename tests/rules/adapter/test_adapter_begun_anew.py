@@ -3,7 +3,7 @@
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_begun_anew import AdapterBegunAnew
 from ftlab.rules.engine import Engine
-from tests.rules.test_restarts import pairs, vectors
+from tests.rules.reading.test_restarts import pairs, vectors
 
 
 def check(builder):

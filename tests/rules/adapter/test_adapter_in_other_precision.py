@@ -7,7 +7,7 @@ from ftlab.faults.tiny import llama, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_in_other_precision import AdapterInOtherPrecision
 from ftlab.rules.engine import Engine
-from tests.rules.test_lost_updates import built
+from tests.rules.reasons.test_lost_updates import built
 from tests.wired import findings
 
 

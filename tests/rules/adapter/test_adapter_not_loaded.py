@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.adapter_not_loaded import AdapterNotLoaded
 from ftlab.rules.engine import Engine
-from ftlab.rules.not_loaded_causes import CAUSES
+from ftlab.rules.reasons.not_loaded_causes import CAUSES
 from tests.runs import RunBuilder, healthy_lora
 
 B = "model.q.lora_B.default.weight"

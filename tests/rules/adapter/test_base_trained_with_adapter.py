@@ -2,7 +2,7 @@
 
 from ftlab.faults.adapter.letters_in_a_name import build as with_letters
 from ftlab.faults.tiny import gpt2, lora
-from ftlab.probes.model_facts import model_facts
+from ftlab.probes.model.model_facts import model_facts
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.base_trained_with_adapter import BaseTrainedWithAdapter
 from ftlab.rules.engine import Engine

@@ -5,7 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.adapter.merge_off_its_delta import MergeOffItsDelta
 from ftlab.rules.engine import Engine
-from tests.rules.test_hand_merges import given
+from tests.rules.reading.test_hand_merges import given
 from tests.runs import RunBuilder, healthy_lora
 
 

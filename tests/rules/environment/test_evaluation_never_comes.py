@@ -3,9 +3,9 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.asked import evaluations
 from ftlab.rules.engine import Engine
 from ftlab.rules.environment.evaluation_never_comes import EvaluationNeverComes
+from ftlab.rules.reading.asked import evaluations
 from tests.rules.environment.trainers import found, is_open, run_of
 from tests.runs import healthy_lora
 

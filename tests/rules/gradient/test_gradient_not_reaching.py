@@ -1,4 +1,4 @@
-"""GRD003: what counts as not reaching; the reasons are in tests/rules/test_reach.py."""
+"""GRD003: what counts as not reaching; its reasons are tested in `reasons`."""
 
 import pytest
 
@@ -133,6 +133,11 @@ def test_the_gradient_of_b_must_not_be_zero_when_a_is_not():
 
 def test_a_pair_of_zeros_is_another_rules_matter():
     assert pair((0.0, 0.0), (0.0, 0.0)) == ()
+
+
+def test_a_gradient_that_is_zero_everywhere_is_no_pairs_matter():
+    (finding,) = pair((3.0, 0.0), (0.0, 0.0))
+    assert finding.evidence["without_gradient"] == 2
 
 
 def test_one_trained_adapter_of_two_is_enough():

@@ -96,6 +96,16 @@ def test_a_short_window_that_is_divided_like_the_others_is_information():
     assert finding.first_step == 2
 
 
+def test_what_an_epoch_left_over_counts_for_more_in_the_next_update():
+    windows = [backs(4, 4), backs(4, 4), backs(6, 4)]
+    finding = only(*windows)
+    assert finding.evidence["reason"] == "long-window"
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence["total_weight"] == 1.5
+    assert finding.first_step == 2
+    assert only(*windows, kind="AdamW").severity is Severity.INFO
+
+
 def test_a_divisor_without_accumulation_is_information():
     finding = only(*[backs(1, 4)] * 8)
     assert finding.evidence["reason"] == "divided-alone"

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.probes.optimizer_facts import optimizer_facts
+from ftlab.probes.optimizer.optimizer_facts import optimizer_facts
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.optimizer.group_setting_not_read import GroupSettingNotRead

@@ -169,6 +169,38 @@ def test_the_scheduler_of_a_second_optimizer_follows_that_one():
     assert finding.place.name == "scheduler 1.step before optimizer 1.step"
 
 
+CHAINED = (
+    {"class": "SequentialLR", "optimizer_index": 0, "holds": [1]},
+    {"class": "LinearLR", "optimizer_index": 0},
+)
+
+
+def test_a_scheduler_within_a_chain_that_the_loop_steps_too():
+    ops = (FORWARD, back(), STEP, plan(1), plan(0))
+    (finding,) = check(loop(*ops, schedulers=CHAINED))
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence["kind"] == "within-a-chain"
+    assert finding.place == Place("call", "scheduler 1.step")
+    assert "the loop steps LinearLR as well" in finding.message
+    assert check(loop(*ops, count=2, schedulers=CHAINED)) == ()
+    beside = ({"optimizer_index": 0}, CHAINED[1])
+    assert check(loop(*ops, schedulers=beside)) == ()
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [(plan(0),), (plan(1),), (plan(0, lr_after=[1e-3]), plan(1, lr_after=[1e-3]))],
+    ids=["chain-alone", "in-its-place", "nothing-moves"],
+)
+def test_a_chain_or_what_it_holds_may_be_stepped(ops):
+    assert check(loop(FORWARD, back(), STEP, *ops, schedulers=CHAINED)) == ()
+
+
+def test_what_a_chain_holds_may_be_stepped_before_the_run():
+    ops = (FORWARD, back(), STEP, plan(0))
+    assert check(loop(*ops, before=[plan(1)] * 9, schedulers=CHAINED)) == ()
+
+
 def test_the_first_cycle_of_a_window_is_not_whole():
     builder = RunBuilder()
     builder.step_number = 7

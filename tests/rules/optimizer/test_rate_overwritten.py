@@ -109,3 +109,15 @@ def test_a_warmup_that_is_over_does_not_disturb():
 def test_cuts_of_a_plateau_that_are_taken_back(moves, found):
     findings = check(run(*([move] for move in moves), kinds=("ReduceLROnPlateau",)))
     assert [each.evidence["reason"] for each in findings] == ["cut-undone"] * found
+
+
+def test_a_cut_that_another_scheduler_takes_back_needs_no_next_step_of_the_plateau():
+    kinds = ("LambdaLR", "ReduceLROnPlateau")
+    cut, back = [(1.0, 1.0), (1.0, 0.5)], [(0.5, 1.0)]
+    (finding,) = check(run(cut, back, cut, back, kinds=kinds))
+    assert finding.evidence["reason"] == "cut-undone"
+    assert (finding.first_step, finding.last_step) == (0, 3)
+    assert "in steps 0 and 2, to 0.5, and it is at 1 again" in finding.message
+    assert check(run(cut, back, cut, kinds=kinds)) == ()
+    kept = [(0.5, 0.5), (0.5, 0.25)]
+    assert check(run(cut, kept, [(0.25, 0.25)], kinds=kinds)) == ()

@@ -100,3 +100,43 @@ def test_a_cosine_that_rises_behind_its_end(asked, kind, length, severity):
     assert finding.evidence["reason"] == "rises-again"
     assert finding.severity is severity
     assert finding.place.name in {"T_max", "num_training_steps"}
+
+
+def waving(length, steps, every=1, lowest=0.0):
+    """Train under a CosineAnnealingLR that is stepped after ``every`` updates."""
+    asked = {"T_max": length, "base_lrs": [1.0], "eta_min": lowest}
+    builder = planned(asked, kind="CosineAnnealingLR")
+    wave = [1 - (1 - lowest) * (n % (2 * length)) / length for n in range(steps + 1)]
+    high = [each if each >= lowest else 2 * lowest - each for each in wave]
+    for epoch, (now, then) in enumerate(itertools.pairwise(high)):
+        detail = {"lr_before": [now], "lr_after": [then], "epoch": epoch + 1}
+        moves = ("scheduler_step", "scheduler 0", detail)
+        update = ("forward", "backward", ("step", "optimizer 0", {}))
+        for number in range(every):
+            ops = (*update, moves) if number == every - 1 else update
+            builder.step(ops=ops, lr=(now,))
+    return [f for f in check(builder) if f.severity is Severity.WARNING]
+
+
+def test_waves_of_a_few_updates_are_epochs_that_were_counted():
+    (finding,) = waving(4, 16)
+    assert finding.evidence["reason"] == "waves-of-few-updates"
+    assert finding.place == Place("config", "T_max")
+    assert "has T_max=4 and is stepped for each update" in finding.message
+    assert "at the top again 2 times, and at 0 between" in finding.message
+    assert len(waving(1, 6)) == 1
+
+
+@pytest.mark.parametrize(
+    "wave",
+    [
+        {"length": 4, "steps": 15},
+        {"length": 6, "steps": 40},
+        {"length": 4, "steps": 20, "every": 3},
+        {"length": 4, "steps": 5, "every": 5},
+        {"length": 4, "steps": 20, "lowest": 0.6},
+    ],
+    ids=["one-pass", "longer", "per-epoch", "at-its-bottom", "shallow"],
+)
+def test_other_waves_are_left_alone(wave):
+    assert waving(**wave) == []

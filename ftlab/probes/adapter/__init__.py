@@ -1,0 +1,1 @@
+"""What adapters do in a live model: how they begin, and what they add."""

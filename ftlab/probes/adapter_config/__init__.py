@@ -1,0 +1,1 @@
+"""What PEFT's configurations asked for, against what became of it."""

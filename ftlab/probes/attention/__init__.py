@@ -1,0 +1,1 @@
+"""Attention masks as a model uses them, and what they should be."""

@@ -1,0 +1,141 @@
+"""What a run's batches attend to: looked at when a run begins, and seldom again.
+
+`BatchAttention.on_batch` is called in front of a training forward. Where the batch
+holds documents or padding, the forward is run up to its blocks, of which none is
+computed; see `ftlab.probes.attention.layer_masks`.
+"""
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import torch
+
+from ftlab.probes.attention.documents import Marks, documents_of, marks_of
+from ftlab.probes.attention.given import of_model
+from ftlab.probes.attention.layer_masks import masks_of
+from ftlab.probes.attention.measure import measure
+from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.subject import Subject
+from ftlab.probes.taps.forward import innermost
+from ftlab.records.attention import PADDING, AttentionReport, Documents
+from ftlab.records.event import Event
+from ftlab.records.handle import Handle
+
+LOOKS = 3
+"""Forwards of a run that are looked at: one for each new set of arguments."""
+ROWS = 8
+"""Rows of a batch that are looked at."""
+PLACES = 16
+"""Places that are written down."""
+
+
+class BatchAttention(Probe):
+    """Write down what the first batch attends to and must not."""
+
+    name: ClassVar[str] = "batch_attention"
+
+    def __init__(self) -> None:
+        self._marks: Marks | None = None
+        self._tokenizer: Any = None
+        self._seen: set[frozenset[str]] = set()
+        self._found: Event | None = None
+
+    def attach(self, subject: Subject) -> Iterable[Handle]:
+        """Begin with nothing seen."""
+        self._tokenizer, self._marks = subject.tokenizer, None
+        self._seen, self._found = set(), None
+        return ()
+
+    def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
+        """Read the masks of a forward whose arguments were not seen before."""
+        kind = frozenset(
+            f"{name}={value}" if isinstance(value, bool) else name
+            for name, value in inputs.items()
+            if value is not None
+        )
+        if kind in self._seen or len(self._seen) >= LOOKS or _apart(moment):
+            return ()
+        self._seen.add(kind)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                self._found = self._look(moment, inputs)
+            except Exception:  # noqa: BLE001  masks that cannot be read are not checked
+                self._found = None
+        return ()
+
+    def on_gradients(self, moment: Moment) -> Iterable[Reading]:
+        """Hand over what was found."""
+        found, self._found = self._found, None
+        if found is None:
+            return ()
+
+        def finish(_: Any) -> Iterator[Event]:
+            yield found
+
+        return (Reading(torch.zeros(1), finish),)
+
+    def _look(self, moment: Moment, inputs: Mapping[str, Any]) -> Event | None:
+        model = moment.subject.model
+        config = getattr(innermost(model), "config", None)
+        tokenizer = getattr(self._tokenizer, "tokenizer", self._tokenizer)
+        if self._marks is None:
+            self._marks = marks_of(tokenizer, config)
+        if not isinstance(inputs.get("input_ids"), torch.Tensor):
+            return None
+        documents = documents_of(inputs, self._marks)
+        detail: dict[str, Any] = {"rows": len(documents), "places": []}
+        if any(map(_worth, documents)):
+            given = of_model(model, inputs)
+            masks = masks_of(model, lambda: given.run(given.batch))
+            masks.rows = min(masks.rows, ROWS)
+            name = type(innermost(model)).__name__
+            report = measure(masks, inputs, self._marks, model=name, exact=False).report
+            detail |= _detail(report, inputs)
+        words = f"attention of {len(documents)} rows was looked at"
+        return Event("attention", moment.step, time.time(), words, detail)
+
+
+def _apart(moment: Moment) -> bool:
+    """Tell whether a forward of one process alone would wait for the others."""
+    distributed = torch.distributed
+    several = distributed.is_available() and distributed.is_initialized()
+    compiled = hasattr(moment.subject.model, "_orig_mod")
+    return compiled or (several and distributed.get_world_size() > 1)
+
+
+def _worth(documents: Documents) -> bool:
+    return bool(
+        (documents.sure and documents.count > 1) or (documents.numbers == PADDING).any()
+    )
+
+
+def _detail(report: AttentionReport, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Write down the faults of each row, those of the worst kind of layer."""
+    places: dict[tuple[int, str], dict[str, Any]] = {}
+    for row in report.rows:
+        for fault, pair in row.first.items():
+            if fault == "other sample" and not row.sure:
+                continue
+            share = row.share(fault)
+            known = places.get((row.row, fault))
+            if known is None or share > known["share"]:
+                places[row.row, fault] = {
+                    "row": row.row,
+                    "fault": fault,
+                    "kind": row.kind,
+                    "share": round(share, 6),
+                    "tokens": row.queries[fault],
+                    "query": pair.query,
+                    "key": pair.key,
+                    "told_by": report.documents[row.row].told_by,
+                }
+    return {
+        "places": list(places.values())[:PLACES],
+        "implementation": report.implementation,
+        "mask": inputs.get("attention_mask") is not None,
+        "cache": inputs.get("use_cache") is not False,
+        "positions": inputs.get("position_ids") is not None,
+    }

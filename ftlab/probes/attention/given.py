@@ -1,0 +1,115 @@
+"""A model's forward for one batch, as a training would call it."""
+
+import contextlib
+import inspect
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ftlab.records.errors import BadValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is looked at.
+
+    Attributes
+    ----------
+    run
+        Calls the model with a batch, on the way that training takes.
+    """
+
+    model: torch.nn.Module
+    batch: dict[str, Any]
+    run: Callable[[Mapping[str, Any]], Any]
+
+
+def of_model(model: torch.nn.Module, batch: Mapping[str, Any]) -> Given:
+    """Take a model and a batch; keys that its forward does not know are left out."""
+    known = _parameters(model)
+
+    def run(inputs: Mapping[str, Any]) -> Any:
+        return model(**{k: v for k, v in inputs.items() if known is None or k in known})
+
+    return Given(model, _moved(batch, model), run)
+
+
+def of_trainer(trainer: Any, batch: Mapping[str, Any] | None = None) -> Given:
+    """Take a trainer, and the first batch of its own data loader unless one is given.
+
+    The forward is that of ``compute_loss``, in training mode: trainers add arguments.
+    """
+    model = trainer.model
+    batch = first_batch(trainer) if batch is None else batch
+
+    def run(inputs: Mapping[str, Any]) -> Any:
+        model.train()
+        return trainer.compute_loss(model, dict(inputs))
+
+    return Given(model, _moved(batch, model), run)
+
+
+def first_batch(trainer: Any) -> dict[str, Any]:
+    """Return the first batch that training would see, and put everything back.
+
+    Random numbers and the trainer's list of loaders are as before; workers of the
+    loader are not started.
+    """
+    if isinstance(trainer.train_dataset, torch.utils.data.IterableDataset):
+        msg = (
+            "masks() does not take rows of an iterable dataset: they would be lost to "
+            "the training. Pass a batch: ftlab.masks(trainer, batch=batch)."
+        )
+        raise BadValueError(msg)
+    loaders = trainer.accelerator._dataloaders  # noqa: SLF001
+    count, workers = len(loaders), trainer.args.dataloader_num_workers
+    with _randomness_kept():
+        try:
+            trainer.args.dataloader_num_workers = 0
+            return dict(next(iter(trainer.get_train_dataloader())))
+        finally:
+            trainer.args.dataloader_num_workers = workers
+            del loaders[count:]
+
+
+@contextlib.contextmanager
+def _randomness_kept() -> Iterator[None]:
+    state, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        with torch.random.fork_rng(range(torch.cuda.device_count())):
+            yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(numbers)  # noqa: NPY002
+
+
+def _moved(batch: Mapping[str, Any], model: torch.nn.Module) -> dict[str, Any]:
+    """Turn lists into tensors, and put tensors where the model is."""
+    parameter = next(model.parameters(), None)
+    device = "cpu" if parameter is None else parameter.device
+    moved = {}
+    for name, value in batch.items():
+        known = torch.as_tensor(value) if _is_rows(value) else value
+        moved[name] = known.to(device) if isinstance(known, torch.Tensor) else known
+    return moved
+
+
+def _is_rows(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "biuf"
+    lists = isinstance(value, list) and len(value) > 0
+    return lists and all(isinstance(each, list) for each in value)
+
+
+def _parameters(model: torch.nn.Module) -> set[str] | None:
+    """Return what a forward takes; ``None`` for anything."""
+    inner = getattr(model, "get_base_model", None)
+    model = inner() if callable(inner) else model
+    parameters = inspect.signature(model.forward).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return None
+    return set(parameters)

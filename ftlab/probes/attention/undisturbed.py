@@ -1,0 +1,103 @@
+"""Keeping a model as it is while its masks are read."""
+
+import contextlib
+import functools
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+
+def _configs(model: torch.nn.Module) -> list[Any]:
+    found = (getattr(module, "config", None) for module in model.modules())
+    known = {id(each): each for each in found if hasattr(each, "_attn_implementation")}
+    return list(known.values())
+
+
+def implementations_of(model: torch.nn.Module) -> set[str]:
+    """Return the attention implementations of a model's configurations."""
+    return {
+        str(each._attn_implementation)  # noqa: SLF001
+        for each in _configs(model)
+        if each._attn_implementation  # noqa: SLF001
+    }
+
+
+@contextlib.contextmanager
+def implementation_set(model: torch.nn.Module, name: str) -> Iterator[None]:
+    """Let a model name another attention implementation; ``""`` changes nothing."""
+    configs = _configs(model) if name else []
+    before = [each._attn_implementation for each in configs]  # noqa: SLF001
+    try:
+        for each in configs:
+            each._attn_implementation = name  # noqa: SLF001
+        yield
+    finally:
+        for each, old in reversed(list(zip(configs, before, strict=True))):
+            each._attn_implementation = old  # noqa: SLF001
+
+
+@contextlib.contextmanager
+def undisturbed(model: torch.nn.Module) -> Iterator[None]:
+    """Keep random numbers, modes and gradients as they are.
+
+    Hooks of ftlab's own, of a watch or of a debugger, do not hear the forward.
+    """
+    modes = [(module, module.training) for module in model.modules()]
+    devices = sorted({each.device.index for each in model.parameters() if each.is_cuda})
+    try:
+        with (
+            torch.random.fork_rng(devices),
+            torch.no_grad(),
+            _unheard(model),
+            _cast_cache_left_alone(),
+        ):
+            yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+@contextlib.contextmanager
+def _cast_cache_left_alone() -> Iterator[None]:
+    """Keep autocast from its cache, which a thread that is paused may hold locked.
+
+    Leaving the outermost autocast of a thread empties the cache of all of them.
+    """
+    enabled = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    torch.autocast_increment_nesting()
+    try:
+        yield
+    finally:
+        torch.autocast_decrement_nesting()
+        torch.set_autocast_cache_enabled(enabled)
+
+
+@contextlib.contextmanager
+def _unheard(model: torch.nn.Module) -> Iterator[None]:
+    """Put hooks of ftlab aside; those of others may be needed for the forward."""
+    aside: list[tuple[dict[str, Any], str, Any]] = []
+    try:
+        everywhere = vars(torch.nn.modules.module)
+        for held in (everywhere, *map(vars, model.modules())):
+            start = "_global" if held is everywhere else ""
+            for name in (f"{start}_forward_pre_hooks", f"{start}_forward_hooks"):
+                hooks = held.get(name) or {}
+                kept = {at: hook for at, hook in hooks.items() if not _is_own(hook)}
+                if len(kept) < len(hooks):
+                    aside.append((held, name, hooks))
+                    held[name] = OrderedDict(kept)
+        yield
+    finally:
+        for held, name, hooks in aside:
+            held[name] = hooks
+
+
+def _is_own(hook: Any) -> bool:
+    while isinstance(hook, functools.partial):
+        hook = hook.func
+    owner = getattr(hook, "__self__", None)
+    module = getattr(hook, "__module__", None) or type(owner or hook).__module__
+    return str(module).partition(".")[0] == __name__.partition(".")[0]

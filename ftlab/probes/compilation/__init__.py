@@ -1,0 +1,1 @@
+"""What ``torch.compile`` and tracing make of a model."""

@@ -1,0 +1,1 @@
+"""What is loaded and saved, against the model in memory."""

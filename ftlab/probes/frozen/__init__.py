@@ -1,0 +1,1 @@
+"""What ought to stay as it is, and whether it does."""

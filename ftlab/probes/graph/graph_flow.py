@@ -1,0 +1,219 @@
+"""Where the graph is cut: which module's output has none, although its input had.
+
+Who calls whom: the batch of a due step (`GraphFlow.on_batch`) puts hooks on all
+modules, which tell `FlowCalls`. They stay on during backward, so that what a checkpoint
+computes again is seen too, and come off in `GraphFlow.on_gradients`, which hands over.
+A loop that never calls the model itself gives no batch: then `on_gradients` puts them
+on, for the step that follows, and they only tell which modules are called.
+"""
+
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+
+from ftlab.probes.compilation.compiled_hooks import in_a_graph
+from ftlab.probes.dynamo_private import leave_to_python
+from ftlab.probes.graph.flow_calls import FlowCalls
+from ftlab.probes.graph.module_hook import ModuleHook, ModulePreHook
+from ftlab.probes.graph.recomputed import Recomputed
+from ftlab.probes.graph.step_calls import SecondLook, StepCalls, marked
+from ftlab.probes.naming import clean_name
+from ftlab.probes.precision.autocast_states import AutocastStates
+from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.schedule import every
+from ftlab.probes.subject import Subject
+from ftlab.probes.torch_private import is_within_backward
+from ftlab.probes.user.points import hookable_modules
+from ftlab.records.handle import Handle, HandleStack
+from ftlab.records.step import Column
+
+
+class GraphFlow(Probe):
+    """Find the modules at which tensors lose their graph, on due steps.
+
+    A step is due by the schedule, and when a parameter that had a gradient at the step
+    before has none. Only modules where something is wrong get a row: in ``cuts``, or in
+    ``unreached`` where no gradient came to their parameters; parameters in whose place
+    other tensors stand during the forward get one in ``swapped``. Compiled modules are
+    not looked into.
+    """
+
+    name: ClassVar[str] = "graph_flow"
+    table: ClassVar[str] = "cuts"
+    columns: ClassVar[Sequence[Column]] = (
+        Column("cut", "1", "1 where tensors lost their graph at this module."),
+    )
+
+    def __init__(self, interval: int = 16) -> None:
+        self._due = every(interval)
+        self._again = False
+        self._step = -1
+        self._hooks = HandleStack()
+        self._calls: FlowCalls | None = None
+        self._called: StepCalls | None = None
+        self._second = SecondLook()
+        self._blind = False
+        self._batch = -1
+        self._error: Exception | None = None
+        self._received: tuple[bool, ...] = ()
+        self._recomputed = Recomputed()
+        self._autocast = AutocastStates()
+
+    def attach(self, subject: Subject) -> Iterable[Handle]:
+        """Take the hooks off at the end, whenever that is."""
+        return [self._hooks]
+
+    def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
+        """Put hooks on the modules when the step is due."""
+        self._batch = moment.step
+        fresh, self._blind = self._blind, False
+        if not (self._due(moment.step) or self._again):
+            self._hooks.remove()
+            self._calls = None
+            return ()
+        if self._calls is None or self._step != moment.step or fresh:
+            self._begin_step(moment)
+        if self._calls is None or self._called is None:  # all is compiled
+            return ()
+        self._calls.begin_model(inputs)
+        self._called.began("")
+        return ()
+
+    def _begin_step(self, moment: Moment) -> None:
+        self._hooks.remove()
+        self._calls = self._called = None
+        modules = hookable_modules(moment.subject.model)
+        if not modules:
+            return
+        self._step, self._calls = moment.step, _follow(modules)
+        # Weakly: nobody may live longer for being looked at.
+        alive = weakref.WeakValueDictionary(modules)
+        self._called = StepCalls(moment, alive, self._second)
+        self._recomputed.begin()
+        self._autocast.begin(modules)
+        for path, module in modules:
+            self._put_on(path, module)
+
+    def _put_on(self, path: str, module: torch.nn.Module) -> None:
+        pre = ModulePreHook(self.begin, module, path)
+        first = ModuleHook(self.before_hooks, module, path)
+        last = ModuleHook(self.end, module, path)
+        add = self._hooks.add
+        if path:  # torch is going through the model's own pre-hooks right now
+            add(module.register_forward_pre_hook(pre, with_kwargs=True))
+        add(module.register_forward_hook(first, prepend=True))
+        add(module.register_forward_hook(last, always_call=True))
+
+    def begin(self, path: str, inputs: Any) -> None:
+        """Pass on that a module is called; must not raise in the model."""
+        self._tell("begin", path, inputs)
+
+    def before_hooks(self, path: str, output: Any) -> None:
+        """Pass on a module's output as no hook has touched it."""
+        self._tell("before_hooks", path, output)
+
+    def end(self, path: str, output: Any) -> None:
+        """Pass on a module's output as the next one sees it."""
+        self._tell("end", path, output)
+        if self._error is None:
+            try:
+                self._recomputed.see(path, output, again=is_within_backward())
+                self._autocast.see(path)
+            except Exception as error:  # noqa: BLE001  raised in on_gradients instead
+                self._error = error
+
+    def _tell(self, what: str, path: str, value: Any) -> None:
+        calls, called = self._calls, self._called
+        if calls is None or called is None or self._error is not None:
+            return
+        try:
+            getattr(calls, what)(path, value)
+            if what == "begin":
+                called.began(path)
+            elif what == "end":
+                called.ended(path, value)
+        except Exception as error:  # noqa: BLE001  raised in on_gradients instead
+            self._error = error
+
+    def on_gradients(self, moment: Moment) -> Iterator[Reading]:
+        """Take the hooks off and hand over what they have seen."""
+        self._hooks.remove()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        received = tuple(each.grad is not None for each in moment.tensors.parameters)
+        self._again = self._step != moment.step and _fewer(self._received, received)
+        self._received = received
+        blind, self._blind = self._blind, False
+        calls, called = self._calls, self._called
+        if blind:
+            self._step = moment.step
+        elif self._batch != moment.step and not all(received):
+            self._look_without_batch(moment)
+            return
+        if calls is None or called is None or self._step != moment.step:
+            return
+        yield from self._recomputed.readings(moment)
+        yield from self._autocast.readings(moment)
+        if calls.cuts:
+            yield _rows(moment, calls)
+        yield from called.readings(moment, calls.unreturned)
+        self._again = self._again or self._second.wanted or self._autocast.wanted
+
+    def _look_without_batch(self, moment: Moment) -> None:
+        """Put hooks on for the next step of a loop that never calls the model."""
+        due = self._due(moment.step) or self._again
+        if due and not in_a_graph(moment.subject.model):
+            self._begin_step(moment)
+            self._blind = self._calls is not None
+
+    def on_close(self, moment: Moment) -> dict[str, float]:
+        """Give the number of cuts and of recomputed calls."""
+        if self._blind:  # what is on is for the next step
+            return {}
+        calls, self._calls, self._called = self._calls, None, None
+        if calls is None or self._step != moment.step:
+            return {}
+        return {
+            "graph_cuts": float(len(calls.cuts)),
+            "recomputed": float(self._recomputed.count),
+        }
+
+
+for _method in (GraphFlow.begin, GraphFlow.before_hooks, GraphFlow.end):
+    leave_to_python(_method)
+
+
+def _follow(modules: Sequence[tuple[str, torch.nn.Module]]) -> FlowCalls:
+    """Begin to follow calls, knowing where trainable parameters are."""
+    trainable: set[str] = set()
+    own: set[str] = set()
+    bare: set[str] = set()
+    for path, module in modules:
+        if any(each.requires_grad for each in module.parameters(recurse=False)):
+            own.add(path)
+            parts = path.split(".")
+            trainable.update(".".join(parts[:n]) for n in range(len(parts) + 1))
+        if next(module.parameters(), None) is None:
+            bare.add(path)
+    paths = {id(module): path for path, module in modules}
+    return FlowCalls(trainable, own, bare, paths)
+
+
+def _fewer(before: Sequence[bool], now: Sequence[bool]) -> bool:
+    """Tell whether a parameter that had a gradient has none now."""
+    pairs = zip(before, now, strict=False)
+    return any(had and not has for had, has in pairs)
+
+
+def _rows(moment: Moment, calls: FlowCalls) -> Reading:
+    """Name the modules; what is a part of a PEFT layer is told as the layer."""
+    modules = dict(hookable_modules(moment.subject.model))
+    rows: dict[str, dict[str, str]] = {}
+    for path, cut in calls.cuts.items():
+        meta = {"kind": cut.kind, "op": cut.op, "to": clean_name(cut.to)}
+        meta["class"] = type(modules.get(path)).__name__
+        rows.setdefault(path.removesuffix(".base_layer") or "model", meta)
+    return marked(moment, "cuts", "module", rows, column="cut")

@@ -1,0 +1,1 @@
+"""Adapters that are merged into base weights, by PEFT or by hand."""

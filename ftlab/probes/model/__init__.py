@@ -1,0 +1,1 @@
+"""How a model is made: shared, frozen, unregistered and hooked parts."""

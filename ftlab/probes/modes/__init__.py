@@ -1,0 +1,1 @@
+"""Training and evaluation mode, of the model and of what stands beside it."""

@@ -1,0 +1,1 @@
+"""Optimizers and schedulers: what they hold, keep and move."""

@@ -1,0 +1,1 @@
+"""Few bits: loss scaling, autocast, and what is lost in half precision."""

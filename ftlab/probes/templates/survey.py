@@ -1,0 +1,165 @@
+"""What a chat template does to messages, found by rendering some."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ftlab.probes.templates.borders import common
+from ftlab.probes.templates.child import MARKED
+from ftlab.probes.templates.shape import (
+    ANSWERS,
+    QUESTIONS,
+    SYSTEM,
+    Shape,
+    Source,
+    ask,
+)
+from ftlab.probes.templates.spans import shape_for, source_of
+from ftlab.probes.templates.traits import LATER, PROBES, Said
+from ftlab.probes.templates.vocabulary import Vocabulary
+from ftlab.records.template import Difference, Refusal, RenderedText, TemplateFacts
+
+SHOWN = 80
+"""Characters of each side of a difference."""
+
+
+def survey(
+    tokenizer: Any,
+    model: Any = None,
+    *,
+    template: str | None = None,
+    tools: Sequence[Any] | None = None,
+    **variables: Any,
+) -> TemplateFacts:
+    r"""Find out what a tokenizer's chat template does.
+
+    Some thirty short conversations are rendered in the worker process; the tokenizer is
+    asked how long its control strings are.
+
+    Parameters
+    ----------
+    tokenizer
+        A tokenizer or a processor; ``None`` with a ``template``.
+    model
+        Whose configuration says at which ids a generation ends.
+    template
+        Another template, or the name of one of several.
+    tools, variables
+        What the template is given with every conversation.
+
+    Examples
+    --------
+    >>> from ftlab.probes.templates.survey import survey
+    >>> template = (
+    ...     "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}\n{% endfor %}"
+    ... )
+    >>> facts = survey(None, template=template)
+    >>> facts.openings["user"], facts.ends["user"]
+    ('<user>', '\n')
+    >>> print(facts.words[0])
+    nothing but '\n' ends the last answer: a model trained on it does not learn to ...
+    """
+    source = source_of(tokenizer, template=template, tools=tools, variables=variables)
+    if isinstance(source, Refusal):
+        return TemplateFacts(refused=source)
+    digest = hashlib.sha256(source.template.encode("utf-8", "replace")).hexdigest()[:16]
+    shape = shape_for(source)
+    if not shape.openings:
+        return TemplateFacts(digest, _refused(shape), _refusals(shape.said))
+    said = Said(shape, ask(source, PROBES, shape.form))
+    later = ask(source, LATER, shape.form, moment=Said.ANOTHER)
+    words = Vocabulary(tokenizer, source.controls)
+    ids = words.ids(shape)
+    return TemplateFacts(
+        digest=digest,
+        refusals=_refusals({**shape.said, **said.rendered}),
+        form=shape.form,
+        beginning=shape.beginning,
+        openings=shape.openings,
+        ends=shape.ends,
+        last_ends=shape.last_ends,
+        opening_ids=ids["opening_ids"],
+        end_ids=ids["end_ids"],
+        last_end_ids=ids["last_end_ids"],
+        generation_prompt=shape.generation_prompt,
+        unasked_prompt=bool(shape.unasked),
+        stops=words.stops(shape, model),
+        prompt_difference=_prompt_difference(shape, source),
+        history_difference=_history_difference(shape, source),
+        system_text=_system_text(shape, source),
+        date=said.date(later),
+        drops=said.drops(),
+        reprs=said.reprs(),
+        trims=said.trims(),
+        alternation=said.alternation(),
+        system_first=said.system_first(),
+        generation_marks=MARKED.search(source.template) is not None,
+        marks_cover_end=_marks_cover_end(shape, source),
+        pieces=words.pieces(shape),
+        repeats_bos=words.repeats_bos(shape.text("answer") or ""),
+    )
+
+
+def _refused(shape: Shape) -> Refusal:
+    answer = shape.said["answer"]
+    if isinstance(answer, Refusal):
+        return answer
+    return Refusal("failed", "writes nothing of what user and assistant say")
+
+
+def _refusals(said: Mapping[str, RenderedText | Refusal]) -> dict[str, str]:
+    return {k: r.words for k, r in said.items() if isinstance(r, Refusal)}
+
+
+def first_difference(left: str, right: str, source: Source) -> Difference | None:
+    """Return where two texts go apart; ``None`` where the first begins the second."""
+    place = common(left, right)
+    if place == len(left):
+        return None
+    place = min(source.controls.safe(left, place), source.controls.safe(right, place))
+    return Difference(place, left[place : place + SHOWN], right[place : place + SHOWN])
+
+
+def _prompt_difference(shape: Shape, source: Source) -> Difference | None:
+    prompt, answer = shape.text("prompt"), shape.text("answer")
+    if prompt is None or answer is None:
+        return None
+    return first_difference(prompt, answer, source)
+
+
+def _history_difference(shape: Shape, source: Source) -> Difference | None:
+    first, longer = shape.text("answer"), shape.text("conversation")
+    if first is None or longer is None:
+        return None
+    kept = first.removesuffix(shape.unasked)
+    kept = kept.removesuffix(shape.last_ends["assistant"])
+    return first_difference(kept, longer, source)
+
+
+def _system_text(shape: Shape, source: Source) -> str:
+    """Return what a conversation without a system message begins with in words."""
+    text = shape.text("answer") or ""
+    before = text.partition(QUESTIONS[0])[0]
+    if "system" in shape.form and SYSTEM in before:
+        before = before.partition(SYSTEM)[2]
+    opening = shape.openings["user"]
+    before = before.removesuffix(opening) if opening else before
+    before = before.removeprefix(str(source.variables.get("bos_token") or ""))
+    own = shape.openings.get("system", "")
+    if own and own in before:
+        inside = before.partition(own)[2].removesuffix(shape.ends.get("system", ""))
+        return inside.strip() or before.strip()
+    return before.strip() if source.controls.rest(before) else ""
+
+
+def _marks_cover_end(shape: Shape, source: Source) -> bool | None:
+    """Say whether what is marked as generated holds the token that ends an answer."""
+    answer = shape.said.get("answer")
+    inside = source.controls.inside(shape.last_ends.get("assistant", ""))
+    if not isinstance(answer, RenderedText) or MARKED.search(source.template) is None:
+        return None
+    if not inside:
+        return None
+    place = answer.text.rfind(ANSWERS[0]) + len(ANSWERS[0])
+    stop = answer.text.index(inside[0], place)
+    return any(a <= stop < b for a, b in answer.generation)

@@ -1,0 +1,1 @@
+"""Numbers of every tensor: gradients, weights, updates, activations."""

@@ -1,0 +1,139 @@
+"""Makes facts of the samples in a batch whose arrays are on the host."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.records.sample_facts import NOTHING, TEXT, Control, SampleFacts, Stretch
+from ftlab.records.token_row import IGNORED
+
+LIMIT = 32
+"""Control tokens and trained stretches of a sample that are kept."""
+
+EDGE = 8
+"""First and last tokens of a sample that are kept."""
+
+DOCUMENTS = 64
+"""Documents of a packed row that are looked at."""
+
+Ids = NDArray[np.int64]
+Special = Mapping[str, frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """One row of a batch; ``None`` for what the batch does not have."""
+
+    ids: Ids
+    labels: Ids | None = None
+    attention: Ids | None = None
+    positions: Ids | None = None
+
+
+def samples_in(
+    columns: Columns, special: Special, row: int, micro_batch: int
+) -> Iterator[SampleFacts]:
+    """Yield the samples of one row: several where its positions begin anew."""
+    start, end, exact = _extent(columns, special)
+    borders = _borders(columns, start, end)
+    labels = columns.labels
+    trained = np.zeros(len(columns.ids), bool) if labels is None else labels != IGNORED
+    outside = int(trained[:start].sum() + trained[end:].sum())
+    controls = np.isin(columns.ids, list(special.get("control", ())))
+    for first, last in borders[:DOCUMENTS]:
+        part = slice(first, last)
+        ids = columns.ids[part]
+        same, ahead = _agreement(columns, trained, first, last)
+        yield SampleFacts(
+            row=row,
+            micro_batch=micro_batch,
+            start=first,
+            end=last,
+            exact=exact,
+            width=len(columns.ids),
+            documents=len(borders),
+            labelled=labels is not None,
+            trained=int(trained[part].sum()),
+            stretches=tuple(_stretches(columns.ids, trained, controls, first, last)),
+            controls=_controls(columns.ids, trained, controls, first, last),
+            same=same,
+            ahead=ahead,
+            padding_trained=outside if exact else 0,
+            position=-1 if columns.positions is None else int(columns.positions[first]),
+            head=tuple(ids[:EDGE].tolist()),
+            tail=tuple(ids[-EDGE:].tolist()),
+        )
+
+
+def _extent(columns: Columns, special: Special) -> tuple[int, int, bool]:
+    """Give where a row begins and ends, and whether that is certain."""
+    ids, length = columns.ids, len(columns.ids)
+    if columns.attention is not None:
+        held = np.flatnonzero(columns.attention)
+        return (int(held[0]), int(held[-1]) + 1, True) if len(held) else (0, 0, True)
+    pads, ends = special.get("pad", frozenset()), special.get("stop", frozenset())
+    held = np.flatnonzero(~np.isin(ids, list(pads)))
+    if not len(held):
+        return 0, length, False
+    if pads & (ends | special.get("eos", frozenset())):
+        padded = len(held) < length and held[-1] + 1 < length
+        return 0, length, not padded
+    return int(held[0]), int(held[-1]) + 1, True
+
+
+def _borders(columns: Columns, start: int, end: int) -> list[tuple[int, int]]:
+    if start == end:
+        return []
+    if columns.positions is None:
+        return [(start, end)]
+    follows = np.diff(columns.positions[start:end]) == 1
+    cuts = [start, *(np.flatnonzero(~follows) + start + 1).tolist(), end]
+    return list(itertools.pairwise(cuts))
+
+
+def _agreement(
+    columns: Columns, trained: NDArray[np.bool_], first: int, last: int
+) -> tuple[float, float]:
+    """Compare labels with the tokens at their positions, and with those behind."""
+    if columns.labels is None:
+        return -1.0, -1.0
+    labels, ids = columns.labels[first:last], columns.ids[first:last]
+    counted = trained[first:last]
+    here = labels[counted] == ids[counted]
+    behind = (labels[:-1] == ids[1:])[counted[:-1]]
+    return (
+        float(here.mean()) if len(here) else -1.0,
+        float(behind.mean()) if len(behind) else -1.0,
+    )
+
+
+def _stretches(
+    ids: Ids,
+    trained: NDArray[np.bool_],
+    controls: NDArray[np.bool_],
+    first: int,
+    last: int,
+) -> Iterator[Stretch]:
+    edges = np.diff(trained[first:last].astype(np.int8), prepend=0, append=0)
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    for start, end in zip(starts[:LIMIT].tolist(), ends.tolist(), strict=False):
+        place = first + end
+        after = NOTHING if place >= last else TEXT
+        if place < last and controls[place]:
+            after = int(ids[place])
+        yield Stretch(first + start, place, after)
+
+
+def _controls(
+    ids: Ids,
+    trained: NDArray[np.bool_],
+    controls: NDArray[np.bool_],
+    first: int,
+    last: int,
+) -> tuple[Control, ...]:
+    found = np.flatnonzero(controls[first:last]) + first
+    kept = found if len(found) <= LIMIT else np.r_[found[: LIMIT // 2], found[-16:]]
+    return tuple(Control(p, int(ids[p]), bool(trained[p])) for p in kept.tolist())

@@ -1,0 +1,135 @@
+"""Who speaks where in some samples of the batches, and what of it is trained.
+
+As `ftlab.probes.tokens.row_samples`, with a tokenizer that has a chat template. What is
+read before the facts of the template are there is kept until then, at the latest until
+watching ends. Written down are positions, roles and counts, and nothing of the text.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ftlab.probes.probe import Moment, Reading
+from ftlab.probes.subject import Subject
+from ftlab.probes.tokens.pieces import PieceBook
+from ftlab.probes.tokens.row_samples import Row, RowSamples
+from ftlab.probes.tokens.sample_reading import samples_in
+from ftlab.probes.tokens.template_survey import TemplateSurvey, left_as_it_was
+from ftlab.probes.tokens.turns import turns_in
+from ftlab.records.event import Event
+from ftlab.records.handle import Handle
+from ftlab.records.sample_facts import SampleFacts
+from ftlab.records.template import TemplateFacts
+from ftlab.records.token_row import IGNORED, Turn
+from ftlab.records.turn_facts import SampleTurns, TurnFacts
+
+WAIT = 5.0
+"""Seconds that the end of a run waits for the facts of a template."""
+
+TURNS = 64
+"""Parts of turns of one sample that are kept."""
+
+
+class TurnSamples(RowSamples):
+    """Write down who speaks where, and what of it is trained."""
+
+    name: ClassVar[str] = "turn_samples"
+    rows: ClassVar[int] = 8
+    positions: ClassVar[int] = 1 << 13
+
+    def attach(self, subject: Subject) -> Iterable[Handle]:
+        """Begin to find out what the template does."""
+        self._survey = TemplateSurvey(subject.tokenizer)
+        self._book: PieceBook | None = None
+        self._told = False
+        self._waiting: list[tuple[int, Sequence[Row]]] = []
+        return super().attach(subject)
+
+    def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
+        """Copy some rows, where there is a template."""
+        return super().on_batch(moment, inputs) if self._survey.wanted else ()
+
+    def on_gradients(self, moment: Moment) -> Iterable[Reading]:
+        """Hand over the rows; and those that waited, when the facts are there."""
+        found = tuple(super().on_gradients(moment))
+        if found or not self._waiting or not self._survey.ready():
+            return found
+        return (self._late(),)
+
+    def on_handover(self, moment: Moment) -> Iterable[Reading]:
+        """Tell of what still waits; nothing more comes for a run that is over."""
+        if self._waiting and self._survey.ready(WAIT):
+            return (self._late(),)
+        return ()
+
+    def _late(self) -> Reading:
+        def finish(_: NDArray[np.float32]) -> Iterator[Event]:
+            yield from self._tell((), -1)
+
+        return Reading(torch.zeros(0), finish)
+
+    def _tell(self, rows: Sequence[Row], step: int) -> Iterator[Event]:
+        if rows:
+            self._waiting.append((step, rows))
+        if not self._survey.ready():
+            return
+        waiting, self._waiting = self._waiting, []
+        facts = self._survey.facts()
+        if facts is None or not waiting:
+            return
+        for at, kept in waiting:
+            with left_as_it_was(self._tokenizer):
+                read = [each for row in kept for each in self._samples(row, facts)]
+            samples = [each.as_json() for each in read]
+            words = f"the turns of {len(samples)} samples were read"
+            detail: dict[str, Any] = {"samples": samples}
+            if not self._told:
+                detail["template"] = facts.as_json()
+                self._told = True
+            yield Event("turns", at, time.time(), words, detail)
+
+    def _samples(self, row: Row, facts: TemplateFacts) -> Iterator[SampleTurns]:
+        micro, number, columns = row
+        if self._book is None:
+            self._book = PieceBook(self._tokenizer, facts)
+            self._book.look_up(sorted(_marks(self._tokenizer)))
+        book = self._book
+        book.look_up(np.unique(columns.ids).tolist())
+        for sample in samples_in(columns, self._special or {}, number, micro):
+            ids = columns.ids[sample.start : sample.end]
+            texts = book.joined(ids)
+            turns = turns_in(ids, book.pieces, facts, texts=texts)
+            yield _facts_of(sample, turns, columns.labels)
+
+
+def _marks(tokenizer: Any) -> set[int]:
+    """Give the ids of all added tokens: marks that a template may write."""
+    inner = getattr(tokenizer, "tokenizer", tokenizer)
+    known = getattr(inner, "added_tokens_decoder", None)
+    return set(known) if isinstance(known, Mapping) else set()
+
+
+def _facts_of(
+    sample: SampleFacts, turns: Sequence[Turn], labels: NDArray[np.int64] | None
+) -> SampleTurns:
+    said = []
+    for turn in turns[:TURNS]:
+        start, end = turn.start + sample.start, turn.end + sample.start
+        held = np.zeros(0, int)
+        if labels is not None:
+            held = np.flatnonzero(labels[start:end] != IGNORED)
+        first = start + int(held[0]) if len(held) else -1
+        said.append(TurnFacts(start, end, turn.role, turn.part, len(held), first))
+    return SampleTurns(
+        sample.row,
+        sample.micro_batch,
+        sample.start,
+        sample.end,
+        sample.labelled,
+        sample.trained,
+        tuple(said),
+    )

@@ -1,0 +1,158 @@
+"""What one sample of a batch holds: where it begins and ends, and what is trained."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+NOTHING, TEXT = -1, -2
+"""In place of an id: the sample ends there, or a token that is no control token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Neighbouring positions whose labels count.
+
+    Attributes
+    ----------
+    start, end
+        Positions in the row; ``end`` is the first one behind it.
+    after
+        The control token that stands at ``end``, `NOTHING` or `TEXT`.
+    """
+
+    start: int
+    end: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A control token in its place."""
+
+    position: int
+    id: int
+    trained: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFacts:
+    """One sample, or one document of a packed row.
+
+    Attributes
+    ----------
+    row, micro_batch
+        Where it was in the step.
+    start, end
+        Its positions in the row, padding left out.
+    exact
+        Whether it is certain where it ends; not without an attention mask where PAD is
+        EOS too.
+    width
+        Positions of the row, padding included.
+    documents
+        How many the row holds, as position ids tell.
+    labelled
+        Whether the batch has labels.
+    trained
+        Positions whose label counts.
+    stretches, controls
+        The first ones, see `LIMIT` of the probe.
+    same, ahead
+        Share of the labels that are the token at their position, and the one behind;
+        -1 without labels.
+    padding_trained
+        Labels that count outside the sample, before or behind it.
+    position
+        The position id of its first token; -1 where the batch has none.
+    head, tail
+        Its first and last ids.
+    """
+
+    row: int
+    micro_batch: int
+    start: int
+    end: int
+    exact: bool
+    width: int
+    documents: int
+    labelled: bool
+    trained: int
+    stretches: tuple[Stretch, ...] = ()
+    controls: tuple[Control, ...] = ()
+    same: float = -1.0
+    ahead: float = -1.0
+    padding_trained: int = 0
+    position: int = -1
+    head: tuple[int, ...] = ()
+    tail: tuple[int, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """Tokens of the sample."""
+        return self.end - self.start
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What is the same when a sample comes again."""
+        return self.length, self.head, self.tail
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, read: Mapping[str, Any]) -> "SampleFacts":
+        """Return the facts that `as_json` wrote.
+
+        Examples
+        --------
+        >>> from ftlab.records.sample_facts import SampleFacts, Stretch
+        >>> facts = SampleFacts(
+        ...     0, 0, 0, 4, True, 4, 1, True, 3, (Stretch(1, 4, -1),), head=(5, 6)
+        ... )
+        >>> SampleFacts.from_json(facts.as_json()) == facts
+        True
+        """
+        made = dict(read)
+        made["stretches"] = tuple(Stretch(**each) for each in read["stretches"])
+        made["controls"] = tuple(Control(**each) for each in read["controls"])
+        made["head"], made["tail"] = tuple(read["head"]), tuple(read["tail"])
+        return cls(**made)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenSamples:
+    """Samples of one step, and what their ids are.
+
+    Attributes
+    ----------
+    special
+        Ids by what they are: ``"bos"``, ``"eos"``, ``"pad"``, ``"unk"``,
+        ``"generation"`` (at which a generation ends) and ``"stop"`` (those and EOS).
+    pieces
+        Of the ids that are named, as the vocabulary writes them.
+    """
+
+    step: int
+    samples: tuple[SampleFacts, ...]
+    special: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    pieces: Mapping[int, str] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads."""
+        return {
+            "samples": [each.as_json() for each in self.samples],
+            "special": {name: sorted(ids) for name, ids in self.special.items()},
+            "pieces": {str(number): piece for number, piece in self.pieces.items()},
+        }
+
+    @classmethod
+    def from_json(cls, step: int, read: Mapping[str, Any]) -> "SeenSamples":
+        """Return the samples that `as_json` wrote."""
+        special: Mapping[str, Sequence[int]] = read["special"]
+        return cls(
+            step,
+            tuple(map(SampleFacts.from_json, read["samples"])),
+            {name: frozenset(ids) for name, ids in special.items()},
+            {int(number): piece for number, piece in read["pieces"].items()},
+        )

@@ -1,0 +1,300 @@
+"""What a chat template does to a conversation, found by rendering it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+from ftlab.records.template_words import short, words_of
+
+RefusalKind = Literal[
+    "raised",
+    "syntax",
+    "undefined",
+    "forbidden",
+    "failed",
+    "time",
+    "memory",
+    "size",
+    "recursion",
+    "input",
+    "no template",
+    "worker",
+]
+"""What stopped a rendering: the template's own ``raise_exception``, its syntax, a name
+that it needs, something out of its reach, another error, a limit, what it was given,
+that there is none, or the process that renders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a conversation was not rendered.
+
+    Attributes
+    ----------
+    kind
+        For code that tells them apart.
+    words
+        A sentence about the template, without a full stop: ``'raised "no system
+        messages"'``, ``"ran longer than 2 s and was stopped"``.
+
+    Examples
+    --------
+    >>> from ftlab.records.template import Refusal
+    >>> print(Refusal("syntax", "syntax error at line 3: unexpected '}'"))
+    the template could not be rendered: syntax error at line 3: unexpected '}'
+    """
+
+    kind: RefusalKind
+    words: str
+
+    def __str__(self) -> str:
+        return f"the template could not be rendered: {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedText:
+    """One conversation, as the template writes it.
+
+    Attributes
+    ----------
+    text
+        All of it.
+    generation
+        What stands between ``{% generation %}`` and ``{% endgeneration %}``, as pairs
+        of characters.
+    """
+
+    text: str
+    generation: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first place at which two texts, or two rows of ids, go apart.
+
+    Attributes
+    ----------
+    place
+        Characters, or tokens, that are equal before it.
+    left, right
+        What each goes on with; ``""`` where it ends. Of ids, their text.
+    """
+
+    place: int
+    left: str
+    right: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServedTurn:
+    r"""One answer of a conversation: what comes before it in training and at serving.
+
+    Attributes
+    ----------
+    message
+        Number of the answer within the conversation.
+    prefix
+        Whether the prompt that is served is, token for token, what training has before
+        the answer.
+    place
+        Tokens that are equal; characters where there is no tokenizer.
+    served, trained
+        What each goes on with from there, up to the answer: ``"<think>\\n"`` and
+        ``""``.
+    merged
+        The texts are the same, and a token holds the end of the prompt and the
+        beginning of the answer.
+    """
+
+    message: int
+    prefix: bool
+    place: int
+    served: str = ""
+    trained: str = ""
+    merged: bool = False
+
+    def __str__(self) -> str:
+        if self.prefix:
+            return f"message {self.message}: served as it was trained"
+        if self.merged:
+            return (
+                f"message {self.message}: the token at {self.place} holds the end of "
+                "the prompt and the beginning of the answer"
+            )
+        return (
+            f"message {self.message}: from {self.place} on, served "
+            f"{short(self.served)}, trained {short(self.trained)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateComparison:
+    """Where the texts of two templates go apart, and what they make of conversations.
+
+    ``renderings`` holds, by conversation (``"answer"``, ``"system"``, ...), those that
+    differ; a refusal counts as the text of its words.
+    """
+
+    text: Difference | None
+    renderings: Mapping[str, Difference]
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFacts:
+    r"""What one chat template does, and what one tokenizer makes of it.
+
+    Attributes
+    ----------
+    digest
+        SHA-256 of the template's text, the first 16 digits; ``""`` without one.
+    refused
+        Why not even one question could be rendered; ``None`` where it could.
+    refusals
+        By what was tried (``"system"``, ``"two user turns"``, ``"tool calls"``, ...)
+        what the template said to it.
+    beginning
+        What stands before the first turn of a conversation without a system message:
+        BOS, and a system text of its own.
+    form
+        How messages have to be given: of ``"list content"``, ``"tools"``, ``"system"``
+        (needed in every conversation).
+    openings
+        By role, what stands before a message's text within a conversation.
+    ends
+        By role, what stands behind it, up to the next turn's opening.
+    last_ends
+        By role, what stands behind it where the conversation ends there.
+    opening_ids, end_ids, last_end_ids
+        The same in tokens, cut from a whole rendering: tokens that hold a character of
+        something else are left out. Empty where the tokenizer gives no offsets.
+    terminator, terminator_ids
+        ``last_ends["assistant"]`` and its ids; ``""`` where nothing ends an answer.
+    stops
+        Ids at which a generation would end: by ``"template"`` (the first control token
+        of the terminator), ``"history"`` (the same within a conversation),
+        ``"tokenizer"``, ``"config"`` and ``"generation_config"``.
+    generation_prompt
+        What ``add_generation_prompt=True`` adds to a question.
+    unasked_prompt
+        Whether it is added without being asked for as well, also behind an answer.
+    prompt_difference
+        Where a prompt with it is no beginning of the training text: left is what is
+        served, right what is trained. ``None`` where it is one.
+    history_difference
+        Where the first answer of a conversation is written in another way once more
+        turns follow: left is the short conversation, right the long one, the final
+        terminator left out. ``None`` where it is kept.
+    system_text
+        A system text of the template's own, for conversations without one.
+    date
+        The stretch that another clock changes; ``""`` where none does.
+    drops
+        What it leaves out without a word: of ``"system"``, ``"system once answered"``,
+        ``"reasoning"``, ``"reasoning in history"``, ``"tool calls"``,
+        ``"tool results"``, ``"tools"``, ``"list content"``, ``"text content"``.
+    reprs
+        What it prints as Python would: of ``"list content"``, ``"tool calls"``.
+    trims
+        Roles whose text it strips of outer whitespace.
+    alternation
+        Whether it demands that user and assistant take turns.
+    system_first
+        Whether a system message is refused anywhere but at the beginning.
+    generation_marks
+        Whether it marks answers with ``{% generation %}``.
+    marks_cover_end
+        Whether those marks hold the first control token of the terminator; ``None``
+        without marks or terminator.
+    pieces
+        By control string of its openings and ends, the number of tokens that it is.
+    repeats_bos
+        Whether the text begins with the BOS that the tokenizer adds by itself.
+    """
+
+    digest: str = ""
+    refused: Refusal | None = None
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    form: tuple[str, ...] = ()
+    beginning: str = ""
+    openings: Mapping[str, str] = field(default_factory=dict)
+    ends: Mapping[str, str] = field(default_factory=dict)
+    last_ends: Mapping[str, str] = field(default_factory=dict)
+    opening_ids: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    end_ids: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    last_end_ids: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    stops: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    generation_prompt: str = ""
+    unasked_prompt: bool = False
+    prompt_difference: Difference | None = None
+    history_difference: Difference | None = None
+    system_text: str = ""
+    date: str = ""
+    drops: tuple[str, ...] = ()
+    reprs: tuple[str, ...] = ()
+    trims: tuple[str, ...] = ()
+    alternation: bool = False
+    system_first: bool = False
+    generation_marks: bool = False
+    marks_cover_end: bool | None = None
+    pieces: Mapping[str, int] = field(default_factory=dict)
+    repeats_bos: bool = False
+
+    @property
+    def terminator(self) -> str:
+        """What stands behind a final answer."""
+        return self.last_ends.get("assistant", "")
+
+    @property
+    def terminator_ids(self) -> tuple[int, ...]:
+        """The ids of the terminator."""
+        return self.last_end_ids.get("assistant", ())
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        r"""Say in sentences what a person who trains with it must know.
+
+        Examples
+        --------
+        >>> from ftlab.records.template import TemplateFacts
+        >>> for line in TemplateFacts(digest="0", openings={"user": "<u>"}).words:
+        ...     print(line)
+        nothing ends the last answer: a model trained on it does not learn to stop
+        """
+        if self.refused is not None:
+            return (str(self.refused),)
+        return tuple(words_of(self))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads: dictionaries, lists, texts and numbers.
+
+        Examples
+        --------
+        >>> from ftlab.records.template import TemplateFacts
+        >>> facts = TemplateFacts(openings={"user": "<u>"}, stops={"template": (2,)})
+        >>> TemplateFacts.from_json(facts.as_json()) == facts
+        True
+        """
+        return {
+            name: _plain(value) if isinstance(value, Mapping) else value
+            for name, value in asdict(self).items()
+        }
+
+    @classmethod
+    def from_json(cls, read: Mapping[str, Any]) -> "TemplateFacts":
+        """Return the facts that `as_json` wrote; what is not known of them is empty."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{k: _restored(k, v) for k, v in read.items() if k in known})
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in value.items()}
+
+
+def _restored(name: str, value: Any) -> Any:
+    if name == "refused" and value is not None:
+        return Refusal(**value)
+    if name.endswith("_difference") and value is not None:
+        return Difference(**value)
+    if isinstance(value, Mapping):
+        return {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,146 @@
+"""The samples that a watch has looked at, for the rules about tokens and labels."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ftlab.records.finding import Place
+from ftlab.records.sample_facts import SampleFacts, SeenSamples
+from ftlab.rules.rule import Need
+from ftlab.runlog.run import Run
+
+BEHIND = 3
+"""Last tokens of a sample among which its end stands: templates write a newline, or a
+space and a newline, behind it."""
+
+SAME = 0.98
+"""Share of the labels that are the token at their own position: a causal model."""
+
+PLACES = 16
+"""Samples that a finding names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A sample, and the step in which it was seen."""
+
+    step: int
+    sample: SampleFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """All samples that were looked at, each once, however often it came.
+
+    Attributes
+    ----------
+    special
+        Ids by what they are; see `SeenSamples`.
+    pieces
+        Of the ids that are named.
+    """
+
+    sights: tuple[Sight, ...]
+    special: Mapping[str, frozenset[int]]
+    pieces: Mapping[int, str]
+
+    def ids(self, kind: str) -> frozenset[int]:
+        """Return the ids of one kind."""
+        return self.special.get(kind, frozenset())
+
+    @property
+    def stops(self) -> frozenset[int]:
+        """Ids of which one ends a text."""
+        return self.ids("stop") | self.ids("eos")
+
+    @property
+    def end(self) -> str:
+        """The token that ends a text, as messages name it."""
+        return self.piece(min(self.ids("eos") or self.stops))
+
+    def piece(self, number: int) -> str:
+        """Return an id as the vocabulary writes it, quoted."""
+        known = self.pieces.get(number)
+        return f"token {number}" if known is None else repr(known)
+
+
+_read: WeakKeyDictionary[Run, tuple[int, Samples]] = WeakKeyDictionary()
+
+
+def samples_of(run: Run) -> Samples:
+    """Return the samples from the first step on; rules of a round share one reading."""
+    known = _read.get(run)
+    if known is None or known[0] != run.version:
+        known = _read[run] = run.version, _gather(run)
+    return known[1]
+
+
+def _gather(run: Run) -> Samples:
+    seen = [
+        SeenSamples.from_json(event.step, event.detail)
+        for event in run.whole.events
+        if event.kind == "rows"
+    ]
+    sights: dict[object, Sight] = {}
+    pieces: dict[int, str] = {}
+    for each in seen:
+        pieces.update(each.pieces)
+        for sample in each.samples:
+            sights.setdefault(sample.identity, Sight(each.step, sample))
+    special = seen[-1].special if seen else {}
+    return Samples(tuple(sights.values()), special, pieces)
+
+
+NEEDS = Need(
+    "samples of the batches",
+    "ftlab.watch(...) of a model that is given input_ids",
+    lambda run: any(event.kind == "rows" for event in run.whole.events),
+)
+
+
+def sample_place(sample: SampleFacts) -> Place:
+    """Return the place of a sample in its step."""
+    return Place("sample", _row(sample))
+
+
+def token_place(sample: SampleFacts, position: int) -> Place:
+    """Return the place of a position in a row."""
+    return Place("token", f"{position} of sample {_row(sample)}")
+
+
+def _row(sample: SampleFacts) -> str:
+    micro = sample.micro_batch
+    return f"{sample.row} of micro-batch {micro}" if micro else str(sample.row)
+
+
+def token_places(
+    sights: Iterable[Sight], position: Callable[[SampleFacts], int]
+) -> list[Place]:
+    """Return a token and its sample for the first of them."""
+    chosen = [sight.sample for sight in list(sights)[:PLACES]]
+    tokens = [token_place(each, position(each)) for each in chosen]
+    return tokens + list(dict.fromkeys(map(sample_place, chosen)))
+
+
+def is_causal(sample: SampleFacts) -> bool:
+    """Tell whether labels are the tokens that are read: no masked words, no targets."""
+    return sample.same >= SAME
+
+
+def closes(sample: SampleFacts) -> bool:
+    """Tell whether a sample ends with a control token, or whitespace behind one."""
+    last = sample.end - BEHIND
+    return any(each.position >= last for each in sample.controls)
+
+
+def steps_of(sights: Iterable[Sight]) -> tuple[int, int]:
+    """Return the first and the last step in which they were seen."""
+    steps = [sight.step for sight in sights]
+    return min(steps), max(steps)
+
+
+def has_tokenizer(run: Run) -> bool:
+    """Tell whether the run knows its tokenizer."""
+    found: Any = run.facts.training.get("tokenizer")
+    return bool(found)

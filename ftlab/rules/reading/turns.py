@@ -1,0 +1,76 @@
+"""The turns of the samples that a watch has looked at, and their template."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ftlab.records.event import Event
+from ftlab.records.finding import Place
+from ftlab.records.template import TemplateFacts
+from ftlab.records.turn_facts import SampleTurns, TurnFacts
+from ftlab.rules.reading.samples import PLACES
+from ftlab.rules.rule import Need
+from ftlab.runlog.run import Run
+
+ANSWERS = "assistant"
+"""The role that a model plays."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSight:
+    """The turns of a sample, and the step in which it was seen."""
+
+    step: int
+    sample: SampleTurns
+
+
+def turn_sights(run: Run) -> list[TurnSight]:
+    """Return the samples from the first step on, those with turns."""
+    return [
+        TurnSight(event.step, sample)
+        for event in _events(run)
+        for sample in map(SampleTurns.from_json, event.detail["samples"])
+        if sample.turns
+    ]
+
+
+def template_of(run: Run) -> TemplateFacts | None:
+    """Return what is known of the tokenizer's chat template."""
+    for event in _events(run):
+        if "template" in event.detail:
+            return TemplateFacts.from_json(event.detail["template"])
+    return None
+
+
+def has_turns(run: Run) -> bool:
+    """Tell whether turns were read."""
+    return bool(_events(run))
+
+
+def _events(run: Run) -> list[Event]:
+    return [event for event in run.whole.events if event.kind == "turns"]
+
+
+NEEDS = Need(
+    "the turns of the samples",
+    "a watch with a tokenizer that has a chat template",
+    has_turns,
+)
+
+
+def turn_places(
+    chosen: Iterable[tuple[TurnSight, TurnFacts]],
+    position: Callable[[TurnFacts], int],
+) -> list[Place]:
+    """Return a token of each, and their samples."""
+    some = list(chosen)[:PLACES]
+    tokens = [
+        Place("token", f"{position(turn)} of sample {_row(sight.sample)}")
+        for sight, turn in some
+    ]
+    samples = (Place("sample", _row(sight.sample)) for sight, _ in some)
+    return [*dict.fromkeys(tokens), *dict.fromkeys(samples)]
+
+
+def _row(sample: SampleTurns) -> str:
+    micro = sample.micro_batch
+    return f"{sample.row} of micro-batch {micro}" if micro else str(sample.row)

@@ -1,0 +1,1 @@
+"""Ways to draw: heat maps, lines, columns; whatever the subject."""

@@ -1,0 +1,220 @@
+"""Views made of line charts over steps: what a panel is, and how it is drawn.
+
+`LinesView` follows a run into bounded `Columns` and shows them as panels, in the
+browser (``lines.js``) and as a picture from the same description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ftlab.views.charts.columns import Columns, by_row
+from ftlab.views.charts.lines_figure import draw_panels
+from ftlab.views.charts.small_multiples import shape_of
+from ftlab.views.view import View
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
+
+    from ftlab.runlog.run import Run
+
+Kind = Literal["line", "plan", "dots", "mark", "low", "high"]
+CAPACITY = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a panel.
+
+    Attributes
+    ----------
+    row
+        The row of the summary that it draws.
+    kind
+        ``line``, ``plan`` (wide and pale, to lie below a line), ``dots`` (rare
+        measurements), ``mark`` (a tick where the value is above 0), ``low`` and
+        ``high`` (together a shaded band).
+    """
+
+    row: str
+    label: str
+    colour: str
+    kind: Kind = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One chart: some series on one axis."""
+
+    title: str
+    series: tuple[Series, ...]
+    log: bool = False
+    unit: str = ""
+    floor: float | None = None
+    """The axis reaches down to it at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a lines view draws.
+
+    Attributes
+    ----------
+    rows
+        Row name to the way in which several steps become one column.
+    compact
+        Small panels side by side on one range, with one key for all.
+    stride
+        Steps from one measurement to the next.
+    """
+
+    rows: Mapping[str, str]
+    panels: tuple[Panel, ...]
+    compact: bool = False
+    stride: int = 1
+    minimum: int = 260
+    """Narrowest width of a panel in pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinesSummary:
+    """Series by column, and a remark per panel.
+
+    Attributes
+    ----------
+    values
+        Float32 of shape ``(columns, rows)``, NaN where nothing was recorded.
+    notes
+        One per panel, then remarks on the whole.
+    data
+        What the table holds, exact and by step.
+    """
+
+    plan: Plan
+    first_steps: NDArray[np.int64]
+    stride: int
+    values: NDArray[np.float32]
+    notes: tuple[str, ...]
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def row(self, name: str) -> NDArray[np.float32]:
+        """Return one series."""
+        return self.values[:, list(self.plan.rows).index(name)]
+
+
+class LinesView(View[LinesSummary]):
+    """A view of line charts; subclasses say what to draw and where it comes from."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run = run
+        self._plan: Plan | None = None
+        self._columns = Columns(0)
+        self._next = 0
+
+    def _adopt(self, run: Run) -> None:
+        self._run = run
+        self._plan = None
+
+    def _make_plan(self) -> Plan:
+        raise NotImplementedError
+
+    def _read(self, start: int, stop: int) -> tuple[NDArray[np.int64], ArrayLike]:
+        """Return the steps in ``[start, stop)`` and a value per step and row."""
+        raise NotImplementedError
+
+    def _notes(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    def _data(self) -> Mapping[str, Any]:
+        raise NotImplementedError
+
+    def _stamp(self) -> Hashable:
+        run = self._run
+        return id(run), run.last_step, len(run.evaluations), self._make_plan()
+
+    def _follow(self) -> None:
+        plan = self._make_plan()
+        if plan != self._plan:
+            pool = by_row(list(plan.rows.values()))
+            self._columns = Columns(
+                len(plan.rows), capacity=CAPACITY, pool=pool, stride=plan.stride
+            )
+            self._plan = plan
+            self._restart()
+            self._read_new()
+            if hasattr(self._widget, "follow"):
+                self._widget.follow(plan, self._columns)
+        else:
+            self._read_new()
+
+    def _restart(self) -> None:
+        """Begin to read at the run's first step again."""
+        self._next = 0
+
+    def _read_new(self) -> None:
+        last = self._run.last_step
+        if last >= self._next:
+            self._columns.extend(*self._read(self._next, last + 1))
+            self._next = last + 1
+
+    def _summarise(self) -> LinesSummary:
+        self._follow()
+        columns = self._columns
+        return LinesSummary(
+            self._plan or self._make_plan(),
+            columns.first_steps,
+            columns.stride,
+            columns.values.copy(),  # noqa: PD011  no DataFrame
+            self._notes(),
+            self._data(),
+        )
+
+    def _make_widget(self) -> Any:
+        from ftlab.views.charts.lines_widget import LinesWidget
+
+        self._follow()
+        widget = LinesWidget(self.title, self._plan or self._make_plan(), self._columns)
+        widget.say(self._notes())
+        return widget
+
+    def _refresh_widget(self, widget: Any) -> None:
+        before = self._next, self._plan
+        self._follow()
+        widget.flush()
+        if before != (self._next, self._plan):
+            widget.say(self._notes())
+
+    def _table(self, summary: LinesSummary) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(dict(summary.data))
+
+    def size_of(self, summary: LinesSummary) -> tuple[float, float]:
+        """Return width and height that a drawing needs, in inches."""
+        if not summary.plan.compact:
+            return 9.0, 2.5
+        across, down = shape_of(len(summary.plan.panels))
+        return 9.0, 0.75 + down * (0.85 if across > 4 else 1.5)
+
+    def draw_on(self, figure: Figure | SubFigure, summary: LinesSummary) -> None:
+        """Draw ``summary`` on a figure, or on a part of one."""
+        draw_panels(figure, self.title, summary)
+
+
+def front_end_panels(plan: Plan) -> list[dict[str, Any]]:
+    """Describe the panels to the front end, rows by number."""
+    at = {name: index for index, name in enumerate(plan.rows)}
+    panels = []
+    for panel in plan.panels:
+        described = asdict(panel)
+        for series in described["series"]:
+            series["row"] = at[series["row"]]
+        panels.append(described)
+    return panels

@@ -1,0 +1,87 @@
+"""The dashboard's head line: where the run is, in one line of words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ftlab.views.findings.findings import counted
+from ftlab.views.style import number, size
+
+if TYPE_CHECKING:
+    from ftlab.runlog.run import Run
+
+RECENT = 50
+"""Steps from whose median duration the remaining time is told."""
+
+
+def head_of(run: Run, state: str) -> str:
+    """Return state, step, loss, speed, memory, time left and number of findings."""
+    words = [state] if state else []
+    words.append(_step(run))
+    latest = (
+        ("loss", _last(run, "loss"), number),
+        (
+            "",
+            _last(run, "tokens_per_second"),
+            lambda value: f"{number(value)} tokens/s",
+        ),
+        ("memory", _last(run, "rss"), size),
+        ("CUDA", _last(run, "cuda_peak"), size),
+    )
+    words += [
+        f"{name} {show(value)}".strip()
+        for name, value, show in latest
+        if value is not None
+    ]
+    left = seconds_left(run)
+    words += [f"{duration(left)} left"] if left is not None else []
+    words.append(counted(run.findings) or "no findings")
+    return "  ·  ".join(words)
+
+
+def _step(run: Run) -> str:
+    if run.last_step < 0:
+        return "no step yet"
+    planned = _planned(run)
+    return f"step {run.last_step}" + (f" of {planned}" if planned else "")
+
+
+def _planned(run: Run) -> int:
+    value = run.facts.training.get("max_steps", 0)
+    return int(value) if isinstance(value, int | float) and value > 0 else 0
+
+
+def _last(run: Run, name: str) -> float | None:
+    steps = run.steps
+    known = steps.known(name)
+    return float(steps[name][known][-1]) if known.any() else None
+
+
+def seconds_left(run: Run) -> float | None:
+    """Return the median duration of recent steps times the steps that are planned."""
+    planned, steps = _planned(run), run.steps
+    left = planned - (run.last_step + 1)
+    if not planned or left <= 0:
+        return None
+    seconds = steps["seconds"][-RECENT:]
+    seconds = seconds[np.isfinite(seconds)]
+    return float(np.median(seconds)) * left if len(seconds) else None
+
+
+def duration(seconds: float) -> str:
+    """Write a duration in its two largest units.
+
+    Examples
+    --------
+    >>> from ftlab.views.dashboard.head import duration
+    >>> duration(42), duration(605), duration(7500)
+    ('42 s', '10 min 5 s', '2 h 5 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

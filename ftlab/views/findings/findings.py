@@ -1,0 +1,295 @@
+"""The findings view: what is wrong, why, and what to do."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, overload
+
+from ftlab.records.chains import chain_lines
+from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.ranking import ranked
+from ftlab.views.findings.findings_html import findings_html
+from ftlab.views.style import SEVERITY, count, number, steps
+from ftlab.views.view import View
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
+
+MOST_DRAWN = 5
+REPEAT_SECONDS = 5.0
+WIDTH = 104
+DRAWN = ("why", "first", "do", "where")
+"""What the picture says of a finding, below its first line."""
+
+
+class HasFindings(Protocol):
+    """A run, or anything else that has findings."""
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """Findings in any order."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsSummary:
+    """Findings, worst first, and what could not be checked."""
+
+    findings: tuple[Finding, ...]
+    not_checked: tuple[NotChecked, ...]
+
+
+class FindingsView(View[FindingsSummary], Sequence[Finding]):
+    """Findings, worst first: what is wrong, why, what to do, and where.
+
+    It is a sequence of `Finding`: it has a length, is true when there is one, and can
+    be looped over and indexed.
+
+    Parameters
+    ----------
+    run
+        Anything with ``findings``.
+    not_checked
+        Rules that could not decide, or a function that returns them.
+
+    Examples
+    --------
+    >>> from ftlab.runlog.run import Run
+    >>> from ftlab.views.findings.findings import FindingsView
+    >>> view = FindingsView(Run())
+    >>> len(view), bool(view), view
+    (0, False, Findings: none)
+    """
+
+    title = "Findings"
+
+    def __init__(
+        self,
+        run: HasFindings,
+        not_checked: Sequence[NotChecked] | Callable[[], Sequence[NotChecked]] = (),
+    ) -> None:
+        super().__init__()
+        self._run = run
+        self._not_checked = not_checked
+        self._shown: Hashable = None
+        self._repeat_at = 0.0
+
+    def __len__(self) -> int:
+        return len(self.summary.findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.summary.findings)
+
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Finding]: ...
+    def __getitem__(self, index: int | slice) -> Finding | Sequence[Finding]:
+        return self.summary.findings[index]
+
+    @property
+    def not_checked(self) -> tuple[NotChecked, ...]:
+        """Rules that could not decide, with what to record next time."""
+        return self.summary.not_checked
+
+    def _adopt(self, run: HasFindings) -> None:
+        self._run = run
+
+    def _stamp(self) -> Hashable:
+        found = tuple(
+            (one.key, one.last_step, one.message, one.follows)
+            for one in self._run.findings
+        )
+        open_ = self._open()
+        return found, tuple((one.code, one.reason) for one in open_)
+
+    def _open(self) -> Sequence[NotChecked]:
+        given = self._not_checked
+        return given() if callable(given) else given
+
+    def _summarise(self) -> FindingsSummary:
+        return FindingsSummary(ranked(self._run.findings), tuple(self._open()))
+
+    def _make_widget(self) -> Any:
+        import ipywidgets
+
+        widget = ipywidgets.HTML(findings_html(self.summary))
+        widget.add_class("ftlab-findings")
+        return widget
+
+    def _refresh_widget(self, widget: Any) -> None:
+        summary = self.summary
+        shown = tuple((one.key, one.severity) for one in summary.findings)
+        # A finding that goes on changes its last step all the time; to replace the
+        # page as often would fold what the reader has just unfolded.
+        if shown == self._shown and time.monotonic() < self._repeat_at:
+            return
+        self._shown, self._repeat_at = shown, time.monotonic() + REPEAT_SECONDS
+        value = findings_html(summary)
+        if value != widget.value:
+            widget.value = value
+
+    def settle(self) -> None:
+        """Show the last text of every finding."""
+        self._repeat_at = 0.0
+        super().settle()
+
+    def _table(self, summary: FindingsSummary) -> pd.DataFrame:
+        import pandas as pd
+
+        names = [
+            "code",
+            "name",
+            "severity",
+            "first_step",
+            "last_step",
+            "place",
+            "message",
+            "cause",
+            "fix",
+            "rank",
+            "follows",
+        ]
+        rows = [
+            (
+                one.code,
+                one.name,
+                one.severity.label,
+                one.first_step,
+                one.last_step,
+                str(one.place) if one.places else "",
+                one.message,
+                one.cause,
+                one.fix,
+                one.rank,
+                one.follows,
+            )
+            for one in summary.findings
+        ]
+        return pd.DataFrame(rows, columns=names)
+
+    def _text(self, summary: FindingsSummary) -> str:
+        if not summary.findings:
+            return "\n".join(["Findings: none", *_unchecked(summary)])
+        lines = [f"Findings: {counted(summary.findings)}"]
+        lines += [f"  {line}" for line in chain_lines(summary.findings)]
+        for one in summary.findings:
+            lines += ["", f"{one.severity.label.upper()} {one.code} {one.name}"]
+            for word, text in said(one):
+                text = f"a healthy run: {text}" if word == "else" else text
+                lines += textwrap.wrap(
+                    text,
+                    WIDTH,
+                    initial_indent=f"  {word:<6} ",
+                    subsequent_indent=" " * 9,
+                )
+        return "\n".join([*lines, *_unchecked(summary)])
+
+    def size_of(self, summary: FindingsSummary) -> tuple[float, float]:
+        """Return width and height that a drawing needs, in inches."""
+        return 9.0, 0.35 + 0.19 * len(_drawn(summary))
+
+    def draw_on(self, figure: Figure | SubFigure, summary: FindingsSummary) -> None:
+        """Draw ``summary`` on a figure, or on a part of one."""
+        lines = _drawn(summary)
+        axes = figure.add_subplot()
+        axes.set_axis_off()
+        for index, (text, colour, weight) in enumerate(lines):
+            where = 0.012, 1 - (index + 0.8) / (len(lines) + 0.6)
+            # a dollar sign would be taken for mathematics
+            shown = text.replace("$", r"\$")
+            axes.text(*where, shown, color=colour, fontweight=weight, fontsize=8.5)
+
+
+def said(finding: Finding) -> list[tuple[str, str]]:
+    """Return what a finding says as (word, text): what, why, do, where, ..."""
+    lines = [("what", finding.message), ("why", finding.cause)]
+    lines += [("first", follows(finding)), ("do", finding.fix)]
+    lines.append(("where", where(finding)))
+    if finding.evidence:
+        shown = (f"{name} {_value(value)}" for name, value in finding.evidence.items())
+        lines.append(("seen", ", ".join(shown)))
+    if finding.healthy:
+        lines.append(("else", finding.healthy))
+    return [(word, text) for word, text in lines if text]
+
+
+def follows(finding: Finding) -> str:
+    """Return which finding is the cause of this one, in words; ``""`` without one."""
+    if not finding.follows:
+        return ""
+    return f"mend {finding.follows}: this follows from it"
+
+
+def where(finding: Finding) -> str:
+    """Return steps and places in words."""
+    text = (
+        steps(finding.first_step, finding.last_step) if finding.last_step >= 0 else ""
+    )
+    rank = [f"rank {finding.rank}"] if finding.rank else []
+    return ", ".join([part for part in [text, finding.where, *rank] if part])
+
+
+def counted(findings: Sequence[Finding]) -> str:
+    """Return ``1 error, 2 warnings``."""
+    words = []
+    for severity in sorted(Severity, reverse=True):
+        quantity = sum(one.severity is severity for one in findings)
+        if quantity:
+            noun = "note" if severity is Severity.INFO else severity.label
+            words.append(count(quantity, noun))
+    return ", ".join(words)
+
+
+def unchecked_words(one: NotChecked) -> str:
+    """Say what was missing and what to record next time, as two sentences."""
+    missing = one.reason.rstrip(". ")
+    return f"{missing[:1].upper()}{missing[1:]}. Next time: {one.record}"
+
+
+def _value(value: float | int | str) -> str:
+    return value if isinstance(value, str) else number(float(value))
+
+
+def _unchecked(summary: FindingsSummary) -> list[str]:
+    if not summary.not_checked:
+        return []
+    lines = ["", f"Not checked: {count(len(summary.not_checked), 'rule')}"]
+    for one in summary.not_checked:
+        lines += textwrap.wrap(
+            f"{one.code} {one.name}: {unchecked_words(one)}",
+            WIDTH,
+            initial_indent="  ",
+            subsequent_indent="    ",
+        )
+    return lines
+
+
+def _drawn(summary: FindingsSummary) -> list[tuple[str, str, str]]:
+    """Return the lines of the picture as (text, colour, weight)."""
+    if not summary.findings:
+        lines = [("Findings: none", "#222222", "bold")]
+    else:
+        lines = [(f"Findings: {counted(summary.findings)}", "#222222", "bold")]
+    for line in chain_lines(summary.findings):
+        wrapped = textwrap.wrap(line, 124)
+        lines += [(f"    {part}", "#333333", "normal") for part in wrapped]
+    for one in summary.findings[:MOST_DRAWN]:
+        head = f"{one.severity.label.upper()} {one.code}  {one.message}"
+        colour = SEVERITY[one.severity.label]
+        lines += [(line, colour, "bold") for line in textwrap.wrap(head, 112)]
+        for word, text in said(one):
+            if word not in DRAWN:
+                continue
+            wrapped = textwrap.wrap(f"{word}: {text}", 124)
+            lines += [(f"    {line}", "#333333", "normal") for line in wrapped]
+    hidden = len(summary.findings) - MOST_DRAWN
+    if hidden > 0:
+        lines.append((f"... and {hidden} more", "#333333", "normal"))
+    if summary.not_checked:
+        text = f"Not checked: {count(len(summary.not_checked), 'rule')}"
+        lines.append((text, "#666666", "normal"))
+    return lines

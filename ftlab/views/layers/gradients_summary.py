@@ -1,0 +1,175 @@
+"""What the gradient view shows: norms of layers and parameters by step.
+
+`GradientColumns` follows a run and keeps bounded columns; `GradientSummary` is a frozen
+copy of them. A layer's norm is the root of the summed squares of its parameters, its
+max their maximum, both over finite values; how many were not finite is counted beside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.views.charts.scale import (
+    NO_GRADIENT,
+    NOT_RECORDED,
+    front_end_scale,
+    quantise,
+)
+from ftlab.views.layers.gradient_marks import Mark, marks
+from ftlab.views.layers.layer_columns import Floats, LayerColumns
+
+if TYPE_CHECKING:
+    from ftlab.records.names import NameRecord
+
+Bools = NDArray[np.bool_]
+LAYER_STATISTICS = ("norm", "max", "non_finite", "no_gradient", "zero")
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSummary:
+    """Norms by column (one or more steps) and layer or parameter.
+
+    Attributes
+    ----------
+    names
+        One record per parameter, in the model's order.
+    layer_of
+        Index into ``layers`` of each parameter.
+    first_steps, stride
+        The first step of each column, and how many steps a column stands for. Where
+        it is more than one, the largest value is shown, and NaN before any other.
+    layer_values
+        By name from `LAYER_STATISTICS`, float32 of shape ``(columns, layers)``. Norm
+        and max hold `NO_GRADIENT` or `NOT_RECORDED` where there is none.
+    norm, max
+        The same by parameter, float32 of shape ``(columns, parameters)``.
+    """
+
+    layers: tuple[str, ...]
+    names: tuple[NameRecord, ...]
+    layer_of: NDArray[np.int64]
+    first_steps: NDArray[np.int64]
+    stride: int
+    layer_values: dict[str, Floats]
+    norm: Floats
+    max: Floats
+    marks: tuple[Mark, ...]
+
+    @property
+    def shown(self) -> Floats:
+        """Layer norms with NaN wherever a parameter's gradient was not finite."""
+        bad = self.layer_values["non_finite"] > 0
+        return np.where(bad, np.float32(np.nan), self.layer_values["norm"])
+
+
+class GradientColumns(LayerColumns):
+    """Follows the gradients of a run, one column per step or more.
+
+    Rows are the layers once for each of `LAYER_STATISTICS`, then the parameters' norms,
+    then their maxima.
+    """
+
+    def width(self) -> int:
+        """Return the number of rows of `columns`."""
+        return len(LAYER_STATISTICS) * len(self.layers) + 2 * len(self.names)
+
+    def spec(self) -> dict[str, Any]:
+        """Return what the front end needs to know once."""
+        return {
+            "title": "Gradients",
+            "empty": "No gradient recorded yet.",
+            "label": "gradient of each layer over steps",
+            "statistics": ["norm", "max"],
+            "meanings": ["L2 norm", "largest absolute value"],
+            "pools": ["largest", "largest"],
+            "scales": [front_end_scale()] * 2,
+        }
+
+    def encode(self, values: Floats) -> NDArray[np.uint16]:
+        """Turn columns into codes: per statistic the layers, then the parameters."""
+        count, width = len(self.layers), len(self.names)
+        norm, top, bad = (values[:, at * count : (at + 1) * count] for at in range(3))
+        first = len(LAYER_STATISTICS) * count
+        parameters = values[:, first : first + width], values[:, first + width :]
+        layers = [np.where(bad > 0, np.nan, level) for level in (norm, top)]
+        parts = [layers[0], parameters[0], layers[1], parameters[1]]
+        return quantise(np.concatenate(parts, 1))
+
+    def freeze(self) -> GradientSummary:
+        """Return a summary that later steps do not change."""
+        count, width = len(self.layers), len(self.names)
+        values = self.columns.values.copy()
+        split = {
+            name: values[:, index * count : (index + 1) * count]
+            for index, name in enumerate(LAYER_STATISTICS)
+        }
+        first = len(LAYER_STATISTICS) * count
+        return GradientSummary(
+            self.layers,
+            self.names,
+            self.layer_of,
+            self.columns.first_steps,
+            self.columns.stride,
+            split,
+            values[:, first : first + width],
+            values[:, first + width :],
+            marks(self.layers, split["norm"][-16:]),
+        )
+
+    def tail_marks(self) -> tuple[Mark, ...]:
+        """Return the marks that hold now, from the last columns only."""
+        return marks(self.layers, self.columns.values[-16:, : len(self.layers)])
+
+    def block(self, start: int, stop: int) -> tuple[NDArray[np.int64], Floats]:
+        """Read the steps in ``[start, stop)`` and their columns."""
+        read = self.matrices(("grad_l2", "grad_max", "has_grad"), start, stop)
+        norm, top, has = read.values()
+        if not len(norm.steps):
+            return norm.steps, np.empty((0, self.width()), np.float32)
+        bad = (norm.nonfinite > 0) | (top.nonfinite > 0)
+        block = self._levels(
+            self.place(has.known | norm.known, norm, False),
+            self.place(norm.known, norm, False),
+            self.place(bad, norm, False),
+            self.place(norm.high, norm, np.float32(np.nan)),
+            self.place(top.high, norm, np.float32(np.nan)),
+        )
+        return norm.steps, block
+
+    def _levels(
+        self, known: Bools, has: Bools, bad: Bools, norm: Floats, top: Floats
+    ) -> Floats:
+        good = has & ~bad
+        squares = np.where(good, norm.astype(np.float64) ** 2, 0.0)
+        layer_norm = np.sqrt(self.by_layer(np.add, squares))
+        layer_max = self.by_layer(np.maximum, np.where(good, top, np.float32(0)))
+        counts = {
+            "known": known,
+            "has": has,
+            "good": good,
+            "bad": bad,
+            "zero": good & (norm == 0),
+        }
+        of = {
+            key: self.by_layer(np.add, value.astype(np.float32))
+            for key, value in counts.items()
+        }
+        levels = [_level(values, of) for values in (layer_norm, layer_max)]
+        absent = np.where(known, NO_GRADIENT, NOT_RECORDED)
+        nan = np.float32(np.nan)
+        parameters = [
+            np.where(has, np.where(bad & np.isfinite(values), nan, values), absent)
+            for values in (norm, top)
+        ]
+        rest = [of["bad"], of["known"] - of["has"], of["zero"]]
+        return np.concatenate([*levels, *rest, *parameters], 1).astype(np.float32)
+
+
+def _level(values: NDArray[np.floating], of: dict[str, Floats]) -> NDArray[np.floating]:
+    level = np.where(of["good"] > 0, values, np.nan)
+    level = np.where(of["has"] == 0, NO_GRADIENT, level)
+    return np.where(of["known"] == 0, NOT_RECORDED, level)

@@ -1,0 +1,1 @@
+"""The panel and the report of a paused run."""

@@ -1,0 +1,1 @@
+"""The replayed step, op by op."""

@@ -1,0 +1,275 @@
+"""One conversation in several templates side by side, and training beside serving."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ftlab.records.token_row import TokenBatch
+from ftlab.views.front_end import style_sheet
+from ftlab.views.style import count
+from ftlab.views.tokens.token_figure import SHOWN, draw_tokens
+from ftlab.views.tokens.token_words import describe, remark_lines, visible_name
+from ftlab.views.tokens.tokens_summary import TokenSummary, plain, summarise_tokens
+from ftlab.views.view import View, widget_mode
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
+
+    from ftlab.records.token_row import Piece, TokenRow
+    from ftlab.views.tokens.tokens_summary import Sample
+
+LINES, WIDE = 60, 34
+"""Stretches that text and HTML show, and characters of each in a text."""
+AROUND = 3
+"""Tokens before a difference that are shown with it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SideBySide:
+    """Rows cut into stretches that go together.
+
+    Attributes
+    ----------
+    stretches
+        What each is (``"user, header"``), and its text by row; ``None`` where a row has
+        none.
+    first
+        By row, the first position at which its ids differ from the first row's;
+        ``None`` where they do not.
+    """
+
+    summary: TokenSummary
+    stretches: tuple[tuple[str, tuple[str | None, ...]], ...]
+    first: tuple[int | None, ...]
+
+
+class SideBySideView(View[SideBySide]):
+    """The same conversation as several templates write it.
+
+    Parameters
+    ----------
+    rows
+        By name of the template; or what is trained, and then what is served.
+    pieces
+        The vocabulary that they use.
+    serving
+        Whether the second row is a prompt that is served: it should be what the first
+        one begins with.
+    remarks
+        What is worth saying beside them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ftlab.records.token_row import Piece, TokenRow
+    >>> from ftlab.views.tokens.side_by_side import SideBySideView
+    >>> pieces = {at: Piece(one, one) for at, one in enumerate(("<u>", "Hi", "<a>"))}
+    >>> rows = {"training": TokenRow(np.array([0, 1, 2]))}
+    >>> rows["serving"] = TokenRow(np.array([0, 1]))
+    >>> print(repr(SideBySideView(rows, pieces, serving=True)).splitlines()[-1])
+    serving is what training begins with
+    """
+
+    title = "Templates"
+
+    def __init__(
+        self,
+        rows: Mapping[str, TokenRow],
+        pieces: Mapping[int, Piece],
+        *,
+        serving: bool = False,
+        special: Mapping[str, frozenset[int]] | None = None,
+        remarks: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__()
+        named = tuple(replace(row, source=name) for name, row in rows.items())
+        self._batch = TokenBatch(named, pieces, special or {}, remarks)
+        self._serving = serving
+
+    def _stamp(self) -> Hashable:
+        return 0
+
+    def _summarise(self) -> SideBySide:
+        summary = summarise_tokens(self._batch)
+        rows = self._batch.rows
+        first = tuple(_difference(rows[0].ids, row.ids) for row in rows)
+        return SideBySide(summary, _stretches(summary), first)
+
+    def _table(self, summary: SideBySide) -> pd.DataFrame:
+        import pandas as pd
+
+        names = [visible_name(each) for each in summary.summary.samples]
+        lines = [[what, *texts] for what, texts in summary.stretches]
+        table = pd.DataFrame(lines, columns=["stretch", *names], dtype=object)
+        table["same"] = [len(set(texts)) == 1 for _, texts in summary.stretches]
+        return table
+
+    def size_of(self, summary: SideBySide) -> tuple[float, float]:
+        """Return width and height that a drawing needs, in inches."""
+        return 9.0, 1.3 + 0.3 * min(len(summary.summary.samples), SHOWN)
+
+    def draw_on(self, figure: Figure | SubFigure, summary: SideBySide) -> None:
+        """Draw a bar for each template."""
+        draw_tokens(figure, summary.summary)
+
+    def _text(self, summary: SideBySide) -> str:
+        samples = summary.summary.samples
+        lines = [f"Tokens: one conversation, {count(len(samples), 'row')} side by side"]
+        lines += [f"{visible_name(each)}: {describe(each)}" for each in samples]
+        lines += _columns(summary)
+        lines += self.differences(summary)
+        return "\n".join([*lines, *remark_lines(self._batch.remarks)])
+
+    def differences(self, summary: SideBySide) -> list[str]:
+        """Say for each row where it first differs from the first one."""
+        samples = summary.summary.samples
+        said = []
+        for at, sample in enumerate(samples[1:], 1):
+            spot, name = summary.first[at], visible_name(sample)
+            other = visible_name(samples[0])
+            ends = self._serving and spot == len(sample.row.ids)
+            if ends:
+                said.append(f"{name} is what {other} begins with")
+            elif spot is None:
+                said.append(f"{name} has the tokens of {other}")
+            else:
+                here, there = (_near(summary, n, spot) for n in (0, at))
+                said.append(
+                    f"first difference at position {spot:,}: {other} says {here}, "
+                    f"{name} says {there}"
+                )
+        return said
+
+    def _make_widget(self) -> Any:
+        import ipywidgets
+
+        return ipywidgets.HTML(self._page())
+
+    def _make_picture(self) -> Any:
+        return self._make_widget()
+
+    def _page(self) -> str:
+        summary = self.summary
+        samples = summary.summary.samples
+        heads = "".join(f"<th>{html.escape(visible_name(s))}</th>" for s in samples)
+        said = [f"{visible_name(each)}: {describe(each)}" for each in samples]
+        said += [*self.differences(summary), *remark_lines(self._batch.remarks)]
+        words = "".join(f"<p>{html.escape(each)}</p>" for each in said)
+        hidden = len(summary.stretches) - LINES
+        more = f"<p>and {count(hidden, 'more stretch')}</p>" if hidden > 0 else ""
+        lines, marked = [], False
+        for what, texts in summary.stretches[:LINES]:
+            differs = len(set(texts)) > 1
+            note = "≠ first difference" if differs and not marked else "≠"
+            marked = marked or differs
+            cells = "".join(f"<td>{_cell(text)}</td>" for text in texts)
+            kind = ' class="ftlab-differs"' if differs else ""
+            mark = note if differs else ""
+            lines.append(
+                f"<tr{kind}><th>{html.escape(what)} <i>{mark}</i></th>{cells}</tr>"
+            )
+        return (
+            f'<style>{style_sheet()}</style><div class="ftlab-t">{words}'
+            f'<table class="ftlab-beside"><tr><th></th>{heads}</tr>{"".join(lines)}'
+            f"</table>{more}</div>"
+        )
+
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None, **_: Any
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        if widget_mode() == "static":
+            return {"text/plain": repr(self), "text/html": self._page()}, {}
+        return super()._repr_mimebundle_(include, exclude)
+
+
+def _cell(text: str | None) -> str:
+    return "<i>nothing</i>" if text is None else f"<bdi>{html.escape(text)}</bdi>"
+
+
+def _difference(some: Any, others: Any) -> int | None:
+    length = min(len(some), len(others))
+    unlike = np.flatnonzero(some[:length] != others[:length])
+    if len(unlike):
+        return int(unlike[0])
+    return None if len(some) == len(others) else length
+
+
+def _near(summary: SideBySide, number: int, spot: int) -> str:
+    row = summary.summary.batch.rows[number]
+    texts = summary.summary.texts_of(row)[max(0, spot - AROUND) : spot + AROUND]
+    end = " (its end)" if spot >= len(row.ids) else ""
+    return f'"{plain("".join(texts))}"{end}'
+
+
+def _stretches(
+    summary: TokenSummary,
+) -> tuple[tuple[str, tuple[str | None, ...]], ...]:
+    parts = [_parts(sample, summary) for sample in summary.samples]
+    if not all(sample.row.turns for sample in summary.samples):
+        return ()
+    order: list[tuple[Any, str]] = []
+    for own in parts:
+        known = [key for key, _ in order]
+        at = 0
+        for key, (what, _) in own.items():
+            if key in known:
+                at = known.index(key) + 1
+            else:
+                order.insert(at, (key, what))
+                known.insert(at, key)
+                at += 1
+    none = ("", None)
+    return tuple(
+        (what, tuple(own.get(key, none)[1] for own in parts)) for key, what in order
+    )
+
+
+def _parts(sample: Sample, summary: TokenSummary) -> dict[Any, tuple[str, str]]:
+    """Return a row's turns by message and part, and what stands between them."""
+    texts = summary.texts_of(sample.row)
+    found: dict[Any, tuple[str, str]] = {}
+    edges = [0, *(turn.end for turn in sample.row.turns)]
+    begins = [*(turn.start for turn in sample.row.turns), len(sample.row.ids)]
+    last: Any = "beginning"
+    for number, turn in enumerate(sample.row.turns):
+        between = "".join(texts[edges[number] : begins[number]])
+        if between:
+            found[("before", last)] = ("between turns", between)
+        key: Any = (turn.message, turn.role, turn.part)
+        while key in found:
+            key = (*key, "again")
+        message = f" {turn.message}" if turn.message >= 0 else ""
+        what = f"{plain(turn.role, 20) or 'no role'}{message}, {turn.part}"
+        found[key] = (what, "".join(texts[turn.start : turn.end]))
+        last = key
+    rest = "".join(texts[edges[-1] :])
+    if rest:
+        found[("before", "end")] = ("after the last turn", rest)
+    return found
+
+
+def _columns(summary: SideBySide) -> list[str]:
+    """Write the stretches as columns by row; the first that differs is marked."""
+    if not summary.stretches:
+        return []
+    names = [visible_name(each)[:WIDE] for each in summary.summary.samples]
+    lines = [("", *names)]
+    for what, texts in summary.stretches[:LINES]:
+        mark = "  " if len(set(texts)) == 1 else "≠ "
+        cells = ("-" if text is None else plain(text, WIDE) for text in texts)
+        lines.append((mark + what, *cells))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    said = [
+        "  ".join(f"{cell:<{wide}}" for cell, wide in zip(line, widths, strict=True))
+        for line in lines
+    ]
+    hidden = len(summary.stretches) - LINES
+    more = [f"... and {count(hidden, 'more stretch')}"] if hidden > 0 else []
+    return [*(each.rstrip() for each in said), *more]

@@ -1,0 +1,79 @@
+"""Who speaks where in samples of the batches, written down by the watch."""
+
+import pytest
+
+from ftlab.faults.chats import answers_only, chats, padded_by_length, tokenizer
+from ftlab.faults.tiny import adamw, llama
+from ftlab.probes.tokens.template_survey import TemplateSurvey
+from ftlab.probes.tokens.turn_samples import TurnSamples
+from ftlab.records.event import Event
+from ftlab.records.template import TemplateFacts
+from ftlab.records.turn_facts import SampleTurns
+from tests.probes.recording import Recording
+
+
+def events(made, steps=2):
+    (batch,) = [dict(padded_by_length(made)(answers_only(tokenizer(), chats(2))))]
+    model = llama(vocab_size=len(made), max_position_embeddings=256)
+    optimizer = adamw(model)
+    settings = {"probes": [TurnSamples()], "tokenizer": made}
+    with Recording(model, optimizer, **settings) as recording:
+        for _ in range(steps):
+            model(**batch).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    found = [each for each in recording.records if isinstance(each, Event)]
+    return batch, found
+
+
+def test_turns_of_a_short_run_are_told_at_its_end_at_the_latest():
+    made = tokenizer()
+    batch, found = events(made)
+    assert [each.step for each in found] == [0, 1]
+    sample = SampleTurns.from_json(found[0].detail["samples"][0])
+    texts = {
+        (turn.role, turn.part): made.decode(
+            batch["input_ids"][0, turn.start : turn.end]
+        )
+        for turn in sample.turns
+    }
+    ((question, answer), _) = chats(2)
+    assert texts["user", "text"] == question["content"]
+    assert texts["assistant", "text"] == answer["content"]
+    assert texts["assistant", "end"].strip() == "</turn>"
+    trained = {turn.part for turn in sample.turns if turn.trained}
+    assert trained == {"text", "end"}
+    assert sum(turn.trained for turn in sample.turns) == sample.trained
+
+
+def test_the_facts_of_the_template_are_told_once():
+    _, (first, second) = events(tokenizer())
+    facts = TemplateFacts.from_json(first.detail["template"])
+    assert facts.terminator.strip() == "</turn>"
+    assert "template" not in second.detail
+
+
+@pytest.mark.parametrize("template", [None, "{{ raise_exception('no') }}"])
+def test_without_a_template_that_renders_nothing_is_told(template):
+    made = tokenizer()
+    made.chat_template = template
+    assert events(made)[1] == []
+
+
+def test_a_template_that_never_ends_is_given_up():
+    made = tokenizer(template="{% for n in range(10 ** 9) %}{% endfor %}")
+    survey = TemplateSurvey(made)
+    assert survey.wanted
+    assert not survey.ready()
+    assert survey.facts() is None
+
+
+def test_the_tokenizer_is_left_as_it_was():
+    made = tokenizer()
+    backend = made.backend_tokenizer
+    backend.enable_truncation(7)
+    backend.enable_padding(length=9)
+    before = backend.truncation, backend.padding
+    assert TemplateSurvey(made).ready(30.0)
+    assert events(made)[1]
+    assert (backend.truncation, backend.padding) == before

@@ -1,0 +1,57 @@
+"""Runs whose batches hold rows that are written down by hand."""
+
+import numpy as np
+
+from ftlab.probes.tokens.sample_reading import Columns, samples_in
+from ftlab.records.event import Event
+from ftlab.records.sample_facts import SeenSamples
+from ftlab.rules.engine import Engine
+from tests.runs import RunBuilder, healthy_lora
+
+PAD, BOS, EOS, TURN = 0, 1, 2, 3
+SPECIAL = {
+    "pad": {PAD},
+    "bos": {BOS},
+    "eos": {EOS},
+    "stop": {EOS},
+    "generation": {EOS},
+    "control": {PAD, BOS, EOS, TURN},
+}
+
+
+def row(ids, labels="all", mask=None, positions=None):
+    """One row: labels of all tokens, or as they are given."""
+    labels = list(ids) if labels == "all" else labels
+    mask = [1] * len(ids) if mask is None else mask
+    given = (ids, labels, mask, positions)
+    return Columns(*(None if each is None else np.array(each) for each in given))
+
+
+def run_of(rows, *, special=SPECIAL, pieces=None, **training):
+    """A run of one step whose batch holds these rows."""
+    known = {kind: frozenset(ids) for kind, ids in special.items()}
+    found = [s for n, each in enumerate(rows) for s in samples_in(each, known, n, 0)]
+    named = {kind: ids for kind, ids in known.items() if kind != "control"}
+    seen = SeenSamples(0, tuple(found), named, pieces or {})
+    builder = RunBuilder().facts(model={"class": "Llama"}, training=training)
+    builder.step()
+    builder.run.append(Event("rows", 0, 0.0, "", seen.as_json()))
+    return builder.run
+
+
+def check(rule, rows, **settings):
+    return Engine([rule]).check(run_of(rows, **settings)).findings
+
+
+def is_quiet_on_a_healthy_run_and_open_on_an_empty_one(rule):
+    """A run without samples is not checked, and nothing is found in it."""
+    for run in (healthy_lora().run, RunBuilder().facts(model={"class": "L"}).run):
+        report = Engine([rule]).check(run)
+        assert report.findings == ()
+        assert [each.code for each in report.not_checked] == [rule.code]
+    return True
+
+
+def text(length, begin=10):
+    """Common tokens, other ones for each beginning."""
+    return [begin + n % 50 for n in range(length)]

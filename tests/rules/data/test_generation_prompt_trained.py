@@ -1,0 +1,42 @@
+"""DAT031."""
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.data.generation_prompt_trained import GenerationPromptTrained
+from tests.rules.data.talks import (
+    check,
+    is_left_out_without_turns_and_open_on_an_empty_run,
+    part,
+    sample,
+)
+
+RULE = GenerationPromptTrained()
+ANSWER = part(3, 5, "assistant", trained=2)
+OPENING = part(5, 7, "assistant", trained=2, part="generation prompt")
+OVER = sample(part(1, 3), ANSWER)
+OPEN = sample(part(1, 3), ANSWER, OPENING)
+
+
+def test_it_is_about_runs_with_turns():
+    assert is_left_out_without_turns_and_open_on_an_empty_run(RULE)
+
+
+def test_samples_end_with_an_opening():
+    (finding,) = check(RULE, OPEN, OPEN, OVER)
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("token", "5 of sample 0")
+
+
+def test_some_rows_may_be_cut_there():
+    assert check(RULE, OPEN, OPEN, OVER, OVER, OVER) == ()
+    assert check(RULE, OPEN) == ()
+
+
+def test_prompts_without_an_answer_end_so():
+    prompt = sample(part(1, 3), OPENING)
+    assert check(RULE, prompt, prompt) == ()
+
+
+def test_an_opening_that_is_not_trained_does_no_harm():
+    untrained = part(5, 7, "assistant", part="generation prompt")
+    talk = sample(part(1, 3), ANSWER, untrained)
+    assert check(RULE, talk, talk) == ()

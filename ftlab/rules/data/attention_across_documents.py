@@ -25,8 +25,9 @@ By hand: `ftlab.masks(trainer)`.
 
 ## Known problems
 Documents that are told by a BOS alone may be packed so on purpose, as for pre-training:
-that is information. Rows are looked at when a run begins and when its arguments change.
-Not looked at: several processes, compiled models.
+that is information, and without a tokenizer, where the ids may be no text, it is left
+out. Rows are looked at when a run begins and when its arguments change. Not looked at:
+several processes, compiled models.
 
 ## References
 - transformers, `masking_utils._preprocess_mask_arguments`
@@ -37,6 +38,7 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.rules.reading.attention import LEAST, NEEDS, faulty, places
+from ftlab.rules.reading.samples import has_tokenizer
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
@@ -53,7 +55,11 @@ class AttentionAcrossDocuments(Rule):
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all rows."""
-        found = faulty(run, "other sample")
+        found = [
+            (step, place, detail)
+            for step, place, detail in faulty(run, "other sample")
+            if place["told_by"] != "BOS" or has_tokenizer(run)
+        ]
         if not found:
             return
         step, worst, detail = max(found, key=lambda each: each[1]["share"])

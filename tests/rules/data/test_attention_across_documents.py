@@ -16,9 +16,10 @@ def place(fault="other sample", share=0.4, **more):
     return {**known, "query": 17, "key": 0, "told_by": "position ids", **more}
 
 
-def check(rule, places, **detail):
+def check(rule, places, tokenizer="BPE", **detail):
     known = {"mask": True, "cache": False, "positions": True, "places": places}
-    builder = RunBuilder().facts(model={"class": "Llama"})
+    known_as = {"tokenizer": tokenizer} if tokenizer else {}
+    builder = RunBuilder().facts(model={"class": "Llama"}, training=known_as)
     builder.step()
     builder.run.append(Event("attention", 0, 0.0, "", known | detail))
     return Engine([rule]).check(builder.run).findings
@@ -48,6 +49,11 @@ def test_tells_the_cause(detail, cause):
 def test_documents_by_bos_alone_may_be_meant():
     (finding,) = check(RULE, [place(told_by="BOS")])
     assert finding.severity is Severity.INFO
+
+
+def test_ids_without_a_tokenizer_hold_no_bos_that_is_known():
+    assert check(RULE, [place(told_by="BOS")], tokenizer=None) == ()
+    assert len(check(RULE, [place()], tokenizer=None)) == 1
 
 
 def test_a_share_of_nothing_is_left_in_peace():

@@ -91,7 +91,7 @@ def versions() -> dict[str, str]:
 def _training(subject: Subject) -> dict[str, Any]:
     """Merge what the trainer told with what the subject shows."""
     readers = {
-        "tokenizer": lambda: _tokenizer(subject.tokenizer),
+        "tokenizer": lambda: tokenizer_facts(subject.tokenizer),
         "world_size": _world_size,
     }
     told = {k: functools.partial(jsonable, v) for k, v in subject.training.items()}
@@ -111,7 +111,7 @@ def _world_size() -> int:
     return max(known, int(os.environ.get("WORLD_SIZE", "1")))
 
 
-def _tokenizer(tokenizer: Any) -> dict[str, Any]:
+def tokenizer_facts(tokenizer: Any) -> dict[str, Any]:
     """Read special tokens and sides of a tokenizer, or of the one in a processor."""
     if tokenizer is None:
         return {}

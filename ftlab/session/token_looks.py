@@ -1,5 +1,6 @@
 """What `ftlab.tokens` gives: a token view that knows where its rows are from."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,11 +19,14 @@ from ftlab.probes.tokens.sources import (
     of_trainer,
 )
 from ftlab.records.errors import BadValueError, NotPausedError, NotReplayableError
+from ftlab.records.finding import Finding
 from ftlab.records.template import Refusal, TemplateFacts
 from ftlab.records.token_ends import EndReport, Repaired
 from ftlab.records.token_row import TokenBatch
+from ftlab.session.token_findings import finding_lines, findings_of
 from ftlab.views.tokens.side_by_side import SideBySideView
 from ftlab.views.tokens.tokens import TokenView
+from ftlab.views.tokens.tokens_summary import TokenSummary, summarise_tokens
 
 if TYPE_CHECKING:
     from ftlab.records.blame import Blame
@@ -38,8 +42,8 @@ class Tokens(TokenView):
         The rows.
     facts
         Of the chat template; ``None`` where there is none.
-    given, tokenizer
-        The batch that the rows were read from, for a repair.
+    given, tokenizer, model
+        The batch that the rows were read from, for a repair, and what it is for.
     prompt
         The first row as it is served, up to its last answer.
 
@@ -56,8 +60,10 @@ class Tokens(TokenView):
         given: Mapping[str, Any] | None = None,
         tokenizer: Any = None,
         prompt: TokenBatch | None = None,
+        model: Any = None,
     ) -> None:
         super().__init__(read)
+        self._model = model
         self._prompt = prompt
         self.facts = facts
         self._read = read
@@ -68,6 +74,19 @@ class Tokens(TokenView):
     def ends(self) -> EndReport:
         """Where BOS and EOS stand, whether ends are trained, and what stops a text."""
         return ends_of(self._read, self.facts)
+
+    @functools.cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the rules about data say of these rows, worst first.
+
+        A sample in a place is the number of its row; ``ftlab.explain(code)`` tells of a
+        rule. Rules that need a training to look at say nothing here.
+        """
+        return findings_of(self._read, self._tokenizer, self._model, self.facts)
+
+    def _summarise(self) -> TokenSummary:
+        said = (*finding_lines(self.findings), *self._read.remarks)
+        return summarise_tokens(replace(self._read, remarks=said))
 
     @property
     def side_by_side(self) -> SideBySideView:
@@ -124,20 +143,21 @@ def look_at_batch(batch: Any, tokenizer: Any, model: Any = None) -> Tokens:
     """Look at what a data loader yields."""
     facts = facts_of(tokenizer, model)
     read = read_batch(batch, tokenizer, facts=facts)
-    return Tokens(read, facts, batch, tokenizer)
+    return Tokens(read, facts, batch, tokenizer, model=model)
 
 
 def look_at_trainer(trainer: Any, count: int, tokenizer: Any = None) -> Tokens:
     """Look at a trainer's first batches, and leave no trace in its training."""
     read, batches, facts = of_trainer(trainer, count, tokenizer)
     known = tokenizer or getattr(trainer, "processing_class", None)
-    return Tokens(read, facts, batches[0] if len(batches) == 1 else None, known)
+    single = batches[0] if len(batches) == 1 else None
+    return Tokens(read, facts, single, known, model=getattr(trainer, "model", None))
 
 
 def look_at_rows(rows: Any, tokenizer: Any, count: int, template: Any) -> Tokens:
     """Look at the first rows of a dataset."""
     read = of_rows(rows, tokenizer, count, template=template)
-    return Tokens(read, facts_of(tokenizer))
+    return Tokens(read, facts_of(tokenizer), tokenizer=tokenizer)
 
 
 def look_at_messages(
@@ -161,7 +181,7 @@ def look_at_messages(
     one = single is not None and not isinstance(template, Mapping)
     facts = facts_of(single, model, template) if one else None
     prompt = _prompt(single, messages, asked) if serving and one else None
-    return Tokens(read, facts, prompt=prompt)
+    return Tokens(read, facts, tokenizer=single, prompt=prompt, model=model)
 
 
 def _prompt(
@@ -217,7 +237,7 @@ def look_at_step(
     read = read_batch(batch, known, facts=facts)
     if losses:
         read = with_losses(read, debugger)
-    return Tokens(read, facts, batch, known)
+    return Tokens(read, facts, batch, known, model=model)
 
 
 def _mapping_in(given: Any, depth: int = 3) -> Mapping[str, Any] | None:

@@ -104,17 +104,26 @@ class RowSamples(Probe):
 
     def _tell(self, rows: Sequence[Row], step: int) -> Iterable[Event]:
         """Make an event of rows that have arrived."""
-        special = self._special or {}
-        samples = [
-            sample
-            for micro, number, columns in rows
-            for sample in samples_in(columns, special, number, micro)
-        ]
-        named = {n: ids for n, ids in special.items() if n != "control"}
-        pieces = _pieces(self._tokenizer, samples, frozenset().union(*named.values()))
-        seen = SeenSamples(step, tuple(samples), named, pieces)
-        words = f"{len(samples)} samples of the batch were looked at"
-        yield Event("rows", step, time.time(), words, seen.as_json())
+        yield rows_event(rows, self._special or {}, self._tokenizer, step)
+
+
+def rows_event(
+    rows: Sequence[Row],
+    special: Mapping[str, frozenset[int]],
+    tokenizer: Any,
+    step: int,
+) -> Event:
+    """Make one event of all samples in some rows."""
+    samples = [
+        sample
+        for micro, number, columns in rows
+        for sample in samples_in(columns, special, number, micro)
+    ]
+    named = {n: ids for n, ids in special.items() if n != "control"}
+    pieces = _pieces(tokenizer, samples, frozenset().union(*named.values()))
+    seen = SeenSamples(step, tuple(samples), named, pieces)
+    words = f"{len(samples)} samples of the batch were looked at"
+    return Event("rows", step, time.time(), words, seen.as_json())
 
 
 def _columns(
@@ -143,7 +152,9 @@ def _fits(values: torch.Tensor | None, ids: torch.Tensor) -> bool:
     return values.shape[1] == ids.shape[1] and values.shape[0] in {1, ids.shape[0]}
 
 
-def special_ids(tokenizer: Any, model: torch.nn.Module) -> dict[str, frozenset[int]]:
+def special_ids(
+    tokenizer: Any, model: torch.nn.Module | None
+) -> dict[str, frozenset[int]]:
     """Give the ids that mean something, by what they mean.
 
     ``"generation"`` are the ids at which ``generate`` ends: those of the generation
@@ -151,7 +162,7 @@ def special_ids(tokenizer: Any, model: torch.nn.Module) -> dict[str, frozenset[i
     and ``"control"`` all tokens that no text can make.
     """
     inner = getattr(tokenizer, "tokenizer", tokenizer)
-    root = innermost(model)
+    root = None if model is None else innermost(model)
     config = getattr(root, "config", None)
     generation = getattr(root, "generation_config", None)
     found = {

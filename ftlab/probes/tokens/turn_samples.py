@@ -93,17 +93,32 @@ class TurnSamples(RowSamples):
             yield Event("turns", at, time.time(), words, detail)
 
     def _samples(self, row: Row, facts: TemplateFacts) -> Iterator[SampleTurns]:
-        micro, number, columns = row
         if self._book is None:
-            self._book = PieceBook(self._tokenizer, facts)
-            self._book.look_up(sorted(_marks(self._tokenizer)))
-        book = self._book
-        book.look_up(np.unique(columns.ids).tolist())
-        for sample in samples_in(columns, self._special or {}, number, micro):
-            ids = columns.ids[sample.start : sample.end]
-            texts = book.joined(ids)
-            turns = turns_in(ids, book.pieces, facts, texts=texts)
-            yield _facts_of(sample, turns, columns.labels)
+            self._book = book_of(self._tokenizer, facts)
+        yield from turns_of(row, facts, self._book, self._special or {})
+
+
+def book_of(tokenizer: Any, facts: TemplateFacts) -> PieceBook:
+    """Begin a book of pieces with all marks that a template may write."""
+    book = PieceBook(tokenizer, facts)
+    book.look_up(sorted(_marks(tokenizer)))
+    return book
+
+
+def turns_of(
+    row: Row,
+    facts: TemplateFacts,
+    book: PieceBook,
+    special: Mapping[str, frozenset[int]],
+) -> Iterator[SampleTurns]:
+    """Yield who speaks where in each sample of a row."""
+    micro, number, columns = row
+    book.look_up(np.unique(columns.ids).tolist())
+    for sample in samples_in(columns, special, number, micro):
+        ids = columns.ids[sample.start : sample.end]
+        texts = book.joined(ids)
+        turns = turns_in(ids, book.pieces, facts, texts=texts)
+        yield _facts_of(sample, turns, columns.labels)
 
 
 def _marks(tokenizer: Any) -> set[int]:

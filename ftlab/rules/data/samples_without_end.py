@@ -2,7 +2,7 @@
 
 ## What it does
 Finds trainings on texts of many lengths of which none ends with EOS, although the
-tokenizer has one.
+tokenizer has one: a warning where the texts are answers, else information.
 
 ## Why is this bad?
 Nothing teaches the model to stop: it answers, and goes on until `max_new_tokens`.
@@ -13,7 +13,8 @@ what the model reads (no masked words), and is no control token, nor are the two
 it; no sample holds a token that ends a text (`eos_token_id` of the generation config,
 the model's config or the tokenizer) anywhere. Samples have several lengths, and at most
 half of them the longest: texts that were cut into blocks have one length and rightly no
-end.
+end. They are answers where a question is left out of the labels, or where all begin with
+the same two tokens behind BOS, as a formatting writes them ("### Question").
 Measured: "### Question ... ### Answer ..." through a tokenizer that adds no EOS ends 0
 of 6 rows with it, and 6 of 6 after `text + tokenizer.eos_token`.
 By hand: `[row[-1] for row in dataset["input_ids"]]` against `tokenizer.eos_token_id`.
@@ -23,8 +24,9 @@ By hand: `[row[-1] for row in dataset["input_ids"]]` against `tokenizer.eos_toke
 2. A chat template that closes the last answer with a token that generation stops at.
 
 ## Known problems
-Paragraphs for further pre-training may rightly have no end: the finding is a warning,
-for nothing in the batches tells them from answers. Left out without a tokenizer.
+Paragraphs for further pre-training may rightly have no end: that is information. A
+formatting that begins with the user's own words, trained as a whole, is taken for such.
+Left out without a tokenizer.
 
 ## References
 - huggingface/transformers#22794, huggingface/trl#1623 (no EOS is added)
@@ -55,6 +57,9 @@ SAMPLES = 4
 LONGEST = 0.5
 """Share of the samples that may have the longest length: more are cut."""
 
+OPENING = 2
+"""Tokens behind BOS that are the same where one formatting wrote the texts."""
+
 
 class SamplesWithoutEnd(Rule):
     """Finds texts of which none has an end."""
@@ -82,8 +87,9 @@ class SamplesWithoutEnd(Rule):
         sights = samples.sights
         steps, first = steps_of(sights), sights[0].sample
         last = samples.piece(first.tail[-1])
+        answers = _left_out(sights) or _alike(sights, samples)
         return self.finding(
-            Severity.WARNING,
+            Severity.WARNING if answers else Severity.INFO,
             f"{at_steps(*steps)}: none of {len(sights)} samples ends with "
             f"{samples.end} or holds it; the first one ends with {last}",
             cause="Nothing appends EOS to the texts: the formatting writes none, and "
@@ -111,6 +117,24 @@ def _is_endless(sample: SampleFacts, samples: Samples) -> bool:
     held = any(each.id in samples.stops for each in sample.controls)
     known = sample.exact and is_causal(sample)
     return known and trained and not closes(sample) and not held
+
+
+def _left_out(sights: Sequence[Sight]) -> bool:
+    """Tell whether each sample has a question in front that is not trained."""
+    return all(
+        each.sample.stretches[0].start > each.sample.start + 1 for each in sights
+    )
+
+
+def _alike(sights: Sequence[Sight], samples: Samples) -> bool:
+    """Tell whether all samples begin as one formatting writes them."""
+    bos = samples.ids("bos")
+    heads = [each.sample.head for each in sights]
+    begins = {
+        head[1:][:OPENING] if head[:1] and head[0] in bos else head[:OPENING]
+        for head in heads
+    }
+    return len(begins) == 1 and len(begins.pop()) == OPENING
 
 
 def _vary(sights: Sequence[Sight]) -> bool:

@@ -4,6 +4,7 @@ from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.samples_without_end import SamplesWithoutEnd
 from ftlab.rules.engine import Engine
 from tests.rules.data.rows import (
+    BOS,
     EOS,
     TURN,
     check,
@@ -15,7 +16,7 @@ from tests.runs import RunBuilder, healthy_lora
 
 RULE = SamplesWithoutEnd()
 TOKENIZER = {"eos_token_id": EOS}
-ENDLESS = [row(text(n, 10 + n)) for n in (4, 6, 7, 9)]
+ENDLESS = [row([11, 12, *text(n, 10 + n)]) for n in (2, 4, 5, 7)]
 
 
 def found(rows):
@@ -33,6 +34,26 @@ def test_no_sample_has_an_end():
     assert finding.severity is Severity.WARNING
     assert finding.place == Place("token", "3 of sample 0")
     assert finding.evidence["samples"] == 4
+
+
+def test_paragraphs_that_begin_anyhow_are_information():
+    (finding,) = found([row(text(n, 10 + n)) for n in (4, 6, 7, 9)])
+    assert finding.severity is Severity.INFO
+
+
+def test_a_bos_is_no_opening_of_its_own():
+    (finding,) = found([row([BOS, 11, *text(n, 12 + n)]) for n in (4, 6, 7, 9)])
+    assert finding.severity is Severity.INFO
+    (finding,) = found([row([BOS, 11, 12, *text(n, 10 + n)]) for n in (4, 6, 7, 9)])
+    assert finding.severity is Severity.WARNING
+
+
+def test_a_question_that_is_left_out_of_the_labels_tells_of_answers():
+    rows = [
+        row(text(n, 10 + n), [-100, -100, *text(n, 10 + n)[2:]]) for n in (4, 6, 7, 9)
+    ]
+    (finding,) = found(rows)
+    assert finding.severity is Severity.WARNING
 
 
 def test_without_a_tokenizer_it_is_left_out():

@@ -13,8 +13,8 @@ what the model reads (no masked words), and is no control token, nor are the two
 it; no sample holds a token that ends a text (`eos_token_id` of the generation config,
 the model's config or the tokenizer) anywhere. Samples have several lengths, and at most
 half of them the longest: texts that were cut into blocks have one length and rightly no
-end. They are answers where a question is left out of the labels, or where all begin with
-the same two tokens behind BOS, as a formatting writes them ("### Question").
+end. They are answers where a question is left out of the labels, or where all begin
+with the same two tokens behind BOS, as a formatting writes them ("### Question").
 Measured: "### Question ... ### Answer ..." through a tokenizer that adds no EOS ends 0
 of 6 rows with it, and 6 of 6 after `text + tokenizer.eos_token`.
 By hand: `[row[-1] for row in dataset["input_ids"]]` against `tokenizer.eos_token_id`.

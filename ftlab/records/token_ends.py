@@ -2,6 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+SHOWN = 4
+"""Lines of one kind that are told, before the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +170,28 @@ class EndReport:
             lines.append(f"a generation stops at {stops}, by {said.get(by, by)}")
         if self.unheard:
             lines.append(f"no generation would stop at {self._named(self.unheard)}")
-        lines += [f"{row.source}: {each}" for row in self.rows for each in row.words]
+        lines += self._rows()
         return tuple(lines)
+
+    def _rows(self) -> Iterator[str]:
+        """Say of rows what is wrong with them; of many the same only once."""
+        told: dict[str, list[str]] = {}
+        for row in self.rows:
+            for each in row.words:
+                told.setdefault(each.partition(" (")[0], []).append(
+                    f"{row.source}: {each}"
+                )
+        for same in told.values():
+            more = len(same) - SHOWN
+            yield from same[:SHOWN]
+            if more > 0:
+                yield f"and {more} more rows of which the same is true"
 
     def __str__(self) -> str:
         return "\n".join(self.words)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
     def _named(self, ids: tuple[int, ...]) -> str:
         known = self.names
@@ -194,3 +215,13 @@ class Repaired:
     batch: Mapping[str, object]
     changes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        more = len(self.changes) - SHOWN
+        lines = [*self.changes[:SHOWN]]
+        lines += [f"and {more} more changes"] if more > 0 else []
+        lines += [f"in the code: {each}" for each in self.advice]
+        return "\n".join(lines) or "nothing had to be changed"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))

@@ -26,7 +26,7 @@ from ftlab.records.token_row import TokenBatch
 from ftlab.session.token_findings import finding_lines, findings_of
 from ftlab.views.tokens.side_by_side import SideBySideView
 from ftlab.views.tokens.tokens import TokenView
-from ftlab.views.tokens.tokens_summary import TokenSummary, summarise_tokens
+from ftlab.views.tokens.tokens_summary import TokenSummary
 
 if TYPE_CHECKING:
     from ftlab.records.blame import Blame
@@ -85,8 +85,7 @@ class Tokens(TokenView):
         return findings_of(self._read, self._tokenizer, self._model, self.facts)
 
     def _summarise(self) -> TokenSummary:
-        said = (*finding_lines(self.findings), *self._read.remarks)
-        return summarise_tokens(replace(self._read, remarks=said))
+        return replace(super()._summarise(), faults=finding_lines(self.findings))
 
     @property
     def side_by_side(self) -> SideBySideView:

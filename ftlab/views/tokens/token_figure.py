@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,8 @@ MEANING = {
 """What a token is to the training, its colour and its meaning."""
 MOST_MARKS = 60
 """More BOS or EOS in a picture cover the bars."""
+FAULTS, LINE = 3, 110
+"""Lines above a picture that say what is wrong, and their characters."""
 LEAST_WIDTH = 0.07
 """Share of the picture that a turn needs for its role to be written on it."""
 
@@ -40,7 +43,9 @@ def draw_tokens(figure: Figure | SubFigure, summary: TokenSummary) -> None:
     length = max((len(sample.row.ids) for sample in samples), default=0)
     hidden = len(summary.samples) - len(samples)
     more = f", {count(hidden, 'more sample')} in .table()" if hidden else ""
-    axes.set_title(f"Tokens of the batch{more}", fontsize=10, loc="left")
+    said = [f"Tokens of the batch{more}"]
+    said += [_line(each) for each in summary.faults[:FAULTS]]
+    axes.set_title("\n".join(said), fontsize=10, loc="left")
     if not length:
         axes.text(0.5, 0.5, "the batch is empty", ha="center")
         axes.set_axis_off()
@@ -73,6 +78,11 @@ def draw_tokens(figure: Figure | SubFigure, summary: TokenSummary) -> None:
     figure.legend(
         handles=handles, loc="outside lower left", ncols=3, fontsize=7, frameon=False
     )
+
+
+def _line(words: str) -> str:
+    """Return what is wrong in one line of a picture, which reads $ as mathematics."""
+    return textwrap.shorten(words, LINE, placeholder=" ...").replace("$", r"\$")
 
 
 def _borders(axes: Axes, sample: Sample, at: int, length: int) -> None:

@@ -31,6 +31,10 @@ SHIFT = (
 def tokens_html(summary: TokenSummary) -> str:
     """Return the grid as HTML; every word of the batch is escaped."""
     parts = [f"<style>{style_sheet()}</style>", '<div class="ftlab-t">', _key()]
+    parts += [
+        f'<p class="ftlab-fault">{html.escape(each)}</p>'
+        for each in remark_lines(summary.faults)
+    ]
     for sample in summary.samples[:MOST_SAMPLES]:
         words = html.escape(describe(sample))
         name = html.escape(visible_name(sample))

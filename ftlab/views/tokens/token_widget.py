@@ -77,6 +77,7 @@ def _spec(summary: TokenSummary) -> dict[str, Any]:
     return {
         "rows": rows,
         "hidden": len(summary.samples) - len(rows),
+        "faults": [each[:400] for each in remark_lines(summary.faults)],
         "remarks": [each[:400] for each in remark_lines(summary.batch.remarks)],
         "width": WIDTH,
     }

@@ -24,7 +24,7 @@ def batch_words(summary: TokenSummary) -> str:
     total = sum(len(sample.row.ids) for sample in samples)
     padding = sum(int(sample.padding.sum()) for sample in samples)
     head = f"{count(len(samples), 'sample')}, {count(total, 'token')}"
-    lines = [f"Tokens: {head}, {padding:,} padding"]
+    lines = [f"Tokens: {head}, {padding:,} padding", *remark_lines(summary.faults)]
     for sample in samples[:TEXT_SAMPLES]:
         lines.append(f"{visible_name(sample)}: {describe(sample)}")
     hidden = len(samples) - TEXT_SAMPLES

@@ -58,6 +58,7 @@ function renderTokens({ model, el }) {
   put("span", "ftlab-title", head, "Tokens");
   const rows = choice(head, "row", spec.rows.map((row, at) => [at, `${row.name}: ${row.length.toLocaleString("en")} tokens`]));
   const parts = choice(head, "part of the row", []);
+  spec.faults.forEach((text) => put("div", "ftlab-fault", root, text));
   const words = put("div", "ftlab-words", root);
   const tools = put("div", "ftlab-tools", root);
   const show = choice(tools, "show", []);

@@ -75,11 +75,20 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenSummary:
-    """All rows of a batch; ``texts`` holds what distinct ids are shown as."""
+    """All rows of a batch.
+
+    Attributes
+    ----------
+    texts
+        What distinct ids are shown as.
+    faults
+        What is wrong with the rows, each in a line.
+    """
 
     batch: TokenBatch
     samples: tuple[Sample, ...]
     texts: Mapping[int, str]
+    faults: tuple[str, ...] = ()
 
     def texts_of(self, row: TokenRow) -> list[str]:
         """Return what each position of ``row`` is shown as."""

@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import ftlab
 from ftlab.probes.tokens.rows import read_batch
 from ftlab.records.errors import BadValueError
+from ftlab.records.token_row import Piece, TokenBatch, TokenRow
 from ftlab.views.tokens.token_grid import tokens_html
+from ftlab.views.tokens.token_widget import TokenWidget
 from ftlab.views.tokens.tokens import TokenView
 
 PIECES = ["<pad>", "<s>", "</s>", "Ġhi", "Ċ", "<script>alert(1)</script>", "â"]
@@ -206,3 +210,18 @@ def test_a_page_without_widgets_gets_the_escaped_grid():
         data, _ = view_of(batch(), Tokenizer())._repr_mimebundle_()
         assert "application/vnd.jupyter.widget-view+json" in data
         assert "image/png" in data
+
+
+def test_what_is_wrong_stands_above_the_rows_in_every_form():
+    class Ill(TokenView):
+        def _summarise(self):
+            return replace(super()._summarise(), faults=("DAT9 $ill: <b>x</b>",))
+
+    row = TokenRow(np.array([5, 6]))
+    view = Ill(TokenBatch((row,), {5: Piece("a", "a"), 6: Piece("b", "b")}))
+    assert repr(view).splitlines()[1] == "DAT9 $ill: <b>x</b>"
+    page = tokens_html(view.summary)
+    assert page.index("DAT9 $ill: &lt;b&gt;") < page.index("sample 0")
+    (axes,) = view.figure().axes
+    assert r"DAT9 \$ill" in axes.get_title(loc="left")
+    assert TokenWidget(view.summary).spec["faults"] == ["DAT9 $ill: <b>x</b>"]

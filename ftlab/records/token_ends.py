@@ -185,7 +185,7 @@ class EndReport:
             more = len(same) - SHOWN
             yield from same[:SHOWN]
             if more > 0:
-                yield f"and {more} more rows of which the same is true"
+                yield f"and the same of {more} more"
 
     def __str__(self) -> str:
         return "\n".join(self.words)
@@ -219,7 +219,7 @@ class Repaired:
     def __str__(self) -> str:
         more = len(self.changes) - SHOWN
         lines = [*self.changes[:SHOWN]]
-        lines += [f"and {more} more changes"] if more > 0 else []
+        lines += [f"and {more} more"] if more > 0 else []
         lines += [f"in the code: {each}" for each in self.advice]
         return "\n".join(lines) or "nothing had to be changed"
 

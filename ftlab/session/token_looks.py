@@ -19,11 +19,12 @@ from ftlab.probes.tokens.sources import (
     of_trainer,
 )
 from ftlab.records.errors import BadValueError, NotPausedError, NotReplayableError
-from ftlab.records.finding import Finding
 from ftlab.records.template import Refusal, TemplateFacts
 from ftlab.records.token_ends import EndReport, Repaired
 from ftlab.records.token_row import TokenBatch
+from ftlab.rules.report import Report
 from ftlab.session.token_findings import finding_lines, findings_of
+from ftlab.views.findings.findings import FindingsView
 from ftlab.views.tokens.side_by_side import SideBySideView
 from ftlab.views.tokens.tokens import TokenView
 from ftlab.views.tokens.tokens_summary import TokenSummary
@@ -76,16 +77,17 @@ class Tokens(TokenView):
         return ends_of(self._read, self.facts)
 
     @functools.cached_property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> FindingsView:
         """What the rules about data say of these rows, worst first.
 
         A sample in a place is the number of its row; ``ftlab.explain(code)`` tells of a
         rule. Rules that need a training to look at say nothing here.
         """
-        return findings_of(self._read, self._tokenizer, self._model, self.facts)
+        made = findings_of(self._read, self._tokenizer, self._model, self.facts)
+        return FindingsView(Report(made))
 
     def _summarise(self) -> TokenSummary:
-        return replace(super()._summarise(), faults=finding_lines(self.findings))
+        return replace(super()._summarise(), faults=finding_lines(tuple(self.findings)))
 
     @property
     def side_by_side(self) -> SideBySideView:

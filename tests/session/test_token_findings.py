@@ -62,7 +62,7 @@ def test_turns_are_judged_too():
 def test_healthy_answers_have_no_finding():
     made = tokenizer()
     view = look(made, answers_only(made, chats(6)))
-    assert view.findings == ()
+    assert not view.findings
     assert "DAT" not in repr(view)
 
 
@@ -76,4 +76,4 @@ def test_labels_that_are_not_of_tokens_are_left_alone(labels):
     batch = {"input_ids": torch.tensor([[1, 5, 6, 2], [1, 7, 8, 2]])}
     if labels is not None:
         batch["labels"] = labels
-    assert ftlab.tokens(batch=batch, tokenizer=tokenizer()).findings == ()
+    assert not ftlab.tokens(batch=batch, tokenizer=tokenizer()).findings

@@ -207,7 +207,8 @@ def run_fault(
 @faults_app.command("score")
 def score_gallery(
     area: Annotated[
-        str, typer.Option(help="Only this area, such as adapter; without healthy runs.")
+        str,
+        typer.Option(help="Only this area, such as adapter, and what looks like it."),
     ] = "",
     seeds: Annotated[
         int, typer.Option(help="How often each is built, with other weights.", min=1)

@@ -10,6 +10,7 @@ from ftlab.faults.fault import Case, Fault, Healthy
 from ftlab.faults.registry import AREAS, list_faults, list_healthy
 from ftlab.faults.variation import Variation
 from ftlab.records.errors import BadValueError, UnknownNameError
+from ftlab.rules.registry import PREFIXES
 from ftlab.rules.report import Report
 from ftlab.rules.rule import Rule
 from ftlab.runlog.run import Run
@@ -69,8 +70,8 @@ def score_faults(
     Parameters
     ----------
     area
-        Only the faults of this area, such as ``"adapter"``, and no healthy runs but
-        their twins.
+        Only the faults of this area, such as ``"adapter"``, their twins, and the
+        healthy runs that look like them.
     rules
         The rules to test, your own among them; all of ftlab's by default.
     faults, healthy
@@ -102,9 +103,14 @@ def score_faults(
     if area:
         chosen = tuple(each for each in chosen if each.area == _known(area))
     if healthy is None:
-        healthy = () if area else list_healthy()
+        healthy = [each for each in list_healthy() if _resembles(each, area)]
     variations = [Variation(seed=seed) for seed in range(seeds)]
     return score(chosen, healthy, rules=rules, variations=variations, tell=tell)
+
+
+def _resembles(healthy: Healthy, area: str) -> bool:
+    """Tell whether a healthy run looks like a fault of an area; of any, if none."""
+    return not area or any(c.startswith(PREFIXES[area]) for c in healthy.looks_like)
 
 
 def _known(area: str) -> str:

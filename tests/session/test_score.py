@@ -1,7 +1,7 @@
 """Recording and judging a case in memory."""
 
 from ftlab.faults.registry import load
-from ftlab.session.score import judge, record
+from ftlab.session.score import judge, record, score_faults
 
 
 def test_judging_twice_gives_the_same_report():
@@ -42,3 +42,22 @@ def test_facts_are_read_before_the_run_and_when_they_change():
     counts = [len(facts.optimizers[0]["foreign"]) for facts in history]
     assert counts[0] == 0
     assert counts[-1] == 1
+
+
+def test_an_area_is_scored_with_the_healthy_runs_that_look_like_it(monkeypatch):
+    asked = {}
+
+    def board(faults, healthy, **_):
+        asked.update(faults={f.area for f in faults}, healthy=list(healthy))
+
+    monkeypatch.setattr("ftlab.session.score.score", board)
+    score_faults(area="data")
+    assert asked["faults"] == {"data"}
+    named = {each.id for each in asked["healthy"]}
+    assert "eos-as-padding" in named
+    assert all(
+        any(code.startswith("DAT") for code in each.looks_like)
+        for each in asked["healthy"]
+    )
+    score_faults()
+    assert named < {each.id for each in asked["healthy"]}

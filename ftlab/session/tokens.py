@@ -157,6 +157,12 @@ def _instead(given: Any) -> str:
         return (
             f"{said}; a batch goes by name: ftlab.tokens(batch=batch, tokenizer=...)."
         )
+    splits = list(given) if isinstance(given, Mapping) else []
+    if splits and all(_has_rows(each) for each in given.values()):
+        return (
+            f"{said}, which holds {', '.join(map(str, splits))}; one of them goes: "
+            f"ftlab.tokens(dataset[{splits[0]!r}], tokenizer)."
+        )
     return (
         f"{said}; it looks at a trainer, at ftlab.tokens(tokenizer, messages), at "
         "ftlab.tokens(dataset, tokenizer) or at what a data loader yields: "

@@ -34,6 +34,9 @@ def test_what_cannot_be_looked_at_is_answered_with_what_can():
     batch = {"input_ids": torch.tensor([[1, 5]])}
     with pytest.raises(BadValueError, match=r"given a dict.*batch=batch"):
         ftlab.tokens(batch)
+    splits = {"train": [{"text": "a"}], "test": [{"text": "b"}]}
+    with pytest.raises(BadValueError, match=r"train, test.*dataset\['train'\]"):
+        ftlab.tokens(splits)
     with pytest.raises(BadValueError, match=r"given an int.*loader"):
         ftlab.tokens(3)
     with pytest.raises(BadValueError, match=r"no batch.*input_ids"):
@@ -91,6 +94,15 @@ def test_rows_of_a_dataset():
     assert [row.source for row in rows_of(view)] == [
         f"row {at} of the dataset" for at in range(3)
     ]
+
+
+def test_batches_of_a_loader_are_named_by_batch_and_sample():
+    rows = [torch.tensor([5, 6, 7]), torch.tensor([8, 9, 5]), torch.tensor([6, 7, 8])]
+    loader = torch.utils.data.DataLoader(
+        [{"input_ids": row} for row in rows], batch_size=2
+    )
+    named = [row.source for row in rows_of(ftlab.tokens(loader))]
+    assert named[:2] == ["batch 0, sample 0", "batch 0, sample 1"]
 
 
 def test_a_batch_is_repaired_and_the_given_one_is_left():

@@ -63,19 +63,23 @@ list of its first rows, such as list(itertools.islice(rows, 8)).
     for at, row in enumerate(_first(rows, count)):
         if not isinstance(row, Mapping):
             row = {"text": row} if isinstance(row, str) else {"messages": row}
-        source = f"row {at} of the dataset"
         if facts is None and tokenizer is not None:
             facts = survey(tokenizer, template=template)
         found = _of_row(row, tokenizer, template, facts)
-        said = [
-            ", ".join(filter(None, (source, _kind(each.source)))) for each in found.rows
-        ]
-        named = [replace(r, source=s) for r, s in zip(found.rows, said, strict=True)]
+        named = [replace(r, source=_source(at, r, found)) for r in found.rows]
         made.append(replace(found, rows=tuple(named)))
     if not made:
         msg = "The dataset has no rows."
         raise BadValueError(msg)
     return merged(made)
+
+
+def _source(at: int, row: TokenRow, found: TokenBatch) -> str:
+    """Name a row: of a dataset, or of a batch where a loader yields these."""
+    kind = _kind(row.source)
+    if not kind and len(found.rows) > 1 and row.source.startswith("sample"):
+        return f"batch {at}, {row.source}"
+    return ", ".join(filter(None, (f"row {at} of the dataset", kind)))
 
 
 def _kind(source: str) -> str:

@@ -69,8 +69,13 @@ def _array(value: Any) -> Numbers | None:
     if getattr(value, "is_nested", False):
         return None
     detach = getattr(value, "detach", None)
+    if getattr(value, "is_meta", False):
+        msg = (
+            "A tensor of the batch is on the device meta: it has a shape and no values."
+        )
+        raise BadValueError(msg)
     if callable(detach):
-        value = detach().cpu()
+        value = detach().cpu().to_dense()
         value = value.float() if value.is_floating_point() else value
         return np.asarray(value.numpy())
     listed = getattr(value, "tolist", None)

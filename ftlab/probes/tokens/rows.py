@@ -245,15 +245,16 @@ def _pad(book: PieceBook) -> int:
 
 def _distinct(parts: list[_Part], facts: TemplateFacts | None) -> list[int]:
     """Return the ids to look up: of rows, labels, the template's marks and ends."""
-    held = [row for part in parts for row in (*part.ids, *part.targets)]
-    held += [row for part in parts for row in part.labels if row is not None]
-    found = np.unique(np.concatenate([*held, np.array([], np.int64)]))
+    held = [row for part in parts for row in part.ids]
+    said = [row for part in parts for row in (*part.targets, *part.labels)]
+    said = [row[row != IGNORED] for row in said if row is not None]
+    found = np.unique(np.concatenate([*held, *said, np.array([], np.int64)]))
     marks: set[int] = set()
     if facts is not None:
         for ids in (facts.opening_ids, facts.end_ids, facts.last_end_ids):
             marks.update(each for row in ids.values() for each in row)
         marks.update(each for ids in facts.stops.values() for each in ids)
-    return sorted({*found[found != IGNORED].tolist(), *marks})
+    return sorted({*found.tolist(), *marks})
 
 
 def _turns(

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from transformers import BatchEncoding, DataCollatorWithFlattening
 
+from ftlab.probes.templates.survey import survey
 from ftlab.probes.tokens.rows import read_batch
 from ftlab.records.errors import BadValueError
 from tests.probes.tokens import vocabularies
@@ -45,6 +46,7 @@ class Shared(Known):
         np.asarray,
         torch.tensor,
         lambda value: torch.tensor(value).int(),
+        lambda value: torch.tensor(value).to_sparse(),
         lambda value: [np.asarray(row) for row in value],
         lambda value: [torch.tensor(row) for row in value],
         lambda value: tuple(tuple(row) for row in value),
@@ -203,6 +205,19 @@ def test_ids_and_labels_outside_of_the_vocabulary_do_not_stop_it(vocabulary):
     assert made.rows[0].ids.tolist() == [5, 99_999, -7]
     assert {99_999, -7, 88_888, -1} <= set(made.pieces)
     assert made.pieces[88_888].piece == "?"
+
+
+def test_a_mark_of_labels_among_the_ids_is_no_token():
+    tokenizer = vocabularies.byte_level()
+    given = {"input_ids": [[5, -100, 6]]}
+    made = read_batch(given, tokenizer, facts=survey(tokenizer))
+    assert made.pieces[-100].piece == "?"
+
+
+def test_a_tensor_without_values_is_refused():
+    ids = torch.zeros(1, 3, dtype=torch.long, device="meta")
+    with pytest.raises(BadValueError, match="device meta"):
+        read_batch({"input_ids": ids})
 
 
 def test_nothing_of_the_batch_is_changed_or_shared():

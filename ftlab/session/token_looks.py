@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ftlab.probes.templates.serving import serving_of
+from ftlab.probes.templates.serving import answers_in, serving_of
 from ftlab.probes.tokens.dataset_rows import of_rows
 from ftlab.probes.tokens.ends import ends_of
 from ftlab.probes.tokens.repair import repaired
@@ -19,7 +19,7 @@ from ftlab.probes.tokens.sources import (
     of_trainer,
 )
 from ftlab.records.errors import BadValueError, NotPausedError, NotReplayableError
-from ftlab.records.template import Refusal, TemplateFacts
+from ftlab.records.template import Refusal, ServedTurn, TemplateFacts
 from ftlab.records.token_ends import EndReport, Repaired
 from ftlab.records.token_row import TokenBatch
 from ftlab.rules.report import Report
@@ -208,11 +208,19 @@ def _served(tokenizer: Any, messages: Any, asked: Mapping[str, Any]) -> list[str
         for other, way in ways.items():
             for number, talk in enumerate(conversations(messages)):
                 found = serving_of(each, talk, template=way, **others)
-                turns = [found] if isinstance(found, Refusal) else found
+                turns = _compared(found, len(answers_in(talk)))
                 where = [name, other, f"conversation {number}" if number else ""]
                 place = ", ".join(filter(None, where))
-                said += [f"{place}: {turn}" if place else str(turn) for turn in turns]
+                said += [f"{place}: {turn}" if place else turn for turn in turns]
     return said
+
+
+def _compared(found: tuple[ServedTurn, ...] | Refusal, answers: int) -> list[str]:
+    """Say how answers are served, and how many of them were not looked at."""
+    if isinstance(found, Refusal):
+        return [str(found)]
+    rest = [f"{len(found)} of {answers} answers were compared"]
+    return [*map(str, found), *(rest if len(found) < answers else [])]
 
 
 def look_at_step(

@@ -47,6 +47,24 @@ def test_what_cannot_be_looked_at_is_answered_with_what_can():
         ftlab.tokens(vocabularies.byte_level())
 
 
+def test_messages_that_no_tokenizer_reads_are_refused_in_words():
+    tokenizer = vocabularies.byte_level()
+    with pytest.raises(BadValueError, match=r"half of a character, U\+D800, at"):
+        ftlab.tokens(tokenizer, [{"role": "user", "content": "a\ud800"}])
+    endless = {"role": "user", "content": "a"}
+    endless["more"] = endless
+    with pytest.raises(BadValueError, match="hold themselves"):
+        ftlab.tokens(tokenizer, [endless])
+
+
+def test_of_very_many_answers_some_are_compared_with_what_is_served():
+    long = [m for talk in talks(20) for m in talk["messages"]] * 2
+    view = ftlab.tokens(vocabularies.byte_level(), long, serving=True)
+    assert "32 of 40 answers were compared" in view._read.remarks
+    few = ftlab.tokens(vocabularies.byte_level(), long[:20], serving=True)
+    assert not any("were compared" in each for each in few._read.remarks)
+
+
 def test_messages_in_either_order():
     tokenizer = vocabularies.byte_level()
     one = ftlab.tokens(tokenizer, TALK)

@@ -14,6 +14,9 @@ from ftlab.records.token_row import Rendering
 WRITTEN = ("text", "reasoning", "tool call")
 """The parts of an answer that a model has to write."""
 
+ANSWERS = 32
+"""Answers of one conversation that are compared: each renders all before it."""
+
 
 def serving_of(
     tokenizer: Any,
@@ -65,23 +68,47 @@ def serving_of(
     given = as_given(tokenizer, messages)
     if isinstance(given, Refusal):
         return given
-    answers = [i for i, m in enumerate(given) if m.get("role") == "assistant" and i]
+    answers = compared(given)
     prompts = renderer().render_all(
         source.template, [_prompt(source, given[:i]) for i in answers]
     )
     inner = getattr(tokenizer, "tokenizer", tokenizer)
+    known = _ids(inner, trained.text)
     return tuple(
-        _turn(i, trained, prompt.text, inner)
+        _turn(i, trained, known, prompt.text, inner)
         for i, prompt in zip(answers, prompts, strict=True)
         if isinstance(prompt, RenderedText)
     )
+
+
+def compared(messages: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return which answers are compared: all, or `ANSWERS` from the first to the last.
+
+    Examples
+    --------
+    >>> from ftlab.probes.templates.serving import compared
+    >>> compared([{"role": "user"}, {"role": "assistant"}])
+    [1]
+    """
+    answers = answers_in(messages)
+    if len(answers) <= ANSWERS:
+        return answers
+    chosen = {round(k * (len(answers) - 1) / (ANSWERS - 1)) for k in range(ANSWERS)}
+    return [answers[at] for at in sorted(chosen)]
+
+
+def answers_in(messages: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the numbers of the messages that answer to others."""
+    return [i for i, m in enumerate(messages) if m.get("role") == "assistant" and i]
 
 
 def _prompt(source: Source, messages: Sequence[Mapping[str, Any]]) -> Chat:
     return Chat(messages, source.tools, source.documents, True, source.variables)
 
 
-def _turn(message: int, trained: Rendering, prompt: str, tokenizer: Any) -> ServedTurn:
+def _turn(
+    message: int, trained: Rendering, ids: list[int], prompt: str, tokenizer: Any
+) -> ServedTurn:
     starts = [
         span.start
         for span in trained.spans
@@ -93,21 +120,21 @@ def _turn(message: int, trained: Rendering, prompt: str, tokenizer: Any) -> Serv
     if same == len(prompt):
         # An answer may begin with what serving leaves to the model to write.
         rest = trained.text[same : max(start, same)]
-        return _by_tokens(message, (prompt, trained.text), rest, tokenizer)
-    left, right = _ids(tokenizer, prompt), _ids(tokenizer, trained.text)
-    place = common(left, right) if left else same
+        return _by_tokens(message, prompt, ids, rest, tokenizer)
+    left = _ids(tokenizer, prompt)
+    place = common(left, ids) if left else same
     return ServedTurn(
         message, False, place, prompt[same:], trained.text[same : max(start, same)]
     )
 
 
 def _by_tokens(
-    message: int, texts: tuple[str, str], rest: str, tokenizer: Any
+    message: int, prompt: str, ids: list[int], rest: str, tokenizer: Any
 ) -> ServedTurn:
-    left, right = (_ids(tokenizer, each) for each in texts)
-    place = common(left, right)
+    left = _ids(tokenizer, prompt)
+    place = common(left, ids)
     merged = place < len(left)
-    place = place if left else len(texts[0])
+    place = place if left else len(prompt)
     return ServedTurn(message, not merged, place, trained=rest, merged=merged)
 
 

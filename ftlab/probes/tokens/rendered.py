@@ -1,5 +1,6 @@
 """A rendered conversation in tokens, with the turns that its characters belong to."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,11 @@ from numpy.typing import NDArray
 
 from ftlab.probes.tokens.pieces import PieceBook, text_tokenizer
 from ftlab.probes.tokens.turns import in_tokens
+from ftlab.records.errors import BadValueError
 from ftlab.records.token_row import Rendering, TokenRow
+
+_HALF = re.compile("[\ud800-\udfff]")
+"""Of a character that UTF-16 writes as two; JSON may hold one alone."""
 
 AHEAD = 64
 """Characters within which a token's text is searched where decoding changed some."""
@@ -43,6 +48,13 @@ def encoded(
     text: str, tokenizer: Any, book: PieceBook
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return ids, and where each token begins and ends in the text."""
+    if half := _HALF.search(text):
+        msg = (
+            f"The text holds half of a character, U+{ord(half[0]):X}, at "
+            f"{half.start()}: no tokenizer reads it. Mend the text: "
+            "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
+        )
+        raise BadValueError(msg)
     inner = text_tokenizer(tokenizer)
     offsets: Sequence[tuple[int, int]] | None = None
     if getattr(inner, "is_fast", False):

@@ -4,6 +4,7 @@ Messages are rendered in the worker process (`ftlab.probes.templates`) and token
 ``apply_chat_template`` does.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -134,6 +135,9 @@ def conversations(messages: Any) -> list[list[dict[str, Any]]]:
         isinstance(talk, Sequence) and all(isinstance(m, Mapping) for m in talk)
         for talk in talks
     ]
+    if all(fit) and _endless(talks):
+        msg = "messages hold themselves: a conversation must have an end."
+        raise BadValueError(msg)
     if not talks or not all(fit):
         kind = type(messages).__name__
         said = "holds no conversation" if several else f"is a {kind}"
@@ -143,6 +147,15 @@ def conversations(messages: Any) -> list[list[dict[str, Any]]]:
         )
         raise BadValueError(msg)
     return [[_message(each) for each in talk] for talk in talks]
+
+
+def _endless(talks: Any) -> bool:
+    """Tell whether a value holds itself."""
+    try:
+        json.dumps(talks, default=str, skipkeys=True)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def _message(given: Mapping[str, Any]) -> dict[str, Any]:

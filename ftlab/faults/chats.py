@@ -130,3 +130,31 @@ def trained_on(made: Any, rows: list[Any], collator: Any, **settings: Any) -> Ca
     options = {"per_device_train_batch_size": 8, "max_steps": 6} | settings
     further = {"data_collator": collator, "processing_class": made}
     return trained(model, rows=rows, trainer=further, **options)
+
+
+REASONING = TEMPLATE.replace(
+    "{{ m['content'] }}</turn>{% endgeneration %}",
+    "{% if loop.last %}{{ m['content'] }}{% else %}"
+    "{{ m['content'].split('</think>')[-1] }}{% endif %}</turn>{% endgeneration %}",
+)
+"""The same; takes the reasoning out of all messages but the last."""
+
+
+def reasoned(turns: int) -> tuple[Any, list[list[dict[str, str]]]]:
+    """Make conversations whose answers begin with a reasoning, and a tokenizer."""
+    talks = chats(turns=turns)
+    for message in (each for talk in talks for each in talk[1::2]):
+        thought = "light falls on every stone"
+        message["content"] = f"<think>{thought}</think>{message['content']}"
+    return tokenizer(template=REASONING), talks
+
+
+def last_answers_only(made: Any, talks: Any) -> list[dict[str, list[int]]]:
+    """Give rows labels of the last answer alone."""
+    rows = answers_only(made, talks)
+    for row in rows:
+        ignored = [at for at, label in enumerate(row["labels"]) if label == -100]
+        inner = [at for at in ignored if at < len(row["labels"]) - 1]
+        before = max(at for at in inner if row["labels"][at + 1] != -100)
+        row["labels"][: before + 1] = [-100] * (before + 1)
+    return rows

@@ -181,17 +181,16 @@ class TemplateFacts:
         Where a prompt with it is no beginning of the training text: left is what is
         served, right what is trained. ``None`` where it is one.
     history_difference
-        Where the first answer of a conversation is written in another way once more
-        turns follow: left is the short conversation, right the long one, the final
-        terminator left out. ``None`` where it is kept.
+        Where the first answer is written in another way once more turns follow: left
+        is the short conversation, right the long one. ``None`` where it is kept.
     system_text
         A system text of the template's own, for conversations without one.
     date
         The stretch that another clock changes; ``""`` where none does.
     drops
-        What it leaves out without a word: of ``"system"``, ``"system once answered"``,
-        ``"reasoning"``, ``"reasoning in history"``, ``"tool calls"``,
-        ``"tool results"``, ``"tools"``, ``"list content"``, ``"text content"``.
+        What it leaves out without a word, of `template_words.DROPPED`.
+    reasoning_end
+        What it writes between the reasoning and the text of a last answer.
     reprs
         What it prints as Python would: of ``"list content"``, ``"tool calls"``.
     trims
@@ -230,6 +229,7 @@ class TemplateFacts:
     system_text: str = ""
     date: str = ""
     drops: tuple[str, ...] = ()
+    reasoning_end: str = ""
     reprs: tuple[str, ...] = ()
     trims: tuple[str, ...] = ()
     alternation: bool = False

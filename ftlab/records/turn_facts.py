@@ -17,6 +17,9 @@ class TurnFacts:
         How many of them have a label that counts.
     first
         The first of those; -1 where there is none.
+    reasoning
+        Whether it is a text that holds the end of a reasoning, as the template writes
+        it, and a reasoning before that.
     """
 
     start: int
@@ -25,6 +28,7 @@ class TurnFacts:
     part: str
     trained: int
     first: int
+    reasoning: bool = False
 
 
 @dataclass(frozen=True, slots=True)

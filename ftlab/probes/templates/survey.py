@@ -89,6 +89,7 @@ def survey(
         system_text=_system_text(shape, source),
         date=said.date(later),
         drops=said.drops(),
+        reasoning_end=said.reasoning_end(),
         reprs=said.reprs(),
         trims=said.trims(),
         alternation=said.alternation(),

@@ -110,6 +110,15 @@ class Said:
         }
         return tuple(name for name, lost in found.items() if lost)
 
+    def reasoning_end(self) -> str:
+        """Return what stands between the reasoning of a last answer and its text."""
+        for name in ("reasoning", "thinking"):
+            text = self._text(name) or ""
+            before, _, rest = text.rpartition(THOUGHTS[1])
+            if before and ANSWERS[1] in rest:
+                return rest.partition(ANSWERS[1])[0]
+        return ""
+
     def reprs(self) -> tuple[str, ...]:
         """Return what is printed as Python writes lists and dictionaries."""
         listed, called = self._text("list content"), self._text("tool calls")

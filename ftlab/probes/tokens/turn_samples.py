@@ -7,6 +7,7 @@ watching ends. Written down are positions, roles and counts, and nothing of the 
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -118,7 +119,12 @@ def turns_of(
         ids = columns.ids[sample.start : sample.end]
         texts = book.joined(ids)
         turns = turns_in(ids, book.pieces, facts, texts=texts)
-        yield _facts_of(sample, turns, columns.labels)
+        said = _facts_of(sample, turns, columns.labels)
+        if facts.reasoning_end.strip():
+            own = [book.pieces[each].text for each in ids.tolist()]
+            known = [texts.get(at, text) for at, text in enumerate(own)]
+            said = _with_reasoning(said, known, facts.reasoning_end.strip())
+        yield said
 
 
 def _marks(tokenizer: Any) -> set[int]:
@@ -126,6 +132,19 @@ def _marks(tokenizer: Any) -> set[int]:
     inner = getattr(tokenizer, "tokenizer", tokenizer)
     known = getattr(inner, "added_tokens_decoder", None)
     return set(known) if isinstance(known, Mapping) else set()
+
+
+def _with_reasoning(said: SampleTurns, texts: list[str], end: str) -> SampleTurns:
+    """Say of each text whether a reasoning comes before its end."""
+    turns = []
+    for turn in said.turns:
+        held = turn.start - said.start, turn.end - said.start
+        before, found, _ = "".join(texts[slice(*held)]).partition(end)
+        # an opening mark alone is no reasoning
+        words = before.split()
+        holds = turn.part == "text" and bool(found) and len(words) > 1
+        turns.append(replace(turn, reasoning=holds))
+    return replace(said, turns=tuple(turns))
 
 
 def _facts_of(

@@ -1,7 +1,8 @@
 """The turns of the samples that a watch has looked at, and their template."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ftlab.records.event import Event
 from ftlab.records.finding import Place
@@ -13,6 +14,9 @@ from ftlab.runlog.run import Run
 
 ANSWERS = "assistant"
 """The role that a model plays."""
+
+OPENINGS = ("header", "generation prompt")
+"""Parts that open a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +78,16 @@ def turn_places(
 def _row(sample: SampleTurns) -> str:
     micro = sample.micro_batch
     return f"{sample.row} of micro-batch {micro}" if micro else str(sample.row)
+
+
+def empty_answers(sample: SampleTurns) -> Iterator[TurnFacts]:
+    """Yield the ends of answers that have no text.
+
+    They directly follow the opening, or the turn before where nothing opens an answer.
+    """
+    for before, end in pairwise(sample.turns):
+        opens = before.role == ANSWERS and before.part in OPENINGS
+        another = before.role not in {ANSWERS, ""} and before.part in {"text", "end"}
+        closes = end.role == ANSWERS and end.part == "end"
+        if closes and (opens or another) and before.end == end.start:
+            yield end

@@ -124,6 +124,17 @@ def test_what_is_dropped_and_printed_as_python_is_named():
     assert "system once answered" in facts_of(once).drops
 
 
+def test_what_ends_a_reasoning_is_found_without_a_list():
+    assert facts_of(styles.THINKING).reasoning_end.strip() == "</think>"
+    own = styles.MARKED.replace(
+        "{{ m.content }}",
+        "{% if m.reasoning_content %}[[{{ m.reasoning_content }}]] {% endif %}"
+        "{{ m.content }}",
+    )
+    assert facts_of(own).reasoning_end == "]] "
+    assert facts_of(own).drops == ("tool calls", "tools")
+
+
 def test_calls_printed_as_python_are_named():
     written = styles.CALLING.replace("call.function | tojson", "call.function")
     assert "tool calls" in facts_of(written).reprs

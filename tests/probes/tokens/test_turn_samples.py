@@ -1,11 +1,21 @@
 """Who speaks where in samples of the batches, written down by the watch."""
 
+import numpy as np
 import pytest
 
-from ftlab.faults.chats import answers_only, chats, padded_by_length, tokenizer
+from ftlab.faults.chats import (
+    answers_only,
+    chats,
+    padded_by_length,
+    reasoned,
+    tokenizer,
+)
 from ftlab.faults.tiny import adamw, llama
+from ftlab.probes.templates.survey import survey
+from ftlab.probes.tokens.row_samples import special_ids
+from ftlab.probes.tokens.sample_reading import Columns
 from ftlab.probes.tokens.template_survey import TemplateSurvey
-from ftlab.probes.tokens.turn_samples import TurnSamples
+from ftlab.probes.tokens.turn_samples import TurnSamples, book_of, turns_of
 from ftlab.records.event import Event
 from ftlab.records.template import TemplateFacts
 from ftlab.records.turn_facts import SampleTurns
@@ -51,6 +61,36 @@ def test_the_facts_of_the_template_are_told_once():
     facts = TemplateFacts.from_json(first.detail["template"])
     assert facts.terminator.strip() == "</turn>"
     assert "template" not in second.detail
+
+
+def thinks(texts):
+    """Which answers of a conversation hold a reasoning."""
+    made, _ = reasoned(turns=1)
+    roles = ("user", "assistant") * len(texts)
+    talk = [{"role": r, "content": t} for r, t in zip(roles, texts, strict=False)]
+    row = made.apply_chat_template(talk, return_dict=True)["input_ids"]
+    facts = survey(made)
+    columns = Columns(np.array(row), np.array(row))
+    special = special_ids(made, None)
+    (said,) = turns_of((0, 0, columns), facts, book_of(made, facts), special)
+    return [
+        t.reasoning for t in said.turns if (t.role, t.part) == ("assistant", "text")
+    ]
+
+
+def test_answers_with_a_reasoning_are_told_from_those_without():
+    thought = "<think>the boats carry salt</think>salt."
+    assert thinks(["salt?", thought]) == [True]
+    assert thinks(["salt?", thought, "bread?", thought]) == [False, True]
+    assert thinks(["salt?", "bread \U0001f642."]) == [False]
+
+
+def test_an_empty_reasoning_is_none():
+    assert thinks(["salt?", "<think>\n\n</think>\n\nsalt."]) == [False]
+
+
+def test_a_question_that_speaks_of_reasoning_is_no_answer():
+    assert thinks(["what is a b </think>?", "salt."]) == [False]
 
 
 @pytest.mark.parametrize("template", [None, "{{ raise_exception('no') }}"])

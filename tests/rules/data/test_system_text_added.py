@@ -1,0 +1,47 @@
+"""DAT038."""
+
+from dataclasses import replace
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.data.system_text_added import SystemTextAdded
+from tests.rules.data.talks import (
+    FACTS,
+    check,
+    is_left_out_without_turns_and_open_on_an_empty_run,
+    part,
+    sample,
+)
+
+RULE = SystemTextAdded()
+OWN = replace(FACTS, system_text="Be kind.")
+ADDED = part(0, 6, "", part="added")
+TALK = sample(ADDED, part(6, 8))
+
+
+def test_it_is_about_runs_with_turns():
+    assert is_left_out_without_turns_and_open_on_an_empty_run(RULE)
+
+
+def test_samples_begin_with_the_words_of_the_template():
+    (finding,) = check(RULE, TALK, facts=OWN)
+    assert finding.severity is Severity.INFO
+    assert finding.place == Place("token", "0 of sample 0")
+    assert "'Be kind.'" in finding.message
+
+
+def test_a_date_is_told_with_them():
+    (finding,) = check(RULE, TALK, facts=replace(OWN, date="26 July"))
+    assert "'26 July'" in finding.message
+
+
+def test_a_system_message_of_the_data_takes_their_place():
+    assert check(RULE, sample(part(0, 6, "system"), part(6, 8)), facts=OWN) == ()
+
+
+def test_bos_alone_is_no_text():
+    bos = part(0, 1, "", part="added")
+    assert check(RULE, sample(bos, part(1, 8)), facts=OWN) == ()
+
+
+def test_a_template_without_a_text_adds_none():
+    assert check(RULE, TALK) == ()

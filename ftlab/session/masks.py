@@ -14,7 +14,7 @@ from ftlab.probes.attention.padding_plans import padding_plans
 from ftlab.probes.attention.remedies import remedies
 from ftlab.probes.attention.row_lengths import row_lengths
 from ftlab.probes.attention.words import with_words
-from ftlab.records.errors import BadValueError
+from ftlab.records.errors import BadValueError, FtlabError
 from ftlab.rules.words import an
 from ftlab.session.integrations.transformers import is_trainer
 from ftlab.views.masks.masks import MaskView
@@ -104,8 +104,18 @@ def masks(
     marks = marks_of(tokenizer, getattr(given.model, "config", None))
 
     def look(changed: Batch, *, every: bool | None = exact) -> Measured:
-        found = masks_of(given.model, lambda: given.run(changed), implementation)
         name = type(_innermost(given.model)).__name__
+        try:
+            found = masks_of(given.model, lambda: given.run(changed), implementation)
+        except FtlabError:
+            raise
+        except Exception as error:
+            msg = (
+                f"{name} could not be called with this batch: {type(error).__name__}: "
+                f"{error}. Pass what its data loader yields, or read the masks of its "
+                "configuration: ftlab.masks(batch=batch, config=model.config)."
+            )
+            raise BadValueError(msg) from error
         return measure(found, changed, marks, model=name, causal=causal, exact=every)
 
     measured = look(given.batch)

@@ -6,6 +6,7 @@ import torch
 
 import ftlab
 from ftlab.records.errors import BadValueError
+from tests.models import tiny_llama
 from tests.probes.attention import tiny
 
 DOCUMENTS = (10, 6, 8)
@@ -290,3 +291,17 @@ def test_autocast_and_its_cache_are_left_as_they_are():
         assert torch.is_autocast_cache_enabled()
         assert torch.autocast_increment_nesting() == 2
         torch.autocast_decrement_nesting()
+
+
+@pytest.mark.parametrize(
+    ("batch", "asked", "said"),
+    [
+        ({"input_ids": torch.rand(1, 3)}, {}, "could not be called.*RuntimeError"),
+        ({"input_ids": torch.zeros(1, 0, dtype=torch.long)}, {}, "could not be called"),
+        ({"input_ids": [[5, 6], [7]]}, {}, r"no table of numbers.*collator\(rows\)"),
+        ({"input_ids": [[5, 6]]}, {"implementation": "fast"}, "'fast'.*eager, flash"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_words(batch, asked, said):
+    with pytest.raises(BadValueError, match=said):
+        ftlab.masks(tiny_llama(), batch, **asked)

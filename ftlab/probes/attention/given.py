@@ -93,9 +93,20 @@ def _moved(batch: Mapping[str, Any], model: torch.nn.Module) -> dict[str, Any]:
     device = "cpu" if parameter is None else parameter.device
     moved = {}
     for name, value in batch.items():
-        known = torch.as_tensor(value) if _is_rows(value) else value
+        known = _tensor(name, value) if _is_rows(value) else value
         moved[name] = known.to(device) if isinstance(known, torch.Tensor) else known
     return moved
+
+
+def _tensor(name: str, value: Any) -> torch.Tensor:
+    try:
+        return torch.as_tensor(value)
+    except ValueError as error:
+        msg = (
+            f"{name} is no table of numbers: {error}. Pass a batch as the training's "
+            "collator makes it: ftlab.masks(model, collator(rows))."
+        )
+        raise BadValueError(msg) from error
 
 
 def _is_rows(value: Any) -> bool:

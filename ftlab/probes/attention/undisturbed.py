@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from ftlab.records.errors import BadValueError
+
 
 def _configs(model: torch.nn.Module) -> list[Any]:
     found = (getattr(module, "config", None) for module in model.modules())
@@ -26,7 +28,21 @@ def implementations_of(model: torch.nn.Module) -> set[str]:
 
 @contextlib.contextmanager
 def implementation_set(model: torch.nn.Module, name: str) -> Iterator[None]:
-    """Let a model name another attention implementation; ``""`` changes nothing."""
+    """Let a model name another attention implementation; ``""`` changes nothing.
+
+    Raises
+    ------
+    BadValueError
+        transformers does not know it.
+    """
+    from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS as KNOWN
+
+    if name and name not in KNOWN:
+        msg = (
+            f"implementation={name!r} is none that transformers has masks for; it "
+            f"knows {', '.join(sorted(KNOWN))}."
+        )
+        raise BadValueError(msg)
     configs = _configs(model) if name else []
     before = [each._attn_implementation for each in configs]  # noqa: SLF001
     try:

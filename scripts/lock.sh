@@ -20,7 +20,11 @@ resolve() { # resolve NAME GROUPS [REQUIREMENT...]
 }
 
 resolve dev "build test lint bench"
-build/lock-dev/bin/python scripts/lock.py build test lint >requirements/dev.txt
+# mistral-common holds NumPy below 2.4 for Python 3.11, and works with what is newer.
+numpy=$(build/lock-dev/bin/python -m pip list --format=freeze | grep '^numpy==')
+build/lock-dev/bin/python -m pip install --quiet "$torch" --group tokenizers
+build/lock-dev/bin/python -m pip install --quiet --no-deps "$numpy"
+build/lock-dev/bin/python scripts/lock.py build test lint tokenizers >requirements/dev.txt
 build/lock-dev/bin/python scripts/lock.py bench --less requirements/dev.txt >requirements/bench.txt
 resolve oldest "build test" "${oldest[@]}"
 build/lock-oldest/bin/python scripts/lock.py build test >requirements/oldest.txt

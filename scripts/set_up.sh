@@ -57,6 +57,9 @@ pip=("$venv/bin/python" -m pip --disable-pip-version-check --no-input install)
 # torch first and alone, so that nothing else decides which torch is installed.
 # shellcheck disable=SC2046  # two words or none
 "${pip[@]}" $(torch_source) "$torch"
-"${pip[@]}" --quiet -r "$requirements"
+# mistral-common comes after all others, and may not choose: for Python 3.11 it holds
+# NumPy below 2.4, and works with the one that is locked.
+grep -v '^mistral-common==' "$requirements" | "${pip[@]}" --quiet -r /dev/stdin
+"${pip[@]}" --quiet --no-deps -r "$requirements"
 "${pip[@]}" --quiet --no-deps --no-build-isolation --editable .
 echo "$key" >"$stamp"

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ftlab.probes.templates.spans import rendering_of
 from ftlab.probes.templates.survey import survey
-from ftlab.probes.tokens.pieces import PieceBook, text_tokenizer
+from ftlab.probes.tokens.pieces import PieceBook
 from ftlab.probes.tokens.rendered import row_of
 from ftlab.probes.tokens.rows import read_batch
+from ftlab.probes.tokens.self_rendered import renders_itself, row_by_itself
 from ftlab.probes.tokens.untouched import first_batches
 from ftlab.records.errors import BadValueError
 from ftlab.records.template import Refusal, TemplateFacts
@@ -72,13 +71,11 @@ def of_messages(
         for at, talk in enumerate(talks):
             number = f"conversation {at}" if len(talks) > 1 else ""
             source = ", ".join(filter(None, (said, number))) or "conversation"
-            found = rendering_of(each, talk, template=way, **settings)
-            if isinstance(found, Refusal) and _renders_itself(each, found):
-                rows.append(_by_itself(each, talk, book, source, settings))
-            elif isinstance(found, Refusal):
-                remarks.append(f"{source}: {found}")
+            row = _row(each, talk, book, source, {"template": way, **settings})
+            if isinstance(row, Refusal):
+                remarks.append(f"{source}: {row}")
             else:
-                rows.append(row_of(found, each, book, source))
+                rows.append(row)
         made.append(TokenBatch(tuple(rows), book.pieces, book.special))
     if not any(batch.rows for batch in made):
         msg = f"Nothing was rendered: {'; '.join(remarks)}."
@@ -86,28 +83,20 @@ def of_messages(
     return merged(made, remarks)
 
 
-def _renders_itself(tokenizer: Any, refusal: Refusal) -> bool:
-    """Whether code of its own, and no template, makes ids of messages."""
-    from transformers import PreTrainedTokenizerBase
-
-    own = getattr(type(text_tokenizer(tokenizer)), "apply_chat_template", None)
-    usual = (None, PreTrainedTokenizerBase.apply_chat_template)
-    return refusal.kind == "no template" and own not in usual
-
-
-def _by_itself(
+def _row(
     tokenizer: Any,
     talk: list[dict[str, Any]],
     book: PieceBook,
     source: str,
-    settings: Mapping[str, Any],
-) -> TokenRow:
-    made = text_tokenizer(tokenizer).apply_chat_template(
-        talk, tokenize=True, **settings
-    )
-    ids = np.asarray(made["input_ids"] if isinstance(made, Mapping) else made, np.int64)
-    book.look_up(set(ids.tolist()))
-    return TokenRow(ids, source=source, texts=book.joined(ids))
+    settings: dict[str, Any],
+) -> TokenRow | Refusal:
+    found = rendering_of(tokenizer, talk, **settings)
+    if not isinstance(found, Refusal):
+        return row_of(found, tokenizer, book, source)
+    if not renders_itself(tokenizer, found):
+        return found
+    own = {name: each for name, each in settings.items() if name != "template"}
+    return row_by_itself(tokenizer, talk, book, source, own)
 
 
 def _named(value: Any) -> list[tuple[str, Any]]:

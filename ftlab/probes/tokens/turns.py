@@ -72,7 +72,7 @@ def turns_in(
     for start, end in _documents(len(row), segments):
         part = words[start:end]
         spans = spans_in("".join(part), marks)
-        found += in_tokens(spans, *_offsets(part), offset=start)
+        found += in_tokens(spans, *offsets(part), offset=start)
     return tuple(found)
 
 
@@ -88,10 +88,16 @@ def _documents(
             yield start, end
 
 
-def _offsets(words: list[str]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def offsets(words: list[str]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return each token's first character that is no white space.
 
     Tokens without a text stand where the one before them does.
+
+    Examples
+    --------
+    >>> from ftlab.probes.tokens.turns import offsets
+    >>> offsets(["Hi", " you", ""])[0].tolist()
+    [0, 3, 6]
     """
     ends = np.cumsum([0, *map(len, words)])[:-1]
     skipped = [len(word) - len(word.lstrip()) if word.strip() else 0 for word in words]

@@ -1,7 +1,6 @@
 """Messages, rows of a dataset and trainers as rows of tokens."""
 
 import itertools
-from pathlib import Path
 
 import pytest
 from datasets import Dataset, IterableDataset
@@ -53,23 +52,6 @@ def test_a_conversation_is_tokenised_as_the_tokenizer_does(vocabulary):
     ]
     covered = [at for t in made.rows[0].turns for at in range(t.start, t.end)]
     assert covered == list(range(len(ids)))
-
-
-def test_a_tokenizer_of_mistral_renders_by_its_own_code():
-    pytest.importorskip("mistral_common")
-    pytest.importorskip("tiktoken")
-    import mistral_common
-    from transformers.tokenization_mistral_common import MistralCommonBackend
-
-    data = Path(mistral_common.__file__).parent / "data"
-    tokenizer = MistralCommonBackend(tokenizer_path=data / "tekken_240911.json")
-    made = of_messages(tokenizer, TALK[:1])
-    row = made.rows[0]
-    text = "".join(
-        row.texts.get(at, made.pieces[each].text)
-        for at, each in enumerate(row.ids.tolist())
-    )
-    assert text == "<s>[INST]Größe 日本?[/INST]"
 
 
 def test_several_conversations_and_templates_stand_side_by_side():

@@ -164,6 +164,15 @@ class Probe:
         """Look at what the user has now: a whole model was saved, or watching ends."""
         return ()
 
+    def on_unfinished(self, step: int) -> Iterable[Event]:
+        """Tell what cannot wait for the end of a step, which may never come.
+
+        Called when watching ends, and when somebody looks at the run: a batch that made
+        the forward raise is known nowhere else. Must not touch the device, which may be
+        unusable.
+        """
+        return ()
+
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Give host values for the step's row; must not touch the device."""
         return {}

@@ -11,6 +11,7 @@ from ftlab.probes.probe import Moment, Probe, Reading, Result
 from ftlab.probes.stepping.open_step import OpenStep, Source
 from ftlab.probes.subject import Subject
 from ftlab.records.errors import BadValueError, FtlabWarning
+from ftlab.records.event import Event
 from ftlab.records.handle import HandleStack
 
 _MOMENTS = (
@@ -22,6 +23,7 @@ _MOMENTS = (
     "on_merge",
     "on_adapters",
     "on_handover",
+    "on_unfinished",
     "on_close",
 )
 
@@ -95,6 +97,16 @@ class ProbeSet:
                     step.values.update(probe.on_close(look()))
             except Exception as error:  # noqa: BLE001  see above
                 self._drop(probe.name, f"in on_close of step {step.step}", error)
+
+    def unfinished(self, step: int) -> list[Event]:
+        """Collect what probes know of a step that may never be over."""
+        found: list[Event] = []
+        for probe in tuple(self._by_moment["on_unfinished"]):
+            try:
+                found += probe.on_unfinished(step)
+            except Exception as error:  # noqa: BLE001  see above
+                self._drop(probe.name, f"in on_unfinished of step {step}", error)
+        return found
 
     def finish(
         self, source: Source, step: int, reading: Reading, values: NDArray[np.float32]

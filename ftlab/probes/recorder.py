@@ -9,7 +9,7 @@ import types
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -69,7 +69,8 @@ class Recorder:
     Notes
     -----
     What is done to the model after its last step (saved, loaded, merged) is given at
-    `detach` and belongs to that step.
+    `detach` and belongs to that step. So does what probes tell of a step that was not
+    over, because it raised.
 
     Attaching in the middle of an accumulation is allowed: the first step then has
     ``partial`` = 1 among its values, its gradients are whole, and its loss and
@@ -174,6 +175,7 @@ class Recorder:
 
     def _catch_up(self, loop: Loop) -> None:
         if loop.is_here():
+            self._tell_unfinished(loop)
             if loop.step.complete(self._subject.live_optimizers):
                 loop.close()
             self._deliver(wait=True)
@@ -245,7 +247,14 @@ class Recorder:
         ]
         return records_of(step, results, harvest.trainer_step)
 
+    def _tell_unfinished(self, loop: Loop) -> None:
+        """Give what is known of the step under way, before anything can raise."""
+        number = self._last[0] if self._last else 0
+        for event in self._probes.unfinished(loop.step.step):
+            self._sink(replace(event, step=number))
+
     def _finish(self, loop: Loop) -> None:
+        self._tell_unfinished(loop)
         loop.end_of_files()
         loop.end(self._first_step)
         self._deliver(wait=True)

@@ -43,6 +43,7 @@ from ftlab.probes.tensors.gradients import Gradients
 from ftlab.probes.tensors.updates import Updates
 from ftlab.probes.tensors.weights import Weights
 from ftlab.probes.tokens.batch import Batches
+from ftlab.probes.tokens.batch_checks import BatchChecks
 from ftlab.probes.tokens.invocations import Invocations
 from ftlab.probes.tokens.masked_rows import MaskedRows
 from ftlab.probes.tokens.new_tokens import NewTokens
@@ -120,6 +121,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         StaleCasts(),
         CoarseGradients(interval),
         BatchAttention(),
+        BatchChecks(),
     ]
     if activations:
         probes.append(Activations(interval))

@@ -17,6 +17,7 @@ EventKind = Literal[
     "rows",
     "turns",
     "attention",
+    "batch",
     "end",
 ]
 

@@ -141,7 +141,7 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
 
     @property
     def late(self) -> int:
-        """How many operations came when the row of their step was there."""
+        """How much came when the row of its step was there, or never would be."""
         return self._store.late
 
     def _stop(self) -> int:

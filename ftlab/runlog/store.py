@@ -86,6 +86,11 @@ class Store:
         last = int(steps.step[steps.count - 1]) if steps.count else -1
         self.late += entry.step <= last
 
+    def add_event(self, event: Event) -> None:
+        """Add what was said; what is told of a step that never ended is late."""
+        self.journal.add_event(event)
+        self.late += bool(event.detail.get("unfinished"))
+
     def add_rows(self, rows: Rows) -> None:
         """Add rows of which it is known what was measured."""
         if self.table(rows.table).append(rows):
@@ -116,5 +121,5 @@ class Store:
             LedgerEntry: self.add_ledger,
             Evaluation: journal.evaluations.append,
             Facts: journal.facts.append,
-            Event: journal.add_event,
+            Event: self.add_event,
         }

@@ -73,7 +73,7 @@ class NonFiniteLoss(Rule):
     name = "non-finite-loss"
     since = "0.1.0"
     status = "stable"
-    caused_by = ("NUM004", "NUM007")
+    caused_by = ("NUM004", "NUM007", "DAT004", "DAT005")
     requires = (
         needs_step_values(
             "loss",

@@ -1,0 +1,61 @@
+"""Texts in another script come to the model as a row of unknown tokens.
+
+The vocabulary was trained on English, without bytes to fall back on. Every letter of
+the other script is the same token, which the model learns to say.
+
+Fix: a byte-level tokenizer, or one with byte fallback.
+
+Source: general; ludwig-ai/ludwig#3897 shows a model that learned to write UNK.
+"""
+
+from typing import Any
+
+from ftlab.faults.chats import chats, padded_by_length, trained_on
+from ftlab.faults.fault import Case, Fault
+
+_OTHER = str.maketrans("aeioutnsr", "аеиоутнср")
+"""Letters of another script in place of some of this one."""
+
+
+def words_of(texts: list[str]) -> Any:
+    """Train a tokenizer of letters and frequent pieces, without bytes."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from tokenizers.trainers import BpeTrainer
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["<pad>", "<s>", "</s>", "<unk>"]
+    inner = Tokenizer(models.BPE(unk_token="<unk>"))
+    inner.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = BpeTrainer(
+        vocab_size=200, special_tokens=special, show_progress=False, min_frequency=2
+    )
+    inner.train_from_iterator(texts, trainer)
+    names = ("pad_token", "bos_token", "eos_token", "unk_token")
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=inner, **dict(zip(names, special, strict=True))
+    )
+    made.model_input_names = ["input_ids", "attention_mask"]
+    return made
+
+
+def build(fixed: bool) -> Case:
+    """Train on texts of which half are in a script that is not known."""
+    english = [f"{q['content']} {a['content']}" for q, a in chats(16)]
+    other = [text.translate(_OTHER) for text in english]
+    texts = [pair[n % 2] for n, pair in enumerate(zip(english, other, strict=True))]
+    made = words_of(english + other if fixed else english)
+    rows = []
+    for text in texts:
+        ids = [*made(text)["input_ids"], made.eos_token_id]
+        rows.append({"input_ids": ids, "labels": list(ids)})
+    return trained_on(made, rows, padded_by_length(made))
+
+
+FAULT = Fault(
+    "script-not-in-vocabulary",
+    "half of the texts are unknown tokens",
+    code="DAT009",
+    places=("token * of sample *",),
+    builder=build,
+    steps=6,
+)

@@ -1,0 +1,99 @@
+"""The rule DAT004, nothing-to-train.
+
+## What it does
+Finds batches of which no label counts, where the loss is NaN, or 0, because of that.
+
+## Why is this bad?
+The mean over no label is 0 / 0. One such batch makes the loss NaN, and with some losses
+every weight after it; where all batches are like that, nothing is learnt at all.
+
+## Evidence
+How many labels of each row are not -100, of every micro-batch. Told where none is in a
+whole micro-batch, the loss of that step is NaN or exactly 0, and no step before it was
+so with labels. One row without labels among others is fine, and so is a micro-batch
+without any whose update is divided by the labels of all: that loss is finite.
+Threshold: 1 label. Measured: a template without `{% generation %}` marks no answer, and
+the first loss is NaN.
+By hand: `(batch["labels"] != -100).sum(1)`.
+
+## What to try
+1. `ftlab.tokens(trainer)`: where the labels should begin.
+2. A template with `{% generation %}`, a marker that is found as it is tokenised, or
+   prompt and completion columns.
+3. A longer `max_length`, or without the rows whose prompt alone fills it.
+
+## Known problems
+Labels that the model is not given, because the loss is computed outside, are not seen.
+
+## References
+- huggingface/transformers#30650 (a mask of zeros), huggingface/trl#588, #980
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.batches import NEEDS, OddBatch, odd_batches
+from ftlab.rules.rule import Rule
+from ftlab.rules.words import counted
+from ftlab.runlog.run import Run
+
+
+class NothingToTrain(Rule):
+    """Finds batches without a label that counts."""
+
+    code = "DAT004"
+    name = "nothing-to-train"
+    since = "0.1.0"
+    status = "preview"
+    requires = (NEEDS,)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for all batches that spoil a loss."""
+        table = run.whole.steps
+        loss = table["loss"]
+        spoilt = table.known("loss") & (~np.isfinite(loss) | (loss == 0))
+        steps = table.step[spoilt]
+        found = odd_batches(run, "ignored")
+        empty = [each for each in found if each.step in set(steps.tolist())]
+        if empty and empty[0].step == int(steps[0]):
+            yield self._finding(run, empty, float(loss[spoilt][0]))
+
+    def _finding(self, run: Run, empty: list[OddBatch], loss: float) -> Finding:
+        table, first = run.whole.steps, empty[0]
+        batches = int(np.nansum(table["micro_batches"]))
+        known = "unlabelled" in table.columns
+        without = int(np.nansum(table["unlabelled"])) if known else len(empty)
+        everywhere = without >= batches
+        rows = range(min(first.odd.rows, 16))
+        micro = first.odd.micro_batch
+        end = f" of micro-batch {micro}" if micro else ""
+        return self.finding(
+            Severity.ERROR,
+            f"{first.batch}: no label of its {counted(first.odd.rows, 'sample')} "
+            f"counts, and the loss is {'NaN' if np.isnan(loss) else loss}; so are "
+            f"{without} of {counted(batches, 'micro-batch', 'micro-batches')}",
+            cause="No answer is found in any sample: the template marks none, or the "
+            "marker is never met."
+            if everywhere
+            else "The prompts of these samples fill the row, and their answers were "
+            "cut off.",
+            fix="Look at ftlab.tokens(...): mark the answers by the template, or use "
+            "prompt and completion columns."
+            if everywhere
+            else "Leave these rows out, shorten their prompts, or raise max_length.",
+            places=[
+                *(Place("sample", f"{row}{end}") for row in rows),
+                Place("step", str(first.step)),
+            ],
+            steps=(first.step, empty[-1].step),
+            evidence={
+                "batches": without,
+                "of": batches,
+                "samples": first.odd.rows,
+                "micro_batch": micro,
+                "threshold": 1,
+            },
+            healthy="a label that counts in every batch",
+        )

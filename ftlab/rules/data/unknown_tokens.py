@@ -1,0 +1,128 @@
+"""The rule DAT009, unknown-tokens.
+
+## What it does
+Finds texts of which a good part is the token for what the vocabulary does not know.
+
+## Why is this bad?
+Names, emoji or a whole script come to the model as one and the same token, and it
+learns to say that token. The loss on such rows is low, for it is easy to predict.
+
+## Evidence
+Samples of the batches: the share of UNK, exact up to 32 control tokens in a sample,
+else of the stretches at both of its ends. Told where it is above 25 % in at least 2
+samples of 16 tokens and more that train what they read. Vocabularies of whole words
+leave 3 to 5 % (WikiText-2, Penn Treebank): at 5 %, fewer than one row of 16 in a
+thousand has more than 25 %. Not judged: an UNK that also pads, begins or ends a text.
+Measured: English pieces of words write up to 64 % UNK of texts that have some letters
+of another script.
+By hand: `(input_ids == tokenizer.unk_token_id).float().mean(1)`.
+
+## What to try
+1. A tokenizer with byte fallback, or a byte-level one, and its model.
+2. Leave out rows with many unknown tokens.
+3. The text itself: broken encodings are unknown too.
+
+## Known problems
+Left out where labels are other tokens than the ids: UNK may be noise on purpose.
+
+## References
+- SentencePiece, `byte_fallback`
+- ludwig-ai/ludwig#3897 (a model that learned to write UNK)
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.sample_facts import Control, SampleFacts
+from ftlab.rules.reading.samples import (
+    NEEDS,
+    Samples,
+    is_causal,
+    samples_of,
+    steps_of,
+    token_places,
+)
+from ftlab.rules.rule import Rule
+from ftlab.rules.words import at_steps
+from ftlab.runlog.run import Run
+
+SHARE = 0.25
+"""Share of unknown tokens, five times what vocabularies of whole words leave."""
+
+LENGTH = 16
+"""Tokens of a sample whose share says something."""
+
+SAMPLES = 2
+"""Samples above it."""
+
+KEPT = 32
+"""Control tokens of a sample that are known, the first and the last half of them."""
+
+
+class UnknownTokens(Rule):
+    """Finds texts that the vocabulary does not know."""
+
+    code = "DAT009"
+    name = "unknown-tokens"
+    since = "0.1.0"
+    status = "preview"
+    requires = (NEEDS,)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for all samples."""
+        samples = samples_of(run)
+        unknown = _unknown(samples)
+        shares = [
+            (share, each)
+            for each in samples.sights
+            if each.sample.length >= LENGTH
+            and is_causal(each.sample)
+            and (share := _share(each.sample, unknown)) > SHARE
+        ]
+        if len(shares) < SAMPLES:
+            return
+        sick = [each for _, each in shares]
+        steps, worst = steps_of(sick), max(share for share, _ in shares)
+        piece = samples.piece(min(unknown))
+        yield self.finding(
+            Severity.WARNING,
+            f"{at_steps(*steps)}: up to {worst:.0%} of the tokens of {len(sick)} "
+            f"samples are {piece}",
+            cause="The vocabulary does not know these characters, and has no bytes to "
+            "fall back on.",
+            fix="A tokenizer with byte fallback, or without these rows.",
+            places=token_places(sick, lambda each: _first(each, unknown)),
+            steps=steps,
+            evidence={
+                "share": worst,
+                "samples": len(sick),
+                "of": len(samples.sights),
+                "token": piece,
+                "sample": sick[0].sample.row,
+                "position": _first(sick[0].sample, unknown),
+                "threshold": SHARE,
+            },
+            healthy="below 1 % for vocabularies of parts of words",
+        )
+
+
+def _unknown(samples: Samples) -> frozenset[int]:
+    others = samples.stops | samples.ids("pad") | samples.ids("bos")
+    return samples.ids("unk") - others
+
+
+def _share(sample: SampleFacts, unknown: frozenset[int]) -> float:
+    found = sample.controls
+    if len(found) < KEPT:
+        return _count(found, unknown) / max(sample.length, 1)
+    front, back = found[: KEPT // 2], found[-KEPT // 2 :]
+    seen = front[-1].position - sample.start + 1 + sample.end - back[0].position
+    return _count(found, unknown) / max(min(seen, sample.length), 1)
+
+
+def _count(found: tuple[Control, ...], unknown: frozenset[int]) -> int:
+    return sum(each.id in unknown for each in found)
+
+
+def _first(sample: SampleFacts, unknown: frozenset[int]) -> int:
+    return next(e.position for e in sample.controls if e.id in unknown)

@@ -1,0 +1,62 @@
+"""DAT009."""
+
+from ftlab.records.finding import Place
+from ftlab.rules.data.unknown_tokens import UnknownTokens
+from tests.rules.data.rows import (
+    EOS,
+    SPECIAL,
+    check,
+    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
+    row,
+    text,
+)
+
+RULE = UnknownTokens()
+UNK = 9
+KNOWN = SPECIAL | {"unk": {UNK}, "control": SPECIAL["control"] | {UNK}}
+
+
+def flooded(length, unknown, begin=10):
+    ids = text(length, begin)
+    for place in range(1, 2 * unknown, 2):
+        ids[place] = UNK
+    return ids
+
+
+def test_a_healthy_run_is_left_in_peace():
+    assert is_quiet_on_a_healthy_run_and_open_on_an_empty_one(RULE)
+
+
+def test_texts_of_unknown_tokens_are_named():
+    rows = [row(flooded(20, 8, begin)) for begin in (10, 11)]
+    (finding,) = check(RULE, rows, special=KNOWN)
+    assert finding.place == Place("token", "1 of sample 0")
+    assert finding.evidence["share"] == 0.4
+
+
+def test_long_texts_are_judged_by_both_ends():
+    rows = [row(flooded(400, 199, begin)) for begin in (10, 11)]
+    (finding,) = check(RULE, rows, special=KNOWN)
+    assert 0.45 < finding.evidence["share"] < 0.55
+
+
+def test_a_few_rare_words_are_usual():
+    rows = [row(flooded(20, 4, begin)) for begin in (10, 11)]
+    assert check(RULE, rows, special=KNOWN) == ()
+
+
+def test_a_short_row_says_nothing():
+    rows = [row(flooded(15, 6, begin)) for begin in (10, 11)]
+    assert check(RULE, rows, special=KNOWN) == ()
+
+
+def test_noise_in_the_inputs_alone_is_wanted():
+    rows = [row(flooded(20, 8, begin), text(20, begin)) for begin in (10, 11)]
+    assert check(RULE, rows, special=KNOWN) == ()
+
+
+def test_an_unknown_token_that_ends_texts_is_none():
+    known = KNOWN | {"unk": {EOS}}
+    rows = [row([EOS if each == UNK else each for each in flooded(20, 8)])]
+    other = [row([EOS if each == UNK else each for each in flooded(21, 8)])]
+    assert check(RULE, rows + other, special=known) == ()

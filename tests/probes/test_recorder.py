@@ -14,6 +14,7 @@ from ftlab.probes.probe import Probe, Reading
 from ftlab.probes.tensors.gradients import Gradients
 from ftlab.probes.tensors.weights import Weights
 from ftlab.records.errors import BadValueError, FtlabWarning
+from ftlab.records.event import Event
 from ftlab.records.handle import CallbackHandle
 from ftlab.records.names import NameRecord
 from ftlab.records.step import StepRecord
@@ -66,6 +67,9 @@ class Fails(Probe):
         return {}
 
     def on_batch(self, moment, inputs):
+        return ()
+
+    def on_unfinished(self, step):
         return ()
 
 
@@ -368,3 +372,31 @@ def test_what_is_done_after_the_last_step_is_not_lost(tmp_path):
         model.save_pretrained(tmp_path)
     assert recording.ops(0)[-2:] == ["step", "save"]
     assert len(recording.steps) == 1
+
+
+class Tells(Probe):
+    """Tells of each step that is not over when somebody looks."""
+
+    name = "tells"
+
+    def on_unfinished(self, step):
+        yield Event("note", step, 0.0, f"step {step}")
+
+
+def test_what_is_told_of_an_unfinished_step_belongs_to_the_step_before():
+    model, optimizer = loop()
+    recording = Recording(model, optimizer, probes=[Tells()])
+    with recording:
+        train(model, optimizer, steps=3)
+        model(torch.ones(2, 4))
+    told = [each for each in recording.records if isinstance(each, Event)]
+    assert [(each.step, each.message) for each in told] == [(2, "step 3")]
+
+
+def test_a_probe_that_cannot_tell_of_an_unfinished_step_is_taken_off():
+    model, optimizer = loop()
+    recording = Recording(model, optimizer, probes=[Fails("on_unfinished")])
+    said = "'fails' failed in on_unfinished of step 2"
+    with pytest.warns(FtlabWarning, match=said), recording:
+        train(model, optimizer, steps=3)
+    assert len(recording.steps) == 3

@@ -280,3 +280,13 @@ def test_a_run_without_a_step_shows_what_was_done_and_no_step_under_way():
     run.append(LedgerEntry(-1, 0, "save"))
     assert [entry.op for entry in run.ledger] == ["save"]
     assert run.late == 1
+
+
+def test_what_is_told_of_a_step_that_never_ended_is_late_and_is_seen():
+    run = Run()
+    run.append(StepRecord(0, 0.0))
+    run.append(Event("batch", 0, 0.0, "odd", {"unfinished": False}))
+    assert run.late == 0
+    run.append(Event("batch", 0, 0.0, "odd", {"unfinished": True}))
+    assert run.late == 1
+    assert [event.kind for event in run.window(0).events] == ["batch", "batch"]

@@ -10,10 +10,10 @@ The model learns what to say and not when to be silent: it goes on until
 ## Evidence
 Samples of the batches with their labels. Trained labels end directly before a token
 that ends a text (the `eos_token_id` of the generation config, of the model's config or
-of the tokenizer) in 2 samples at least, and in none of the samples seen has such a
-token a label that counts. *pad-is-eos*: that token is also the padding, which a
-collator leaves out by its id. *mask*: it is not; a mask of answers or completions ends
-one token too early.
+of the tokenizer) at 2 places at least, of one sample or several, and in none of the
+samples seen has such a token a label that counts. *pad-is-eos*: that token is also the
+padding, which a collator leaves out by its id. *mask*: it is not; a mask of answers or
+completions ends one token too early.
 Measured: transformers' DataCollatorForLanguageModeling with `pad_token = eos_token`
 trains 0 of 12 real EOS, with a padding token of its own 12 of 12; after 60 steps of a
 small Llama EOS at the end of an answer has a probability of 1e-5, and of 0.99.
@@ -34,7 +34,7 @@ padding there and what is an end cannot be told. Only ends that generation heeds
 - transformers, DataCollatorForLanguageModeling (`labels == pad_token_id`)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.sample_facts import SampleFacts
@@ -51,8 +51,8 @@ from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
-SAMPLES = 2
-"""Samples whose training stops before their end."""
+ENDS = 2
+"""Ends before which training stops."""
 
 _CAUSES = {
     "pad-is-eos": "PAD and EOS are one token, and the labels of all padding are left "
@@ -87,7 +87,8 @@ class EndNotTrained(Rule):
         left_out = [
             each for each in known if _end(each.sample, stops) and each.sample.exact
         ]
-        if not trained and len(left_out) >= SAMPLES:
+        ends = sum(len(_end(each.sample, stops)) for each in left_out)
+        if not trained and ends >= ENDS:
             yield self._finding(samples, left_out)
 
     def _finding(self, samples: Samples, left_out: list[Sight]) -> Finding:
@@ -98,7 +99,7 @@ class EndNotTrained(Rule):
         steps = steps_of(left_out)
         return self.finding(
             Severity.ERROR if reason == "pad-is-eos" else Severity.WARNING,
-            f"{at_steps(*steps)}: {samples.piece(number)} ends {len(left_out)} samples "
+            f"{at_steps(*steps)}: {samples.piece(number)} ends {_samples(left_out)} "
             "and is trained in none; the text before it is",
             cause=_CAUSES[reason],
             fix=_FIXES[reason],
@@ -114,6 +115,10 @@ class EndNotTrained(Rule):
             },
             healthy="a label that counts on the end of every answer",
         )
+
+
+def _samples(sights: Sequence[Sight]) -> str:
+    return "1 sample" if len(sights) == 1 else f"{len(sights)} samples"
 
 
 def _end(sample: SampleFacts, stops: frozenset[int]) -> list[int]:

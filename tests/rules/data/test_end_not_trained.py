@@ -48,6 +48,13 @@ def test_one_sample_proves_nothing_even_if_it_comes_again():
     assert check(RULE, [untrained(4), untrained(4)]) == ()
 
 
+def test_two_answers_of_one_conversation_are_enough():
+    talk = row([5, 6, EOS, 7, 8, EOS], [-100, 6, -100, -100, 8, -100])
+    (finding,) = check(RULE, [talk])
+    assert finding.place == Place("token", "5 of sample 0")
+    assert "ends 1 sample and" in finding.message
+
+
 def test_the_end_of_a_prompt_may_be_left_out():
     rows = [row([5, 6, EOS, 7, 8], [-100, -100, -100, 7, 8]) for _ in range(3)]
     assert check(RULE, rows) == ()

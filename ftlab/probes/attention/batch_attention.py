@@ -5,9 +5,11 @@ holds documents or padding, the forward is run up to its blocks, of which none i
 computed; see `ftlab.probes.attention.layer_masks`.
 """
 
+import contextlib
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 import torch
@@ -16,6 +18,8 @@ from ftlab.probes.attention.documents import Marks, documents_of, marks_of
 from ftlab.probes.attention.given import of_model
 from ftlab.probes.attention.layer_masks import masks_of
 from ftlab.probes.attention.measure import measure
+from ftlab.probes.attention.position_limit import beyond, limit_of
+from ftlab.probes.attention.positions import shifts_of
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
@@ -40,16 +44,20 @@ class BatchAttention(Probe):
         self._marks: Marks | None = None
         self._tokenizer: Any = None
         self._seen: set[frozenset[str]] = set()
-        self._found: Event | None = None
+        self._found: list[Event] = []
+        self._limit = -1
+        self._long = 0
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Begin with nothing seen."""
         self._tokenizer, self._marks = subject.tokenizer, None
-        self._seen, self._found = set(), None
+        self._seen, self._found = set(), []
+        self._limit, self._long = -1, 0
         return ()
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Read the masks of a forward whose arguments were not seen before."""
+        self._reach(moment, inputs)
         kind = frozenset(
             f"{name}={value}" if isinstance(value, bool) else name
             for name, value in inputs.items()
@@ -58,44 +66,70 @@ class BatchAttention(Probe):
         if kind in self._seen or len(self._seen) >= LOOKS or _apart(moment):
             return ()
         self._seen.add(kind)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), contextlib.suppress(Exception):
             warnings.simplefilter("ignore")
-            try:
-                self._found = self._look(moment, inputs)
-            except Exception:  # noqa: BLE001  masks that cannot be read are not checked
-                self._found = None
+            found = self._look(moment, inputs)
+            if found is not None:
+                self._found.append(_event(moment, found))
         return ()
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Hand over what was found."""
-        found, self._found = self._found, None
-        if found is None:
+        found, self._found = self._found, []
+        if not found:
             return ()
 
         def finish(_: Any) -> Iterator[Event]:
-            yield found
+            yield from found
 
         return (Reading(torch.zeros(1), finish),)
 
-    def _look(self, moment: Moment, inputs: Mapping[str, Any]) -> Event | None:
-        model = moment.subject.model
-        config = getattr(innermost(model), "config", None)
-        tokenizer = getattr(self._tokenizer, "tokenizer", self._tokenizer)
+    def _reach(self, moment: Moment, inputs: Mapping[str, Any]) -> None:
+        """Look closer at rows that are longer than the model's positions."""
+        if self._limit < 0:
+            self._limit = limit_of(moment.subject.model)
+        width = getattr(inputs.get("input_ids"), "shape", (0,))[-1]
+        if not self._limit or width <= self._limit or self._long >= LOOKS:
+            return
+        self._long += 1
+        with contextlib.suppress(Exception):
+            documents = documents_of(inputs, self._marks_of(moment))
+            reached = beyond(inputs, documents, self._limit)
+            if reached:
+                detail = {"rows": len(documents), "places": [], "beyond": reached}
+                self._found.append(_event(moment, detail))
+
+    def _marks_of(self, moment: Moment) -> Marks:
         if self._marks is None:
+            tokenizer = getattr(self._tokenizer, "tokenizer", self._tokenizer)
+            config = getattr(innermost(moment.subject.model), "config", None)
             self._marks = marks_of(tokenizer, config)
+        return self._marks
+
+    def _look(
+        self, moment: Moment, inputs: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        model = moment.subject.model
+        marks = self._marks_of(moment)
         if not isinstance(inputs.get("input_ids"), torch.Tensor):
             return None
-        documents = documents_of(inputs, self._marks)
+        documents = documents_of(inputs, marks)
         detail: dict[str, Any] = {"rows": len(documents), "places": []}
         if any(map(_worth, documents)):
             given = of_model(model, inputs)
+            shifts = shifts_of(given, documents)
             masks = masks_of(model, lambda: given.run(given.batch))
             masks.rows = min(masks.rows, ROWS)
             name = type(innermost(model)).__name__
-            report = measure(masks, inputs, self._marks, model=name, exact=False).report
+            report = measure(masks, inputs, marks, model=name, exact=False).report
             detail |= _detail(report, inputs)
-        words = f"attention of {len(documents)} rows was looked at"
-        return Event("attention", moment.step, time.time(), words, detail)
+            detail["shifts"] = [asdict(each) for each in shifts[:PLACES]]
+        return detail
+
+
+def _event(moment: Moment, detail: dict[str, Any]) -> Event:
+    words = f"attention of {detail['rows']} rows was looked at"
+    return Event("attention", moment.step, time.time(), words, detail)
 
 
 def _apart(moment: Moment) -> bool:

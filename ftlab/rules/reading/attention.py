@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ftlab.records.event import Event
 from ftlab.records.finding import Place
 from ftlab.rules.rule import Need
 from ftlab.runlog.run import Run
@@ -15,12 +16,16 @@ LEAST = 0.001
 """The share of a row's pairs from which on it is told: samples are looked at."""
 
 
+def looks(run: Run) -> list[Event]:
+    """Return what was written down of batches, in its order."""
+    return [event for event in run.whole.events if event.kind == "attention"]
+
+
 def faulty(run: Run, fault: str) -> list[tuple[int, dict[str, Any], dict[str, Any]]]:
     """Return step, place and the whole detail of each row with this fault."""
     return [
         (event.step, place, dict(event.detail))
-        for event in run.whole.events
-        if event.kind == "attention"
+        for event in looks(run)
         for place in event.detail["places"]
         if place["fault"] == fault and place["share"] >= LEAST
     ]

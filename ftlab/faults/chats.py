@@ -123,10 +123,24 @@ def padded_by_length(made: Any) -> Any:
     return DataCollatorForSeq2Seq(made, padding=True)
 
 
-def trained_on(made: Any, rows: list[Any], collator: Any, **settings: Any) -> Case:
-    """Make the case of a Trainer on these rows, eight at a time."""
+def sized(made: Any, build: Any = llama, **shape: Any) -> Any:
+    """Build a small model for a vocabulary, a Llama by default."""
     ids = {name: getattr(made, name) for name in _IDS}
-    model = llama(vocab_size=len(made), max_position_embeddings=256, **ids)
+    shape = shape or {"max_position_embeddings": 256}
+    return build(vocab_size=len(made), **ids, **shape)
+
+
+def trained_on(
+    made: Any, rows: list[Any], collator: Any, *, model: Any = None, **settings: Any
+) -> Case:
+    """Make the case of a Trainer on these rows, eight at a time.
+
+    Parameters
+    ----------
+    model
+        What is trained: by default as `sized` builds it.
+    """
+    model = sized(made) if model is None else model
     options = {"per_device_train_batch_size": 8, "max_steps": 6} | settings
     further = {"data_collator": collator, "processing_class": made}
     return trained(model, rows=rows, trainer=further, **options)

@@ -12,6 +12,7 @@ from ftlab.faults.chats import (
     ids_of,
     labelled,
     padded_by_length,
+    sized,
     tokenizer,
     trained_on,
 )
@@ -25,8 +26,8 @@ def build(fixed: bool) -> Case:
     made = tokenizer()
     talks = ids_of(made, chats(64, words=(3, 24)))
     rows = [row for row in talks if len(row) <= LONGEST] if fixed else talks
-    shape = {"max_position_embeddings": LONGEST}
-    return trained_on(made, labelled(rows), padded_by_length(made), model=shape)
+    model = sized(made, max_position_embeddings=LONGEST)
+    return trained_on(made, labelled(rows), padded_by_length(made), model=model)
 
 
 FAULT = Fault(

@@ -15,6 +15,7 @@ from ftlab.faults.chats import (
     ids_of,
     labelled,
     padded_by_length,
+    sized,
     tokenizer,
     trained_on,
 )
@@ -42,7 +43,8 @@ def build(fixed: bool) -> Case:
     made = tokenizer()
     made.padding_side = "left"
     rows = labelled(ids_of(made, chats()))
-    return trained_on(made, rows, Counted(made, fixed), family=gpt2)
+    model = sized(made, gpt2, n_positions=256)
+    return trained_on(made, rows, Counted(made, fixed), model=model)
 
 
 FAULT = Fault(

@@ -88,7 +88,7 @@ class BatchAttention(Probe):
         """Look closer at rows that are longer than the model's positions."""
         if self._limit < 0:
             self._limit = limit_of(moment.subject.model)
-        width = getattr(inputs.get("input_ids"), "shape", (0,))[-1]
+        width = (getattr(inputs.get("input_ids"), "shape", ()) or (0,))[-1]
         if not self._limit or width <= self._limit or self._long >= LOOKS:
             return
         self._long += 1
@@ -106,9 +106,7 @@ class BatchAttention(Probe):
             self._marks = marks_of(tokenizer, config)
         return self._marks
 
-    def _look(
-        self, moment: Moment, inputs: Mapping[str, Any]
-    ) -> dict[str, Any] | None:
+    def _look(self, moment: Moment, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         model = moment.subject.model
         marks = self._marks_of(moment)
         if not isinstance(inputs.get("input_ids"), torch.Tensor):

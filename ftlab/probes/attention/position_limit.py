@@ -36,7 +36,7 @@ def limit_of(model: torch.nn.Module) -> int:
     rotary = _rotary(config)
     if not rotary:
         return limit if has_table(innermost(model)) else 0
-    if any(each.get("rope_type") == "dynamic" for each in rotary):
+    if any("dynamic" in {each.get("rope_type"), each.get("type")} for each in rotary):
         return 0
     return max(_reach(each, limit) for each in rotary)
 
@@ -54,8 +54,9 @@ def _windowed(config: Any) -> bool:
 def _rotary(config: Any) -> list[Mapping[str, Any]]:
     """Return the settings of rotary positions, one for each kind of layer."""
     found = getattr(config, "rope_parameters", None)
+    found = found or getattr(config, "rope_scaling", None)  # before transformers 5
     if not isinstance(found, Mapping):
-        return []
+        return [{}] if getattr(config, "rope_theta", None) else []
     nested = [each for each in found.values() if isinstance(each, Mapping)]
     return nested or [found]
 
@@ -82,11 +83,10 @@ def beyond(
         real = known.numbers != PADDING
         if not real.any():
             continue
-        if positions is None:
-            held = np.arange(len(real))
-        elif positions.shape[1] == len(real):
+        held = np.arange(len(real))
+        if positions is not None and positions.shape[1] == len(real):
             held = positions[min(row, len(positions) - 1)]
-        else:
+        elif inputs.get("position_ids") is not None:
             return {}
         reached = held - held[real].min()
         late = np.flatnonzero((reached >= limit) & real)

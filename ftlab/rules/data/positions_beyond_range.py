@@ -12,8 +12,8 @@ lengths.
 ## Evidence
 Rows whose real tokens, counted from the first of them and as position ids tell, reach
 `max_position_embeddings` of the model's config; scaled rotary positions reach as far as
-their factor says. Read only of batches that are wide enough. Threshold: the limit of the
-model.
+their factor says. Read only of batches that are wide enough. Threshold: the limit of
+the model.
 Measured: a Llama for 64 positions trains on rows of 76 without a sign, GPT-2 raises.
 By hand: `max(map(len, dataset["input_ids"]))`, `model.config.max_position_embeddings`.
 
@@ -53,7 +53,9 @@ class PositionsBeyondRange(Rule):
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for the first of them."""
-        found = [(e.step, e.detail["beyond"]) for e in looks(run) if "beyond" in e.detail]
+        found = [
+            (e.step, e.detail["beyond"]) for e in looks(run) if "beyond" in e.detail
+        ]
         if not found:
             return
         step, first = found[0]

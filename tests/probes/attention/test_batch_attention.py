@@ -1,8 +1,11 @@
 """The probe looks once, at what is worth it, and changes nothing."""
 
+from types import SimpleNamespace
+
 import torch
 
 import ftlab
+from ftlab.probes.attention.batch_attention import BatchAttention
 from tests.probes.attention import tiny
 
 POSITIONS = torch.cat([torch.arange(n) for n in (10, 6, 8)])[None]
@@ -78,3 +81,42 @@ def test_training_stays_the_same_bit_for_bit(tmp_path):
         optimizer.step()
         optimizer.zero_grad()
     assert all(torch.equal(each, after[n]) for n, each in model.state_dict().items())
+
+
+def test_positions_that_count_padding_are_written_down(tmp_path):
+    mask = torch.ones(1, 24, dtype=torch.long)
+    mask[0, :7] = 0
+    given = batch(attention_mask=mask)
+    (event,), watch, _ = watched(tmp_path / "run", given, model=tiny.gpt2())
+    assert event.detail["shifts"] == [
+        {"row": 0, "token": 7, "by": 7, "reason": "padding"}
+    ]
+    assert "DAT044" in [finding.code for finding in watch.findings]
+
+
+def test_rows_beyond_the_positions_are_looked_at_in_any_step(tmp_path):
+    short = {name: each[:, :16] for name, each in batch().items()}
+    model = tiny.llama(max_position_embeddings=20)
+    events, watch, _ = watched(tmp_path / "run", short, batch(), model=model)
+    assert [event.step for event in events] == [0, 1]
+    assert events[1].detail["beyond"]["token"] == 20
+    assert "DAT045" in [finding.code for finding in watch.findings]
+
+
+def test_rows_as_long_as_the_positions_are_within(tmp_path):
+    model = tiny.llama(max_position_embeddings=24)
+    events, _, _ = watched(tmp_path / "run", batch(), model=model)
+    assert not any("beyond" in event.detail for event in events)
+
+
+def test_ids_of_other_shapes_do_no_harm():
+    probe, moment = (
+        BatchAttention(),
+        SimpleNamespace(
+            step=0, subject=SimpleNamespace(model=tiny.llama(max_position_embeddings=4))
+        ),
+    )
+    ids = torch.ones(2, 8)
+    for odd in (None, [[1] * 8], ids, ids[0].long(), ids[:0].long(), ids[0, 0].long()):
+        assert probe.on_batch(moment, {"input_ids": odd}) == ()
+        assert probe.on_batch(moment, {"input_ids": odd, "labels": None}) == ()

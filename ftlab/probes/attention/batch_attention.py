@@ -9,7 +9,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
 import torch
@@ -83,6 +83,13 @@ class BatchAttention(Probe):
             yield from found
 
         return (Reading(torch.zeros(1), finish),)
+
+    def on_unfinished(self, step: int) -> Iterable[Event]:
+        """Tell of rows beyond the positions: where these are a table, it has raised."""
+        found = [event for event in self._found if "beyond" in event.detail]
+        self._found = [event for event in self._found if event not in found]
+        for event in found:
+            yield replace(event, detail={**event.detail, "unfinished": True})
 
     def _reach(self, moment: Moment, inputs: Mapping[str, Any]) -> None:
         """Look closer at rows that are longer than the model's positions."""

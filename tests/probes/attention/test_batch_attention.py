@@ -2,10 +2,12 @@
 
 from types import SimpleNamespace
 
+import pytest
 import torch
 
 import ftlab
 from ftlab.probes.attention.batch_attention import BatchAttention
+from ftlab.records.finding import Place
 from tests.probes.attention import tiny
 
 POSITIONS = torch.cat([torch.arange(n) for n in (10, 6, 8)])[None]
@@ -101,6 +103,17 @@ def test_rows_beyond_the_positions_are_looked_at_in_any_step(tmp_path):
     assert [event.step for event in events] == [0, 1]
     assert events[1].detail["beyond"]["token"] == 20
     assert "DAT045" in [finding.code for finding in watch.findings]
+
+
+def test_a_table_that_is_too_short_is_told_of_though_it_raises(tmp_path):
+    torch.manual_seed(0)
+    model = tiny.gpt2(n_positions=16)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    with pytest.raises(IndexError), watch:
+        model(**batch())
+    (finding,) = [each for each in watch.findings if each.code == "DAT045"]
+    assert finding.place == Place("token", "16 of sample 0")
 
 
 def test_rows_as_long_as_the_positions_are_within(tmp_path):

@@ -52,9 +52,8 @@ def chunked(**more):
 
 
 def gpt2(**more):
-    config = hf.GPT2Config(
-        vocab_size=60, n_embd=16, n_layer=2, n_head=2, n_positions=64, **MARKS, **more
-    )
+    shape = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64}
+    config = hf.GPT2Config(vocab_size=60, **{**shape, **MARKS, **more})
     return hf.GPT2LMHeadModel(config)
 
 

@@ -45,5 +45,4 @@ FAULT = Fault(
     builder=build,
     steps=8,
     evident=2,
-    also=("NUM001",),
 )

@@ -37,5 +37,4 @@ FAULT = Fault(
     places=("sample *",),
     builder=build,
     steps=6,
-    also=("NUM001", "GRD003"),
 )

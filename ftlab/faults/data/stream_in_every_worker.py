@@ -46,5 +46,5 @@ FAULT = Fault(
     places=("data Stream, 2 workers",),
     builder=build,
     steps=12,
-    evident=8,
+    evident=6,
 )

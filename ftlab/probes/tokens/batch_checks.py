@@ -52,7 +52,8 @@ class _Early:
         self._event: torch.cuda.Event | None = None
         if values.device.type == "cpu":
             self._host = values
-        elif values.device.type == "cuda":
+        # a graph that is being captured allows no new memory on the host
+        elif values.is_cuda and not torch.cuda.is_current_stream_capturing():
             self._host = torch.empty(
                 values.shape, dtype=values.dtype, device="cpu", pin_memory=True
             )

@@ -86,6 +86,7 @@ class NothingToTrain(Rule):
             places=[
                 *(Place("sample", f"{row}{end}") for row in rows),
                 Place("step", str(first.step)),
+                Place("data", "labels"),
             ],
             steps=(first.step, empty[-1].step),
             evidence={

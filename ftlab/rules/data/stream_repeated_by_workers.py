@@ -9,9 +9,9 @@ batch again and again, and learns it by heart at several times the rate that was
 planned.
 
 ## Evidence
-Some numbers of each row of the batches. Each of the first 4 batches comes exactly as
+Some numbers of each row of the batches. Each of the first 3 batches comes exactly as
 often in a row as the loader has workers, each time as another tensor, and the dataset
-of that loader is an `IterableDataset`. Threshold: 4 batches. Loops that use a batch
+of that loader is an `IterableDataset`. Threshold: 3 batches. Loops that use a batch
 several times on purpose hand over the same tensor, or have another number of workers.
 Measured: a stream of 12 rows gives 24 with two workers that ignore `get_worker_info`.
 By hand: count the rows of an epoch with `num_workers=0`, and with 2.
@@ -36,7 +36,7 @@ from ftlab.rules.reading.batches import NEEDS, odd_batches
 from ftlab.rules.rule import Rule
 from ftlab.runlog.run import Run
 
-BATCHES = 4
+BATCHES = 3
 """Batches that came once from each worker; as many as the probe waits for."""
 
 

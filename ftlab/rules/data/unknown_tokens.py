@@ -10,9 +10,11 @@ learns to say that token. The loss on such rows is low, for it is easy to predic
 ## Evidence
 Samples of the batches: the share of UNK, exact up to 32 control tokens in a sample,
 else of the stretches at both of its ends. Told where it is above 25 % in at least 2
-samples of 16 tokens and more that train what they read. Vocabularies of whole words
-leave 3 to 5 % (WikiText-2, Penn Treebank): at 5 %, fewer than one row of 16 in a
-thousand has more than 25 %. Not judged: an UNK that also pads, begins or ends a text.
+samples of 16 tokens and more that train what they read, or above 15 % of all 32 tokens
+and more that were looked at. Vocabularies of whole words leave 3 to 5 % (WikiText-2,
+Penn Treebank): at 5 %, fewer than one row of 16 in a thousand has more than 25 %, and
+fewer than one heap of 32 in a hundred more than 15 %. Not judged: an UNK that also
+pads, begins or ends a text.
 Measured: English pieces of words write up to 64 % UNK of texts that have some letters
 of another script.
 By hand: `(input_ids == tokenizer.unk_token_id).float().mean(1)`.
@@ -37,6 +39,7 @@ from ftlab.records.sample_facts import Control, SampleFacts
 from ftlab.rules.reading.samples import (
     NEEDS,
     Samples,
+    Sight,
     is_causal,
     samples_of,
     steps_of,
@@ -46,11 +49,12 @@ from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
-SHARE = 0.25
-"""Share of unknown tokens, five times what vocabularies of whole words leave."""
+SHARE, LENGTH = 0.25, 16
+"""Share of unknown tokens in a sample, five times what vocabularies of whole words
+leave, and the tokens from which on it says something."""
 
-LENGTH = 16
-"""Tokens of a sample whose share says something."""
+OF_ALL, ALL = 0.15, 32
+"""The same of all samples together, which may be shorter."""
 
 SAMPLES = 2
 """Samples above it."""
@@ -72,13 +76,7 @@ class UnknownTokens(Rule):
         """Yield one finding for all samples."""
         samples = samples_of(run)
         unknown = _unknown(samples)
-        shares = [
-            (share, each)
-            for each in samples.sights
-            if each.sample.length >= LENGTH
-            and is_causal(each.sample)
-            and (share := _share(each.sample, unknown)) > SHARE
-        ]
+        shares = _too_large(samples, unknown)
         if len(shares) < SAMPLES:
             return
         sick = [each for _, each in shares]
@@ -104,6 +102,21 @@ class UnknownTokens(Rule):
             },
             healthy="below 1 % for vocabularies of parts of words",
         )
+
+
+def _too_large(samples: Samples, unknown: frozenset[int]) -> list[tuple[float, Sight]]:
+    """List the samples with too many of them, and their shares."""
+    judged = [each for each in samples.sights if is_causal(each.sample)]
+    shares = [(_share(each.sample, unknown), each) for each in judged]
+    lengths = [each.sample.length for each in judged]
+    total = sum(s * n for (s, _), n in zip(shares, lengths, strict=True))
+    if sum(lengths) >= ALL and total > OF_ALL * sum(lengths):
+        return [(share, each) for share, each in shares if share > OF_ALL]
+    return [
+        (share, each)
+        for (share, each), length in zip(shares, lengths, strict=True)
+        if length >= LENGTH and share > SHARE
+    ]
 
 
 def _unknown(samples: Samples) -> frozenset[int]:

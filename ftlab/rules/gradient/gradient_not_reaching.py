@@ -168,6 +168,7 @@ class GradientNotReaching(Rule):
         "ADP004",
         "ADP008",
         "OPT002",
+        "DAT004",
     )
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:

@@ -82,6 +82,7 @@ class DecayOutweighsGradient(Rule):
     name = "decay-outweighs-gradient"
     since = "0.1.0"
     status = "stable"
+    caused_by = ("GRD003",)
     requires = (
         needs_column(
             "decay_share",

@@ -21,7 +21,7 @@ def test_a_healthy_run_is_left_in_peace():
 def test_the_first_loss_without_labels_is_named_with_its_samples():
     (finding,) = found(RULE, (1, EMPTY), losses=(2.0, math.nan, math.nan))
     places = (Place("sample", "0"), Place("sample", "1"), Place("step", "1"))
-    assert finding.places == places
+    assert finding.places == (*places, Place("data", "labels"))
     assert finding.first_step == 1
 
 

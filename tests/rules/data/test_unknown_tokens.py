@@ -41,13 +41,29 @@ def test_long_texts_are_judged_by_both_ends():
 
 
 def test_a_few_rare_words_are_usual():
-    rows = [row(flooded(20, 4, begin)) for begin in (10, 11)]
+    rows = [row(flooded(20, 2, begin)) for begin in (10, 11)]
     assert check(RULE, rows, special=KNOWN) == ()
 
 
 def test_a_short_row_says_nothing():
     rows = [row(flooded(15, 6, begin)) for begin in (10, 11)]
     assert check(RULE, rows, special=KNOWN) == ()
+    known = [row(text(20, begin)) for begin in range(20, 24)]
+    assert check(RULE, rows + known, special=KNOWN) == ()
+
+
+def test_many_short_rows_are_judged_together():
+    rows = [row(flooded(8, 2, begin)) for begin in range(10, 14)]
+    (finding,) = check(RULE, rows, special=KNOWN)
+    assert finding.evidence["samples"] == 4
+    assert check(RULE, [*rows, row(text(30))], special=KNOWN) == ()
+
+
+def test_few_texts_of_many_are_enough_where_they_are_long():
+    rows = [row(flooded(20, 8, begin)) for begin in (10, 11)]
+    known = [row(text(30, begin)) for begin in range(20, 40)]
+    (finding,) = check(RULE, rows + known, special=KNOWN)
+    assert finding.evidence["samples"] == 2
 
 
 def test_noise_in_the_inputs_alone_is_wanted():

@@ -125,7 +125,8 @@ def test_what_is_dropped_and_printed_as_python_is_named():
 
 
 def test_what_ends_a_reasoning_is_found_without_a_list():
-    assert facts_of(styles.THINKING).reasoning_end.strip() == "</think>"
+    for template in (styles.THINKING, styles.MARKED):
+        assert facts_of(template).reasoning_end.strip() == "</think>"
     own = styles.MARKED.replace(
         "{{ m.content }}",
         "{% if m.reasoning_content %}[[{{ m.reasoning_content }}]] {% endif %}"

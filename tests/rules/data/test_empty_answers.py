@@ -71,8 +71,9 @@ def test_an_end_behind_a_text_is_right():
 
 
 def test_a_question_may_be_empty():
-    opening = part(3, 5, part="header")
-    assert told(sample(opening, part(5, 6, trained=1, part="end"))) == ()
+    end = part(5, 6, trained=1, part="end")
+    for before in (part(3, 5, part="header"), part(3, 5)):
+        assert told(sample(before, end)) == ()
 
 
 def test_an_answer_may_have_no_opening_of_its_own():
@@ -82,9 +83,15 @@ def test_an_answer_may_have_no_opening_of_its_own():
 
 def test_a_row_that_begins_behind_an_answer_has_no_empty_one():
     assert told(sample(part(0, 5, "", part="added"), END)) == ()
+    assert told(sample(part(0, 5, ""), END)) == ()
     assert told(sample(END, part(6, 8))) == ()
 
 
 def test_an_end_may_be_written_twice():
     text, first = part(1, 3, "assistant"), part(3, 5, "assistant", part="end")
     assert told(sample(text, first, END)) == ()
+
+
+def test_what_nothing_is_known_of_may_be_a_text():
+    opening = part(3, 4, "assistant", part="header")
+    assert told(sample(opening, END)) == ()

@@ -13,7 +13,12 @@ from tests.rules.data.talks import (
 )
 
 RULE = EndOfTurnInPieces()
-TALK = sample(part(1, 3), part(3, 5, "assistant"), part(5, 12, "assistant", part="end"))
+TALK = sample(
+    part(1, 2),
+    part(2, 3, part="end"),
+    part(3, 5, "assistant"),
+    part(5, 12, "assistant", part="end"),
+)
 SPELT = replace(FACTS, stops={}, pieces={"<u>": 5, "</t>": 7})
 
 
@@ -35,6 +40,12 @@ def test_openings_may_be_spelt():
 
 def test_one_token_among_them_is_an_end():
     assert check(RULE, TALK, facts=replace(SPELT, stops={"template": (3,)})) == ()
+
+
+def test_one_of_two_strings_may_be_spelt():
+    both = replace(SPELT, last_ends={"assistant": "</t><e>"})
+    facts = replace(both, pieces={"</t>": 7, "<e>": 1})
+    assert check(RULE, TALK, facts=facts) == ()
 
 
 def test_an_end_without_control_strings_is_another_matter():

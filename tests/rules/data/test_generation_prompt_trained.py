@@ -1,5 +1,7 @@
 """DAT031."""
 
+from dataclasses import replace
+
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.generation_prompt_trained import GenerationPromptTrained
 from tests.rules.data.talks import (
@@ -39,4 +41,19 @@ def test_prompts_without_an_answer_end_so():
 def test_an_opening_that_is_not_trained_does_no_harm():
     untrained = part(5, 7, "assistant", part="generation prompt")
     talk = sample(part(1, 3), ANSWER, untrained)
+    assert check(RULE, talk, talk) == ()
+
+
+def test_an_opening_may_look_like_that_of_any_answer():
+    talk = sample(part(1, 3), ANSWER, replace(OPENING, part="header"))
+    assert len(check(RULE, talk, talk)) == 1
+
+
+def test_the_opening_of_a_question_is_another_matter():
+    talk = sample(part(1, 3), ANSWER, replace(OPENING, role="user", part="header"))
+    assert check(RULE, talk, talk) == ()
+
+
+def test_an_opening_with_something_behind_it_was_answered():
+    talk = replace(OPEN, end=OPEN.end + 2)
     assert check(RULE, talk, talk) == ()

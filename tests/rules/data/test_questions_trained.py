@@ -26,6 +26,18 @@ def test_a_whole_conversation_is_legal():
     assert finding.place == Place("token", "1 of sample 0")
 
 
+def test_a_long_conversation_is_legal_as_well():
+    later = part(9, 12, trained=3)
+    for talk in (sample(part(1, 4, trained=3), ANSWER, later), sample(ANSWER, later)):
+        (finding,) = check(RULE, talk)
+        assert finding.evidence["reason"] == "whole"
+
+
+def test_labels_in_the_midst_of_a_question_come_from_no_marker():
+    (finding,) = check(RULE, sample(part(1, 5, trained=1, first=2), ANSWER))
+    assert finding.evidence["reason"] == "whole"
+
+
 @pytest.mark.parametrize("name", ["assistant_only_loss", "completion_only_loss"])
 def test_who_asked_for_answers_alone_does_not_get_them(name):
     talk = sample(part(1, 4, trained=3), ANSWER)

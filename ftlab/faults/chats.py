@@ -6,7 +6,7 @@ from typing import Any
 
 from ftlab.faults.fault import Case
 from ftlab.faults.tiny import llama
-from ftlab.faults.trainers import trained
+from ftlab.faults.trainers import case_of, dataset, quiet, trained
 from ftlab.faults.variation import current
 
 _IDS = ("pad_token_id", "bos_token_id", "eos_token_id")
@@ -172,3 +172,19 @@ def last_answers_only(made: Any, talks: Any) -> list[dict[str, list[int]]]:
         before = max(at for at in inner if row["labels"][at + 1] != -100)
         row["labels"][: before + 1] = [-100] * (before + 1)
     return rows
+
+
+def supervised_on(made: Any, talks: Any, **settings: Any) -> Case:
+    """Make the case of TRL's SFTTrainer on conversations, trained as a whole."""
+    from trl import SFTConfig, SFTTrainer
+
+    ids = {name: getattr(made, name) for name in _IDS}
+    model = llama(vocab_size=len(made), max_position_embeddings=256, **ids)
+    options = {"max_length": 256, "gradient_checkpointing": False} | settings
+    trainer = SFTTrainer(
+        model,
+        SFTConfig(**quiet() | options),
+        train_dataset=dataset([{"messages": talk} for talk in talks]),
+        processing_class=made,
+    )
+    return case_of(trainer)

@@ -55,6 +55,7 @@ class ToolCallsLeftOut(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (NEEDS,)
+    caused_by = ("DAT039",)
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are turns, or nothing is known of the run."""

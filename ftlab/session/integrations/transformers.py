@@ -17,6 +17,7 @@ from ftlab.probes.subject import Subject
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import rebind
 from ftlab.records.step import Evaluation
+from ftlab.session.integrations.given_messages import left_out
 from ftlab.session.integrations.removed_columns import FirstRow, removed_and_read
 from ftlab.session.integrations.trainer_arguments import asked_settings
 from ftlab.session.integrations.trainer_made import (
@@ -156,6 +157,7 @@ def _training_facts(trainer: Any) -> dict[str, Any]:
         "logging_nan_inf_filter": args.logging_nan_inf_filter,
         **_loss_facts(trainer),
         **readable(columns=lambda: removed_and_read(trainer)).get("columns", {}),
+        **readable(messages=lambda: left_out(trainer)).get("messages", {}),
     }
 
 

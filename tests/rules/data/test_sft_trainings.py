@@ -89,7 +89,8 @@ def test_a_training_as_it_should_be_is_quiet(name):
 def test_answers_are_found_where_the_labels_are(name):
     sights = turn_sights(watched(*ANSWERS_ALONE[name]).run)
     turns = [turn for sight in sights for turn in sight.sample.turns]
-    assert {turn.role for turn in turns if turn.trained} == {ANSWERS}
+    said = {(turn.role, turn.part) for turn in turns if turn.trained}
+    assert said == {(ANSWERS, "text"), (ANSWERS, "end")}
     spoken = [t for t in turns if t.role == ANSWERS and t.part == "text"]
     assert spoken
     if name.startswith("assistant"):

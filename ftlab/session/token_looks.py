@@ -23,6 +23,7 @@ from ftlab.records.template import Refusal, ServedTurn, TemplateFacts
 from ftlab.records.token_ends import EndReport, Repaired
 from ftlab.records.token_row import TokenBatch
 from ftlab.rules.report import Report
+from ftlab.session.template_sources import as_texts, comparisons
 from ftlab.session.token_findings import finding_lines, findings_of
 from ftlab.views.findings.findings import FindingsView
 from ftlab.views.tokens.side_by_side import SideBySideView
@@ -173,10 +174,13 @@ def look_at_messages(
         raise BadValueError(msg)
     asked = dict(settings)
     serving = asked.pop("serving", False)
+    given = asked.get("template")
+    asked["template"] = as_texts(given)
     read = of_messages(tokenizer, messages, **asked)
+    said = comparisons(given, asked["template"], tokenizer)
     if serving:
-        said = _served(tokenizer, messages, asked)
-        read = replace(read, remarks=(*read.remarks, *said))
+        said += _served(tokenizer, messages, asked)
+    read = replace(read, remarks=(*read.remarks, *said))
     single = None if isinstance(tokenizer, Mapping) else tokenizer
     template = asked.get("template")
     one = single is not None and not isinstance(template, Mapping)

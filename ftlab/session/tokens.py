@@ -52,7 +52,8 @@ def tokens(
     losses
         Of a debugger's step: execute it once more for the loss of each token.
     settings
-        For messages: ``template``, another one or several by name; ``tools``,
+        For messages: ``template``, another one: its text, a tokenizer that has it, or
+        the folder of a model or adapter, or several of these by name; ``tools``,
         ``documents``, ``add_generation_prompt`` and variables of the template; and
         ``serving=True`` to compare with what is served.
 

@@ -76,6 +76,7 @@ def of_messages(
                 remarks.append(f"{source}: {row}")
             else:
                 rows.append(row)
+        book.look_up(book.special.get("eos", ()))  # named also where no row holds it
         made.append(TokenBatch(tuple(rows), book.pieces, book.special))
     if not any(batch.rows for batch in made):
         msg = f"Nothing was rendered: {'; '.join(remarks)}."

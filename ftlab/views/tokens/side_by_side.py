@@ -11,6 +11,7 @@ import numpy as np
 from ftlab.records.token_row import TokenBatch
 from ftlab.views.front_end import style_sheet
 from ftlab.views.style import count
+from ftlab.views.tokens.stretches import as_opening, stretches_of
 from ftlab.views.tokens.token_figure import SHOWN, draw_tokens
 from ftlab.views.tokens.token_words import describe, remark_lines, visible_name
 from ftlab.views.tokens.tokens_summary import TokenSummary, plain, summarise_tokens
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.token_row import Piece, TokenRow
-    from ftlab.views.tokens.tokens_summary import Sample
 
 LINES, WIDE = 60, 34
 """Stretches that text and HTML show, and characters of each in a text."""
@@ -40,6 +40,8 @@ class SideBySide:
     stretches
         What each is (``"user, header"``), and its text by row; ``None`` where a row has
         none.
+    same
+        By stretch, whether the rows agree; what a prompt leaves to be written does.
     first
         By row, the first position at which its ids differ from the first row's;
         ``None`` where they do not.
@@ -47,6 +49,7 @@ class SideBySide:
 
     summary: TokenSummary
     stretches: tuple[tuple[str, tuple[str | None, ...]], ...]
+    same: tuple[bool, ...]
     first: tuple[int | None, ...]
 
 
@@ -90,6 +93,8 @@ class SideBySideView(View[SideBySide]):
     ) -> None:
         super().__init__()
         named = tuple(replace(row, source=name) for name, row in rows.items())
+        if serving:
+            named = (named[0], as_opening(named[1], named[0]), *named[2:])
         self._batch = TokenBatch(named, pieces, special or {}, remarks)
         self._serving = serving
 
@@ -100,7 +105,12 @@ class SideBySideView(View[SideBySide]):
         summary = summarise_tokens(self._batch)
         rows = self._batch.rows
         first = tuple(_difference(rows[0].ids, row.ids) for row in rows)
-        return SideBySide(summary, _stretches(summary), first)
+        stretches = stretches_of(summary)
+        same = tuple(
+            len(set(texts)) == 1 or (self._serving and texts[1] is None)
+            for _, texts in stretches
+        )
+        return SideBySide(summary, stretches, same, first)
 
     def _table(self, summary: SideBySide) -> pd.DataFrame:
         import pandas as pd
@@ -108,7 +118,7 @@ class SideBySideView(View[SideBySide]):
         names = [visible_name(each) for each in summary.summary.samples]
         lines = [[what, *texts] for what, texts in summary.stretches]
         table = pd.DataFrame(lines, columns=["stretch", *names], dtype=object)
-        table["same"] = [len(set(texts)) == 1 for _, texts in summary.stretches]
+        table["same"] = list(summary.same)
         return table
 
     def size_of(self, summary: SideBySide) -> tuple[float, float]:
@@ -165,8 +175,9 @@ class SideBySideView(View[SideBySide]):
         hidden = len(summary.stretches) - LINES
         more = f"<p>and {count(hidden, 'more stretch')}</p>" if hidden > 0 else ""
         lines, marked = [], False
-        for what, texts in summary.stretches[:LINES]:
-            differs = len(set(texts)) > 1
+        shown = zip(summary.stretches[:LINES], summary.same, strict=False)
+        for (what, texts), same in shown:
+            differs = not same
             note = "≠ first difference" if differs and not marked else "≠"
             marked = marked or differs
             cells = "".join(f"<td>{_cell(text)}</td>" for text in texts)
@@ -208,61 +219,15 @@ def _near(summary: SideBySide, number: int, spot: int) -> str:
     return f'"{plain("".join(texts))}"{end}'
 
 
-def _stretches(
-    summary: TokenSummary,
-) -> tuple[tuple[str, tuple[str | None, ...]], ...]:
-    parts = [_parts(sample, summary) for sample in summary.samples]
-    if not all(sample.row.turns for sample in summary.samples):
-        return ()
-    order: list[tuple[Any, str]] = []
-    for own in parts:
-        known = [key for key, _ in order]
-        at = 0
-        for key, (what, _) in own.items():
-            if key in known:
-                at = known.index(key) + 1
-            else:
-                order.insert(at, (key, what))
-                known.insert(at, key)
-                at += 1
-    none = ("", None)
-    return tuple(
-        (what, tuple(own.get(key, none)[1] for own in parts)) for key, what in order
-    )
-
-
-def _parts(sample: Sample, summary: TokenSummary) -> dict[Any, tuple[str, str]]:
-    """Return a row's turns by message and part, and what stands between them."""
-    texts = summary.texts_of(sample.row)
-    found: dict[Any, tuple[str, str]] = {}
-    edges = [0, *(turn.end for turn in sample.row.turns)]
-    begins = [*(turn.start for turn in sample.row.turns), len(sample.row.ids)]
-    last: Any = "beginning"
-    for number, turn in enumerate(sample.row.turns):
-        between = "".join(texts[edges[number] : begins[number]])
-        if between:
-            found[("before", last)] = ("between turns", between)
-        key: Any = (turn.message, turn.role, turn.part)
-        while key in found:
-            key = (*key, "again")
-        message = f" {turn.message}" if turn.message >= 0 else ""
-        what = f"{plain(turn.role, 20) or 'no role'}{message}, {turn.part}"
-        found[key] = (what, "".join(texts[turn.start : turn.end]))
-        last = key
-    rest = "".join(texts[edges[-1] :])
-    if rest:
-        found[("before", "end")] = ("after the last turn", rest)
-    return found
-
-
 def _columns(summary: SideBySide) -> list[str]:
     """Write the stretches as columns by row; the first that differs is marked."""
     if not summary.stretches:
         return []
     names = [visible_name(each)[:WIDE] for each in summary.summary.samples]
     lines = [("", *names)]
-    for what, texts in summary.stretches[:LINES]:
-        mark = "  " if len(set(texts)) == 1 else "≠ "
+    shown = zip(summary.stretches[:LINES], summary.same, strict=False)
+    for (what, texts), same in shown:
+        mark = "  " if same else "≠ "
         cells = ("-" if text is None else plain(text, WIDE) for text in texts)
         lines.append((mark + what, *cells))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

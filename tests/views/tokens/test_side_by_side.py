@@ -69,3 +69,28 @@ def test_names_and_texts_are_never_markup():
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert page.count("≠ first difference") == 1
+
+
+def prompt(*ids):
+    opening = Turn(2, len(ids), "assistant", -1, "generation prompt")
+    asked = three()["a"].turns[:2]
+    return TokenRow(np.array(ids), turns=(*asked, opening))
+
+
+def test_a_prompt_is_beside_the_opening_of_the_answer_that_it_asks_for():
+    rows = {"training": three()["a"], "serving": prompt(0, 1, 2)}
+    view = SideBySideView(rows, PIECES, serving=True)
+    table = view.table().set_index("stretch")
+    assert table.loc["assistant 1, header", "serving"] == "<a>"
+    assert "assistant, generation prompt" not in table.index
+    assert table["same"].all()
+    assert "≠" not in repr(view)
+    assert "≠" not in view.widget().value
+
+
+def test_a_prompt_that_opens_the_answer_in_another_way_is_marked_there():
+    rows = {"training": three()["a"], "serving": prompt(0, 1, 2, 5)}
+    view = SideBySideView(rows, PIECES, serving=True)
+    table = view.table()
+    assert table.loc[~table["same"], "stretch"].tolist() == ["assistant 1, header"]
+    assert view.widget().value.count("≠") == 1

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 LINES, WIDE = 60, 34
 """Stretches that text and HTML show, and characters of each in a text."""
 AROUND = 3
-"""Tokens before a difference that are shown with it."""
+"""Tokens, or stretches, before a difference that are shown with it."""
+LONGEST = 600
+"""Characters of a stretch that HTML shows: the first and the last ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,27 +171,26 @@ class SideBySideView(View[SideBySide]):
         summary = self.summary
         samples = summary.summary.samples
         heads = "".join(f"<th>{html.escape(visible_name(s))}</th>" for s in samples)
-        said = [f"{visible_name(each)}: {describe(each)}" for each in samples]
-        said += [*self.differences(summary), *remark_lines(self._batch.remarks)]
-        words = "".join(f"<p>{html.escape(each)}</p>" for each in said)
-        hidden = len(summary.stretches) - LINES
-        more = f"<p>and {count(hidden, 'more stretch')}</p>" if hidden > 0 else ""
+        said = [*self.differences(summary), *remark_lines(self._batch.remarks)]
+        below = [f"{visible_name(each)}: {describe(each)}" for each in samples]
+        before, after = _hidden(summary)
         lines, marked = [], False
-        shown = zip(summary.stretches[:LINES], summary.same, strict=False)
-        for (what, texts), same in shown:
-            differs = not same
-            note = "≠ first difference" if differs and not marked else "≠"
-            marked = marked or differs
+        for what, texts, same in _shown(summary):
+            note = "" if same else "≠" if marked else "≠ first difference"
+            marked = marked or not same
             cells = "".join(f"<td>{_cell(text)}</td>" for text in texts)
-            kind = ' class="ftlab-differs"' if differs else ""
-            mark = note if differs else ""
+            kind = "" if same else ' class="ftlab-differs"'
             lines.append(
-                f"<tr{kind}><th>{html.escape(what)} <i>{mark}</i></th>{cells}</tr>"
+                f"<tr{kind}><th>{html.escape(what)} <i>{note}</i></th>{cells}</tr>"
             )
+        table = (
+            '<div class="ftlab-scrolled"><table class="ftlab-beside">'
+            f"<tr><th></th>{heads}</tr>{''.join(lines)}</table></div>"
+        )
+        page = [*_paragraphs(said), *_paragraphs(before), table]
+        page += [*_paragraphs(after), *_paragraphs(below)]
         return (
-            f'<style>{style_sheet()}</style><div class="ftlab-t">{words}'
-            f'<table class="ftlab-beside"><tr><th></th>{heads}</tr>{"".join(lines)}'
-            f"</table>{more}</div>"
+            f'<style>{style_sheet()}</style><div class="ftlab-t">{"".join(page)}</div>'
         )
 
     def _repr_mimebundle_(
@@ -200,8 +201,45 @@ class SideBySideView(View[SideBySide]):
         return super()._repr_mimebundle_(include, exclude)
 
 
+def _shown(
+    summary: SideBySide,
+) -> list[tuple[str, tuple[str | None, ...], bool]]:
+    """Return the stretches that are shown: the first ones, or about a difference."""
+    start = _start(summary)
+    pairs = zip(summary.stretches, summary.same, strict=True)
+    return [(what, texts, same) for (what, texts), same in pairs][start:][:LINES]
+
+
+def _start(summary: SideBySide) -> int:
+    same = summary.same
+    first = same.index(False) if False in same else 0
+    return first - AROUND if first >= LINES else 0
+
+
+def _hidden(summary: SideBySide) -> tuple[list[str], list[str]]:
+    """Say how many stretches stand before and behind those that are shown."""
+    start = _start(summary)
+    rest = len(summary.stretches) - start - LINES
+    before = [f"... {count(start, 'line')} before these, all the same"]
+    return (
+        before if start else [],
+        [f"... and {count(rest, 'more line')}"] if rest > 0 else [],
+    )
+
+
+def _paragraphs(lines: list[str]) -> list[str]:
+    return [f"<p>{html.escape(each)}</p>" for each in lines]
+
+
 def _cell(text: str | None) -> str:
-    return "<i>nothing</i>" if text is None else f"<bdi>{html.escape(text)}</bdi>"
+    if text is None:
+        return "<i>nothing</i>"
+    if len(text) <= LONGEST:
+        return f"<bdi>{html.escape(text)}</bdi>"
+    kept = LONGEST // 2
+    first, last = html.escape(text[:kept]), html.escape(text[-kept:])
+    left_out = f"{len(text) - 2 * kept:,} characters"
+    return f"<bdi>{first}</bdi> <i>... {left_out} ...</i> <bdi>{last}</bdi>"
 
 
 def _difference(some: Any, others: Any) -> int | None:
@@ -214,9 +252,9 @@ def _difference(some: Any, others: Any) -> int | None:
 
 def _near(summary: SideBySide, number: int, spot: int) -> str:
     row = summary.summary.batch.rows[number]
-    texts = summary.summary.texts_of(row)[max(0, spot - AROUND) : spot + AROUND]
+    text = summary.summary.stretch(row, max(0, spot - AROUND), spot + AROUND)
     end = " (its end)" if spot >= len(row.ids) else ""
-    return f'"{plain("".join(texts))}"{end}'
+    return f'"{plain(text)}"{end}'
 
 
 def _columns(summary: SideBySide) -> list[str]:
@@ -225,8 +263,7 @@ def _columns(summary: SideBySide) -> list[str]:
         return []
     names = [visible_name(each)[:WIDE] for each in summary.summary.samples]
     lines = [("", *names)]
-    shown = zip(summary.stretches[:LINES], summary.same, strict=False)
-    for (what, texts), same in shown:
+    for what, texts, same in _shown(summary):
         mark = "  " if same else "≠ "
         cells = ("-" if text is None else plain(text, WIDE) for text in texts)
         lines.append((mark + what, *cells))
@@ -235,6 +272,5 @@ def _columns(summary: SideBySide) -> list[str]:
         "  ".join(f"{cell:<{wide}}" for cell, wide in zip(line, widths, strict=True))
         for line in lines
     ]
-    hidden = len(summary.stretches) - LINES
-    more = [f"... and {count(hidden, 'more stretch')}"] if hidden > 0 else []
-    return [*(each.rstrip() for each in said), *more]
+    before, after = _hidden(summary)
+    return [*before, *(each.rstrip() for each in said), *after]

@@ -76,13 +76,12 @@ def stretches_of(
 
 def _parts(sample: Sample, summary: TokenSummary) -> dict[Any, tuple[str, str]]:
     """Return a row's turns by message and part, and what stands between them."""
-    texts = summary.texts_of(sample.row)
     found: dict[Any, tuple[str, str]] = {}
     edges = [0, *(turn.end for turn in sample.row.turns)]
     begins = [*(turn.start for turn in sample.row.turns), len(sample.row.ids)]
     last: Any = "beginning"
     for number, turn in enumerate(sample.row.turns):
-        between = "".join(texts[edges[number] : begins[number]])
+        between = summary.stretch(sample.row, edges[number], begins[number])
         if between:
             found[("before", last)] = ("between turns", between)
         key: Any = (turn.message, turn.role, turn.part)
@@ -90,9 +89,9 @@ def _parts(sample: Sample, summary: TokenSummary) -> dict[Any, tuple[str, str]]:
             key = (*key, "again")
         message = f" {turn.message}" if turn.message >= 0 else ""
         what = f"{plain(turn.role, 20) or 'no role'}{message}, {turn.part}"
-        found[key] = (what, "".join(texts[turn.start : turn.end]))
+        found[key] = (what, summary.stretch(sample.row, turn.start, turn.end))
         last = key
-    rest = "".join(texts[edges[-1] :])
+    rest = summary.stretch(sample.row, edges[-1], len(sample.row.ids))
     if rest:
         found[("before", "end")] = ("after the last turn", rest)
     return found

@@ -98,6 +98,18 @@ class TokenSummary:
             shown[at] = self.joined(row, at, text)
         return shown
 
+    def stretch(self, row: TokenRow, start: int, end: int) -> str:
+        """Return what some positions of ``row`` say together.
+
+        Characters that several tokens hold, and emoji of several characters, are whole.
+        """
+        pieces = self.batch.pieces
+        words = []
+        for at, each in enumerate(row.ids[start:end].tolist(), start):
+            piece = pieces[each]
+            words.append(row.texts.get(at, piece.text or piece.piece))
+        return visible("".join(words))
+
     def joined(self, row: TokenRow, at: int, text: str) -> str:
         """Return what a part of a character is shown as, of which ``text`` is known."""
         if text.strip(BROKEN):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ftlab.records.token_row import TokenBatch, TokenRow
+from ftlab.records.token_row import Piece, TokenBatch, TokenRow, Turn
 from ftlab.views.tokens.stretches import stretches_of
 from ftlab.views.tokens.tokens_summary import summarise_tokens
 from tests.views.tokens.test_side_by_side import PIECES, three, turns
@@ -32,3 +32,12 @@ def test_what_stands_between_turns_and_behind_the_last_is_kept():
 
 def test_rows_without_turns_have_no_stretches():
     assert stretches(TokenRow(np.array([0, 1]))) == ()
+
+
+def test_an_emoji_of_several_tokens_is_whole():
+    parts = {0: "👩", 1: "\u200d", 2: "👧", 3: "Ã", 4: "¤"}
+    pieces = {at: Piece(part, part) for at, part in parts.items()}
+    turn = (Turn(0, 5, "user", 0, "text"),)
+    row = TokenRow(np.arange(5), turns=turn, texts={3: "ä", 4: ""})
+    found = stretches_of(summarise_tokens(TokenBatch((row,), pieces)))
+    assert found == (("user 0, text", ("👩\u200d👧ä",)),)

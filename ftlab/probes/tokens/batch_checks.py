@@ -78,6 +78,7 @@ class _Look:
     limits: BatchLimits
     refused: tuple[Oddity, ...]
     same: bool
+    integers: frozenset[str]
     early: _Early
     told: bool = False
 
@@ -126,6 +127,7 @@ class BatchChecks(Probe):
             self._limits,
             tuple(refused(fields, self._limits, number)),
             self._same(fields.get("input_ids")),
+            _integers(fields),
             _Early(values),
         )
         self._looks.append(look)
@@ -169,7 +171,9 @@ class BatchChecks(Probe):
         self, look: _Look, stats: Sequence[FieldStats], values: NDArray[np.float32]
     ) -> Iterator[Oddity]:
         """Yield what only several batches in a row prove."""
-        constant = constant_input(stats) if self._constant == self._seen else None
+        constant = None
+        if self._constant == self._seen:
+            constant = constant_input(stats, look.integers)
         if constant is not None:
             self._constant += 1
             if self._constant == CONSTANT:
@@ -192,3 +196,12 @@ class BatchChecks(Probe):
             return str(inner.convert_ids_to_tokens(int(number)) or "")
         except Exception:  # noqa: BLE001  the id is told anyway
             return ""
+
+
+def _integers(fields: Mapping[str, torch.Tensor]) -> frozenset[str]:
+    """Name the fields of integers but for labels."""
+    return frozenset(
+        name
+        for name, field in fields.items()
+        if name != "labels" and not field.is_floating_point()
+    )

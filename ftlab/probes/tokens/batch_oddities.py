@@ -98,16 +98,27 @@ def _not_finite(stats: FieldStats, row: int) -> tuple[int, str]:
     return -1, "NaN"
 
 
-def constant_input(stats: Sequence[FieldStats]) -> tuple[str, float] | None:
+def constant_input(
+    stats: Sequence[FieldStats], integers: frozenset[str]
+) -> tuple[str, float] | None:
     """Return the name and the value of an input that is one number everywhere.
 
-    Inputs are what transformers call so, or the only floats of a batch.
+    Inputs are what transformers call so, or the only floats of a batch. Beside words a
+    picture may be an empty one, and floats a state that begins at 0.
+
+    Parameters
+    ----------
+    integers
+        Names of the fields of integers that are no labels.
     """
-    floats = [each for each in stats if not each.whole and each.name != "labels"]
+    floats = [e for e in stats if not e.whole and e.wide and e.name != "labels"]
     for each in floats:
         known = each.name.startswith(_PICTURES) or each.name in (*_INPUTS, _VECTORS)
+        only = not integers and len(floats) == 1
+        if not (only or (known and "input_ids" not in integers)):
+            continue
         one = np.array_equal(each.top, each.low) and (each.top == each.top[0]).all()
-        if one and (known or len(floats) == 1) and np.isfinite(each.top[0]):
+        if one and np.isfinite(each.top[0]):
             return each.name, float(each.top[0])
     return None
 

@@ -32,6 +32,8 @@ class FieldStats:
     top, low
         The largest and the smallest value; NaN where one is. Of labels without those
         that are ignored.
+    wide
+        Whether a row holds more than one number.
     top_at, low_at
         Where they stand in the row; -1 where that was not looked for.
     further
@@ -40,6 +42,7 @@ class FieldStats:
 
     name: str
     whole: bool
+    wide: bool
     top: NDArray[np.float32]
     low: NDArray[np.float32]
     top_at: NDArray[np.float32]
@@ -47,8 +50,8 @@ class FieldStats:
     further: NDArray[np.float32]
 
 
-Layout = list[tuple[str, bool, int]]
-"""Of each field its name, whether it holds integers, and its rows."""
+Layout = list[tuple[str, bool, bool, int]]
+"""Of each field its name, whether it holds integers, and several in a row, its rows."""
 
 
 def reduced(fields: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, Layout]:
@@ -62,7 +65,7 @@ def reduced(fields: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, Layout]:
         found = _of_labels(rows) if name == "labels" and whole else None
         found = found if found is not None else _of_any(rows, whole)
         parts.append(torch.stack(found).to(torch.float32).flatten())
-        layout.append((name, whole, found[0].numel()))
+        layout.append((name, whole, rows.dim() > 1, found[0].numel()))
     if not parts:
         return torch.zeros(0, device="cpu"), []
     device = parts[0].device
@@ -125,8 +128,8 @@ def read(values: NDArray[np.float32], layout: Layout) -> Iterator[FieldStats]:
     ([9.0], [1.0], [3.0])
     """
     begin = 0
-    for name, whole, rows in layout:
+    for name, whole, wide, rows in layout:
         part = values[begin : begin + 5 * rows].reshape(5, rows)
         begin += 5 * rows
         top, low, top_at, low_at, further = part
-        yield FieldStats(name, whole, top, low, top_at, low_at, further)
+        yield FieldStats(name, whole, wide, top, low, top_at, low_at, further)

@@ -12,6 +12,8 @@ The largest and the smallest value of each row of `pixel_values`, `input_feature
 `input_values` or `inputs_embeds`, or of the only floats in a batch. Told where they are
 one and the same number in all rows of each of the first 4 micro-batches. A black
 picture among others is fine, and so are batches without pictures between others.
+Pictures and sounds beside `input_ids` are not judged: texts without any have empty
+ones.
 Measured: pictures that were scaled by 1/255 twice and cast to uint8 are 0 everywhere.
 By hand: `batch["pixel_values"].std()`.
 

@@ -9,11 +9,11 @@ every weight after it; where all batches are like that, nothing is learnt at all
 
 ## Evidence
 How many labels of each row are not -100, of every micro-batch. Told where none is in a
-whole micro-batch, the loss of that step is NaN or exactly 0, and no step before it was
-so with labels. One row without labels among others is fine, and so is a micro-batch
-without any whose update is divided by the labels of all: that loss is finite.
-Threshold: 1 label. Measured: a template without `{% generation %}` marks no answer, and
-the first loss is NaN.
+whole micro-batch, the loss of that step is NaN, or exactly 0 where no micro-batch of
+the run has labels, and no step before it was so with labels. One row without labels
+among others is fine, and so is a micro-batch without any whose update is divided by the
+labels of all: that loss is finite. Threshold: 1 label. Measured: a template without `{%
+generation %}` marks no answer, and the first loss is NaN.
 By hand: `(batch["labels"] != -100).sum(1)`.
 
 ## What to try
@@ -52,20 +52,19 @@ class NothingToTrain(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all batches that spoil a loss."""
         table = run.whole.steps
-        loss = table["loss"]
-        spoilt = table.known("loss") & (~np.isfinite(loss) | (loss == 0))
-        steps = table.step[spoilt]
+        loss, (without, batches) = table["loss"], _unlabelled(run)
+        spoilt = ~np.isfinite(loss) | ((loss == 0) & (without >= batches))
+        steps = table.step[table.known("loss") & spoilt]
         found = odd_batches(run, "ignored")
         empty = [each for each in found if each.step in set(steps.tolist())]
         if empty and empty[0].step == int(steps[0]):
-            yield self._finding(run, empty, float(loss[spoilt][0]))
+            yield self._finding(run, empty)
 
-    def _finding(self, run: Run, empty: list[OddBatch], loss: float) -> Finding:
-        table, first = run.whole.steps, empty[0]
-        batches = int(np.nansum(table["micro_batches"]))
-        known = "unlabelled" in table.columns
-        without = int(np.nansum(table["unlabelled"])) if known else len(empty)
+    def _finding(self, run: Run, empty: list[OddBatch]) -> Finding:
+        (without, batches), first = _unlabelled(run), empty[0]
         everywhere = without >= batches
+        table = run.whole.steps
+        loss = float(table["loss"][table.step == first.step][0])
         rows = range(min(first.odd.rows, 16))
         micro = first.odd.micro_batch
         end = f" of micro-batch {micro}" if micro else ""
@@ -98,3 +97,11 @@ class NothingToTrain(Rule):
             },
             healthy="a label that counts in every batch",
         )
+
+
+def _unlabelled(run: Run) -> tuple[int, int]:
+    """Count the micro-batches without a label, and all of them."""
+    table = run.whole.steps
+    known = "unlabelled" in table.columns
+    without = int(np.nansum(table["unlabelled"])) if known else 0
+    return without, int(np.nansum(table["micro_batches"]))

@@ -135,6 +135,32 @@ def test_inputs_are_constant_only_where_all_of_the_first_are():
     assert odd(vit(), [*dark[:3], *pictures(4)]) == []
 
 
+def test_an_empty_picture_or_state_beside_words_is_right():
+    class Both(Anything):
+        config = llama().config
+
+    (row,) = batches(1)
+    for field in ("pixel_values", "state"):
+        made = [{"input_ids": row["input_ids"], field: torch.zeros(4, 3, 2)}] * 5
+        assert told_of(Both(), made) == []
+    assert (
+        told_of(Anything(), [{"ids": row["labels"], "h": torch.zeros(4, 3)}] * 5) == []
+    )
+    alone = told_of(Anything(), [{"h": torch.zeros(4, 3)}] * 5)
+    assert [(each.kind, each.field) for each in alone] == [("constant", "h")]
+    assert told_of(Anything(), [{"h": torch.zeros(4)}] * 5) == []
+
+
+def told_of(model, made):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Recording(model, optimizer, probes=[BatchChecks()]) as recording:
+        for batch in made:
+            model(**batch).backward()
+            optimizer.step()
+    events = [each for each in recording.records if isinstance(each, Event)]
+    return [o for e in events for o in SeenBatches.from_json(e.detail).oddities]
+
+
 def test_a_range_of_files_is_told_of_inputs_that_are_known():
     made = [each | {"pixel_values": each["pixel_values"] * 1e5} for each in pictures(1)]
     (each,) = odd(vit(), made)

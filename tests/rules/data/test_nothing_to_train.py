@@ -25,8 +25,10 @@ def test_the_first_loss_without_labels_is_named_with_its_samples():
     assert finding.first_step == 1
 
 
-def test_a_loss_of_exactly_zero_is_no_better():
-    assert found(RULE, (0, EMPTY), losses=(0.0, 0.0))
+def test_a_loss_of_exactly_zero_is_no_better_where_no_batch_has_labels():
+    told = [(step, EMPTY) for step in range(2)]
+    assert found(RULE, *told, losses=(0.0, 0.0), values={"unlabelled": 1.0})
+    assert found(RULE, told[0], losses=(0.0, 2.0), values={"unlabelled": 0.5}) == ()
 
 
 def test_where_no_batch_has_labels_they_are_made_wrongly():

@@ -46,4 +46,5 @@ FAULT = Fault(
     builder=build,
     steps=6,
     evident=1,
+    also=("DAT046",),
 )

@@ -14,7 +14,12 @@ from typing import Any, ClassVar
 
 import torch
 
-from ftlab.probes.attention.documents import Marks, documents_of, marks_of
+from ftlab.probes.attention.documents import (
+    Marks,
+    documents_of,
+    keeping_apart,
+    marks_of,
+)
 from ftlab.probes.attention.given import of_model
 from ftlab.probes.attention.layer_masks import masks_of
 from ftlab.probes.attention.measure import measure
@@ -120,6 +125,9 @@ class BatchAttention(Probe):
             return None
         documents = documents_of(inputs, marks)
         detail: dict[str, Any] = {"rows": len(documents), "places": []}
+        apart = keeping_apart(inputs)
+        if apart:
+            detail["apart"] = apart
         if any(map(_worth, documents)):
             given = of_model(model, inputs)
             shifts = shifts_of(given, documents)

@@ -14,6 +14,11 @@ STARTS = ("cu_seq_lens_q", "cu_seq_lens", "cu_seqlens", "cu_seqlens_q")
 """Names under which collators hand over where documents begin."""
 _LOOPED = re.compile(r"\bfor\b.*bos_token.*\bendfor\b", re.DOTALL)
 
+_USUAL = frozenset(
+    ("input_ids", "labels", "attention_mask", "position_ids", "token_type_ids")
+)
+"""Arguments that say nothing of documents, or say it in a way that is read."""
+
 Rows = NDArray[np.int64]
 
 
@@ -88,6 +93,28 @@ def documents_of(batch: Mapping[str, Any], marks: Marks) -> tuple[Documents, ...
         else:
             rows.append(_by_tokens(tokens, real, marks))
     return tuple(rows)
+
+
+def keeping_apart(batch: Mapping[str, Any]) -> list[str]:
+    """Name the arguments that may keep documents apart, beside position ids.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.probes.attention.documents import keeping_apart
+    >>> ids = torch.ones(1, 4, dtype=torch.long)
+    >>> keeping_apart({"input_ids": ids, "labels": ids, "document_ids": ids})
+    ['document_ids']
+    """
+    width = tuple(getattr(batch.get("input_ids"), "shape", ()))[-1:]
+    found = []
+    for name, value in batch.items():
+        shape = tuple(getattr(value, "shape", ()))
+        own = name not in _USUAL and len(shape) > 1 and shape[-1:] == width
+        mask = name == "attention_mask" and (len(shape) > 2 or isinstance(value, dict))
+        if own or mask or (name in STARTS and value is not None):
+            found.append(name)
+    return found
 
 
 def rows_of(value: Any) -> Rows | None:

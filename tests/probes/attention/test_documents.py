@@ -3,7 +3,12 @@
 import numpy as np
 import torch
 
-from ftlab.probes.attention.documents import Marks, documents_of, marks_of
+from ftlab.probes.attention.documents import (
+    Marks,
+    documents_of,
+    keeping_apart,
+    marks_of,
+)
 
 MARKS = Marks(frozenset({1}), frozenset({2}), frozenset({0}))
 SHARED = Marks(frozenset({1}), frozenset({2}), frozenset({2}))
@@ -111,3 +116,16 @@ def test_a_mask_of_ones_over_a_dedicated_pad_is_not_believed():
 def test_lists_and_arrays_are_read_as_well():
     batch = {"input_ids": [[5, 6, 7]], "position_ids": np.array([[0, 0, 1]])}
     assert documents_of(batch, MARKS)[0].numbers.tolist() == [0, 1, 1]
+
+
+def test_arguments_that_may_keep_documents_apart_are_named():
+    ids = torch.ones(2, 6, dtype=torch.long)
+    usual = {"input_ids": ids, "labels": ids, "attention_mask": ids, "use_cache": False}
+    assert keeping_apart({**usual, "position_ids": ids, "weights": ids[0]}) == []
+    blocks = torch.ones(2, 1, 6, 6)
+    assert keeping_apart({**usual, "attention_mask": blocks}) == ["attention_mask"]
+    assert keeping_apart({**usual, "attention_mask": {"full": blocks}}) != []
+    starts = torch.tensor([0, 3, 6])
+    assert keeping_apart({**usual, "cu_seq_lens_q": starts}) == ["cu_seq_lens_q"]
+    assert keeping_apart({**usual, "seq_idx": ids}) == ["seq_idx"]
+    assert keeping_apart({"input_ids": None, "labels": [[1]]}) == []

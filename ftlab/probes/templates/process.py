@@ -49,14 +49,14 @@ class Limits:
     megabytes
         Beyond what the warm process holds.
     characters
-        Of the rendered text.
+        Of the rendered text: a million tokens, which take a tokenizer up to 15 s.
     template
         Characters of the template itself.
     """
 
     seconds: float = 2.0
     megabytes: int = 512
-    characters: int = 20_000_000
+    characters: int = 5_000_000
     template: int = 1_000_000
 
 

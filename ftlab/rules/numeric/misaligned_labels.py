@@ -17,6 +17,8 @@ offset must explain at least 0.98 of them, and the next token less than 0.9, at 
 Measured on a small Llama, GPT-2 and GPT-NeoX: 1.0 for the next token and 0.0 for all
 others; with labels that are shifted twice 1.0 for the one after the next. Masked words
 (BERT) differ from what is read, and no offset explains them.
+Where the labels of a batch stand one position ahead of its ids already, its samples are
+named: their data was shifted.
 By hand: print `input_ids[0]` below the labels that the loss gets.
 
 ## What to try
@@ -35,12 +37,14 @@ before the head, cannot be compared; neither can a loss that is fused with the h
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.loss_rows import NEEDS, LossRow, loss_rows
+from ftlab.rules.reading.samples import PLACES, sample_place, samples_of
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
@@ -64,6 +68,10 @@ _CAUSES = {
     "model or the loss.",
     "before": "Labels are shifted in the wrong direction.",
 }
+_SHIFTED = (
+    "The labels of the data stand one position ahead of the ids, and the model or the "
+    "loss shifts them once more."
+)
 _FIX = (
     "Shift exactly once: labels=input_ids for a model of transformers, or logits[:, "
     ":-1] against labels[:, 1:] in a loss of your own."
@@ -85,15 +93,19 @@ class MisalignedLabels(Rule):
         if any((row.columns["label_next"] >= NOT).any() for row in rows):
             return
         for row in rows:
-            yield from self._check(row)
+            yield from self._check(row, _ahead(run))
 
-    def _check(self, row: LossRow) -> Iterator[Finding]:
+    def _check(self, row: LossRow, ahead: list[Place]) -> Iterator[Finding]:
         follows = row.columns["label_next"]
         for column, reason in _REASONS.items():
             share = row.columns[column]
             bad = np.flatnonzero((share >= EXPLAINED) & (follows < NOT))
             if len(bad) >= STEPS and len(bad) == np.isfinite(share).sum():
-                yield self._finding(row, reason, row.steps[bad], float(share[bad[0]]))
+                found = self._finding(row, reason, row.steps[bad], float(share[bad[0]]))
+                if reason == "after" and ahead:
+                    places = (*found.places, *ahead)
+                    found = replace(found, cause=_SHIFTED, places=places)
+                yield found
                 return
 
     def _finding(
@@ -113,3 +125,10 @@ class MisalignedLabels(Rule):
             evidence={"reason": reason, "share": share, "threshold": EXPLAINED},
             healthy="labels that are the next token, or the masked one",
         )
+
+
+def _ahead(run: Run) -> list[Place]:
+    """Return the samples whose labels are the token behind the one that is read."""
+    samples = [sight.sample for sight in samples_of(run).sights]
+    moved = [each for each in samples if each.ahead >= EXPLAINED and each.same < NOT]
+    return list(dict.fromkeys(map(sample_place, moved)))[:PLACES]

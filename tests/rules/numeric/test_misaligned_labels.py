@@ -5,6 +5,7 @@ import pytest
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
 from ftlab.rules.numeric.misaligned_labels import MisalignedLabels
+from tests.rules.data.rows import row, run_of
 from tests.rules.numeric.losses import losses
 
 
@@ -43,3 +44,34 @@ def test_masked_words_are_explained_by_no_offset():
 def test_one_step_proves_nothing_and_one_healthy_step_counts():
     assert check(only("same")) == ()
     assert check(only("same"), {}, only("same")) == ()
+
+
+def seen(labels, ids=(5, 6, 7, 8), offset="after"):
+    run = losses(only(offset), only(offset))
+    rows = run_of([row(list(ids), labels)]).events
+    run.append(next(each for each in rows if each.kind == "rows"))
+    (finding,) = Engine([MisalignedLabels()]).check(run).findings
+    return finding
+
+
+def test_samples_are_named_whose_labels_were_shifted_by_the_data():
+    finding = seen([6, 7, 8, -100])
+    assert Place("sample", "0") in finding.places
+    assert "one position ahead of the ids" in finding.cause
+
+
+def test_a_loss_that_shifts_twice_is_no_matter_of_the_samples():
+    for labels in ("all", [1, 2, 3, 4]):
+        finding = seen(labels)
+        assert Place("sample", "0") not in finding.places
+        assert "data or the loop" in finding.cause
+
+
+def test_samples_of_one_token_again_and_again_are_no_evidence():
+    finding = seen([5, 5, 5, -100], ids=(5, 5, 5, 5))
+    assert Place("sample", "0") not in finding.places
+
+
+def test_tokens_that_are_read_are_no_matter_of_the_samples():
+    finding = seen([6, 7, 8, -100], offset="same")
+    assert Place("sample", "0") not in finding.places

@@ -1,5 +1,7 @@
 """Who speaks where in samples of the batches, written down by the watch."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from ftlab.faults.chats import (
 )
 from ftlab.faults.tiny import adamw, llama
 from ftlab.probes.templates.survey import survey
+from ftlab.probes.tokens import template_survey
 from ftlab.probes.tokens.row_samples import special_ids
 from ftlab.probes.tokens.sample_reading import Columns
 from ftlab.probes.tokens.template_survey import TemplateSurvey
@@ -117,3 +120,32 @@ def test_the_tokenizer_is_left_as_it_was():
     assert TemplateSurvey(made).ready(30.0)
     assert events(made)[1]
     assert (backend.truncation, backend.padding) == before
+
+
+def test_a_survey_that_was_slow_once_on_a_busy_machine_is_made_again(monkeypatch):
+    made = tokenizer()
+    facts = survey(made)
+    naps = iter([0.0, 0.3, 0.0])
+
+    def surveyed(_):
+        time.sleep(next(naps, 0.0))
+        return facts
+
+    monkeypatch.setattr(template_survey, "survey", surveyed)
+    slow = TemplateSurvey(made)
+    assert slow.ready(30.0)
+    assert slow.facts() == facts
+
+
+def test_a_template_that_is_always_slow_is_given_up(monkeypatch):
+    made = tokenizer()
+    facts = survey(made)
+
+    def surveyed(_):
+        time.sleep(0.21)
+        return facts
+
+    monkeypatch.setattr(template_survey, "survey", surveyed)
+    slow = TemplateSurvey(made)
+    assert slow.ready(30.0)
+    assert slow.facts() is None

@@ -23,6 +23,7 @@ from ftlab.probes.tokens.sample_reading import Columns, samples_in
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
+from ftlab.records.token_row import IGNORED
 
 Row = tuple[int, int, Columns]
 """Micro-batch, row, and what stands there."""
@@ -64,6 +65,8 @@ class RowSamples(Probe):
         if self._special is None:
             self._special = special_ids(self._tokenizer, moment.subject.model)
         fields = batch_fields(inputs)
+        if _answers_apart(moment.subject.model):
+            fields = _answers(fields, self._special.get("pad", frozenset()))
         ids = fields.get("input_ids")
         if ids is None or ids.dim() != 2 or ids.is_floating_point() or not ids.numel():
             self._held.append((torch.zeros(0), ()))
@@ -144,6 +147,23 @@ def _columns(
                 known.get("position_ids"),
             )
             yield micro, row, columns
+
+
+def _answers_apart(model: torch.nn.Module) -> bool:
+    """Tell whether what is trained stands in rows of its own, behind a decoder."""
+    config = getattr(innermost(model), "config", None)
+    return bool(getattr(config, "is_encoder_decoder", False))
+
+
+def _answers(
+    fields: Mapping[str, torch.Tensor], pad: frozenset[int]
+) -> dict[str, torch.Tensor]:
+    """Take labels for the text that is trained, with padding where none counts."""
+    labels = fields.get("labels")
+    if labels is None or labels.is_floating_point() or not pad:
+        return {}
+    ids = torch.where(labels == IGNORED, min(pad), labels)
+    return {"input_ids": ids, "labels": labels}
 
 
 def _fits(values: torch.Tensor | None, ids: torch.Tensor) -> bool:

@@ -10,14 +10,16 @@ text, and depends on how much a batch is padded. The gradient of the text shrink
 ## Evidence
 Samples of the batches: labels other than -100 at positions that the attention mask
 hides (or, without a mask, at PAD behind a text), 2 and more in each of at least 2
-samples. One label behind the text may be its end, where PAD is EOS.
+samples. One label behind the text may be its end, where PAD is EOS. Of an
+encoder-decoder the labels are read as texts of their own.
 Measured: `labels = input_ids.clone()` behind `tokenizer(..., padding=True)` trains all
 padding; `labels[attention_mask == 0] = -100` none.
 By hand: `(labels != -100) & (attention_mask == 0)`.
 
 ## What to try
 1. `labels[batch["attention_mask"] == 0] = -100`.
-2. DataCollatorForLanguageModeling or TRL's collator, which do so.
+2. DataCollatorForLanguageModeling, DataCollatorForSeq2Seq or TRL's collator, which do
+   so.
 
 ## Known problems
 Only labels that the model is given are seen: a loss of one's own may leave them out.
@@ -71,8 +73,9 @@ class PaddingTrained(Rule):
             Severity.WARNING,
             f"{at_steps(*steps)}: {count} labels of {len(sick)} samples are on "
             f"padding, beside {text} on text",
-            cause="Labels are a copy of the ids, padding included.",
-            fix="labels[attention_mask == 0] = -100.",
+            cause="Labels hold the padding of their texts as it is.",
+            fix="labels[attention_mask == 0] = -100; of a decoder's answers, "
+            "labels[labels == tokenizer.pad_token_id] = -100.",
             places=token_places(sick, _first_pad),
             steps=steps,
             evidence={

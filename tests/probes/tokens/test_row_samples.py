@@ -1,6 +1,7 @@
 """Which tokens samples of the batches train, written down by the watch."""
 
 import torch
+from transformers import T5Config, T5ForConditionalGeneration
 
 from ftlab.faults.tiny import adamw, batches, llama
 from ftlab.faults.trainers import words
@@ -71,6 +72,23 @@ def test_what_ends_a_generation_is_told_by_its_config():
     assert found["control"] == {0, 1, 2, 6, 7}
     del model.generation_config
     assert special_ids(tokenizer, model)["generation"] == {5}
+
+
+def test_the_answers_of_a_decoder_are_texts_of_their_own():
+    shape = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    model = T5ForConditionalGeneration(
+        T5Config(vocab_size=64, pad_token_id=0, decoder_start_token_id=0, **shape)
+    )
+    optimizer = adamw(model)
+    ids = torch.tensor([[9, 8, 7, 6, 5]] * 2)
+    labels = torch.tensor([[11, 12, 1, -100], [13, 1, 0, 0]])
+    with Recording(model, optimizer, probes=[RowSamples()]) as recording:
+        model(input_ids=ids, labels=labels).loss.backward()
+        optimizer.step()
+    (event,) = [each for each in recording.records if isinstance(each, Event)]
+    first, second = SeenSamples.from_json(event.step, event.detail).samples
+    assert (first.head, first.trained, first.padding_trained) == ((11, 12, 1), 3, 0)
+    assert (second.head, second.trained, second.padding_trained) == ((13, 1), 2, 2)
 
 
 def test_a_batch_without_ids_is_passed_over():

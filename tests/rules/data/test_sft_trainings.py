@@ -56,8 +56,8 @@ WHOLE = {
     "conversations": (several(), {}),
     "packed best fit": (several(), {"packing": True, "packing_strategy": "bfd"}),
     "packed and wrapped": (
-        several(),
-        {"packing": True, "packing_strategy": "wrapped", "max_length": 1024},
+        trainings.talks(6),
+        {"packing": True, "packing_strategy": "wrapped"},
     ),
     "without padding": (several(), {"padding_free": True, "max_length": None}),
     "texts": (plain(), {}),

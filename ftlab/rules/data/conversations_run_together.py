@@ -24,7 +24,8 @@ By hand: `tokenizer.decode(batch["input_ids"][0])`.
 3. One conversation to a row.
 
 ## Known problems
-Some train so on purpose, for the speed of kernels without masks. Nothing is said where
+Some train so on purpose, for the speed of kernels without masks: with
+`packing_strategy="wrapped"`, which does just this, it is a note. Nothing is said where
 a 4-D mask, `cu_seq_lens` or an argument of one's own may keep documents apart, nor of
 templates that begin a conversation as they go on with one. Plain documents: DAT050.
 
@@ -37,6 +38,7 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
+from ftlab.rules.reading.asked import asked
 from ftlab.rules.reading.attention import NEEDS as ATTENTION, looks
 from ftlab.rules.reading.turns import (
     ANSWERS,
@@ -93,8 +95,9 @@ class ConversationsRunTogether(Rule):
             return
         steps = [sight.step for sight, _ in found]
         sight, turn = found[0]
+        meant = asked(run).get("packing_strategy") == "wrapped"
         yield self.finding(
-            Severity.WARNING,
+            Severity.INFO if meant else Severity.WARNING,
             f"{at_steps(min(steps), max(steps))}: {len(found)} conversations begin "
             f"within samples, the first at token {turn.start} of row "
             f"{sight.sample.row}, and nothing keeps them apart",

@@ -115,7 +115,7 @@ def _arguments(kind: Any = TrainingArguments, **settings: Any) -> Any:
 
 
 def _model() -> torch.nn.Module:
-    return tiny_llama(vocab_size=512, max_position_embeddings=256)
+    return tiny_llama(vocab_size=512, max_position_embeddings=1024)
 
 
 def plain(collator: Any = None, rows: Any = None, **settings: Any) -> Trainer:

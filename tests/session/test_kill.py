@@ -63,9 +63,12 @@ def reported(pipe: int, content: bytes) -> list[int]:
 
 
 def killed_child(
-    folder: Path, delay: float, warm: tuple[torch.nn.Module, torch.optim.Optimizer]
+    folder: Path,
+    reports: int,
+    delay: float,
+    warm: tuple[torch.nn.Module, torch.optim.Optimizer],
 ) -> list[int]:
-    """Fork a training process, kill it ``delay`` seconds after its first step."""
+    """Fork a training process, kill it ``delay`` seconds after so many reports."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -77,13 +80,15 @@ def killed_child(
         finally:
             os._exit(1)
     os.close(write)
-    first = os.read(read, 1)
+    heard = b""
+    while heard.count(b"\n") < reports and (chunk := os.read(read, 64)):
+        heard += chunk
     time.sleep(delay)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    steps = reported(read, first)
+    steps = reported(read, heard)
     os.close(read)
-    assert first, "the child died before its first step was logged"
+    assert heard, "the child died before its first step was logged"
     return steps
 
 
@@ -103,7 +108,7 @@ def test_kills_lose_nothing_that_was_reported(tmp_path: Path, kills: int) -> Non
     last = []
     for number in range(kills):
         folder = tmp_path / f"run-{number}"
-        steps = killed_child(folder, moments.uniform(0.0, 0.4), warm)
+        steps = killed_child(folder, 1 + number % 9, moments.uniform(0.0, 0.05), warm)
         assert_holds(folder, steps)
         last.append(max(steps, default=0))
     assert len(set(last)) > kills // 4, "the kills did not fall at different moments"

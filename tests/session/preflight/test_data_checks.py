@@ -23,10 +23,10 @@ def changed(name, value, places=(0, 5)):
 def test_a_healthy_batch_passes():
     items = preflight(**lora_loop())["data"]
     assert {item.status for item in items} == {"passed"}
-    assert items[0].says == (
+    assert {item.says for item in items} >= {
         "the first batch holds input_ids int64[4, 16], attention_mask int64[4, 16], "
         "labels int64[4, 16]"
-    )
+    }
 
 
 def test_a_token_beyond_the_embedding_is_named():

@@ -5,6 +5,9 @@ the training ends with an answer, and has none.
 
 Fix: write the system text into the first question, or take a template that writes it
 at the beginning.
+
+Source: the chat template of Mistral-Nemo-Instruct-2407, which writes the system text
+into the last message where that is the user's.
 """
 
 from ftlab.faults.chats import TEMPLATE, chats, supervised_on, tokenizer

@@ -55,6 +55,7 @@ def border(
     tail: str | None,
     opening: str | None,
     controls: Controls,
+    first: str = "",
 ) -> int:
     r"""Return where the end of one turn stops and the opening of the next one begins.
 
@@ -66,11 +67,14 @@ def border(
         What stands behind the first text where the conversation stops there.
     opening
         What stands before the second one's text elsewhere, with something before it.
+    first
+        What stands before the first text of a conversation.
 
     Notes
     -----
     Where a conversation stops in another way than it goes on, a turn is taken to open
-    with the first of the control strings that begin ``opening`` and stand in the gap.
+    with the first of the control strings that begin ``opening`` and stand in the gap;
+    where it stops with nothing, with the first of those that begin ``first``.
 
     Examples
     --------
@@ -84,12 +88,19 @@ def border(
     4
     >>> border("<|end|>\n<|user|>\n", "<|end|>\n<|stop|>", "<|user|>\n", Controls())
     8
+    >>> marks = Controls(["<|im_start|>", "<|im_end|>"])
+    >>> border(gap, "", None, marks, "<|im_start|>system\nx" + gap)
+    11
     >>> gap = "<|end|><|start|>user<|message|>"
     >>> border(gap, "<|return|>", "<|start|>system<|message|>x" + gap, Controls())
     7
     """
     by_tail = 0 if tail is None else common(tail, gap)
     by_opening = known_opening(gap, opening, controls)
+    if tail == "":
+        place = _opened(gap, first, controls)
+        if place > 0 and not controls.rest(gap[:place]):
+            return place
     if tail is not None and by_tail == len(tail):
         between = gap[by_tail : max(by_tail, by_opening or 0)]
         # What is written only where more follows, and says nothing, ends the turn too.
@@ -98,12 +109,18 @@ def border(
             if controls.rest(between)
             else (max(by_opening or 0, by_tail))
         )
-    opener = next((c for c in controls.leading(opening or "") if c in gap), "")
-    if opener:
-        return gap.rfind(opener)
+    place = _opened(gap, opening or "", controls)
+    if place >= 0:
+        return place
     if by_opening is not None:
         return max(by_opening, controls.safe(gap, by_tail))
     return controls.safe(gap, by_tail)
+
+
+def _opened(gap: str, beginning: str, controls: Controls) -> int:
+    """Return where a gap last holds what a beginning begins with; -1 for nowhere."""
+    opener = next((c for c in controls.leading(beginning) if c in gap), "")
+    return gap.rfind(opener) if opener else -1
 
 
 def known_opening(gap: str, opening: str | None, controls: Controls) -> int | None:

@@ -131,7 +131,8 @@ class Layout:
             tail = self._tail_of(left)
             if called and tail is not None:
                 tail = tail[begin - left.end :]
-            place = begin + border(gap, tail, self._first_opening(), self._controls)
+            first = self._first_opening()
+            place = begin + border(gap, tail, first, self._controls, first or "")
         self._put(begin, place, left.message, "end")
         return place
 

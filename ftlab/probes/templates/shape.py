@@ -194,28 +194,30 @@ def _learn(shape: Shape, controls: Controls) -> None:
     stopped = None if question is None else _after(question, asked)
     if stopped is not None:
         shape.last_ends["user"] = stopped
-    _learn_prompt(shape, controls, stopped)
+    _learn_prompt(shape, controls, stopped, before)
     shape.last_ends["assistant"] = last = _after(shape.text("answer") or "", answered)
     shape.openings["user"] = before
     if shape.text("conversation") is not None:
         gap = _between(whole, answered, QUESTIONS[1])
-        place = border(gap, last, before, controls)
+        place = border(gap, last, before, controls, before)
         known = known_opening(gap, before, controls) or 0
         end, opening = gap[:place], gap[max(place, known) :]
         shape.ends["assistant"], shape.openings["user"] = end, opening
         if opening and before.endswith(opening):
             shape.beginning = before[: -len(opening)]
         _learn_unasked(shape, last, end)
-    _learn_answer(shape, _between(whole, asked, answered), controls)
+    _learn_answer(shape, _between(whole, asked, answered), controls, before)
     _learn_system(shape)
     _learn_tools(shape, controls)
 
 
-def _learn_prompt(shape: Shape, controls: Controls, tail: str | None) -> None:
+def _learn_prompt(
+    shape: Shape, controls: Controls, tail: str | None, first: str
+) -> None:
     prompt = shape.text("prompt")
     if prompt is not None:
         after = _after(prompt, QUESTIONS[0])
-        place = border(after, tail or "", None, controls)
+        place = border(after, tail or "", None, controls, first)
         shape.generation_prompt = after[place:]
 
 
@@ -228,10 +230,10 @@ def _learn_unasked(shape: Shape, last: str, end: str) -> None:
         shape.last_ends["user"] = shape.asked(shape.last_ends["user"])
 
 
-def _learn_answer(shape: Shape, gap: str, controls: Controls) -> None:
+def _learn_answer(shape: Shape, gap: str, controls: Controls, first: str) -> None:
     stopped = shape.last_ends.get("user")
     opening = shape.generation_prompt if stopped is None else None
-    place = border(gap, stopped, opening, controls)
+    place = border(gap, stopped, opening, controls, first)
     shape.ends["user"], shape.openings["assistant"] = gap[:place], gap[place:]
 
 
@@ -264,7 +266,8 @@ def _learn_tools(shape: Shape, controls: Controls) -> None:
     if tail is not None:
         shape.last_ends["tool"] = tail
     gap = _between(text, RESULT, ANSWERS[1])
-    place = border(gap, tail, shape.openings["assistant"] or None, controls)
+    known = shape.openings["assistant"] or None
+    place = border(gap, tail, known, controls, shape.beginning)
     shape.ends["tool"] = gap[:place]
     called, last = shape.text("call"), CALL["function"]["arguments"]["place"]
     if called is not None and last in called:

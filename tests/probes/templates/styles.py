@@ -4,6 +4,13 @@ MARKED = (
     "{% for m in messages %}<|open|>{{ m.role }}\n{{ m.content }}<|close|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|open|>assistant\n{% endif %}"
 )
+ENDED_BY_THE_NEXT = (
+    "{% for m in messages %}{% if loop.first and m.role != 'system' %}"
+    "<|open|>system\nown words<|close|>\n{% endif %}<|open|>{{ m.role }}\n"
+    "{{ m.content }}{% if not loop.last or add_generation_prompt %}<|close|>\n"
+    "{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|open|>assistant\n{% endif %}"
+)
 HEADS = (
     "{{ bos_token }}{% for m in messages %}<|head|>{{ m.role }}<|tail|>\n\n"
     "{{ m.content | trim }}<|eot|>{% endfor %}"

@@ -93,6 +93,7 @@ ENDS = {
     "turns": ("<end>\n", "<end>\n"),
     "unended": ("", ""),
     "closed_by_the_next": ("<|done|>", ""),
+    "ended_by_the_next": ("<|close|>\n", ""),
     "channels": ("<|end|>", "<|return|>"),
     "odd": ("[e~[\n", "[e~[\n"),
     "unasked": ("<|e|>", "<|e|>"),
@@ -110,6 +111,7 @@ def test_ends_are_found_within_a_conversation_and_behind_it(name):
 
 PROMPTS = {
     "marked": "<|open|>assistant\n",
+    "ended_by_the_next": "<|open|>assistant\n",
     "heads": "<|head|>assistant<|tail|>\n\n",
     "brackets": "",
     "thinking": "<|open|>assistant\n<think>\n",

@@ -21,6 +21,11 @@ class Controls:
         words = sorted({each for each in strings if each.strip()}, key=len)[::-1]
         self._pattern = re.compile("|".join([*map(re.escape, words), TAG.pattern]))
 
+    @property
+    def key(self) -> str:
+        """What tells these controls from others."""
+        return self._pattern.pattern
+
     def safe(self, text: str, place: int, *, forward: bool = False) -> int:
         """Return the nearest place up to, or from, this one that is inside none."""
         for match in self._pattern.finditer(text):

@@ -190,7 +190,8 @@ class _Reading:
 
 def shape_for(source: Source) -> Shape:
     """Return the shape of a template, learnt once for what it is given."""
-    key = repr((source.template, sorted(source.variables.items()), source.tools))
+    given = sorted(source.variables.items()), source.tools, source.controls.key
+    key = repr((source.template, *given))
     if key not in _SHAPES:
         while len(_SHAPES) >= _KEPT:
             _SHAPES.pop(next(iter(_SHAPES)), None)

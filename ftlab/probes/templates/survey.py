@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ftlab.probes.templates.borders import common
@@ -62,12 +63,48 @@ def survey(
     source = source_of(tokenizer, template=template, tools=tools, variables=variables)
     if isinstance(source, Refusal):
         return TemplateFacts(refused=source)
-    digest = hashlib.sha256(source.template.encode("utf-8", "replace")).hexdigest()[:16]
+    return try_out(source).facts(tokenizer, model)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A template and what it made of the short conversations.
+
+    Attributes
+    ----------
+    shape
+        How it opens and ends turns.
+    said
+        What becomes of messages; empty where the template writes no turns.
+    later
+        The same conversations at another time.
+    """
+
+    source: Source
+    shape: Shape
+    said: Said
+    later: Mapping[str, RenderedText | Refusal]
+
+    def facts(self, tokenizer: Any, model: Any = None) -> TemplateFacts:
+        """Ask the tokenizer what it makes of it; nothing is rendered any more."""
+        return _facts(self, tokenizer, model)
+
+
+def try_out(source: Source) -> Tried:
+    """Render the short conversations, all that a survey needs."""
     shape = shape_for(source)
     if not shape.openings:
-        return TemplateFacts(digest, _refused(shape), _refusals(shape.said))
+        return Tried(source, shape, Said(shape, {}), {})
     said = Said(shape, ask(source, PROBES, shape.form))
     later = ask(source, LATER, shape.form, moment=Said.ANOTHER)
+    return Tried(source, shape, said, later)
+
+
+def _facts(tried: Tried, tokenizer: Any, model: Any) -> TemplateFacts:
+    source, shape, said = tried.source, tried.shape, tried.said
+    digest = hashlib.sha256(source.template.encode("utf-8", "replace")).hexdigest()[:16]
+    if not shape.openings:
+        return TemplateFacts(digest, _refused(shape), _refusals(shape.said))
     words = Vocabulary(tokenizer, source.controls)
     ids = words.ids(shape)
     return TemplateFacts(
@@ -87,7 +124,7 @@ def survey(
         prompt_difference=_prompt_difference(shape, source),
         history_difference=_history_difference(shape, source),
         system_text=_system_text(shape, source),
-        date=said.date(later),
+        date=said.date(tried.later),
         drops=said.drops(),
         reasoning_end=said.reasoning_end(),
         reprs=said.reprs(),

@@ -3,24 +3,19 @@
 Who calls whom: `TemplateSurvey` starts a thread that lets the worker process render; it
 reads a copy of the tokenizer's settings, and never the tokenizer, which belongs to the
 thread that trains. There `TemplateSurvey.facts` asks the tokenizer itself, for some
-milliseconds, once the thread has shown that the template is quick and does not raise.
+milliseconds, about what has been rendered: however slow a template or a machine is,
+training waits for neither.
 """
 
 import contextlib
 import threading
-import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-from ftlab.probes.templates.survey import survey
-from ftlab.records.template import TemplateFacts
-
-QUICK = 0.2
-"""Seconds that a further survey may take, for one on the thread that trains."""
-
-TRIES = 3
-"""Further surveys: a busy machine makes one slow, a slow template all."""
+from ftlab.probes.templates.spans import source_of
+from ftlab.probes.templates.survey import Tried, try_out
+from ftlab.records.template import Refusal, TemplateFacts
 
 
 class TemplateSurvey:
@@ -34,7 +29,7 @@ class TemplateSurvey:
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        self._quick = False
+        self._tried: Tried | None = None
         self._facts: TemplateFacts | None = None
         self._thread: threading.Thread | None = None
         template = getattr(tokenizer, "chat_template", None)
@@ -63,24 +58,21 @@ class TemplateSurvey:
         return not self._thread.is_alive()
 
     def facts(self) -> TemplateFacts | None:
-        """Return the facts; ``None`` where the template is slow, or refused."""
-        if self._quick and self._facts is None:
+        """Return the facts; ``None`` where the template is refused."""
+        tried, self._tried = self._tried, None
+        if tried is not None:
             with left_as_it_was(self._tokenizer):
-                self._facts = survey(self._tokenizer)
-            self._quick = False
+                self._facts = tried.facts(self._tokenizer)
         return self._facts
 
     def _try(self) -> None:
-        try:
-            if survey(self._copy).refused is None:
-                self._quick = any(self._takes() < QUICK for _ in range(TRIES))
-        except Exception:  # noqa: BLE001  there are no facts then
-            self._quick = False
-
-    def _takes(self) -> float:
-        begin = time.perf_counter()
-        survey(self._copy)
-        return time.perf_counter() - begin
+        with contextlib.suppress(Exception):  # there are no facts then
+            source = source_of(self._copy)
+            if isinstance(source, Refusal):
+                return
+            tried = try_out(source)
+            if tried.shape.openings:
+                self._tried = tried
 
 
 @contextlib.contextmanager

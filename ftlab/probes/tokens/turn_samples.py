@@ -63,9 +63,10 @@ class TurnSamples(RowSamples):
 
     def on_handover(self, moment: Moment) -> Iterable[Reading]:
         """Tell of what still waits; nothing more comes for a run that is over."""
-        if self._waiting and self._survey.ready(WAIT):
-            return (self._late(),)
-        return ()
+        if not self._waiting and not self._held:
+            return ()
+        self._survey.ready(WAIT)  # what this step has read arrives after this
+        return (self._late(),)
 
     def _late(self) -> Reading:
         def finish(_: NDArray[np.float32]) -> Iterator[Event]:

@@ -104,7 +104,7 @@ def preflight(
     >>> checklist = ftlab.preflight(
     ...     model, optimizer=optimizer, step=step, batch=torch.ones(4, 2)
     ... )
-    >>> checklist.ok, checklist["data"][0].says
+    >>> checklist.ok, checklist["data"][-1].says
     (True, 'the first batch holds float32[4, 2]')
     >>> ftlab.preflight(model, batches=(row for row in [1, 2]))
     Traceback (most recent call last):

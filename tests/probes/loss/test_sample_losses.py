@@ -95,7 +95,8 @@ def test_padding_on_the_left_is_no_beginning(tmp_path):
     with watch:
         model(**batch).loss.backward()
         optimizer.step()
-    ids = watch.run.events[0].detail["ids"]
+    (told,) = [e for e in watch.run.events if e.kind == "sample"]
+    ids = told.detail["ids"]
     assert ids == batch["input_ids"][0, 12:].tolist()
 
 

@@ -13,7 +13,8 @@ from ftlab.faults.chats import (
     tokenizer,
 )
 from ftlab.faults.tiny import adamw, llama
-from ftlab.probes.templates.survey import survey
+from ftlab.probes.templates.survey import survey, try_out
+from ftlab.probes.templates.worker import Renderer
 from ftlab.probes.tokens import template_survey
 from ftlab.probes.tokens.row_samples import special_ids
 from ftlab.probes.tokens.sample_reading import Columns
@@ -122,30 +123,20 @@ def test_the_tokenizer_is_left_as_it_was():
     assert (backend.truncation, backend.padding) == before
 
 
-def test_a_survey_that_was_slow_once_on_a_busy_machine_is_made_again(monkeypatch):
+def test_training_waits_for_no_rendering(monkeypatch):
     made = tokenizer()
-    facts = survey(made)
-    naps = iter([0.0, 0.3, 0.0])
-
-    def surveyed(_):
-        time.sleep(next(naps, 0.0))
-        return facts
-
-    monkeypatch.setattr(template_survey, "survey", surveyed)
-    slow = TemplateSurvey(made)
-    assert slow.ready(30.0)
-    assert slow.facts() == facts
+    expected = survey(made)
+    found = TemplateSurvey(made)
+    assert found.ready(30.0)
+    monkeypatch.setattr(Renderer, "render_all", None)
+    assert found.facts() == found.facts() == expected
 
 
-def test_a_template_that_is_always_slow_is_given_up(monkeypatch):
-    made = tokenizer()
-    facts = survey(made)
+def test_a_run_of_one_step_waits_for_a_survey_that_takes_longer(monkeypatch):
+    def late(source):
+        time.sleep(0.5)
+        return try_out(source)
 
-    def surveyed(_):
-        time.sleep(0.21)
-        return facts
-
-    monkeypatch.setattr(template_survey, "survey", surveyed)
-    slow = TemplateSurvey(made)
-    assert slow.ready(30.0)
-    assert slow.facts() is None
+    monkeypatch.setattr(template_survey, "try_out", late)
+    _, (told,) = events(tokenizer(), steps=1)
+    assert told.detail["samples"]

@@ -96,7 +96,8 @@ def test_preflight_takes_the_arguments_of_a_call(ftlab_line, loop_variables):
 
     loop_variables["rows"] = [torch.ones(4, 2)]
     checklist = ftlab_line("preflight model, optimizer=optimizer, batches=rows")
-    assert checklist["data"][0].says == "the first batch holds float32[4, 2]"
+    says = {item.name: item.says for item in checklist["data"]}
+    assert says["a batch can be read"] == "the first batch holds float32[4, 2]"
 
 
 def test_preflight_finds_model_optimizer_and_loader(ftlab_line, loop_variables):
@@ -104,7 +105,8 @@ def test_preflight_finds_model_optimizer_and_loader(ftlab_line, loop_variables):
 
     loop_variables["loader"] = torch.utils.data.DataLoader(torch.ones(4, 2))
     checklist = ftlab_line("preflight")
-    assert checklist["data"][0].says == "the first batch holds float32[1, 2]"
+    says = {item.name: item.says for item in checklist["data"]}
+    assert says["a batch can be read"] == "the first batch holds float32[1, 2]"
     assert "SGD holds 2 tensors" in repr([item.says for item in checklist])
 
 

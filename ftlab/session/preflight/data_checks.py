@@ -9,6 +9,7 @@ from ftlab.rules.words import counted, listed
 from ftlab.session.preflight.reading import UnreadableError
 from ftlab.session.preflight.saying import Check, Fault, Items
 from ftlab.session.preflight.seen import Seen
+from ftlab.session.preflight.template_checks import template_checks
 
 IGNORED = -100
 """The label that cross-entropy leaves out."""
@@ -29,6 +30,7 @@ HAND_OVER = (
 def data_checks(seen: Seen) -> Items:
     """Yield the items of the layer."""
     yield from _tokenizer(seen)
+    yield from template_checks(seen)
     if not seen.batches:
         yield _unread(seen)
         return

@@ -146,6 +146,37 @@ def trained_on(
     return trained(model, rows=rows, trainer=further, **options)
 
 
+def sampling(made: Any, talks: Any, side: str) -> Any:
+    """Return a callback that generates answers behind every second step."""
+    from transformers import TrainerCallback
+
+    prompts = [talk[:-1] for talk in talks]
+
+    class Sample(TrainerCallback):
+        """Answers some questions, padded on the given side."""
+
+        def on_step_end(
+            self, args: Any, state: Any, control: Any, **given: Any
+        ) -> None:
+            if state.global_step % 2:
+                return
+            before, made.padding_side = made.padding_side, side
+            batch = made.apply_chat_template(
+                prompts,
+                add_generation_prompt=True,
+                padding=True,
+                return_tensors="pt",
+                return_dict=True,
+            )
+            made.padding_side = before
+            model = given["model"]
+            model.eval()
+            model.generate(**batch, max_new_tokens=4, do_sample=False)
+            model.train()
+
+    return Sample()
+
+
 REASONING = TEMPLATE.replace(
     "{{ m['content'] }}</turn>{% endgeneration %}",
     "{% if loop.last %}{{ m['content'] }}{% else %}"

@@ -72,6 +72,9 @@ class Listener(Protocol):
     ) -> None:
         """Hear that a scheduler moved the learning rates of its optimizer."""
 
+    def before_generation(self, owner: Any, given: Mapping[str, Any]) -> None:
+        """Hear that a model is about to generate, and with which arguments."""
+
     def after_save(self, owner: Any, folder: Any, selected: Any) -> None:
         """Hear that a model was saved; see `taps.saving`."""
 

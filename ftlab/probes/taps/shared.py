@@ -14,6 +14,7 @@ from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.taps import peft
 from ftlab.probes.taps.backward import tap_backward
 from ftlab.probes.taps.clip import tap_clip
+from ftlab.probes.taps.generation import tap_generation
 from ftlab.probes.taps.listener import Listener
 from ftlab.probes.taps.loading import tap_loading
 from ftlab.probes.taps.optimizer import tap_held_step, tap_optimizer_step, tap_zero_grad
@@ -84,6 +85,7 @@ def _tap() -> None:
             tap_zero_grad,
             tap_held_step,
             tap_scheduler,
+            tap_generation,
             tap_saving,
             tap_loading,
         ):

@@ -1,7 +1,7 @@
 """A Trainer removes columns of text from its dataset, as it should.
 
 The loss of its own takes one of them out in case it is there, for the model does not
-know it; others have the names of what it puts out.
+know it, and so does its collator; others have the names of what it puts out.
 """
 
 from typing import Any
@@ -36,7 +36,18 @@ def build() -> Case:
         | {"source": "a book", "number": number, "score": 1.0}
         for number, row in enumerate(rows_of(batches(16)))
     ]
-    return trained(lora(), kind=Careful, rows=Dataset.from_list(rows), max_steps=40)
+    trainer = {"data_collator": _stacked}
+    data = Dataset.from_list(rows)
+    return trained(lora(), kind=Careful, rows=data, trainer=trainer, max_steps=40)
+
+
+def _stacked(rows: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
+    """Stack what can be stacked."""
+    from transformers import default_data_collator
+
+    for row in rows:
+        row.pop("source", None)
+    return dict(default_data_collator(rows))
 
 
 HEALTHY = Healthy(

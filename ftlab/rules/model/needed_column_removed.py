@@ -1,24 +1,27 @@
 """The rule MOD013, needed-column-removed.
 
 ## What it does
-Finds columns of a dataset that a Trainer removes although the loss reads them.
+Finds columns of a dataset that a Trainer removes although the loss, or the collator,
+reads them.
 
 ## Why is this bad?
 `remove_unused_columns` is on by default and keeps the columns that the model's forward
 names. Weights of samples or tokens, teacher scores and the like are read by a
-`compute_loss` of one's own, or come to a forward as `**kwargs`: they are not named, and
-are gone before the batch is made. Code that asks for them carefully, with `.get` or
-`if ... in`, goes on without them, and trains something else than was written.
+`compute_loss` of one's own, lengths of prompts by a collator, others come to a forward
+as `**kwargs`: they are not named, and are gone before the batch is made. Code that asks
+for them carefully, with `.get` or `if ... in`, goes on without them, and trains
+something else than was written.
 
 ## Evidence
 The dataset's columns; those that the trainer keeps; and the code of `compute_loss`,
-`training_step` and the modules' forwards, as far as it is the user's own, with the
-functions that they hand the batch to: what is read of the batch (or of `**kwargs`) by
-`batch[...]`, `.get` or `.pop`. There is no threshold. That columns are removed is no
-fault: a key that is taken out and left (`inputs.pop("text", None)`) does not count, nor
-does any column that no code reads. Measured with transformers 5.23: of 12 batches with
-a column `loss_weights` none brings it to `forward(self, input_ids, labels, **kwargs)`,
-and with `remove_unused_columns=False` all do.
+`training_step`, the collator and the modules' forwards, as far as it is the user's own,
+with the functions that they hand the batch to: what is read of the batch (or of its
+rows, or of `**kwargs`) by `batch[...]`, `.get` or `.pop`. There is no threshold. That
+columns are removed is no fault: a key that is taken out and left
+(`inputs.pop("text", None)`) does not count, nor does any column that no code reads.
+Measured with transformers 5.23: of 12 batches with a column `loss_weights` none brings
+it to `forward(self, input_ids, labels, **kwargs)`, and with
+`remove_unused_columns=False` all do.
 By hand: `next(iter(trainer.get_train_dataloader())).keys()`.
 
 ## What to try
@@ -29,12 +32,12 @@ By hand: `next(iter(trainer.get_train_dataloader())).keys()`.
 
 ## Known problems
 Not judged: a `get_train_dataloader` of one's own, rows that name their columns
-themselves and are loaded by worker processes, code without a source, and collators,
-which miss what they read with an error.
+themselves and are loaded by worker processes, and code without a source.
 
 ## References
 - huggingface/transformers#25054, #43598
 - huggingface/datasets#3353 (a column that compute_loss does not see)
+- transformers documentation, `TrainingArguments.remove_unused_columns`
 """
 
 from collections.abc import Iterator
@@ -47,7 +50,7 @@ from ftlab.runlog.run import Run
 
 
 class NeededColumnRemoved(Rule):
-    """Finds columns that the loss asks for and never gets."""
+    """Finds columns that the loss or the collator asks for and never gets."""
 
     code = "MOD013"
     name = "needed-column-removed"
@@ -79,7 +82,7 @@ class NeededColumnRemoved(Rule):
             f"the {trainer} removes {listed(columns)} from the dataset, and "
             f"{listed(readers)} reads that",
             cause="remove_unused_columns=True keeps what the model's forward names; "
-            "what is read of the batch, or of **kwargs, is not named there.",
+            "what is read of the rows, the batch, or **kwargs is not named there.",
             fix="TrainingArguments(remove_unused_columns=False), or name the column in "
             f"the model's forward: {columns[0]}=None.",
             places=[
@@ -89,5 +92,5 @@ class NeededColumnRemoved(Rule):
             ],
             steps=span(run, first.step),
             evidence={"reason": "read-and-removed", "columns": len(columns)},
-            healthy="every column that the loss reads is in the batch",
+            healthy="every column that is read is there",
         )

@@ -1,28 +1,23 @@
 """Columns that a Trainer removes from its dataset although the user's code reads them.
 
 ``remove_unused_columns`` keeps what the model's forward names. What a loss of one's own
-takes from the batch, or a forward from its ``**kwargs``, is not named there. Removing
-columns is right in most runs; so only what is read of them, in code of the user's own,
-is told. The code is read, not called.
+takes from the batch, a forward from its ``**kwargs``, or a collator from the rows, is
+not named there. Removing columns is right in most runs; so only what is read of them,
+in code of the user's own, is told. The code is read, not called.
 """
 
-import ast
 import copy
+import functools
 import inspect
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ftlab.probes.plain import readable
 from ftlab.records.handle import HandleStack, rebind
+from ftlab.session.integrations.reading_code import is_own, keys_read
 
-LIBRARIES = ("transformers", "trl", "peft", "torch", "accelerate")
-"""Packages whose code reads only what is there."""
-
-DEPTH = 3
-"""Calls that a batch is followed through."""
-
-_READERS = ("get", "pop")
+Reader = tuple[Callable[..., Any], set[str], type]
+"""A function, what it calls a batch or rows, and the class of its methods."""
 
 
 def removed_and_read(trainer: Any) -> dict[str, list[dict[str, str]]]:
@@ -85,12 +80,12 @@ def _read_beyond(trainer: Any) -> dict[str, str]:
     """Name what the user's code reads and the trainer does not keep, and who reads."""
     own = ("get_train_dataloader", "_remove_unused_columns")
     if not getattr(trainer.args, "remove_unused_columns", False) or any(
-        _is_own(getattr(type(trainer), name, None)) for name in own
+        is_own(getattr(type(trainer), name, None)) for name in own
     ):
         return {}
     found: dict[str, str] = {}
-    for function, names in _readers(trainer):
-        for column in _reads(function, names, trainer, DEPTH):
+    for function, names, owner in _readers(trainer):
+        for column in keys_read(function, names, owner):
             found.setdefault(column, function.__qualname__)
     if found:
         # What it keeps is worked out on a copy: on the trainer itself it would stay.
@@ -109,107 +104,49 @@ def _columns(dataset: Any) -> set[str] | None:
     return set(names) if isinstance(names, list) else None
 
 
-def _readers(trainer: Any) -> Iterator[tuple[Callable[..., Any], set[str]]]:
-    """Yield functions of the user's that get a batch, and what they call it."""
+def _readers(trainer: Any) -> Iterator[Reader]:
+    """Yield the user's functions that get a batch or rows."""
+    found = (*_of_the_trainer(trainer), *_of_the_model(trainer.model))
+    for function, names, owner in (*found, *_of_the_collator(trainer.data_collator)):
+        if is_own(function):
+            yield function, names, owner
+
+
+def _of_the_trainer(trainer: Any) -> Iterator[Reader]:
     for name in ("compute_loss", "training_step"):
         method = getattr(type(trainer), name, None)
-        if method is not None and _is_own(method):
-            yield method, set(list(inspect.signature(method).parameters)[2:3])
-    for kind in dict.fromkeys(map(type, trainer.model.modules())):
+        if method is not None:
+            yield method, set(_parameters(method)[2:3]), type(trainer)
+
+
+def _of_the_model(model: Any) -> Iterator[Reader]:
+    for kind in dict.fromkeys(map(type, model.modules())):
         forward = getattr(kind, "forward", None)
-        if forward is not None and _is_own(forward):
-            parameters = inspect.signature(forward).parameters.values()
-            rest = {each.name for each in parameters if each.kind is each.VAR_KEYWORD}
-            if rest:
-                yield forward, rest
-
-
-def _is_own(function: Any) -> bool:
-    """Tell whether a function is the user's, not a library's."""
-    module = getattr(function, "__module__", None) or ""
-    return callable(function) and module.partition(".")[0] not in LIBRARIES
-
-
-def _reads(
-    function: Callable[..., Any], names: Iterable[str], trainer: Any, depth: int
-) -> Iterator[str]:
-    """Yield the keys that a function reads of what it calls by one of ``names``."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):  # there is no source to be had
-        return
-    names, known = set(names), _known_to(function)
-    thrown = {id(value) for node in ast.walk(tree) if (value := _thrown(node))}
-    for node in ast.walk(tree):
-        if id(node) in thrown:
+        if forward is None:
             continue
-        key = _key(node, names)
-        if key is not None:
-            column = _constant(key, known)
-            if column is not None:
-                yield column
-        elif isinstance(node, ast.Call) and depth:
-            yield from _within(node, names, known, (trainer, depth - 1))
+        parameters = inspect.signature(forward).parameters.values()
+        rest = {each.name for each in parameters if each.kind is each.VAR_KEYWORD}
+        if rest:
+            yield forward, rest, kind
 
 
-def _known_to(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return what a function knows by name from outside."""
-    known = inspect.getclosurevars(inspect.unwrap(function))
-    return {**known.globals, **known.nonlocals}
+def _of_the_collator(collator: Any) -> Iterator[Reader]:
+    rows = set(_parameters(collator)[:1])
+    while isinstance(collator, functools.partial):
+        collator = collator.func
+    if inspect.isfunction(collator):
+        yield collator, rows, type(collator)
+    elif inspect.ismethod(collator):
+        yield collator.__func__, rows, type(collator.__self__)
+    elif collator is not None:
+        yield type(collator).__call__, rows, type(collator)
+        torch_call = getattr(type(collator), "torch_call", None)
+        if torch_call is not None:  # of transformers' own collators
+            yield torch_call, set(_parameters(torch_call)[1:2]), type(collator)
 
 
-def _thrown(node: ast.AST) -> ast.expr | None:
-    """Return a value that nobody uses: of a key that is taken out, and left."""
-    if isinstance(node, ast.Expr):
-        return node.value
-    if not isinstance(node, ast.Assign):
-        return None
-    left = all(isinstance(each, ast.Name) and each.id == "_" for each in node.targets)
-    return node.value if left else None
-
-
-def _key(node: ast.AST, names: set[str]) -> ast.expr | None:
-    """Return the key of ``batch[key]``, ``batch.get(key)`` and ``batch.pop(key)``."""
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        return node.slice if _is_named(node.value, names) else None
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return None
-    reads = node.func.attr in _READERS and _is_named(node.func.value, names)
-    return node.args[0] if reads and node.args else None
-
-
-def _is_named(node: ast.expr, names: set[str]) -> bool:
-    return isinstance(node, ast.Name) and node.id in names
-
-
-def _constant(node: ast.expr, known: Mapping[str, Any]) -> str | None:
-    """Return a key that is written out, or is a constant from outside."""
-    if isinstance(node, ast.Name):
-        value = known.get(node.id)
-    else:
-        value = getattr(node, "value", None)
-    return value if isinstance(value, str) else None
-
-
-def _within(
-    call: ast.Call,
-    names: set[str],
-    known: Mapping[str, Any],
-    further: tuple[Any, int],
-) -> Iterator[str]:
-    """Follow a batch that is handed to another function of the user's."""
-    trainer, depth = further
-    called: Any = None
-    skipped = 0
-    if isinstance(call.func, ast.Name):
-        called = known.get(call.func.id)
-    elif isinstance(call.func, ast.Attribute) and _is_named(call.func.value, {"self"}):
-        called, skipped = getattr(type(trainer), call.func.attr, None), 1
-    if not inspect.isfunction(called) or not _is_own(called):
-        return
-    parameters = list(inspect.signature(called).parameters)[skipped:]
-    given = zip(parameters, call.args, strict=False)
-    inside = {name for name, value in given if _is_named(value, names)}
-    inside |= {k.arg for k in call.keywords if k.arg and _is_named(k.value, names)}
-    if inside:
-        yield from _reads(called, inside, trainer, depth)
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # a function in C has none to be read
+        return []

@@ -1,10 +1,16 @@
 """Columns that are removed although the user's code reads them; nothing is called."""
 
+import functools
+
 import pytest
 from datasets import Dataset
 from torch import nn
 from torch.utils.data import Dataset as Rows
-from transformers import Trainer
+from transformers import (
+    DataCollatorWithPadding,
+    Trainer,
+    default_data_collator,
+)
 
 from ftlab.faults.tiny import base, batches, rows_of
 from ftlab.faults.trainers import trained
@@ -78,6 +84,75 @@ def test_what_a_forward_reads_of_its_keywords_is_named():
             return {"loss": loss * rest["importance"] if "importance" in rest else loss}
 
     assert found(model=Weighted()) == [(COLUMN, "forward")]
+
+
+def by_loop(rows):
+    for number, row in enumerate(rows):
+        number += row.get("importance", 0)
+    return default_data_collator(rows)
+
+
+def by_comprehension(rows):
+    total = sum(row["importance"] for row in rows if "importance" in row)
+    return default_data_collator(rows) | ({"total": total} if total else {})
+
+
+def by_the_first(rows):
+    return collated(rows) if "importance" in rows[0] else default_data_collator(rows)
+
+
+def collated(rows):
+    return {"importance": rows[0]["importance"]}
+
+
+def with_more(scale, rows):
+    return default_data_collator(
+        [each | {"a": each.get("importance")} for each in rows]
+    )
+
+
+class Collator:
+    def __init__(self):
+        self.read = [{}]
+
+    def __call__(self, features):
+        return default_data_collator([self.kept(each) for each in features])
+
+    def kept(self, row):
+        row.pop("text", None)
+        self.read[0]["text"] = row.get("importance")
+        return row
+
+
+class Padded(DataCollatorWithPadding):
+    def torch_call(self, features):
+        features = [each for each in features if each.get("importance", 1)]
+        return default_data_collator(features)
+
+
+@pytest.mark.parametrize(
+    ("collator", "where"),
+    [
+        (by_loop, "by_loop"),
+        (by_comprehension, "by_comprehension"),
+        (by_the_first, "by_the_first"),
+        (functools.partial(with_more, 2), "with_more"),
+        (Collator(), "__call__"),
+        (Collator().__call__, "__call__"),
+        (Padded(None), "torch_call"),
+    ],
+)
+def test_what_a_collator_reads_of_its_rows_is_named(collator, where):
+    assert found(trainer={"data_collator": collator}) == [(COLUMN, where)]
+
+
+def test_a_collator_in_c_is_passed_over():
+    assert found(ByGet, trainer={"data_collator": dict}) == [(COLUMN, "compute_loss")]
+
+
+def test_a_collator_of_a_library_reads_what_is_there(monkeypatch):
+    monkeypatch.setattr(by_loop, "__module__", "trl.data_utils")
+    assert found(trainer={"data_collator": by_loop}) == []
 
 
 def test_what_is_taken_out_and_left_is_not():

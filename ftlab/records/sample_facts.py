@@ -60,6 +60,9 @@ class SampleFacts:
     same, ahead
         Share of the labels that are the token at their position, and the one behind;
         -1 without labels.
+    labels_of
+        The other row of the batch whose tokens the labels are; -1 where they are of
+        none, or of its own.
     padding_trained
         Labels that count outside the sample, before or behind it.
     position
@@ -81,6 +84,7 @@ class SampleFacts:
     controls: tuple[Control, ...] = ()
     same: float = -1.0
     ahead: float = -1.0
+    labels_of: int = -1
     padding_trained: int = 0
     position: int = -1
     head: tuple[int, ...] = ()

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.probes.tokens.row_samples import Row, rows_event, special_ids
-from ftlab.probes.tokens.sample_reading import Columns
+from ftlab.probes.tokens.row_samples import rows_event, special_ids
+from ftlab.probes.tokens.sample_reading import Columns, Row
 from ftlab.probes.tokens.template_survey import left_as_it_was
 from ftlab.probes.tokens.turn_samples import book_of, turns_of
 from ftlab.records.event import Event

@@ -19,14 +19,11 @@ from ftlab.probes.schedule import DENSE
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import batch_fields
-from ftlab.probes.tokens.sample_reading import Columns, samples_in
+from ftlab.probes.tokens.sample_reading import Columns, Row, samples_in_batch
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
 from ftlab.records.token_row import IGNORED
-
-Row = tuple[int, int, Columns]
-"""Micro-batch, row, and what stands there."""
 
 COLUMNS = ("input_ids", "labels", "attention_mask", "position_ids")
 
@@ -117,11 +114,7 @@ def rows_event(
     step: int,
 ) -> Event:
     """Make one event of all samples in some rows."""
-    samples = [
-        sample
-        for micro, number, columns in rows
-        for sample in samples_in(columns, special, number, micro)
-    ]
+    samples = list(samples_in_batch(rows, special))
     named = {n: ids for n, ids in special.items() if n != "control"}
     pieces = _pieces(tokenizer, samples, frozenset().union(*named.values()))
     seen = SeenSamples(step, tuple(samples), named, pieces)

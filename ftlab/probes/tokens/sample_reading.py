@@ -1,8 +1,8 @@
 """Makes facts of the samples in a batch whose arrays are on the host."""
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,10 @@ EDGE = 8
 DOCUMENTS = 64
 """Documents of a packed row that are looked at."""
 
+FOREIGN, COMPARED = 0.5, 4
+"""Share of own tokens below which labels are another text, and the labels
+that it takes to say whose."""
+
 Ids = NDArray[np.int64]
 Special = Mapping[str, frozenset[int]]
 
@@ -31,6 +35,19 @@ class Columns:
     labels: Ids | None = None
     attention: Ids | None = None
     positions: Ids | None = None
+
+
+Row = tuple[int, int, Columns]
+"""Micro-batch, row, and what stands there."""
+
+
+def samples_in_batch(rows: Sequence[Row], special: Special) -> Iterator[SampleFacts]:
+    """Yield the samples of all rows of a step, micro-batch by micro-batch."""
+    for _, group in itertools.groupby(rows, key=lambda row: row[0]):
+        together = list(group)
+        for micro, number, columns in together:
+            for sample in samples_in(columns, special, number, micro):
+                yield replace(sample, labels_of=_owner(sample, columns, together))
 
 
 def samples_in(
@@ -66,6 +83,28 @@ def samples_in(
             head=tuple(ids[:EDGE].tolist()),
             tail=tuple(ids[-EDGE:].tolist()),
         )
+
+
+def is_foreign(sample: SampleFacts) -> bool:
+    """Tell whether the labels of a sample are another text than its own."""
+    if not sample.trained:
+        return sample.padding_trained > 0
+    return max(sample.same, sample.ahead) < FOREIGN
+
+
+def _owner(sample: SampleFacts, columns: Columns, together: Sequence[Row]) -> int:
+    """Return the other row whose tokens the labels of a sample are, or -1."""
+    if columns.labels is None or not is_foreign(sample):
+        return -1
+    counted = np.flatnonzero(columns.labels != IGNORED)
+    if len(counted) < COMPARED:
+        return -1
+    labels = columns.labels[counted]
+    for _, number, other in together:
+        fits = number != sample.row and counted[-1] < len(other.ids)
+        if fits and np.array_equal(other.ids[counted], labels):
+            return number
+    return -1
 
 
 def _extent(columns: Columns, special: Special) -> tuple[int, int, bool]:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ftlab.probes.probe import Moment, Reading
 from ftlab.probes.subject import Subject
 from ftlab.probes.tokens.pieces import PieceBook
-from ftlab.probes.tokens.row_samples import Row, RowSamples
-from ftlab.probes.tokens.sample_reading import samples_in
+from ftlab.probes.tokens.row_samples import RowSamples
+from ftlab.probes.tokens.sample_reading import Row, is_foreign, samples_in
 from ftlab.probes.tokens.template_survey import TemplateSurvey, left_as_it_was
 from ftlab.probes.tokens.turns import turns_in
 from ftlab.records.event import Event
@@ -120,7 +120,10 @@ def turns_of(
         ids = columns.ids[sample.start : sample.end]
         texts = book.joined(ids)
         turns = turns_in(ids, book.pieces, facts, texts=texts)
-        said = _facts_of(sample, turns, columns.labels)
+        foreign = is_foreign(sample)
+        if foreign:  # what is trained is not this text
+            sample = replace(sample, labelled=False, trained=0)
+        said = _facts_of(sample, turns, None if foreign else columns.labels)
         if facts.reasoning_end.strip():
             own = [book.pieces[each].text for each in ids.tolist()]
             known = [texts.get(at, text) for at, text in enumerate(own)]

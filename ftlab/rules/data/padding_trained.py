@@ -61,7 +61,7 @@ class PaddingTrained(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all samples."""
         samples = samples_of(run)
-        sick = [e for e in samples.sights if e.sample.padding_trained >= LABELS]
+        sick = [e for e in samples.sights if _is_padded(e.sample)]
         if len(sick) >= SAMPLES:
             yield self._finding(samples, sick)
 
@@ -87,6 +87,11 @@ class PaddingTrained(Rule):
             },
             healthy="-100 on all padding",
         )
+
+
+def _is_padded(sample: SampleFacts) -> bool:
+    """Tell whether padding has labels of its own, not those of a longer row."""
+    return sample.padding_trained >= LABELS and sample.labels_of < 0
 
 
 def _first_pad(sample: SampleFacts) -> int:

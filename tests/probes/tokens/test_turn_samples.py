@@ -140,3 +140,24 @@ def test_a_run_of_one_step_waits_for_a_survey_that_takes_longer(monkeypatch):
     monkeypatch.setattr(template_survey, "try_out", late)
     _, (told,) = events(tokenizer(), steps=1)
     assert told.detail["samples"]
+
+
+def test_labels_of_another_text_train_none_of_the_turns():
+    made = tokenizer()
+    facts = survey(made)
+    rows = [np.array(row["input_ids"]) for row in answers_only(made, chats(2))]
+    ids = rows[0]
+    other = np.resize(rows[1][::-1], len(ids))
+    (own,) = turns_of(
+        (0, 0, Columns(ids, ids)), facts, book_of(made, facts), special_ids(made, None)
+    )
+    (strange,) = turns_of(
+        (0, 0, Columns(ids, other)),
+        facts,
+        book_of(made, facts),
+        special_ids(made, None),
+    )
+    assert own.labelled
+    assert sum(turn.trained for turn in own.turns) == len(ids)
+    assert not strange.labelled
+    assert {turn.trained for turn in strange.turns} == {0}

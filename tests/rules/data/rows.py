@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ftlab.probes.tokens.sample_reading import Columns, samples_in
+from ftlab.probes.tokens.sample_reading import Columns, samples_in_batch
 from ftlab.records.event import Event
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.engine import Engine
@@ -30,7 +30,8 @@ def row(ids, labels="all", mask=None, positions=None):
 def run_of(rows, *, special=SPECIAL, pieces=None, **training):
     """A run of one step whose batch holds these rows."""
     known = {kind: frozenset(ids) for kind, ids in special.items()}
-    found = [s for n, each in enumerate(rows) for s in samples_in(each, known, n, 0)]
+    held = [(0, number, each) for number, each in enumerate(rows)]
+    found = samples_in_batch(held, known)
     named = {kind: ids for kind, ids in known.items() if kind != "control"}
     seen = SeenSamples(0, tuple(found), named, pieces or {})
     builder = RunBuilder().facts(model={"class": "Llama"}, training=training)

@@ -34,14 +34,12 @@ Encoder-decoders read all columns, and are left alone.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.rule import Rule, needs_operations
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
 
-GENERATED = Need(
-    "a generation",
-    "ftlab.watch(...) while model.generate(...) is called",
-    lambda run: any(entry.op == "generate" for entry in run.ledger),
+GENERATED = needs_operations(
+    "generate", "a generation", "ftlab.watch(...) while model.generate(...) is called"
 )
 
 

@@ -52,6 +52,10 @@ class GeneratedBehindPadding(Rule):
     status = "preview"
     requires = (GENERATED,)
 
+    def applies(self, run: Run) -> bool:
+        """Tell whether something was generated, or nothing is known yet."""
+        return not run.facts.model or GENERATED.present(run)
+
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding for all such generations."""
         calls = [entry for entry in run.ledger if entry.op == "generate"]

@@ -52,7 +52,7 @@ class EmptyAnswers(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (NEEDS,)
-    caused_by = ("DAT036",)
+    caused_by = ("DAT031", "DAT036")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all samples."""

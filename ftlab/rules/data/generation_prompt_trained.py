@@ -11,9 +11,11 @@ sample is easy to predict, and lowers the loss for nothing.
 ## Evidence
 The turns of samples, found in their ids by what the chat template writes around
 messages: behind an answer that has a text the sample ends with the opening of an
-answer, whose labels count, in 2 samples at least and in half of those with an answer.
+answer, or with an opening and an end and nothing between, in 2 samples at least and in
+half of those with an answer. Labels of the opening count, or those of that end.
 Measured: `apply_chat_template(..., add_generation_prompt=True)` on whole conversations
-leaves 6 tokens behind the last end in 4 of 4 rows, without it 1.
+leaves 6 tokens behind the last end in 4 of 4 rows, without it 1. SFTTrainer appends EOS
+to texts: 16 of 16 rows then end with an empty second answer, without it 0.
 By hand: `tokenizer.decode(batch["input_ids"][0])`.
 
 ## What to try
@@ -21,6 +23,7 @@ By hand: `tokenizer.decode(batch["input_ids"][0])`.
 
 ## Known problems
 A row that is cut directly behind an opening looks the same: half of all is no chance.
+An empty answer to a question of its own is told by DAT035.
 
 ## References
 - transformers, `apply_chat_template`, `add_generation_prompt`
@@ -29,10 +32,13 @@ A row that is cut directly behind an opening looks the same: half of all is no c
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
+from ftlab.rules.reading.samples import samples_of
 from ftlab.rules.reading.turns import (
     ANSWERS,
     NEEDS,
+    OPENINGS,
     TurnSight,
     has_turns,
     turn_places,
@@ -62,8 +68,12 @@ class GenerationPromptTrained(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all samples."""
         answered = [each for each in turn_sights(run) if _has_answer(each.sample)]
-        open_ = [(each, each.sample.turns[-1]) for each in answered]
-        open_ = [(each, turn) for each, turn in open_ if _is_open(each.sample, turn)]
+        ends = _stops_at_the_end(run)
+        open_ = [
+            (each, opening)
+            for each in answered
+            for opening in _left_open(each.sample, _key(each.step, each.sample) in ends)
+        ]
         if len(open_) >= max(SAMPLES, SHARE * len(answered)):
             yield self._finding(open_, len(answered))
 
@@ -94,6 +104,37 @@ def _has_answer(sample: SampleTurns) -> bool:
     return any(t.role == ANSWERS and t.part == "text" for t in sample.turns)
 
 
-def _is_open(sample: SampleTurns, turn: TurnFacts) -> bool:
-    opening = turn.part in {"header", "generation prompt"} and turn.role == ANSWERS
-    return opening and turn.end == sample.end and turn.trained > 0
+def _left_open(sample: SampleTurns, stopped: bool) -> Iterator[TurnFacts]:
+    """Yield the opening of an answer behind the last one, with no text behind it.
+
+    ``stopped`` tells whether the sample's last token ends a text.
+    """
+    last, before = sample.turns[-1], sample.turns[:-1]
+    if last.end != sample.end:
+        return
+    if _opens(last):
+        if last.trained:
+            yield last
+        return
+    empty = last.part == "end" or (stopped and last.end - last.start == 1)
+    follows = len(before) > 1 and before[-2].role == ANSWERS
+    if empty and last.role == ANSWERS and last.trained and follows:
+        yield from (turn for turn in before[-1:] if _opens(turn))
+
+
+def _opens(turn: TurnFacts) -> bool:
+    return turn.part in OPENINGS and turn.role == ANSWERS
+
+
+def _key(step: int, sample: SampleTurns | SampleFacts) -> tuple[int, ...]:
+    return step, sample.micro_batch, sample.row, sample.start
+
+
+def _stops_at_the_end(run: Run) -> set[tuple[int, ...]]:
+    """Give the samples whose last token is one that ends a text."""
+    samples = samples_of(run)
+    return {
+        _key(step, each)
+        for step, each in ((sight.step, sight.sample) for sight in samples.sights)
+        if each.tail and each.tail[-1] in samples.stops
+    }

@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 
+from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.generation_prompt_trained import GenerationPromptTrained
+from ftlab.rules.engine import Engine
+from tests.rules.data.rows import BOS, EOS, row, run_of, text
 from tests.rules.data.talks import (
     check,
     is_left_out_without_turns_and_open_on_an_empty_run,
@@ -57,3 +60,42 @@ def test_the_opening_of_a_question_is_another_matter():
 def test_an_opening_with_something_behind_it_was_answered():
     talk = replace(OPEN, end=OPEN.end + 2)
     assert check(RULE, talk, talk) == ()
+
+
+def empty(end, before=ANSWER):
+    opening = part(5, 7, "assistant", trained=2, part="header")
+    return sample(part(1, 3), before, opening, end)
+
+
+def test_a_second_answer_that_is_only_an_end_is_none():
+    talk = empty(part(7, 8, "assistant", trained=1, part="end"))
+    (finding,) = check(RULE, talk, talk, OVER)
+    assert finding.place == Place("token", "5 of sample 0")
+
+
+def test_an_empty_answer_to_a_question_is_another_matter():
+    end = part(7, 8, "assistant", trained=1, part="end")
+    opening = part(5, 7, "assistant", trained=2, part="header")
+    question = part(3, 5, "user")
+    talk = sample(part(0, 1), part(1, 3, "assistant"), question, opening, end)
+    assert check(RULE, talk, talk) == ()
+
+
+def test_a_second_answer_may_be_short():
+    talk = empty(part(7, 8, "assistant", trained=1))
+    assert check(RULE, talk, talk) == ()
+
+
+def test_an_end_that_is_not_of_the_template_is_no_answer_either():
+    talks = [
+        replace(empty(part(7, 8, "assistant", trained=1)), row=n) for n in range(3)
+    ]
+    assert len(told(talks, [row([BOS, *text(6, n), EOS]) for n in (20, 30, 40)])) == 1
+    assert told(talks, [row([BOS, *text(7, n)]) for n in (20, 30, 40)]) == ()
+
+
+def told(talks, rows):
+    run = run_of(rows)
+    detail = {"samples": [each.as_json() for each in talks]}
+    run.append(Event("turns", 0, 0.0, "", detail))
+    return Engine([RULE]).check(run).findings

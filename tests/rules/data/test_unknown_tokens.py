@@ -76,3 +76,31 @@ def test_an_unknown_token_that_ends_texts_is_none():
     rows = [row([EOS if each == UNK else each for each in flooded(20, 8)])]
     other = [row([EOS if each == UNK else each for each in flooded(21, 8)])]
     assert check(RULE, rows + other, special=known) == ()
+
+
+def hidden(ids, places):
+    return [each if at in places else -100 for at, each in enumerate(ids)]
+
+
+def test_texts_with_masked_words_are_read_where_nothing_is_masked():
+    texts = [flooded(20, 8, begin) for begin in (10, 11)]
+    rows = [
+        row([3 if at in {0, 4} else each for at, each in enumerate(ids)], labels)
+        for ids in texts
+        for labels in [hidden(ids, {0, 4})]
+    ]
+    (finding,) = check(RULE, rows, special=KNOWN)
+    assert finding.evidence["share"] == 8 / 18
+    assert finding.place == Place("token", "1 of sample 0")
+
+
+def test_texts_of_a_classifier_have_no_labels():
+    rows = [row(flooded(20, 8, begin), None) for begin in (10, 11)]
+    assert len(check(RULE, rows, special=KNOWN)) == 1
+
+
+def test_words_that_are_hidden_behind_unknown_tokens_are_wanted():
+    labels = [hidden(text(40, begin), set(range(1, 25, 2))) for begin in (10, 11)]
+    texts = [flooded(40, 12, begin) for begin in (10, 11)]
+    rows = [row(*pair) for pair in zip(texts, labels, strict=True)]
+    assert check(RULE, rows, special=KNOWN) == ()

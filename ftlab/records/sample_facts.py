@@ -69,6 +69,8 @@ class SampleFacts:
         The position id of its first token; -1 where the batch has none.
     head, tail
         Its first and last ids.
+    border
+        The ids before the first that is trained, and that one.
     """
 
     row: int
@@ -89,6 +91,7 @@ class SampleFacts:
     position: int = -1
     head: tuple[int, ...] = ()
     tail: tuple[int, ...] = ()
+    border: tuple[int, ...] = ()
 
     @property
     def length(self) -> int:
@@ -121,6 +124,7 @@ class SampleFacts:
         made["stretches"] = tuple(Stretch(**each) for each in read["stretches"])
         made["controls"] = tuple(Control(**each) for each in read["controls"])
         made["head"], made["tail"] = tuple(read["head"]), tuple(read["tail"])
+        made["border"] = tuple(read.get("border", ()))
         return cls(**made)
 
 

@@ -3,7 +3,8 @@
 Who calls whom: `RowSamples.on_batch` copies some rows of a batch on its device; one
 step late `ftlab.probes.tokens.sample_reading` makes facts of them, which are written
 down as an event. Of a sample's text its first and last eight tokens are kept, as ids
-and pieces, and the places of control tokens: no sample can be read from them.
+and pieces, the seven where its training begins, and the places of control tokens: no
+sample can be read from them.
 """
 
 import time
@@ -208,7 +209,8 @@ def _pieces(
 ) -> dict[int, str]:
     wanted = set(special)
     for each in samples:
-        wanted.update(each.head, each.tail, (c.id for c in each.controls))
+        wanted.update(each.head, each.tail, each.border)
+        wanted.update(control.id for control in each.controls)
     ids = sorted(number for number in wanted if number >= 0)
     try:
         inner = getattr(tokenizer, "tokenizer", tokenizer)

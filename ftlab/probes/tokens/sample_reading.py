@@ -16,6 +16,9 @@ LIMIT = 32
 EDGE = 8
 """First and last tokens of a sample that are kept."""
 
+BORDER = 6
+"""Tokens of a sample that are kept before the first that is trained."""
+
 DOCUMENTS = 64
 """Documents of a packed row that are looked at."""
 
@@ -82,6 +85,7 @@ def samples_in(
             position=-1 if columns.positions is None else int(columns.positions[first]),
             head=tuple(ids[:EDGE].tolist()),
             tail=tuple(ids[-EDGE:].tolist()),
+            border=_border(ids, trained[part]),
         )
 
 
@@ -131,6 +135,11 @@ def _borders(columns: Columns, start: int, end: int) -> list[tuple[int, int]]:
     follows = np.diff(columns.positions[start:end]) == 1
     cuts = [start, *(np.flatnonzero(~follows) + start + 1).tolist(), end]
     return list(itertools.pairwise(cuts))
+
+
+def _border(ids: Ids, trained: NDArray[np.bool_]) -> tuple[int, ...]:
+    first = int(trained.argmax())
+    return tuple(ids[max(0, first - BORDER) : first + 1].tolist() if first else ())
 
 
 def _agreement(

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from ftlab.probes.tokens.sample_reading import DOCUMENTS, LIMIT, Columns, samples_in
+from ftlab.probes.tokens.sample_reading import (
+    BORDER,
+    DOCUMENTS,
+    LIMIT,
+    Columns,
+    samples_in,
+)
 from ftlab.records.sample_facts import NOTHING, TEXT, Control, Stretch
 
 SPECIAL = {
@@ -75,3 +81,13 @@ def test_long_rows_are_cut_short():
 
 def test_a_row_of_padding_alone_holds_no_sample():
     assert read([0, 0], [-100, -100], [0, 0]) == []
+
+
+def test_what_stands_before_the_first_trained_token_is_kept_with_it():
+    ids = list(range(10, 30))
+    (sample,) = read(ids, [-100] * 9 + ids[9:])
+    assert sample.border == tuple(range(19 - BORDER, 20))
+    (sample,) = read([0, 5, 6, 7], [-100, -100, 6, 7], [0, 1, 1, 1])
+    assert sample.border == (5, 6)
+    for labels in (ids, [-100] * 20, None):
+        assert read(ids, labels)[0].border == ()

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ftlab.records.spelled_mark import SpelledMark
+
 NOTHING, TEXT = -1, -2
 """In place of an id: the sample ends there, or a token that is no control token."""
 
@@ -139,12 +141,15 @@ class SeenSamples:
         ``"generation"`` (at which a generation ends) and ``"stop"`` (those and EOS).
     pieces
         Of the ids that are named, as the vocabulary writes them.
+    marks
+        Strings in brackets that are common tokens here, where nothing ends a text.
     """
 
     step: int
     samples: tuple[SampleFacts, ...]
     special: Mapping[str, frozenset[int]] = field(default_factory=dict)
     pieces: Mapping[int, str] = field(default_factory=dict)
+    marks: tuple[SpelledMark, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
@@ -152,6 +157,7 @@ class SeenSamples:
             "samples": [each.as_json() for each in self.samples],
             "special": {name: sorted(ids) for name, ids in self.special.items()},
             "pieces": {str(number): piece for number, piece in self.pieces.items()},
+            "marks": [each.as_json() for each in self.marks],
         }
 
     @classmethod
@@ -163,4 +169,5 @@ class SeenSamples:
             tuple(map(SampleFacts.from_json, read["samples"])),
             {name: frozenset(ids) for name, ids in special.items()},
             {int(number): piece for number, piece in read["pieces"].items()},
+            tuple(map(SpelledMark.from_json, read.get("marks", ()))),
         )

@@ -21,6 +21,7 @@ from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import batch_fields
 from ftlab.probes.tokens.sample_reading import Columns, Row, samples_in_batch
+from ftlab.probes.tokens.spelled_marks import spelled_marks
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
@@ -116,9 +117,13 @@ def rows_event(
 ) -> Event:
     """Make one event of all samples in some rows."""
     samples = list(samples_in_batch(rows, special))
+    held = {(micro, number): columns.ids for micro, number, columns in rows}
+    texts = [(s, held[s.micro_batch, s.row][s.start : s.end]) for s in samples]
     named = {n: ids for n, ids in special.items() if n != "control"}
     pieces = _pieces(tokenizer, samples, frozenset().union(*named.values()))
-    seen = SeenSamples(step, tuple(samples), named, pieces)
+    stops = special.get("stop", frozenset())
+    marks = spelled_marks(texts, tokenizer, stops) if stops else ()
+    seen = SeenSamples(step, tuple(samples), named, pieces, marks)
     words = f"{len(samples)} samples of the batch were looked at"
     return Event("rows", step, time.time(), words, seen.as_json())
 

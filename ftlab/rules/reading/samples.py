@@ -39,11 +39,14 @@ class Samples:
         Ids by what they are; see `SeenSamples`.
     pieces
         Of the ids that are named.
+    marked
+        What was seen in the steps that have marks in brackets as common tokens.
     """
 
     sights: tuple[Sight, ...]
     special: Mapping[str, frozenset[int]]
     pieces: Mapping[int, str]
+    marked: tuple[SeenSamples, ...] = ()
 
     def ids(self, kind: str) -> frozenset[int]:
         """Return the ids of one kind."""
@@ -89,7 +92,8 @@ def _gather(run: Run) -> Samples:
         for sample in each.samples:
             sights.setdefault(sample.identity, Sight(each.step, sample))
     special = seen[-1].special if seen else {}
-    return Samples(tuple(sights.values()), special, pieces)
+    marked = tuple(each for each in seen if each.marks)
+    return Samples(tuple(sights.values()), special, pieces, marked)
 
 
 NEEDS = Need(

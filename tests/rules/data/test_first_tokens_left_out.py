@@ -22,7 +22,11 @@ RULE = FirstTokensLeftOut()
 CLOSE = [70, 71, 72]
 SPACE = 73
 PIECES = {
-    **{70: "##", 71: "Answer", 72: "\u010a", SPACE: "\u0120", EOS: "</s>"},
+    70: "##",
+    71: "Answer",
+    72: "\u010a",
+    SPACE: "\u0120",
+    EOS: "</s>",
     **{80 + n: f"\u0120{chr(65 + n)}" for n in range(16)},
     **{100 + n: f"{chr(97 + n)}" for n in range(16)},
     **{120 + n: f"\u0120{chr(97 + n)}" for n in range(16)},

@@ -1,9 +1,11 @@
 """Judges rows that nobody trains on yet by the rules about data."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from ftlab.probes.facts import tokenizer_facts
+from ftlab.probes.tokens.batch_events import batch_events
 from ftlab.probes.tokens.row_events import FIRST, row_events
 from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding, Severity
@@ -20,10 +22,12 @@ def findings_of(
     tokenizer: Any = None,
     model: Any = None,
     facts: TemplateFacts | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> tuple[Finding, ...]:
     """Return what the rules about data find in these rows, worst first.
 
-    A sample in a place is the number of its row.
+    A sample in a place is the number of its row. ``given`` is the batch that the rows
+    were read from, as a model gets it.
 
     Examples
     --------
@@ -37,6 +41,8 @@ def findings_of(
     known = {"tokenizer": tokenizer_facts(tokenizer)} if tokenizer is not None else {}
     run.append(Facts(training=known))
     for event in row_events(batch, tokenizer, model, facts):
+        run.append(event)
+    for event in () if given is None else batch_events(given, tokenizer, model):
         run.append(event)
     rules = [each for each in all_rules() if each.code.startswith(PREFIXES["data"])]
     found = Engine(rules).check(run).findings

@@ -84,7 +84,9 @@ class Tokens(TokenView):
         A sample in a place is the number of its row; ``ftlab.explain(code)`` tells of a
         rule. Rules that need a training to look at say nothing here.
         """
-        made = findings_of(self._read, self._tokenizer, self._model, self.facts)
+        made = findings_of(
+            self._read, self._tokenizer, self._model, self.facts, self._given
+        )
         return FindingsView(Report(made))
 
     def _summarise(self) -> TokenSummary:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import ftlab
-from ftlab.faults.chats import answers_only, chats, ids_of, labelled, tokenizer
+from ftlab.faults.chats import answers_only, chats, ids_of, labelled, sized, tokenizer
 from ftlab.records.finding import Place, Severity
 from tests.session.scenarios import trainer
 
@@ -69,6 +69,36 @@ def test_healthy_answers_have_no_finding():
 def test_a_trainer_is_judged_by_its_first_batch():
     found = ftlab.tokens(trainer()).findings
     assert all(each.severity is Severity.INFO for each in found)
+
+
+ODD = {
+    "DAT002": ("input_ids", lambda batch: batch["input_ids"].index_fill(1, IDS, 9999)),
+    "DAT004": ("labels", lambda batch: torch.full_like(batch["labels"], -100)),
+    "DAT007": ("attention_mask", lambda batch: 1 - batch["attention_mask"]),
+    "DAT010": ("labels", lambda batch: batch["labels"][:, :-1]),
+}
+IDS = torch.tensor([3])
+
+
+@pytest.mark.parametrize("code", ODD)
+def test_what_a_model_cannot_learn_from_is_named_before_it_tries(code):
+    made = tokenizer()
+    batch = batch_of(answers_only(made, chats(6)), made.pad_token_id)
+    name, change = ODD[code]
+    batch[name] = change(batch)
+    view = ftlab.tokens(batch=batch, tokenizer=made, model=sized(made))
+    first = view.findings[0]
+    assert first.code == code
+    assert first.severity >= Severity.WARNING
+
+
+def test_padding_that_is_attended_is_named_before_anybody_trains():
+    made = tokenizer()
+    batch = batch_of(answers_only(made, chats(6)), made.pad_token_id)
+    batch = {name: value.flip(1) for name, value in batch.items()}
+    del batch["attention_mask"]
+    view = ftlab.tokens(batch=batch, tokenizer=made, model=sized(made))
+    assert "DAT051" in {each.code for each in view.findings}
 
 
 @pytest.mark.parametrize("labels", [None, torch.zeros(2), torch.zeros(2, 3)])

@@ -12,8 +12,9 @@ How many labels of each row are not -100, of every micro-batch. Told where none 
 whole micro-batch, the loss of that step is NaN, or exactly 0 where no micro-batch of
 the run has labels, and no step before it was so with labels. One row without labels
 among others is fine, and so is a micro-batch without any whose update is divided by the
-labels of all: that loss is finite. Threshold: 1 label. Measured: a template without `{%
-generation %}` marks no answer, and the first loss is NaN.
+labels of all: that loss is finite. Rows that nobody trains on yet have no loss, and are
+warned. Threshold: 1 label. Measured: a template without `{% generation %}` marks no
+answer, and the first loss is NaN.
 By hand: `(batch["labels"] != -100).sum(1)`.
 
 ## What to try
@@ -52,6 +53,9 @@ class NothingToTrain(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all batches that spoil a loss."""
         table = run.whole.steps
+        if not run.facts.model and not len(table):
+            yield from map(self._foreseen, odd_batches(run, "ignored")[:1])
+            return
         loss, (without, batches) = table["loss"], _unlabelled(run)
         spoilt = ~np.isfinite(loss) | ((loss == 0) & (without >= batches))
         steps = table.step[table.known("loss") & spoilt]
@@ -60,14 +64,28 @@ class NothingToTrain(Rule):
         if empty and empty[0].step == int(steps[0]):
             yield self._finding(run, empty)
 
+    def _foreseen(self, empty: OddBatch) -> Finding:
+        """Tell of a batch that nobody has trained on yet."""
+        rows, first = empty.odd.rows, empty.step
+        return self.finding(
+            Severity.WARNING,
+            f"{empty.batch}: no label of its {counted(rows, 'sample')} counts: the "
+            "mean over them is no number",
+            cause="No answer is found in any sample: the template marks none, the "
+            "marker is never met, or the prompts fill the rows.",
+            fix="Mark the answers by the template, use prompt and completion columns, "
+            "or raise max_length.",
+            places=[*_samples(empty), Place("data", "labels")],
+            steps=(first, first),
+            evidence={"samples": rows, "threshold": 1},
+            healthy="a label that counts in every batch",
+        )
+
     def _finding(self, run: Run, empty: list[OddBatch]) -> Finding:
         (without, batches), first = _unlabelled(run), empty[0]
         everywhere = without >= batches
         table = run.whole.steps
         loss = float(table["loss"][table.step == first.step][0])
-        rows = range(min(first.odd.rows, 16))
-        micro = first.odd.micro_batch
-        end = f" of micro-batch {micro}" if micro else ""
         return self.finding(
             Severity.ERROR,
             f"{first.batch}: no label of its {counted(first.odd.rows, 'sample')} "
@@ -83,7 +101,7 @@ class NothingToTrain(Rule):
             if everywhere
             else "Leave these rows out, shorten their prompts, or raise max_length.",
             places=[
-                *(Place("sample", f"{row}{end}") for row in rows),
+                *_samples(first),
                 Place("step", str(first.step)),
                 Place("data", "labels"),
             ],
@@ -92,11 +110,19 @@ class NothingToTrain(Rule):
                 "batches": without,
                 "of": batches,
                 "samples": first.odd.rows,
-                "micro_batch": micro,
+                "micro_batch": first.odd.micro_batch,
                 "threshold": 1,
             },
             healthy="a label that counts in every batch",
         )
+
+
+def _samples(empty: OddBatch) -> list[Place]:
+    """Name the first rows of a batch."""
+    micro = empty.odd.micro_batch
+    end = f" of micro-batch {micro}" if micro else ""
+    rows = range(min(empty.odd.rows, 16))
+    return [Place("sample", f"{row}{end}") for row in rows]
 
 
 def _unlabelled(run: Run) -> tuple[int, int]:

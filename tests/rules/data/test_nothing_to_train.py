@@ -2,8 +2,13 @@
 
 import math
 
-from ftlab.records.finding import Place
+from ftlab.records.batch_facts import SeenBatches
+from ftlab.records.event import Event
+from ftlab.records.facts import Facts
+from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.nothing_to_train import NothingToTrain
+from ftlab.rules.engine import Engine
+from ftlab.runlog.run import Run
 from tests.rules.data.odd import (
     found,
     is_quiet_where_nothing_is_odd_and_open_on_an_empty_run,
@@ -47,3 +52,14 @@ def test_a_finite_loss_had_labels_elsewhere():
 
 def test_a_loss_that_was_lost_before_has_another_cause():
     assert found(RULE, (1, EMPTY), losses=(math.nan, math.nan)) == ()
+
+
+def test_rows_that_nobody_trains_on_yet_are_warned():
+    run = Run()
+    seen = SeenBatches(0, (EMPTY, EMPTY))
+    run.append(Event("batch", 0, 0.0, "", seen.as_json()))
+    (finding,) = Engine([RULE]).check(run).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.places[-1] == Place("data", "labels")
+    run.append(Facts(model={"class": "Llama"}))
+    assert Engine([RULE]).check(run).findings == ()

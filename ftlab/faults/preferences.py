@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.fault import StepFunction
+from ftlab.faults.chats import chats, sized
+from ftlab.faults.fault import Case, StepFunction
 from ftlab.faults.loops import loss_step
 from ftlab.faults.tiny import VOCABULARY, Batch, batches
-from ftlab.faults.trainers import texts
+from ftlab.faults.trainers import case_of, dataset, quiet, texts
 from ftlab.faults.variation import current
 
 
@@ -62,3 +63,39 @@ def rated_texts() -> list[dict[str, str]]:
         }
         for one, two in itertools.pairwise(cut)
     ]
+
+
+def rated_answers(opening: str = "") -> list[dict[str, str]]:
+    """Return questions, each with its answer and another one's behind an opening."""
+    talks = chats()
+    return [
+        {
+            "prompt": f"### Question\n{question['content']}\n### Answer\n",
+            "chosen": f"{opening} {answer['content']}",
+            "rejected": f"{opening} {other['content']}",
+        }
+        for (question, answer), (_, other) in zip(
+            talks, [*talks[1:], talks[0]], strict=True
+        )
+    ]
+
+
+def preferred_by_dpo(made: Any, rows: list[dict[str, str]], **settings: Any) -> Case:
+    """Make the case of TRL's DPOTrainer, with a copy of the model as its reference.
+
+    Parameters
+    ----------
+    made
+        The tokenizer.
+    """
+    from trl import DPOConfig, DPOTrainer
+
+    options = {"max_steps": 6, "beta": 0.1, "gradient_checkpointing": False} | settings
+    trainer = DPOTrainer(
+        sized(made),
+        ref_model=sized(made),
+        args=DPOConfig(**quiet() | options),
+        train_dataset=dataset(rows),
+        processing_class=made,
+    )
+    return case_of(trainer)

@@ -44,9 +44,11 @@ from ftlab.probes.tensors.updates import Updates
 from ftlab.probes.tensors.weights import Weights
 from ftlab.probes.tokens.batch import Batches
 from ftlab.probes.tokens.batch_checks import BatchChecks
+from ftlab.probes.tokens.decoder_starts import DecoderStarts
 from ftlab.probes.tokens.invocations import Invocations
 from ftlab.probes.tokens.masked_rows import MaskedRows
 from ftlab.probes.tokens.new_tokens import NewTokens
+from ftlab.probes.tokens.pair_rows import PairRows
 from ftlab.probes.tokens.prompt_targets import PromptTargets
 from ftlab.probes.tokens.row_samples import RowSamples
 from ftlab.probes.tokens.trained_tokens import TrainedTokens
@@ -112,6 +114,8 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         TrainedTokens(),
         RowSamples(interval),
         TurnSamples(interval),
+        PairRows(interval),
+        DecoderStarts(interval),
         CompiledCalls(),
         CopiedForwards(),
         TracedModes(interval),

@@ -16,6 +16,8 @@ EventKind = Literal[
     "origin",
     "rows",
     "turns",
+    "pairs",
+    "decoder",
     "attention",
     "batch",
     "end",

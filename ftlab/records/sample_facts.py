@@ -37,6 +37,29 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True)
+class Twice:
+    """The text that a sample begins with, standing twice in a row.
+
+    Attributes
+    ----------
+    start, again, end
+        Where it begins, where it begins once more, and what is behind it.
+    first, second
+        Ids at its beginning that are not the same in both places: a space in front may
+        make other tokens of a word.
+    controls
+        Control tokens in it.
+    """
+
+    start: int
+    again: int
+    end: int
+    first: tuple[int, ...] = ()
+    second: tuple[int, ...] = ()
+    controls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SampleFacts:
     """One sample, or one document of a packed row.
 
@@ -73,6 +96,8 @@ class SampleFacts:
         Its first and last ids.
     border
         The ids before the first that is trained, and that one.
+    twice
+        The beginning that stands twice in a row.
     """
 
     row: int
@@ -94,6 +119,7 @@ class SampleFacts:
     head: tuple[int, ...] = ()
     tail: tuple[int, ...] = ()
     border: tuple[int, ...] = ()
+    twice: Twice | None = None
 
     @property
     def length(self) -> int:
@@ -127,6 +153,10 @@ class SampleFacts:
         made["controls"] = tuple(Control(**each) for each in read["controls"])
         made["head"], made["tail"] = tuple(read["head"]), tuple(read["tail"])
         made["border"] = tuple(read.get("border", ()))
+        if read.get("twice") is not None:
+            known = dict(read["twice"])
+            known |= {name: tuple(known[name]) for name in ("first", "second")}
+            made["twice"] = Twice(**known)
         return cls(**made)
 
 

@@ -216,6 +216,8 @@ def _pieces(
     for each in samples:
         wanted.update(each.head, each.tail, each.border)
         wanted.update(control.id for control in each.controls)
+        if each.twice is not None:
+            wanted.update(each.twice.first, each.twice.second)
     ids = sorted(number for number in wanted if number >= 0)
     try:
         inner = getattr(tokenizer, "tokenizer", tokenizer)

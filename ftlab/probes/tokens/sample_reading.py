@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.probes.tokens.twice import twice_in
 from ftlab.records.sample_facts import NOTHING, TEXT, Control, SampleFacts, Stretch
 from ftlab.records.token_row import IGNORED
 
@@ -86,6 +87,7 @@ def samples_in(
             head=tuple(ids[:EDGE].tolist()),
             tail=tuple(ids[-EDGE:].tolist()),
             border=_border(ids, trained[part]),
+            twice=twice_in(ids, controls[part], first),
         )
 
 

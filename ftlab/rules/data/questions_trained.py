@@ -71,7 +71,7 @@ class QuestionsTrained(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (NEEDS,)
-    caused_by = ("ENV008",)
+    caused_by = ("ENV008", "DAT014")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are turns, or nothing is known of the run."""

@@ -94,8 +94,7 @@ class ServedTurn:
     message
         Number of the answer within the conversation.
     prefix
-        Whether the prompt that is served is, token for token, what training has before
-        the answer.
+        Whether the prompt that is served is, token for token, what comes before it.
     place
         Tokens that are equal; characters where there is no tokenizer.
     served, trained
@@ -183,8 +182,9 @@ class TemplateFacts:
     history_difference
         Where the first answer is written in another way once more turns follow: left
         is the short conversation, right the long one. ``None`` where it is kept.
-    system_text
-        A system text of the template's own, for conversations without one.
+    system_text, system_kept
+        A system text of its own, for conversations without one; and whether that stands
+        in a turn beside a system message as well.
     date
         The stretch that another clock changes; ``""`` where none does.
     drops
@@ -195,10 +195,8 @@ class TemplateFacts:
         What it prints as Python would: of ``"list content"``, ``"tool calls"``.
     trims
         Roles whose text it strips of outer whitespace.
-    alternation
-        Whether it demands that user and assistant take turns.
-    system_first
-        Whether a system message is refused anywhere but at the beginning.
+    alternation, system_first
+        Whether user and assistant have to take turns, and a system message be first.
     generation_marks
         Whether it marks answers with ``{% generation %}``.
     marks_cover_end
@@ -227,6 +225,7 @@ class TemplateFacts:
     prompt_difference: Difference | None = None
     history_difference: Difference | None = None
     system_text: str = ""
+    system_kept: bool = False
     date: str = ""
     drops: tuple[str, ...] = ()
     reasoning_end: str = ""

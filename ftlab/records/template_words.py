@@ -57,7 +57,8 @@ def _ends(facts: TemplateFacts) -> Iterator[str]:
 
 def _contents(facts: TemplateFacts) -> Iterator[str]:
     if facts.system_text:
-        yield f"a system text of its own is added: {short(facts.system_text)}"
+        beside = ", beside a system message too" if facts.system_kept else ""
+        yield f"a system text of its own is added: {short(facts.system_text)}{beside}"
     if facts.date:
         yield f"the date of the day is written: {short(facts.date)}"
     for what in facts.drops:

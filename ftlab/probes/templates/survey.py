@@ -124,6 +124,7 @@ def _facts(tried: Tried, tokenizer: Any, model: Any) -> TemplateFacts:
         prompt_difference=_prompt_difference(shape, source),
         history_difference=_history_difference(shape, source),
         system_text=_system_text(shape, source),
+        system_kept=_system_kept(shape, source),
         date=said.date(tried.later),
         drops=said.drops(),
         reasoning_end=said.reasoning_end(),
@@ -188,6 +189,18 @@ def _system_text(shape: Shape, source: Source) -> str:
         inside = before.partition(own)[2].removesuffix(shape.ends.get("system", ""))
         return inside.strip() or before.strip()
     return before.strip() if source.controls.rest(before) else ""
+
+
+def _system_kept(shape: Shape, source: Source) -> bool:
+    """Say whether a system turn of its own stands beside that of a message."""
+    bos = str(source.variables.get("bos_token") or "")
+    own = shape.beginning.removeprefix(bos)
+    text = shape.text("system") or shape.text("system question") or ""
+    told = text.partition(QUESTIONS[0])[0].removeprefix(bos)
+    if "system" in shape.form or not _system_text(shape, source) or own not in told:
+        return False
+    opening = told.replace(own, "", 1).partition(SYSTEM)[0]
+    return bool(opening.strip()) and own.startswith(opening)
 
 
 def _marks_cover_end(shape: Shape, source: Source) -> bool | None:

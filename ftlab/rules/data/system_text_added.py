@@ -18,7 +18,7 @@ By hand: `apply_chat_template([{"role": "user", "content": "Hi"}], tokenize=Fals
 1. A system message in the data and in each request, `""` where none is wanted.
 
 ## Known problems
-Most trainings on such a template are well: a note.
+Most trainings on such a template are well: a note. Beside a system message: DAT016.
 
 ## References
 - hiyouga/LlamaFactory#10772 (two engines add another system text each)
@@ -35,6 +35,7 @@ from ftlab.rules.reading.turns import (
     TurnSight,
     has_turns,
     template_of,
+    told_system,
     turn_places,
     turn_sights,
 )
@@ -66,6 +67,7 @@ class SystemTextAdded(Rule):
             for sight in turn_sights(run)
             for turn in sight.sample.turns[:1]
             if turn.part == "added" and turn.end - turn.start > 1
+            if not (facts.system_kept and told_system(sight.sample))
         ]
         if found:
             yield self._finding(facts, found)

@@ -91,3 +91,16 @@ def empty_answers(sample: SampleTurns) -> Iterator[TurnFacts]:
         closes = end.role == ANSWERS and end.part == "end"
         if closes and (opens or another) and before.end == end.start:
             yield end
+
+
+def told_system(sample: SampleTurns) -> TurnFacts | None:
+    """Return the text of a system message before anybody else speaks, if there is one.
+
+    Parts of the template's own have no role.
+    """
+    for turn in sample.turns:
+        if turn.role not in {"", "system"}:
+            return None
+        if turn.role == "system" and turn.part == "text":
+            return turn
+    return None

@@ -113,3 +113,60 @@ def test_a_bos_that_is_written_twice_is_seen():
     assert survey(tokenizer, template=styles.HEADS).repeats_bos
     assert not survey(tokenizer, template=styles.MARKED).repeats_bos
     assert not survey(byte_level(), template=styles.HEADS).repeats_bos
+
+
+OWN = "<|open|>system\nYou are Orla.<|close|>\n"
+PLAIN = (
+    "{% for m in messages %}{{ m.role.title() + ': ' + m.content + '\\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}Assistant: {% endif %}"
+)
+OTHER_ROLES = (
+    "{% for m in messages %}{{ {'system': '<|sys|>', 'user': '<|ask|>', "
+    "'assistant': '<|say|>'}[m.role] + m.content + '<|e|>' }}{% endfor %}"
+    "{% if add_generation_prompt %}<|say|>{% endif %}"
+)
+BEHIND = (
+    "{% if messages[0].role == 'system' %}<|open|>system\n{{ messages[0].content }}"
+    "<|close|>\n{% set messages = messages[1:] %}{% endif %}" + OWN + styles.MARKED
+)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        OWN + styles.MARKED,
+        "{{ bos_token }}" + OWN + styles.MARKED,
+        "System: be kind\n" + PLAIN,
+        "<|sys|>Be kind.<|e|>" + OTHER_ROLES,
+        BEHIND,
+    ],
+)
+def test_a_system_turn_of_its_own_may_stand_beside_a_message(template):
+    facts = facts_of(template)
+    assert facts.system_text
+    assert facts.system_kept
+    assert any("beside a system message too" in line for line in facts.words)
+
+
+PREAMBLE = (
+    "<|open|>system\nToday is Monday.\n{% if messages[0].role == 'system' %}"
+    "{{ messages[0].content }}{% set messages = messages[1:] %}{% endif %}<|close|>\n"
+)
+DEVELOPER = styles.MARKED.replace(
+    "m.role", "('developer' if m.role == 'system' else m.role)"
+)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        styles.DEFAULT_SYSTEM,
+        PREAMBLE + styles.MARKED,
+        "A chat between a person and a machine.\n" + PLAIN,
+        OWN + DEVELOPER,
+        styles.MARKED,
+        styles.NO_SYSTEM,
+    ],
+)
+def test_a_text_of_its_own_is_no_second_system_turn(template):
+    assert not facts_of(template).system_kept

@@ -81,8 +81,11 @@ def test_first_steps_are_looked_at_and_then_few_and_rows_are_limited():
 def test_nothing_is_told_of_a_decoder_alone_and_no_hook_stays():
     assert told(llama(), [{"input_ids": IDS, "labels": IDS}]) == []
     model = t5()
-    told(model, [labels(5, 6, 2)])
-    assert not model.get_decoder()._forward_pre_hooks
+    optimizer = adamw(model)
+    with Recording(model, optimizer, probes=[DecoderStarts()]):
+        model(**labels(5, 6, 2)).loss.backward()
+        optimizer.step()
+        assert not model.get_decoder()._forward_pre_hooks
 
 
 def test_a_decoder_that_is_given_vectors_is_passed_over():

@@ -38,6 +38,13 @@ def test_a_system_message_of_the_data_takes_their_place():
     assert check(RULE, sample(part(0, 6, "system"), part(6, 8)), facts=OWN) == ()
 
 
+def test_a_text_beside_a_system_message_is_another_rules():
+    both = sample(ADDED, part(6, 8, "system"), part(8, 10))
+    assert check(RULE, both, facts=replace(OWN, system_kept=True)) == ()
+    (finding,) = check(RULE, both, TALK, facts=replace(OWN, system_kept=True))
+    assert finding.evidence["samples"] == 1
+
+
 def test_bos_alone_is_no_text():
     bos = part(0, 1, "", part="added")
     assert check(RULE, sample(bos, part(1, 8)), facts=OWN) == ()

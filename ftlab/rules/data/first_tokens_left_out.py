@@ -81,6 +81,8 @@ SPACES = 2
 TURNS = 4
 """Samples whose openings are trained in part."""
 
+_FIRST = {1: "the first tokens", 2: "the first two tokens each"}
+
 _STARTS = ("\u0120", "\u2581")
 """What vocabularies write in front of a word."""
 
@@ -118,8 +120,8 @@ class FirstTokensLeftOut(Rule):
         left_out, said = (samples.piece(each) for each in first.border[-2:])
         return self.finding(
             Severity.WARNING if proven else Severity.INFO,
-            f"{at_steps(*steps)}: {len(alike)} answers are trained from their token "
-            f"{late} on, counted from 0; in {len(cut)} samples that is within a word, "
+            f"{at_steps(*steps)}: {_FIRST[late]} of {len(alike)} answers "
+            f"have no label; in {len(cut)} of these the labels begin within a word, "
             f"as between {left_out} and {said}",
             cause="The prompt was counted too long: with EOS or BOS, or by itself, "
             "where its last token goes together with the answer.",

@@ -32,7 +32,6 @@ An empty answer to a question of its own is told by DAT035.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Severity
-from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.samples import samples_of
 from ftlab.rules.reading.turns import (
@@ -72,7 +71,7 @@ class GenerationPromptTrained(Rule):
         open_ = [
             (each, opening)
             for each in answered
-            for opening in _left_open(each.sample, _key(each.step, each.sample) in ends)
+            for opening in _left_open(each.sample, _key(each) in ends)
         ]
         if len(open_) >= max(SAMPLES, SHARE * len(answered)):
             yield self._finding(open_, len(answered))
@@ -122,19 +121,21 @@ def _left_open(sample: SampleTurns, stopped: bool) -> Iterator[TurnFacts]:
         yield from (turn for turn in before[-1:] if _opens(turn))
 
 
+def _key(sight: TurnSight) -> tuple[int, ...]:
+    return sight.step, sight.sample.micro_batch, sight.sample.row, sight.sample.start
+
+
 def _opens(turn: TurnFacts) -> bool:
     return turn.part in OPENINGS and turn.role == ANSWERS
 
 
-def _key(step: int, sample: SampleTurns | SampleFacts) -> tuple[int, ...]:
-    return step, sample.micro_batch, sample.row, sample.start
-
-
 def _stops_at_the_end(run: Run) -> set[tuple[int, ...]]:
-    """Give the samples whose last token is one that ends a text."""
-    samples = samples_of(run)
+    """Give the samples whose last token is one that ends a text, however often seen."""
+    stops = samples_of(run).stops
     return {
-        _key(step, each)
-        for step, each in ((sight.step, sight.sample) for sight in samples.sights)
-        if each.tail and each.tail[-1] in samples.stops
+        (event.step, each["micro_batch"], each["row"], each["start"])
+        for event in run.whole.events
+        if event.kind == "rows"
+        for each in event.detail["samples"]
+        if stops.intersection(each["tail"][-1:])
     }

@@ -91,6 +91,8 @@ def test_an_end_that_is_not_of_the_template_is_no_answer_either():
         replace(empty(part(7, 8, "assistant", trained=1)), row=n) for n in range(3)
     ]
     assert len(told(talks, [row([BOS, *text(6, n), EOS]) for n in (20, 30, 40)])) == 1
+    same = [row([BOS, *text(6, 20), EOS])] * 3
+    assert told(talks, same)[0].evidence["samples"] == 3
     assert told(talks, [row([BOS, *text(7, n)]) for n in (20, 30, 40)]) == ()
 
 

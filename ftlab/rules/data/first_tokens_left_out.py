@@ -102,7 +102,7 @@ class FirstTokensLeftOut(Rule):
         asked = [each for each in samples.sights if _has_prompt(each.sample)]
         for late in LATE if len(asked) >= SAMPLES else ():
             alike = _same_closing(asked, late)
-            cut = [each for each in alike if _cuts_a_word(each.sample, samples)]
+            cut = _cut_within_words(alike, samples)
             if len(cut) >= CUTS or (alike and _vary(alike, samples)):
                 yield self._late(alike, cut, late, samples)
                 return
@@ -240,13 +240,17 @@ def _differ(alike: Sequence[Sight], late: int) -> bool:
     return all(len({e.sample.border[-at] for e in alike}) > enough for at in places)
 
 
-def _cuts_a_word(sample: SampleFacts, samples: Samples) -> bool:
-    """Tell whether the first token that is trained goes on with the word before it."""
-    before, first = (samples.pieces.get(each, "") for each in sample.border[-2:])
-    if first.startswith("##"):
-        return True
+def _cut_within_words(alike: list[Sight], samples: Samples) -> list[Sight]:
+    """List those whose first trained token goes on with the word before it."""
     marked = any(each.startswith(_STARTS) for each in samples.pieces.values())
-    return marked and before[-1:].isalpha() and first[:1].islower()
+    return [each for each in alike if _cuts_a_word(each.sample, samples, marked)]
+
+
+def _cuts_a_word(sample: SampleFacts, samples: Samples, marked: bool) -> bool:
+    """Tell whether a border is within a word; ``marked``: beginnings are written."""
+    before, first = (samples.pieces.get(each, "") for each in sample.border[-2:])
+    inside = marked and before[-1:].isalpha() and first[:1].islower()
+    return inside or first.startswith("##")
 
 
 def _vary(alike: Sequence[Sight], samples: Samples) -> bool:

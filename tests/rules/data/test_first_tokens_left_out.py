@@ -96,6 +96,20 @@ def test_classes_at_the_end_of_prompts_are_right():
         assert found(rows) == ()
 
 
+def test_a_vocabulary_says_where_words_begin_or_where_they_go_on():
+    rows = rows_of(lambda n: [80 + n], lambda n: [100 + n])
+    bare = {each: piece.strip("\u0120") for each, piece in PIECES.items()}
+    assert check(RULE, rows, pieces=bare) == ()
+    pieced = bare | {100 + n: "##ing" for n in range(8)}
+    assert len(check(RULE, rows, pieces=pieced)) == 1
+
+
+def test_numbers_at_the_end_of_prompts_are_right():
+    rows = rows_of(lambda n: [80 + n], lambda n: [100 + n])
+    numbers = PIECES | {80 + n: f"\u0120{n}" for n in range(8)}
+    assert check(RULE, rows, pieces=numbers) == ()
+
+
 def test_a_class_and_a_word_at_the_end_of_prompts_are_right():
     rows = rows_of(lambda n: [120 + n % 5, 80 + n], lambda n: [100 + n], count=12)
     assert found(rows) == ()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ftlab.records.sample_facts import Twice
 
 LEAST = 4
-"""Tokens that have to be the same in both places."""
+"""Tokens that have to be the same in both places, and different words of a text."""
 
 HEAD = 4
 """Tokens at the beginning that may be others the second time."""
@@ -44,15 +44,22 @@ def twice_in(ids: Ids, controls: NDArray[np.bool_], offset: int = 0) -> Twice | 
     if not len(words):
         return None
     starts, last = range(min(int(words[0]), HEAD) + 1), int(words[-1])
+    known = [[*_from(ids, begin, last)] for begin in range(len(starts) + HEAD)]
     for start in starts:
-        for far, same in _from(ids, start, last):
-            if same >= far:
+        for far, same in known[start]:
+            if same >= far and _says(ids, controls, start, far):
                 return _named(ids, controls, (start, start, far, far), offset)
     for start, begin in ((s, s + more) for s in starts for more in range(HEAD + 1)):
-        for far, same in _from(ids, begin, last):
-            if same < far <= same + HEAD:
+        for far, same in known[begin]:
+            if same < far <= same + HEAD and _says(ids, controls, begin, same):
                 return _named(ids, controls, (start, begin, far, same), offset)
     return None
+
+
+def _says(ids: Ids, controls: NDArray[np.bool_], begin: int, length: int) -> bool:
+    """Tell a text from a token that stands again and again, such as UNK."""
+    part = slice(begin, begin + length)
+    return len(np.unique(ids[part][~controls[part]])) >= LEAST
 
 
 def _from(ids: Ids, begin: int, last: int) -> Iterator[tuple[int, int]]:

@@ -10,10 +10,10 @@ training both answers begin with it, and margins are told of what is behind.
 
 ## Evidence
 The ids of some samples, padding left out. What a sample begins with is followed by
-itself, 4 tokens at least, and by more that is no control token; up to 4 tokens at its
-beginning may be others, where their text is the same but for a space in front. In 0.9
-of all samples, or in 0.5 where control tokens are repeated too, which no quotation
-has; 4 different samples at least. What repeats itself up to the end is none.
+itself, 4 different words at least, and by more that is no control token; up to 4 tokens
+at its beginning may be others, where their text is the same but for a space in front.
+In 0.9 of all samples, or in 0.5 where control tokens are repeated too, which no
+quotation has; 4 different samples at least. What repeats itself up to the end is none.
 Measured: a `prompt` column and completions that begin with it give 32 of 32 rows;
 answers that quote the question, and prompts of several examples, none: what stands
 before and behind a question is not quoted.

@@ -61,3 +61,12 @@ def test_few_tokens_are_chance():
 def test_rows_without_words_have_no_text():
     assert found([BOS, BOS, BOS]) is None
     assert twice_in(np.zeros(0, np.int64), np.zeros(0, bool)) is None
+
+
+def test_tokens_that_stand_again_and_again_are_no_text():
+    unknown = [BOS, *[3] * 6]
+    assert found(unknown, [40], [3] * 6, [41], ANSWER) is None
+    assert found([3] * 6, [40], [3] * 6, [40], ANSWER) is None
+    assert found([2, 3, 4, 11, 12], [2, 3, 4, 11, 12], ANSWER) is None
+    assert found([BOS], [11, 11, 12, 12, 13], [11, 11, 12, 12, 13], ANSWER) is None
+    assert found([BOS], [11, 11, 12, 13, 14], [11, 11, 12, 13, 14], ANSWER) is not None

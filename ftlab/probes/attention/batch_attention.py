@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 
 import torch
 
+from ftlab.probes.attention.block_calls import block_calls
+from ftlab.probes.attention.blocks import stacks_of
 from ftlab.probes.attention.documents import (
     Marks,
     documents_of,
@@ -34,6 +36,8 @@ from ftlab.records.handle import Handle
 
 LOOKS = 3
 """Forwards of a run that are looked at: one for each new set of arguments."""
+ROWS_OF_TOKENS = 2
+"""Dimensions of ids."""
 ROWS = 8
 """Rows of a batch that are looked at."""
 PLACES = 16
@@ -125,6 +129,9 @@ class BatchAttention(Probe):
             return None
         documents = documents_of(inputs, marks)
         detail: dict[str, Any] = {"rows": len(documents), "places": []}
+        hidden = _hidden(model, inputs)
+        if hidden:
+            detail["hidden"] = hidden
         apart = keeping_apart(inputs)
         if apart:
             detail["apart"] = apart
@@ -138,6 +145,19 @@ class BatchAttention(Probe):
             detail |= _detail(report, inputs)
             detail["shifts"] = [asdict(each) for each in shifts[:PLACES]]
         return detail
+
+
+def _hidden(model: torch.nn.Module, inputs: Mapping[str, Any]) -> list[int]:
+    """Return the shape in which ids that are in no rows reach the first block.
+
+    Blocks read samples, tokens and features. Some models put ids into rows themselves.
+    """
+    if inputs["input_ids"].dim() == ROWS_OF_TOKENS:
+        return []
+    given = of_model(model, inputs)
+    calls = block_calls(stacks_of(given.model), lambda: given.run(given.batch))
+    shape = list(calls[0].hidden) if calls else []
+    return shape if len(shape) != ROWS_OF_TOKENS + 1 else []
 
 
 def _event(moment: Moment, detail: dict[str, Any]) -> Event:

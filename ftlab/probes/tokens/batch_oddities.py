@@ -13,6 +13,9 @@ WIDEST = 1e4
 """Range of inputs beyond which they were not scaled: 16-bit sound and depth reach
 65,535, what processors make stays below 100."""
 
+ROWS = 2
+"""Dimensions of ids: samples and tokens."""
+
 _INPUTS = ("input_features", "input_values")
 _PICTURES = "pixel_values"
 _VECTORS = "inputs_embeds"
@@ -136,8 +139,23 @@ def refused(
         classes = labels.is_floating_point() and labels.dim() == 1
         if labels.dtype != torch.int64 and (limits.per_token or classes):
             yield _dtype("labels", labels, "int64", micro_batch)
-    if ids is not None and ids.dim():
+    right = None if ids is None else _in_rows(ids)
+    if ids is not None and right is not None:
+        yield _shape("input_ids", ids, right, micro_batch)
+    elif ids is not None and ids.dim():
         yield from _unlike(fields, ids, micro_batch, aligned=limits.aligned)
+
+
+def _in_rows(ids: torch.Tensor) -> tuple[int, ...] | None:
+    """Return the shape that ids should have; ``None`` where theirs may be meant.
+
+    One row needs a dimension of its own, and rows that were tokenised one by one have
+    one too many. Several choices of one sample are meant.
+    """
+    if ids.dim() == 1:
+        return (1, len(ids))
+    inner = [size for size in ids.shape[1:-1] if size != 1]
+    return None if inner or ids.dim() < ROWS + 1 else (len(ids), ids.shape[-1])
 
 
 def _unlike(

@@ -176,6 +176,8 @@ def test_a_range_of_files_is_told_of_inputs_that_are_known():
         ("labels", lambda labels: labels[:, 1:], "shape"),
         ("labels", lambda labels: labels[:3], "shape"),
         ("attention_mask", lambda mask: mask[:3], "shape"),
+        ("input_ids", lambda ids: ids[0], "shape"),
+        ("input_ids", lambda ids: ids[:, None], "shape"),
     ],
 )
 def test_what_a_model_cannot_take_is_told_by_dtype_and_shape(field, change, kind):

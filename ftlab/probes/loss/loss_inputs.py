@@ -72,9 +72,9 @@ class LossInputs(Probe):
             return ()
         self._step, self._found = moment.step, []
         self._thread = threading.get_ident()
-        tokens = batch_fields(inputs).get("input_ids")
-        plain = tokens is not None and tokens.dim() == 2 and not _has_encoder(moment)
-        self._tokens = tokens if plain else None
+        read = "decoder_input_ids" if _has_encoder(moment) else "input_ids"
+        tokens = batch_fields(inputs).get(read)
+        self._tokens = tokens if tokens is not None and tokens.dim() == 2 else None
         self._open = True
         return ()
 

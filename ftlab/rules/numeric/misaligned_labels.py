@@ -11,9 +11,10 @@ loss curve looks well in the first case and somewhat high in the second.
 
 ## Evidence
 The cross entropy that backward is called on still holds the label of each position, and
-the batch its tokens. On steps 0-3, 4, 8, 16 and so on the labels that count are
-compared with the tokens before, at, one behind and two behind their position: one
-offset must explain at least 0.98 of them, and the next token less than 0.9, at 2 steps.
+the batch its tokens (of an encoder-decoder, `decoder_input_ids`, if they are given). On
+steps 0-3, 4, 8, 16 and so on the labels that count are compared with the tokens before,
+at, one behind and two behind their position: one offset must explain at least 0.98 of
+them, and the next token less than 0.9, at 2 steps.
 Measured on a small Llama, GPT-2 and GPT-NeoX: 1.0 for the next token and 0.0 for all
 others; with labels that are shifted twice 1.0 for the one after the next. Masked words
 (BERT) differ from what is read, and no offset explains them.
@@ -24,6 +25,7 @@ By hand: print `input_ids[0]` below the labels that the loss gets.
 ## What to try
 1. Models of transformers shift by themselves: pass `labels=input_ids`, unshifted.
 2. In your own loss shift exactly once: `logits[:, :-1]` against `labels[:, 1:]`.
+3. Encoder-decoders make `decoder_input_ids` of the labels: pass labels alone.
 
 ## Known problems
 Copying is what a text autoencoder is for: `same` is a note unless the model can

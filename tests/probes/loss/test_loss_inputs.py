@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional
 
 from ftlab.faults import tiny
+from ftlab.faults.zoo import t5
 from ftlab.probes.loss.loss_inputs import LossInputs
 from ftlab.records.step import Block
 from tests.models import batches, tiny_lora
@@ -65,6 +66,21 @@ def test_labels_are_compared_with_the_tokens_around(loss_of, shares):
     columns, meta = measured(loss_of)
     assert offsets(columns) == shares
     assert meta["causal"] is True
+
+
+@pytest.mark.parametrize(("by", "shares"), [(0, [0, 1, 0, 0]), (1, [0, 0, 1, 0])])
+def test_a_decoder_s_labels_are_compared_with_what_it_reads(by, shares):
+    batch = next(batches(1))
+    ids = batch["labels"].roll(by, 1)
+    given = {"input_ids": batch["labels"].flip(1), "decoder_input_ids": ids}
+    batch = given | {"labels": batch["labels"]}
+    columns, _ = measured(lambda model, batch: model(**batch).loss, t5(), batch)
+    assert [round(each, 1) for each in offsets(columns)] == shares
+
+
+def test_a_decoder_that_makes_its_inputs_is_not_compared():
+    columns, _ = measured(lambda model, batch: model(**batch).loss, t5())
+    assert all(math.isnan(each) for each in offsets(columns))
 
 
 def test_labels_that_do_not_count_are_left_out():

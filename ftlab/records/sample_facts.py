@@ -98,6 +98,8 @@ class SampleFacts:
         The ids before the first that is trained, and that one.
     twice
         The beginning that stands twice in a row.
+    hidden
+        Control tokens, each between two others, that the attention mask hides.
     """
 
     row: int
@@ -120,6 +122,7 @@ class SampleFacts:
     tail: tuple[int, ...] = ()
     border: tuple[int, ...] = ()
     twice: Twice | None = None
+    hidden: tuple[Control, ...] = ()
 
     @property
     def length(self) -> int:
@@ -151,6 +154,7 @@ class SampleFacts:
         made = dict(read)
         made["stretches"] = tuple(Stretch(**each) for each in read["stretches"])
         made["controls"] = tuple(Control(**each) for each in read["controls"])
+        made["hidden"] = tuple(Control(**each) for each in read["hidden"])
         made["head"], made["tail"] = tuple(read["head"]), tuple(read["tail"])
         made["border"] = tuple(read.get("border", ()))
         if read.get("twice") is not None:

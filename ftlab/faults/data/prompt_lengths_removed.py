@@ -5,7 +5,7 @@ collator asks for it with a default of 0, and masks nothing: prompts are trained
 
 Fix: ``TrainingArguments(remove_unused_columns=False)``.
 
-Source: huggingface/transformers#25054; transformers documentation,
+Source: huggingface/transformers#19599; transformers documentation,
 ``TrainingArguments.remove_unused_columns``.
 """
 

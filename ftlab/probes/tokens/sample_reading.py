@@ -80,6 +80,7 @@ def samples_in(
             trained=int(trained[part].sum()),
             stretches=tuple(_stretches(columns.ids, trained, controls, first, last)),
             controls=_controls(columns.ids, trained, controls, first, last),
+            hidden=_hidden(columns, trained, controls, first, last),
             same=same,
             ahead=ahead,
             padding_trained=outside if exact else 0,
@@ -187,3 +188,19 @@ def _controls(
     found = np.flatnonzero(controls[first:last]) + first
     kept = found if len(found) <= LIMIT else np.r_[found[: LIMIT // 2], found[-16:]]
     return tuple(Control(p, int(ids[p]), bool(trained[p])) for p in kept.tolist())
+
+
+def _hidden(
+    columns: Columns,
+    trained: NDArray[np.bool_],
+    controls: NDArray[np.bool_],
+    first: int,
+    last: int,
+) -> tuple[Control, ...]:
+    """Return control tokens that are hidden while both of their neighbours are seen."""
+    if columns.attention is None:
+        return ()
+    seen = columns.attention[first:last] != 0
+    alone = ~seen[1:-1] & seen[:-2] & seen[2:] & controls[first + 1 : last - 1]
+    found = (np.flatnonzero(alone) + first + 1)[:LIMIT].tolist()
+    return tuple(Control(p, int(columns.ids[p]), bool(trained[p])) for p in found)

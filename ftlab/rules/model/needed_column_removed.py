@@ -35,7 +35,7 @@ Not judged: a `get_train_dataloader` of one's own, rows that name their columns
 themselves and are loaded by worker processes, and code without a source.
 
 ## References
-- huggingface/transformers#25054, #43598
+- huggingface/transformers#25054, #19599 (a collator), #43598
 - huggingface/datasets#3353 (a column that compute_loss does not see)
 - transformers documentation, `TrainingArguments.remove_unused_columns`
 """

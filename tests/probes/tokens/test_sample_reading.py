@@ -91,3 +91,13 @@ def test_what_stands_before_the_first_trained_token_is_kept_with_it():
     assert sample.border == (5, 6)
     for labels in (ids, [-100] * 20, None):
         assert read(ids, labels)[0].border == ()
+
+
+def test_control_tokens_that_are_hidden_alone_are_kept():
+    ids = [5, 2, 6, 7, 2, 2, 8, 2]
+    (sample,) = read(ids, ids, [1, 0, 1, 0, 0, 0, 1, 1])
+    assert sample.hidden == (Control(1, 2, True),)
+    (word,) = read(ids, ids, [1, 1, 0, 1, 1, 1, 1, 1])
+    assert word.hidden == ()
+    (unmasked,) = read(ids, ids)
+    assert unmasked.hidden == ()

@@ -146,8 +146,16 @@ def trained_on(
     return trained(model, rows=rows, trainer=further, **options)
 
 
-def sampling(made: Any, talks: Any, side: str) -> Any:
-    """Return a callback that generates answers behind every second step."""
+def sampling(made: Any, talks: Any, side: str, end: str = "") -> Any:
+    """Return a callback that generates answers behind every second step.
+
+    Parameters
+    ----------
+    side
+        On which prompts are padded.
+    end
+        What is written behind each prompt.
+    """
     from transformers import TrainerCallback
 
     prompts = [talk[:-1] for talk in talks]
@@ -161,13 +169,10 @@ def sampling(made: Any, talks: Any, side: str) -> Any:
             if state.global_step % 2:
                 return
             before, made.padding_side = made.padding_side, side
-            batch = made.apply_chat_template(
-                prompts,
-                add_generation_prompt=True,
-                padding=True,
-                return_tensors="pt",
-                return_dict=True,
-            )
+            asked = {"add_generation_prompt": True, "tokenize": False}
+            texts = [made.apply_chat_template(each, **asked) for each in prompts]
+            texts = [text + end for text in texts]
+            batch = made(texts, padding=True, return_tensors="pt")
             made.padding_side = before
             model = given["model"]
             model.eval()

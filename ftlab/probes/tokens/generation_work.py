@@ -27,7 +27,7 @@ class GenerationWork:
         self._generations = (-1, 0)
 
     def before_generation(self, owner: Any, given: Mapping[str, Any]) -> None:
-        """Write into the ledger how many prompts end in padding."""
+        """Write into the ledger how many prompts end in padding, or with an end."""
         step = self._steps.now
         at, count = self._generations
         count = count + 1 if at == step.step else 1
@@ -37,45 +37,59 @@ class GenerationWork:
         with contextlib.suppress(Exception):  # generate says itself what is wrong
             if not any(each is owner for each in self._steps.subject.model.modules()):
                 return
-            hidden = ends_hidden(owner, given)
-            if hidden is None:
+            last = last_tokens(owner, given)
+            if last is None:
                 return
-            known = {"call": count - 1, "rows": len(hidden), "width": _width(given)}
+            known = {"call": count - 1, "rows": len(last[0]), "width": _width(given)}
             entry = step.ledger.add("generate", "model", **known)
-            values = torch.stack([hidden.sum(), hidden.int().argmax()]).float()
+            found = [(each.sum(), each.int().argmax()) for each in last]
+            ids = _prompts(given)[:, -1]
+            end = ids[found[1][1]]
+            values = torch.stack([*found[0], *found[1], end]).float()
 
             def finish(read: Any) -> tuple[()]:
-                if read[0] > 0:
-                    entry["detail"]["end_in_padding"] = int(read[0])
-                    entry["detail"]["first"] = int(read[1])
+                behind, first, ended, at, number = map(int, read)
+                if behind:
+                    entry["detail"] |= {"end_in_padding": behind, "first": first}
+                if ended:
+                    entry["detail"] |= {"ended": ended, "at": at, "end": number}
                 return ()
 
             step.keep(("generate", str(count)), [Reading(values, finish)])
 
 
-def ends_hidden(model: Any, given: Mapping[str, Any]) -> torch.Tensor | None:
-    """Tell of each prompt whether its last column is padding.
+def last_tokens(
+    model: Any, given: Mapping[str, Any]
+) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """Tell of each prompt whether its last column is padding, or an end.
 
     Returns
     -------
-    torch.Tensor or None
-        bool [rows]; ``None`` where nobody can tell, or where it does not matter: an
-        encoder reads all columns.
+    tuple of torch.Tensor or None
+        Two of bool [rows]; ``None`` where nobody can tell, or where it does not matter:
+        an encoder reads all columns. A prompt of one token ends with nothing: it may be
+        the token that begins and ends texts.
     """
     ids = _prompts(given)
     if getattr(model.config, "is_encoder_decoder", False):
         return None
     if not isinstance(ids, torch.Tensor) or ids.dim() != 2 or not ids.numel():
         return None
-    mask = given.get("attention_mask")
-    if isinstance(mask, torch.Tensor):
-        return mask[:, -1] == 0 if mask.shape == ids.shape else None
     config = given.get("generation_config") or model.generation_config
     padding = given.get("pad_token_id", config.pad_token_id)
-    ends = given.get("eos_token_id", config.eos_token_id)
-    if padding is None or padding in (ends if isinstance(ends, list) else [ends]):
+    told = given.get("eos_token_id", config.eos_token_id)
+    several = told if isinstance(told, list) else [told]
+    ends = [each for each in several if each is not None]
+    seen = given.get("attention_mask")
+    if not isinstance(seen, torch.Tensor):
+        if len(ids) > 1 and (padding is None or padding in ends):
+            return None
+        seen = torch.ones_like(ids) if len(ids) == 1 else ids != padding
+    if seen.shape != ids.shape:
         return None
-    return ids[:, -1] == padding
+    hidden = seen[:, -1] == 0
+    long = (seen != 0).sum(1) > 1
+    return hidden, torch.isin(ids[:, -1], ids.new_tensor(ends)) & long & ~hidden
 
 
 def _prompts(given: Mapping[str, Any]) -> Any:

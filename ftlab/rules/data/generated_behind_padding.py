@@ -34,13 +34,10 @@ Encoder-decoders read all columns, and are left alone.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, Place, Severity
-from ftlab.rules.rule import Rule, needs_operations
+from ftlab.rules.reading.generations import GENERATED
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
-
-GENERATED = needs_operations(
-    "generate", "a generation", "ftlab.watch(...) while model.generate(...) is called"
-)
 
 
 class GeneratedBehindPadding(Rule):

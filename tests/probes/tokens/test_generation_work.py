@@ -5,7 +5,7 @@ import torch
 
 from ftlab.faults.tiny import adamw, llama, lora
 from ftlab.probes.tokens import generation_work
-from ftlab.probes.tokens.generation_work import LOOKED_AT, ends_hidden
+from ftlab.probes.tokens.generation_work import LOOKED_AT, last_tokens
 from tests.probes.recording import Recording
 
 PAD, EOS = 0, 2
@@ -64,19 +64,46 @@ def test_another_model_is_not_heard():
 
 
 def test_what_goes_wrong_in_looking_goes_wrong_for_nobody(monkeypatch):
-    monkeypatch.setattr(generation_work, "ends_hidden", None)
+    monkeypatch.setattr(generation_work, "last_tokens", None)
     assert generations(model(), {"input_ids": IDS, "attention_mask": MASK}) == []
 
 
+def hidden(given, made=None):
+    return last_tokens(made or model(), given)[0].tolist()
+
+
+def ended(given):
+    return last_tokens(model(), given)[1].tolist()
+
+
 def test_without_a_mask_the_padding_is_known_by_its_id():
-    assert ends_hidden(model(), {"inputs": IDS}).tolist() == [False, True, True]
-    told = {"inputs": IDS, "pad_token_id": 7}
-    assert ends_hidden(model(), told).tolist() == [True, False, False]
+    assert hidden({"inputs": IDS}) == [False, True, True]
+    assert hidden({"inputs": IDS, "pad_token_id": 7}) == [True, False, False]
+    assert hidden({"inputs": IDS[1:2]}) == [False]
+
+
+def test_prompts_that_end_with_an_end_are_told():
+    ids = torch.tensor([[5, 6, EOS], [5, EOS, 7], [PAD, PAD, EOS]])
+    mask = (ids != PAD).long()
+    assert ended({"input_ids": ids, "attention_mask": mask}) == [True, False, False]
+    assert ended({"input_ids": ids}) == [True, False, False]
+    assert ended({"input_ids": ids, "eos_token_id": [7, 9]}) == [False, True, False]
+    (call,) = generations(model(), {"input_ids": ids, "attention_mask": mask})
+    assert (call["ended"], call["at"], call["end"]) == (1, 0, EOS)
+
+
+def test_padding_is_no_end():
+    ids = torch.tensor([[5, 6, EOS], [5, EOS, EOS]])
+    mask = torch.tensor([[1, 1, 1], [1, 1, 0]])
+    given = {"input_ids": ids, "attention_mask": mask, "pad_token_id": EOS}
+    assert ended(given) == [True, False]
+    assert hidden(given) == [False, True]
 
 
 def test_padding_that_also_ends_texts_tells_nothing_without_a_mask():
-    assert ends_hidden(model(), {"inputs": IDS, "eos_token_id": [PAD, EOS]}) is None
-    assert ends_hidden(model(), {"inputs": IDS, "pad_token_id": EOS}) is None
+    told = {"inputs": IDS, "eos_token_id": [PAD, EOS]}
+    assert last_tokens(model(), told) is None
+    assert last_tokens(model(), {"inputs": IDS, "pad_token_id": EOS}) is None
 
 
 @pytest.mark.parametrize(
@@ -90,10 +117,10 @@ def test_padding_that_also_ends_texts_tells_nothing_without_a_mask():
     ],
 )
 def test_what_cannot_be_told_is_not_told(given):
-    assert ends_hidden(model(), given) is None
+    assert last_tokens(model(), given) is None
 
 
 def test_an_encoder_reads_all_columns():
     made = model()
     made.config.is_encoder_decoder = True
-    assert ends_hidden(made, {"inputs": IDS, "attention_mask": MASK}) is None
+    assert last_tokens(made, {"inputs": IDS, "attention_mask": MASK}) is None

@@ -27,7 +27,7 @@ def row(ids, labels="all", mask=None, positions=None):
     return Columns(*(None if each is None else np.array(each) for each in given))
 
 
-def run_of(rows, *, special=SPECIAL, pieces=None, **training):
+def run_of(rows, *, special=SPECIAL, pieces=None, ops=(), **training):
     """A run of one step whose batch holds these rows."""
     known = {kind: frozenset(ids) for kind, ids in special.items()}
     held = [(0, number, each) for number, each in enumerate(rows)]
@@ -35,7 +35,7 @@ def run_of(rows, *, special=SPECIAL, pieces=None, **training):
     named = {kind: ids for kind, ids in known.items() if kind != "control"}
     seen = SeenSamples(0, tuple(found), named, pieces or {})
     builder = RunBuilder().facts(model={"class": "Llama"}, training=training)
-    builder.step()
+    builder.step(ops=list(ops))
     builder.run.append(Event("rows", 0, 0.0, "", seen.as_json()))
     return builder.run
 

@@ -96,6 +96,9 @@ class SampleFacts:
         Its first and last ids.
     border
         The ids before the first that is trained, and that one.
+    again, again_at
+        How many of the ids before the first trained one stand once more, next to each
+        other, within what is trained, and the first position behind them; at least 2.
     twice
         The beginning that stands twice in a row.
     hidden
@@ -121,6 +124,8 @@ class SampleFacts:
     head: tuple[int, ...] = ()
     tail: tuple[int, ...] = ()
     border: tuple[int, ...] = ()
+    again: int = 0
+    again_at: int = -1
     twice: Twice | None = None
     hidden: tuple[Control, ...] = ()
 

@@ -30,6 +30,6 @@ def build() -> Case:
 HEALTHY = Healthy(
     "random-labels",
     "the loss never falls",
-    looks_like=("GRD001", "ADP001", "GRD002", "NUM026"),
+    looks_like=("GRD001", "ADP001", "GRD002", "NUM026", "DAT043"),
     builder=build,
 )

@@ -68,6 +68,8 @@ def samples_in(
         part = slice(first, last)
         ids = columns.ids[part]
         same, ahead = _agreement(columns, trained, first, last)
+        border = _border(ids, trained[part])
+        again, place = _again(ids, trained[part], border)
         yield SampleFacts(
             row=row,
             micro_batch=micro_batch,
@@ -87,9 +89,28 @@ def samples_in(
             position=-1 if columns.positions is None else int(columns.positions[first]),
             head=tuple(ids[:EDGE].tolist()),
             tail=tuple(ids[-EDGE:].tolist()),
-            border=_border(ids, trained[part]),
+            border=border,
+            again=again,
+            again_at=place + first if again else -1,
             twice=twice_in(ids, controls[part], first),
         )
+
+
+def _again(
+    ids: Ids, trained: NDArray[np.bool_], border: Sequence[int]
+) -> tuple[int, int]:
+    """Return how much of a border stands within what is trained, and what is behind."""
+    before = border[:-1]
+    known, place = 0, -1
+    ends = np.arange(len(ids))
+    for length, number in enumerate(reversed(before), 1):
+        at = ends - length + 1
+        fits = (at >= 0) & (ids[at] == number) & trained[at]
+        ends = ends[fits]
+        if not len(ends):
+            break
+        known, place = length, int(ends[0]) + 1
+    return (known, place) if known > 1 else (0, -1)
 
 
 def is_foreign(sample: SampleFacts) -> bool:

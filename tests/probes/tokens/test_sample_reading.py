@@ -101,3 +101,18 @@ def test_control_tokens_that_are_hidden_alone_are_kept():
     assert word.hidden == ()
     (unmasked,) = read(ids, ids)
     assert unmasked.hidden == ()
+
+
+@pytest.mark.parametrize(
+    ("behind", "again"),
+    [
+        ([5, 6, 7, 8], (3, 7)),
+        ([6, 7, 8], (2, 6)),
+        ([7, 8], (0, -1)),
+        ([8, 6, 7, 5, 6, 7], (3, 10)),
+    ],
+)
+def test_what_comes_before_the_border_is_searched_behind_it(behind, again):
+    ids = [5, 6, 7, 9, *behind]
+    (sample,) = read(ids, [-100] * 3 + ids[3:])
+    assert (sample.again, sample.again_at) == again

@@ -65,7 +65,7 @@ class MarkerInTrainedText(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (NEEDS,)
-    caused_by = ("DAT030",)
+    caused_by = ("DAT014", "DAT030")
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding for all samples."""

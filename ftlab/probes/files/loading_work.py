@@ -23,10 +23,9 @@ from ftlab.probes.files.loaded_check import Given, compare_keys, given_to
 from ftlab.probes.files.read_back import TARGET, ReadBack
 from ftlab.probes.files.saved_keys import adapter_configs
 from ftlab.probes.optimizer.optimizer_states import state_facts
-from ftlab.probes.stepping.steps import Versions
+from ftlab.probes.stepping.steps import Steps, Versions
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.optimizer import unwrapped
-from ftlab.probes.tokens.generation_work import GenerationWork
 from ftlab.probes.torch_private import versions
 
 SETTINGS = "adapter settings"
@@ -36,7 +35,7 @@ _SAMPLE = 8
 """Trainable tensors whose count of writes is looked at after each update."""
 
 
-class LoadingWork(GenerationWork):
+class LoadingWork:
     """What a loop hears of loading; a part of `ftlab.probes.stepping.loop.Loop`.
 
     Attributes
@@ -44,6 +43,8 @@ class LoadingWork(GenerationWork):
     adapter_taken
         Whether a state dict with adapters in it was taken since the last update.
     """
+
+    _steps: Steps
 
     def __init__(self) -> None:
         super().__init__()

@@ -28,13 +28,14 @@ from ftlab.probes.stepping.discarded import DiscardedGradients
 from ftlab.probes.stepping.open_step import OpenStep
 from ftlab.probes.stepping.steps import Steps, Versions
 from ftlab.probes.stepping.unheard import UnheardUpdates
+from ftlab.probes.tokens.generation_work import GenerationWork
 from ftlab.probes.torch_private import (
     is_within_backward,
     overflow_seen_by,
 )
 
 
-class Loop(ScalerWork):
+class Loop(ScalerWork, GenerationWork):
     """Listens to the taps of one subject.
 
     Parameters

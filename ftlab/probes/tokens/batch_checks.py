@@ -23,6 +23,7 @@ from ftlab.probes.tokens.batch import batch_fields
 from ftlab.probes.tokens.batch_limits import BatchLimits, limits_of
 from ftlab.probes.tokens.batch_oddities import constant_input, oddities_of, refused
 from ftlab.probes.tokens.batch_stats import FieldStats, Layout, read, reduced
+from ftlab.probes.tokens.piece_names import piece_names
 from ftlab.probes.tokens.repeated_batches import (
     RepeatedBatches,
     SameTensor,
@@ -164,8 +165,8 @@ class BatchChecks(Probe):
         stats = list(read(values, look.layout))
         for each in oddities_of(stats, look.limits, look.micro_batch):
             named = each.kind in ("ids", "labels") and look.limits.per_token
-            piece = self._piece(each.value) if named else ""
-            yield replace(each, piece=piece)
+            known = piece_names(self._tokenizer, [int(each.value)]) if named else {}
+            yield replace(each, piece="".join(known.values()))
 
     def _over_time(
         self, look: _Look, stats: Sequence[FieldStats], values: NDArray[np.float32]
@@ -189,13 +190,6 @@ class BatchChecks(Probe):
         words = f"{len(found)} odd things in the batch" if found else "batch looked at"
         seen = SeenBatches(step, tuple(found), unfinished)
         return Event("batch", step, time.time(), words, seen.as_json())
-
-    def _piece(self, number: float | str) -> str:
-        inner = getattr(self._tokenizer, "tokenizer", self._tokenizer)
-        try:
-            return str(inner.convert_ids_to_tokens(int(number)) or "")
-        except Exception:  # noqa: BLE001  the id is told anyway
-            return ""
 
 
 def _integers(fields: Mapping[str, torch.Tensor]) -> frozenset[str]:

@@ -64,7 +64,7 @@ def limits_of(model: torch.nn.Module) -> BatchLimits:
         return BatchLimits(ids=_own_rows(root))
     labels, per_token = _classes(root, config)
     return BatchLimits(
-        _rows(_called(root, "get_input_embeddings")),
+        _rows(called(root, "get_input_embeddings")),
         labels,
         per_token,
         per_token and not getattr(config, "is_encoder_decoder", False),
@@ -73,7 +73,8 @@ def limits_of(model: torch.nn.Module) -> BatchLimits:
     )
 
 
-def _called(model: Any, name: str) -> Any:
+def called(model: Any, name: str) -> Any:
+    """Return what a method gives; ``None`` where a model does not have it."""
     method = getattr(model, name, None)
     try:
         return method() if callable(method) else None
@@ -112,7 +113,7 @@ def _classes(model: Any, config: Any) -> tuple[int | None, bool]:
         count = getattr(config, "num_labels", None)
         several = type(count) is int and count > 1 and plain
         return (count if several else None), "ForToken" in name
-    return _rows(_called(model, "get_output_embeddings")), True
+    return _rows(called(model, "get_output_embeddings")), True
 
 
 def _placeholders(config: Any) -> frozenset[int]:

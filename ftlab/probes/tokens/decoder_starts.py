@@ -19,6 +19,8 @@ from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import DENSE
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
+from ftlab.probes.tokens.batch_limits import called
+from ftlab.probes.tokens.piece_names import piece_names
 from ftlab.probes.user.points import hookable_modules
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle, HandleStack
@@ -101,7 +103,9 @@ class DecoderStarts(Probe):
         pairs = zip(places, ids, strict=True)
         rows = [[micro, row, *each] for (micro, row), each in pairs]
         named = sorted({number for each in ids for number in each if number >= 0})
-        detail = {"rows": rows, "pieces": _pieces(self._tokenizer, named)}
+        pieces = piece_names(self._tokenizer, named)
+        named_by = {str(number): piece for number, piece in pieces.items()}
+        detail = {"rows": rows, "pieces": named_by}
         words = f"the decoder's first ids of {len(rows)} rows were read"
         return Event("decoder", step, time.time(), words, detail)
 
@@ -111,10 +115,7 @@ def _decoder(model: torch.nn.Module) -> torch.nn.Module | None:
     root = innermost(model)
     if getattr(getattr(root, "config", None), "is_encoder_decoder", False) is not True:
         return None
-    try:
-        found = root.get_decoder()  # type: ignore[operator]
-    except Exception:  # noqa: BLE001  somebody's own model
-        return None
+    found = called(root, "get_decoder")
     known = (each for _, each in hookable_modules(root))
     return next((each for each in known if each is found), None)
 
@@ -126,12 +127,3 @@ def _are_ids(value: object) -> bool:
         and value.dtype in (torch.int64, torch.int32)
         and value.shape[1] >= FIRST
     )
-
-
-def _pieces(tokenizer: Any, ids: list[int]) -> dict[str, str]:
-    try:
-        inner = getattr(tokenizer, "tokenizer", tokenizer)
-        pieces = map(str, inner.convert_ids_to_tokens(ids))
-        return dict(zip(map(str, ids), pieces, strict=True))
-    except Exception:  # noqa: BLE001  the ids are kept anyway
-        return {}

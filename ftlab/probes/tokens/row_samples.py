@@ -20,6 +20,7 @@ from ftlab.probes.schedule import DENSE
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import batch_fields
+from ftlab.probes.tokens.piece_names import piece_names
 from ftlab.probes.tokens.sample_reading import Columns, Row, samples_in_batch
 from ftlab.probes.tokens.spelled_marks import spelled_marks
 from ftlab.records.event import Event
@@ -218,9 +219,4 @@ def _pieces(
         wanted.update(control.id for control in each.controls)
         if each.twice is not None:
             wanted.update(each.twice.first, each.twice.second)
-    ids = sorted(number for number in wanted if number >= 0)
-    try:
-        inner = getattr(tokenizer, "tokenizer", tokenizer)
-        return dict(zip(ids, map(str, inner.convert_ids_to_tokens(ids)), strict=True))
-    except Exception:  # noqa: BLE001  the ids are kept anyway
-        return {}
+    return piece_names(tokenizer, sorted(each for each in wanted if each >= 0))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.probes.tokens.piece_names import piece_names
 from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.spelled_mark import SpelledMark
 
@@ -47,12 +48,9 @@ def spelled_marks(
         return ()
     if np.isin(np.concatenate(held), list(stops)).any():
         return ()
-    try:
-        pieces = _pieces(tokenizer, held)
-        found = [_Read(sample, ids, pieces) for sample, ids in _first(samples)]
-        return tuple(_marks(found, tokenizer))
-    except Exception:  # noqa: BLE001  a tokenizer of another kind; the rest is kept
-        return ()
+    pieces = _pieces(tokenizer, held)
+    found = [_Read(sample, ids, pieces) for sample, ids in _first(samples)]
+    return tuple(_marks(found, tokenizer))
 
 
 def _first(samples: Sequence[Sample]) -> Iterator[Sample]:
@@ -63,10 +61,8 @@ def _first(samples: Sequence[Sample]) -> Iterator[Sample]:
 
 
 def _pieces(tokenizer: Any, held: Sequence[NDArray[np.int64]]) -> dict[int, str]:
-    inner = getattr(tokenizer, "tokenizer", tokenizer)
     ids = [n for n in np.unique(np.concatenate(held)).tolist() if n >= 0]
-    names = inner.convert_ids_to_tokens(ids)
-    known = zip(ids, map(str, names), strict=True)
+    known = piece_names(tokenizer, ids).items()
     return {n: p.removeprefix("##") if len(p) > 2 else p for n, p in known}
 
 
@@ -120,4 +116,7 @@ def _partner(mark: str) -> str:
 def _shown(mark: str, tokenizer: Any) -> str:
     """Return a mark as text, where a vocabulary writes bytes as letters."""
     inner = getattr(tokenizer, "tokenizer", tokenizer)
-    return str(inner.convert_tokens_to_string([mark])).strip() or mark
+    try:
+        return str(inner.convert_tokens_to_string([mark])).strip() or mark
+    except (AttributeError, KeyError, NotImplementedError, TypeError, ValueError):
+        return mark

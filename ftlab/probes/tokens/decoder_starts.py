@@ -41,6 +41,7 @@ class DecoderStarts(Probe):
         self._hooks = HandleStack()
         self._tokenizer: Any = None
         self._decoder: torch.nn.Module | None = None
+        self._composed = False
         self._step = -1
         self._micro = 0
         self._held: list[tuple[int, torch.Tensor]] = []
@@ -50,6 +51,7 @@ class DecoderStarts(Probe):
         """Take the hooks off at the end."""
         self._tokenizer, self._step, self._held = subject.tokenizer, -1, []
         self._decoder = _decoder(subject.model)
+        self._composed = _composed(subject.model)
         return [self._hooks]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
@@ -105,7 +107,7 @@ class DecoderStarts(Probe):
         named = sorted({number for each in ids for number in each if number >= 0})
         pieces = piece_names(self._tokenizer, named)
         named_by = {str(number): piece for number, piece in pieces.items()}
-        detail = {"rows": rows, "pieces": named_by}
+        detail = {"rows": rows, "pieces": named_by, "composed": self._composed}
         words = f"the decoder's first ids of {len(rows)} rows were read"
         return Event("decoder", step, time.time(), words, detail)
 
@@ -118,6 +120,12 @@ def _decoder(model: torch.nn.Module) -> torch.nn.Module | None:
     found = called(root, "get_decoder")
     known = (each for _, each in hookable_modules(root))
     return next((each for each in known if each is found), None)
+
+
+def _composed(model: torch.nn.Module) -> bool:
+    """Tell whether the decoder was a model of its own, whose texts begin somehow."""
+    config = getattr(getattr(innermost(model), "config", None), "decoder", None)
+    return bool(getattr(config, "add_cross_attention", False))
 
 
 def _are_ids(value: object) -> bool:

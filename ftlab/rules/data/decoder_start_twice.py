@@ -23,12 +23,13 @@ By hand: `model.prepare_decoder_input_ids_from_labels(labels)[:, :2]`.
 2. For Whisper: cut the first label where all rows begin with `decoder_start_token_id`.
 
 ## Known problems
-Models made of an encoder and a decoder (EncoderDecoderModel, TrOCR) are often trained
-so, with `[CLS]` as the start: they answer well and make one token more.
+Models made of an encoder and a decoder (EncoderDecoderModel, TrOCR) are trained so in
+their own documentation, with `[CLS]` as the start: they answer well and make one token
+more. There it is information.
 
 ## References
 - huggingface/transformers#7077 (labels of T5 must not begin with the start token)
-- transformers, `shift_tokens_right`
+- transformers, `shift_tokens_right`; `EncoderDecoderModel.forward`, its example
 """
 
 from collections.abc import Iterator
@@ -75,8 +76,9 @@ class DecoderStartTwice(Rule):
         piece = pieces.get(str(start))
         token = f"token {start}" if piece is None else repr(piece)
         names = [f"{r} of micro-batch {m}" if m else str(r) for _, m, r, *_ in twice]
+        composed = any(event.detail.get("composed") for event in events)
         yield self.finding(
-            Severity.WARNING,
+            Severity.INFO if composed else Severity.WARNING,
             f"{at_steps(min(steps), max(steps))}: the decoder is given {token} twice "
             f"before {len(twice)} of {len(rows)} answers, the first in sample {row}",
             cause="Labels begin with the token that the model puts in front of them.",

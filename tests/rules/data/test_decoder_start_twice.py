@@ -9,10 +9,10 @@ from tests.runs import RunBuilder, healthy_lora
 RULE = DecoderStartTwice()
 
 
-def report(*rows, pieces=None):
+def report(*rows, pieces=None, **more):
     builder = RunBuilder().facts(model={"class": "T5"})
     builder.step()
-    detail = {"rows": [list(row) for row in rows], "pieces": pieces or {}}
+    detail = {"rows": [list(row) for row in rows], "pieces": pieces or {}, **more}
     builder.run.append(Event("decoder", 0, 0.0, "", detail))
     return Engine([RULE]).check(builder.run)
 
@@ -30,6 +30,14 @@ def test_the_start_stands_twice():
     assert "'<pad>' twice" in finding.message
     assert finding.place == Place("token", "0 of sample 0")
     assert Place("token", "0 of sample 0 of micro-batch 1") in finding.places
+
+
+def test_models_made_of_two_are_documented_so():
+    rows = (0, 0, 5, 5), (0, 1, 5, 5)
+    (finding,) = report(*rows, composed=True).findings
+    assert finding.severity is Severity.INFO
+    (finding,) = report(*rows, composed=False).findings
+    assert finding.severity is Severity.WARNING
 
 
 def test_a_language_behind_the_start_is_right():

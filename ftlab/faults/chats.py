@@ -46,13 +46,21 @@ def _trained() -> str:
     return str(tokenizer.to_str())
 
 
-def tokenizer(*, adds_bos: bool = False, template: str = TEMPLATE, **named: Any) -> Any:
+def tokenizer(
+    *,
+    adds_bos: bool = False,
+    ends: bool = False,
+    template: str = TEMPLATE,
+    **named: Any,
+) -> Any:
     """Build a byte-level BPE tokenizer whose turns end with ``</turn>``.
 
     Parameters
     ----------
     adds_bos
         Whether it puts BOS in front of every text by itself.
+    ends
+        Whether it then puts ``</s>`` behind every text as well.
     named
         Special tokens that differ: ``eos_token="</s>"``.
     """
@@ -61,8 +69,9 @@ def tokenizer(*, adds_bos: bool = False, template: str = TEMPLATE, **named: Any)
 
     inner = Tokenizer.from_str(_trained())
     if adds_bos:
-        bos = [("<s>", inner.token_to_id("<s>"))]
-        process = processors.TemplateProcessing(single="<s> $A", special_tokens=bos)
+        marks = [(each, inner.token_to_id(each)) for each in ("<s>", "</s>")]
+        single = "<s> $A </s>" if ends else "<s> $A"
+        process = processors.TemplateProcessing(single=single, special_tokens=marks)
         inner.post_processor = process
     names = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</turn>"} | named
     made = PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="<unk>", **names)

@@ -1,6 +1,6 @@
 """Texts whose words carry a class, and rows of them for a token classifier."""
 
-from typing import Any
+from typing import Any, Literal
 
 from ftlab.faults.chats import chats, padded_by_length, sized, tokenizer, trained_on
 from ftlab.faults.fault import Case
@@ -10,18 +10,19 @@ LONG = ("glimmerstones", "saltbreadboats", "noonlights")
 """Words that the vocabulary writes in several pieces."""
 
 
-def tagged(per_word: bool) -> Case:
+def tagged(per: Literal["word", "piece", "token"]) -> Case:
     """Build a Trainer that learns which words are long.
 
     Parameters
     ----------
-    per_word
-        Whether a row's labels are those of its words, one behind the other, or of its
-        pieces: the first of each word, with -100 on all others.
+    per
+        What has a label: each word, one behind the other; each piece of a word, without
+        the token in front; or each token, the first piece of a word with its class, and
+        -100 on all others.
     """
-    made = tokenizer(adds_bos=True)
+    made = tokenizer(adds_bos=True, ends=True)
     made.cls_token = made.bos_token
-    rows = [_row(made, words, per_word) for words in _texts()]
+    rows = [_row(made, words, per) for words in _texts()]
     model = sized(made, roberta, kind="TokenClassification")
     return trained_on(made, rows, padded_by_length(made), model=model)
 
@@ -33,12 +34,13 @@ def _texts() -> list[list[str]]:
     return texts
 
 
-def _row(made: Any, words: list[str], per_word: bool) -> dict[str, list[int]]:
+def _row(made: Any, words: list[str], per: str) -> dict[str, list[int]]:
     read = made([f" {word}" for word in words], is_split_into_words=True)
     ids, of = read["input_ids"], read.word_ids()
     classes = [int(word in LONG) for word in words]
-    if per_word:
-        labels = [*classes, *[-100] * (len(ids) - len(classes))]
+    if per != "token":
+        told = classes if per == "word" else [classes[w] for w in of if w is not None]
+        labels = [*told, *[-100] * (len(ids) - len(told))]
         return {"input_ids": ids, "labels": labels}
     first = [word is not None and word != of[at - 1] for at, word in enumerate(of)]
     labels = [

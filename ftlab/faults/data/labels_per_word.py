@@ -15,7 +15,7 @@ from ftlab.faults.tags import tagged
 
 def build(fixed: bool) -> Case:
     """Align labels with pieces, or not."""
-    return tagged(per_word=not fixed)
+    return tagged("token" if fixed else "word")
 
 
 FAULT = Fault(

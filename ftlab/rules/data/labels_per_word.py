@@ -1,7 +1,8 @@
 """The rule DAT052, labels-per-word.
 
 ## What it does
-Finds labels of a token classifier that are one per word, where texts are in pieces.
+Finds labels of a token classifier that are one per word, where texts are in pieces, or
+one per piece without the tokens in front of and behind a text.
 
 ## Why is this bad?
 From the first word in two pieces on, each class stands at the place of another word,
@@ -12,7 +13,8 @@ classes by position, scores look like those of a hard task, and nothing raises.
 Samples of the batches, 4 different ones at least: labels that are no tokens (fewer than
 half of them are the token at their own place); in 90 % of the samples they count from
 the very first position on, which is a control token, without a gap, and end 2 and more
-tokens before the text does; by how many differs from sample to sample. Labels that
+tokens before the text does; by how many differs from sample to sample, or is the number
+of control tokens in each. Labels that
 follow `word_ids` leave control tokens and second pieces out, so that they begin later
 and have gaps, or reach the end. Measured on the fault `labels-per-word`: 16 of 16
 samples, and 0 of 16 with labels for the first piece of each word.
@@ -68,19 +70,23 @@ class LabelsPerWord(Rule):
         """Yield one finding for all samples."""
         known = [e for e in samples_of(run).sights if e.sample.trained]
         sick = [each for each in known if _is_per_word(each.sample)]
-        left = {each.sample.length - each.sample.trained for each in sick}
-        if len(known) >= SAMPLES and len(sick) >= SHARE * len(known) and len(left) > 1:
-            yield self._finding(sick, len(known))
+        enough = len(known) >= SAMPLES and len(sick) >= SHARE * len(known)
+        shifted = all(_left(e.sample) == len(e.sample.controls) for e in sick)
+        if enough and (shifted or len({_left(e.sample) for e in sick}) > 1):
+            yield self._finding(sick, len(known), shifted=shifted)
 
-    def _finding(self, sick: list[Sight], seen: int) -> Finding:
+    def _finding(self, sick: list[Sight], seen: int, *, shifted: bool) -> Finding:
         steps, first = steps_of(sick), sick[0].sample
-        left = first.length - first.trained
+        left = _left(first)
         return self.finding(
             Severity.WARNING,
             f"{at_steps(*steps)}: the labels of {len(sick)} of {seen} samples begin on "
             f"the token in front of the text and end before the text does, by {left} "
             f"tokens in row {first.row}",
-            cause="They are one per word, and the tokenizer has split words and added "
+            cause="They are one per piece of a word, and the tokenizer has added "
+            "tokens in front and behind: each stands one place too early."
+            if shifted
+            else "They are one per word, and the tokenizer has split words and added "
             "tokens.",
             fix="Align them: encoding.word_ids() names the word of each token; -100 "
             "where it is None, and on second pieces.",
@@ -95,6 +101,11 @@ class LabelsPerWord(Rule):
             },
             healthy="no label on special tokens, one for each word's first piece",
         )
+
+
+def _left(sample: SampleFacts) -> int:
+    """Count the last tokens that have no label."""
+    return sample.length - sample.trained
 
 
 def _is_per_word(sample: SampleFacts) -> bool:

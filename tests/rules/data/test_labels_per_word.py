@@ -40,6 +40,12 @@ def test_as_many_labels_as_words_are_found():
     assert finding.evidence["tokens left"] == 4
 
 
+def test_labels_of_pieces_alone_stand_one_place_too_early():
+    (finding,) = check(RULE, rows([(5, 5), (7, 7), (6, 6), (9, 9)]))
+    assert "one place too early" in finding.cause
+    assert finding.evidence["tokens left"] == 2
+
+
 @pytest.mark.parametrize(
     "fine",
     [

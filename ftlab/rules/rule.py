@@ -51,11 +51,15 @@ class Need:
         What to do next time, as a call or an option that can be typed.
     present
         Whether a run has it.
+    absent
+        Whether the run is known to be of a kind that never has it: rules that need it
+        are then left out, not *not checked*.
     """
 
     what: str
     record: str
     present: Callable[[Run], bool]
+    absent: Callable[[Run], bool] = lambda _: False
 
 
 def needs_column(column: str, what: str, record: str, table: str = "tensors") -> Need:

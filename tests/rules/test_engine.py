@@ -246,6 +246,13 @@ def test_a_rule_that_does_not_apply_is_neither_called_nor_not_checked():
     assert (report.findings, report.not_checked, rule.seen) == ((), (), [])
 
 
+def test_a_rule_whose_need_is_known_to_be_absent_does_not_apply():
+    rule = Fake(find=lambda *_: [None])
+    rule.requires = (Need("it", "do it", lambda _: False, absent=lambda _: True),)
+    report = Engine([rule]).check(run_of(2).run)
+    assert (report.findings, report.not_checked, rule.seen) == ((), (), [])
+
+
 def test_what_comes_after_the_last_step_is_judged_too():
     rule, builder = Fake(), run_of(3)
     engine = Engine([rule])

@@ -60,6 +60,7 @@ def model_facts(model: torch.nn.Module) -> dict[str, Any]:
         untied=lambda: untied_weights(inner),
         shared_memory=lambda: shared_memory(inner),
         half_wrapped=lambda: half_wrapped(inner),
+        embeds=lambda: _embeds(inner),
     )
     return facts | readable_checkpointing(inner)
 
@@ -116,6 +117,15 @@ def _active_adapters(model: torch.nn.Module) -> list[str]:
     layers = (m for m in model.modules() if isinstance(m, BaseTunerLayer))
     return sorted(
         {a for m in layers if not m.disable_adapters for a in m.active_adapters}
+    )
+
+
+def _embeds(model: torch.nn.Module) -> bool:
+    """Tell whether some module looks rows up by id, as far as classes tell."""
+    return any(
+        isinstance(module, torch.nn.Embedding | torch.nn.EmbeddingBag)
+        or "embedding" in type(module).__name__.lower()
+        for module in model.modules()
     )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from ftlab.records.event import Event
 from ftlab.records.finding import Place
+from ftlab.rules.reading.samples import without_tokens
 from ftlab.rules.rule import Need
 from ftlab.runlog.run import Run
 
@@ -11,6 +12,7 @@ NEEDS = Need(
     "attention of the batches",
     "ftlab.watch(...) of a transformers model that is given input_ids",
     lambda run: any(event.kind == "attention" for event in run.whole.events),
+    absent=without_tokens,
 )
 LEAST = 0.001
 """The share of a row's pairs from which on it is told: samples are looked at."""

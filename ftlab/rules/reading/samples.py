@@ -96,10 +96,16 @@ def _gather(run: Run) -> Samples:
     return Samples(tuple(sights.values()), special, pieces, marked)
 
 
+def without_tokens(run: Run) -> bool:
+    """Tell whether the model has nothing that could look an id up."""
+    return run.facts.model.get("embeds") is False
+
+
 NEEDS = Need(
     "samples of the batches",
     "ftlab.watch(...) of a model that is given input_ids",
     lambda run: any(event.kind == "rows" for event in run.whole.events),
+    absent=without_tokens,
 )
 
 

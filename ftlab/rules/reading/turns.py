@@ -8,7 +8,7 @@ from ftlab.records.event import Event
 from ftlab.records.finding import Place
 from ftlab.records.template import TemplateFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
-from ftlab.rules.reading.samples import PLACES
+from ftlab.rules.reading.samples import PLACES, without_tokens
 from ftlab.rules.rule import Need
 from ftlab.runlog.run import Run
 
@@ -58,6 +58,7 @@ NEEDS = Need(
     "the turns of the samples",
     "a watch with a tokenizer that has a chat template",
     has_turns,
+    absent=without_tokens,
 )
 
 

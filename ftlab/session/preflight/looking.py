@@ -41,6 +41,11 @@ from ftlab.session.preflight.trying import try_steps
 
 NOT_ASKED = "dry_steps=0: no step was tried"
 
+UNMOVED = "step(batch) came through, and no optimizer made a step"
+STEP_WHOLE = (
+    "step(batch) with all of the loop's body: zero_grad(), loss.backward(), "
+    "optimizer.step(), return loss"
+)
 TRAIN_FIRST = "where it is to be trained, make something trainable first"
 
 CHECKS: dict[Layer, Callable[[Seen], Iterator[CheckItem]]] = {
@@ -183,6 +188,8 @@ def _unrun(seen: Seen) -> tuple[str, str]:
         return NOT_THROUGH, MEND_FIRST
     if dry.why_not:
         return dry.why_not, "ftlab.watch checks this in the first steps"
+    if dry.losses:
+        return UNMOVED, STEP_WHOLE
     return "no dry step was made", HAND_OVER
 
 

@@ -97,3 +97,8 @@ def test_lists_parts_in_another_mode_than_the_whole():
     model.model.layers[1].eval()
     modes = model_facts(model)["training_modes"]
     assert modes == {"training": True, "differing": ["model.layers.1"]}
+
+
+def test_tells_whether_ids_are_looked_up():
+    assert model_facts(tiny_llama())["embeds"] is True
+    assert model_facts(torch.nn.Linear(2, 2))["embeds"] is False

@@ -55,6 +55,32 @@ def test_its_healthy_twin_passes(name):
     assert {item.layer for item in failed} <= {"logging", "rollback"}
 
 
+def dense_loop(*, whole=True):
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 2))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+    def step(batch):
+        loss = torch.nn.functional.cross_entropy(model(batch["x"]), batch["y"])
+        if whole:
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        return loss
+
+    rows = [{"x": torch.randn(8, 4), "y": torch.arange(8) % 2} for _ in range(2)]
+    return ftlab.preflight(model, optimizer=optimizer, step=step, batches=rows)
+
+
+def test_rules_about_tokens_say_nothing_of_a_model_without_tokens():
+    assert "input_ids" not in str(dense_loop())
+
+
+def test_a_step_without_an_optimizer_step_is_told_as_that():
+    words = str(dense_loop(whole=False))
+    assert "optimizer.step()" in words
+    assert "batches=loader" not in words
+
+
 @pytest.mark.parametrize("make", [trainer, sft_trainer])
 def test_a_trainer_is_checked_in_all_layers(make):
     checklist = ftlab.preflight(make())

@@ -60,6 +60,26 @@ class Twice:
 
 
 @dataclass(frozen=True, slots=True)
+class BorderGuess:
+    """Where a prompt would end, had its length been counted in something else.
+
+    Attributes
+    ----------
+    unit
+        What would have been counted: ``"characters"``, or ``"columns"`` of a row that
+        begins with padding.
+    position
+        The first one behind the prompt.
+    closing
+        The ids before it.
+    """
+
+    unit: str
+    position: int
+    closing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SampleFacts:
     """One sample, or one document of a packed row.
 
@@ -103,6 +123,8 @@ class SampleFacts:
         The beginning that stands twice in a row.
     hidden
         Control tokens, each between two others, that the attention mask hides.
+    guesses
+        Where its prompt would end, had it been counted in something else.
     """
 
     row: int
@@ -128,6 +150,7 @@ class SampleFacts:
     again_at: int = -1
     twice: Twice | None = None
     hidden: tuple[Control, ...] = ()
+    guesses: tuple[BorderGuess, ...] = ()
 
     @property
     def length(self) -> int:
@@ -162,6 +185,10 @@ class SampleFacts:
         made["hidden"] = tuple(Control(**each) for each in read["hidden"])
         made["head"], made["tail"] = tuple(read["head"]), tuple(read["tail"])
         made["border"] = tuple(read.get("border", ()))
+        made["guesses"] = tuple(
+            BorderGuess(each["unit"], each["position"], tuple(each["closing"]))
+            for each in read.get("guesses", ())
+        )
         if read.get("twice") is not None:
             known = dict(read["twice"])
             known |= {name: tuple(known[name]) for name in ("first", "second")}

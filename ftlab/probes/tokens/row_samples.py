@@ -3,12 +3,13 @@
 Who calls whom: `RowSamples.on_batch` copies some rows of a batch on its device; one
 step late `ftlab.probes.tokens.sample_reading` makes facts of them, which are written
 down as an event. Of a sample's text its first and last eight tokens are kept, as ids
-and pieces, the seven where its training begins, and the places of control tokens: no
-sample can be read from them.
+and pieces, the seven where its training begins, two at each other place where its
+prompt may end, and the places of control tokens: no sample can be read from them.
 """
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from ftlab.probes.schedule import DENSE
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import batch_fields
+from ftlab.probes.tokens.border_guesses import border_guesses
 from ftlab.probes.tokens.piece_names import piece_names
 from ftlab.probes.tokens.sample_reading import Columns, Row, samples_in_batch
 from ftlab.probes.tokens.spelled_marks import spelled_marks
@@ -117,8 +119,12 @@ def rows_event(
     step: int,
 ) -> Event:
     """Make one event of all samples in some rows."""
-    samples = list(samples_in_batch(rows, special))
     held = {(micro, number): columns.ids for micro, number, columns in rows}
+    samples = [
+        replace(each, guesses=tuple(border_guesses(each, ids, special, tokenizer)))
+        for each in samples_in_batch(rows, special)
+        for ids in [held[each.micro_batch, each.row]]
+    ]
     texts = [(s, held[s.micro_batch, s.row][s.start : s.end]) for s in samples]
     named = {n: ids for n, ids in special.items() if n != "control"}
     pieces = _pieces(tokenizer, samples, frozenset().union(*named.values()))
@@ -217,6 +223,7 @@ def _pieces(
     for each in samples:
         wanted.update(each.head, each.tail, each.border)
         wanted.update(control.id for control in each.controls)
+        wanted.update(number for told in each.guesses for number in told.closing)
         if each.twice is not None:
             wanted.update(each.twice.first, each.twice.second)
     return piece_names(tokenizer, sorted(each for each in wanted if each >= 0))

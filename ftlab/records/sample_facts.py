@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ftlab.records.id_facts import IdFacts
 from ftlab.records.spelled_mark import SpelledMark
 
 NOTHING, TEXT = -1, -2
@@ -209,6 +210,8 @@ class SeenSamples:
         Of the ids that are named, as the vocabulary writes them.
     marks
         Strings in brackets that are common tokens here, where nothing ends a text.
+    ids
+        What all ids have in common.
     """
 
     step: int
@@ -216,6 +219,7 @@ class SeenSamples:
     special: Mapping[str, frozenset[int]] = field(default_factory=dict)
     pieces: Mapping[int, str] = field(default_factory=dict)
     marks: tuple[SpelledMark, ...] = ()
+    ids: IdFacts | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
@@ -224,6 +228,7 @@ class SeenSamples:
             "special": {name: sorted(ids) for name, ids in self.special.items()},
             "pieces": {str(number): piece for number, piece in self.pieces.items()},
             "marks": [each.as_json() for each in self.marks],
+            "ids": self.ids and self.ids.as_json(),
         }
 
     @classmethod
@@ -236,4 +241,5 @@ class SeenSamples:
             {name: frozenset(ids) for name, ids in special.items()},
             {int(number): piece for number, piece in read["pieces"].items()},
             tuple(map(SpelledMark.from_json, read.get("marks", ()))),
+            IdFacts.from_json(ids) if (ids := read.get("ids")) else None,
         )

@@ -69,7 +69,7 @@ class SamplesWithoutEnd(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (NEEDS,)
-    caused_by = ("DAT018", "DAT032")
+    caused_by = ("DAT028", "DAT018", "DAT032")
 
     def applies(self, run: Run) -> bool:
         """Leave out runs without a tokenizer: their ids may be no text."""

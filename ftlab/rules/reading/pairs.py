@@ -7,6 +7,7 @@ import numpy as np
 
 from ftlab.records.finding import Place
 from ftlab.records.pair_facts import EqualPair, SeenPairs
+from ftlab.rules.reading.samples import is_causal, samples_of
 from ftlab.runlog.run import Run
 
 PREFERENCE = re.compile("DPO|CPO|ORPO|Reward|Preference|SimPO|IPO")
@@ -56,12 +57,14 @@ def places_of(pairs: tuple[EqualPair, ...]) -> list[Place]:
 def compares(run: Run, seen: SeenPairs, steps: tuple[int, ...]) -> bool:
     """Tell whether the loss is one of the differences between the rows of pairs.
 
-    A Trainer's name says so. Else the loss does: with equal pairs only, it is one
-    number whatever the texts are; with some, it begins at ln 2, and the other pairs
-    begin alike and go apart.
+    A Trainer's name says so. Else the loss does, unless the tokens are labels of their
+    own: with equal pairs only, it is one number whatever the texts are; with some, it
+    begins at ln 2, and the other pairs begin alike and go apart.
     """
     if PREFERENCE.search(str(run.facts.training.get("trainer_class") or "")):
         return True
+    if any(is_causal(each.sample) for each in samples_of(run).sights):
+        return False
     table = run.whole.steps
     losses = dict(zip(table.step.tolist(), table["loss"].tolist(), strict=True))
     known = np.array([losses.get(step, np.nan) for step in steps])

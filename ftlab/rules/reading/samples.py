@@ -6,6 +6,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ftlab.records.finding import Place
+from ftlab.records.id_facts import IdFacts
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
 from ftlab.rules.rule import Need
 from ftlab.runlog.run import Run
@@ -41,12 +42,15 @@ class Samples:
         Of the ids that are named.
     marked
         What was seen in the steps that have marks in brackets as common tokens.
+    numbers
+        Step, and what its ids have in common.
     """
 
     sights: tuple[Sight, ...]
     special: Mapping[str, frozenset[int]]
     pieces: Mapping[int, str]
     marked: tuple[SeenSamples, ...] = ()
+    numbers: tuple[tuple[int, IdFacts], ...] = ()
 
     def ids(self, kind: str) -> frozenset[int]:
         """Return the ids of one kind."""
@@ -93,7 +97,8 @@ def _gather(run: Run) -> Samples:
             sights.setdefault(sample.identity, Sight(each.step, sample))
     special = seen[-1].special if seen else {}
     marked = tuple(each for each in seen if each.marks)
-    return Samples(tuple(sights.values()), special, pieces, marked)
+    numbers = tuple((each.step, each.ids) for each in seen if each.ids is not None)
+    return Samples(tuple(sights.values()), special, pieces, marked, numbers)
 
 
 def without_tokens(run: Run) -> bool:

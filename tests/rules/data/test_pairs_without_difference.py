@@ -4,13 +4,18 @@ import math
 
 import pytest
 
+from ftlab.probes.tokens.sample_reading import samples_in
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
 from ftlab.records.pair_facts import EqualPair, SeenPairs
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.rules.data.pairs_without_difference import PairsWithoutDifference
 from ftlab.rules.engine import Engine
-from tests.rules.data.rows import is_quiet_on_a_healthy_run_and_open_on_an_empty_one
+from tests.rules.data.rows import (
+    is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
+    row,
+    text,
+)
 from tests.runs import RunBuilder
 
 RULE = PairsWithoutDifference()
@@ -18,14 +23,14 @@ EOS = 2
 LN2 = math.log(2)
 
 
-def check(pairs, equal, losses, *, alike=0, length=9, last=7, trainer=""):
+def check(pairs, equal, losses, *, alike=0, length=9, last=7, trainer="", samples=()):
     """A run whose steps all hold the last of these counts."""
     builder = RunBuilder().facts(
         model={"class": "Llama"}, training={"trainer_class": trainer}
     )
     some = tuple(EqualPair(n, 0, n + 4, 0, length, last) for n in range(equal))
     seen = SeenPairs("halves", pairs, equal, alike, 9, 0, some[:3])
-    rows = SeenSamples(0, (), {"stop": frozenset({EOS})}, {})
+    rows = SeenSamples(0, samples, {"stop": frozenset({EOS})}, {})
     builder.run.append(Event("rows", 0, 0.0, "", rows.as_json()))
     for step, loss in enumerate(losses):
         builder.step(loss=loss)
@@ -48,6 +53,14 @@ def test_equal_pairs_give_one_number_as_the_loss():
 @pytest.mark.parametrize("losses", [[LN2, LN2], [0.8, 0.6, 0.5], [0.0, 0.0, 0.0]])
 def test_rows_may_be_used_twice_on_purpose(losses):
     assert check(4, 4, losses) == ()
+
+
+def test_rows_that_are_their_own_labels_are_not_compared():
+    equal = (4, 4, [LN2, LN2, LN2])
+    for labels, expected in (("all", 0), (None, 1)):
+        columns = row(text(9), labels)
+        samples = tuple(samples_in(columns, {}, 0, 0))
+        assert len(check(*equal, samples=samples)) == expected
 
 
 def test_a_trainer_says_what_it_compares():

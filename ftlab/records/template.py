@@ -182,6 +182,9 @@ class TemplateFacts:
     history_difference
         Where the first answer is written in another way once more turns follow: left
         is the short conversation, right the long one. ``None`` where it is kept.
+    unsettled
+        Whether a conversation is not the same text each time; what depends on the text
+        is then not told.
     system_text, system_kept
         A system text of its own, for conversations without one; and whether that stands
         in a turn beside a system message as well.
@@ -222,6 +225,7 @@ class TemplateFacts:
     stops: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     generation_prompt: str = ""
     unasked_prompt: bool = False
+    unsettled: bool = False
     prompt_difference: Difference | None = None
     history_difference: Difference | None = None
     system_text: str = ""

@@ -60,7 +60,7 @@ def _contents(facts: TemplateFacts) -> Iterator[str]:
         beside = ", beside a system message too" if facts.system_kept else ""
         yield f"a system text of its own is added: {short(facts.system_text)}{beside}"
     if facts.date:
-        yield f"the date of the day is written: {short(facts.date)}"
+        yield f"the date of the day is written, in the form of {short(facts.date)}"
     for what in facts.drops:
         yield f"{DROPPED.get(what, what + ' are')} left out without a word"
     for what in facts.reprs:
@@ -76,6 +76,11 @@ def _contents(facts: TemplateFacts) -> Iterator[str]:
 
 def _differences(facts: TemplateFacts) -> Iterator[str]:
     prompt, history = facts.prompt_difference, facts.history_difference
+    if facts.unsettled:
+        yield (
+            "a conversation is another text each time it is written, so that what is "
+            "served is not what was trained"
+        )
     if prompt is not None:
         yield (
             "a prompt is no beginning of the training text: served "

@@ -16,12 +16,18 @@ from ftlab.probes.templates.shape import (
     ask,
 )
 from ftlab.probes.templates.spans import shape_for, source_of
-from ftlab.probes.templates.traits import LATER, PROBES, Said
+from ftlab.probes.templates.traits import AGAIN, LATER, PROBES, Said
 from ftlab.probes.templates.vocabulary import Vocabulary
 from ftlab.records.template import Difference, Refusal, RenderedText, TemplateFacts
 
 SHOWN = 80
 """Characters of each side of a difference."""
+
+_NAMED = (
+    *((text, "{question}") for text in QUESTIONS),
+    *((text, "{answer}") for text in ANSWERS),
+    (SYSTEM, "{system}"),
+)
 
 
 def survey(
@@ -78,12 +84,15 @@ class Tried:
         What becomes of messages; empty where the template writes no turns.
     later
         The same conversations at another time.
+    unsettled
+        Whether a conversation is not the same text each time.
     """
 
     source: Source
     shape: Shape
     said: Said
     later: Mapping[str, RenderedText | Refusal]
+    unsettled: bool = False
 
     def facts(self, tokenizer: Any, model: Any = None) -> TemplateFacts:
         """Ask the tokenizer what it makes of it; nothing is rendered any more."""
@@ -96,6 +105,8 @@ def try_out(source: Source) -> Tried:
     if not shape.openings:
         return Tried(source, shape, Said(shape, {}), {})
     said = Said(shape, ask(source, PROBES, shape.form))
+    if said.unsettled(ask(source, AGAIN, shape.form)):
+        return Tried(source, shape, said, {}, unsettled=True)
     later = ask(source, LATER, shape.form, moment=Said.ANOTHER)
     return Tried(source, shape, said, later)
 
@@ -121,9 +132,10 @@ def _facts(tried: Tried, tokenizer: Any, model: Any) -> TemplateFacts:
         generation_prompt=shape.generation_prompt,
         unasked_prompt=bool(shape.unasked),
         stops=words.stops(shape, model),
-        prompt_difference=_prompt_difference(shape, source),
-        history_difference=_history_difference(shape, source),
-        system_text=_system_text(shape, source),
+        unsettled=tried.unsettled,
+        prompt_difference=_prompt_difference(tried),
+        history_difference=_history_difference(tried),
+        system_text="" if tried.unsettled else _system_text(shape, source),
         system_kept=_system_kept(shape, source),
         date=said.date(tried.later),
         drops=said.drops(),
@@ -156,23 +168,32 @@ def first_difference(left: str, right: str, source: Source) -> Difference | None
     if place == len(left):
         return None
     place = min(source.controls.safe(left, place), source.controls.safe(right, place))
-    return Difference(place, left[place : place + SHOWN], right[place : place + SHOWN])
+    return Difference(place, _shown(left[place:]), _shown(right[place:]))
 
 
-def _prompt_difference(shape: Shape, source: Source) -> Difference | None:
+def _shown(text: str) -> str:
+    """Name the texts of the conversations that were tried, and cut the rest off."""
+    for probe, name in _NAMED:
+        text = text.replace(probe, name)
+    return text[:SHOWN]
+
+
+def _prompt_difference(tried: Tried) -> Difference | None:
+    shape = tried.shape
     prompt, answer = shape.text("prompt"), shape.text("answer")
-    if prompt is None or answer is None:
+    if prompt is None or answer is None or tried.unsettled:
         return None
-    return first_difference(prompt, answer, source)
+    return first_difference(prompt, answer, tried.source)
 
 
-def _history_difference(shape: Shape, source: Source) -> Difference | None:
+def _history_difference(tried: Tried) -> Difference | None:
+    shape = tried.shape
     first, longer = shape.text("answer"), shape.text("conversation")
-    if first is None or longer is None:
+    if first is None or longer is None or tried.unsettled:
         return None
     kept = first.removesuffix(shape.unasked)
     kept = kept.removesuffix(shape.last_ends["assistant"])
-    return first_difference(kept, longer, source)
+    return first_difference(kept, longer, tried.source)
 
 
 def _system_text(shape: Shape, source: Source) -> str:

@@ -69,6 +69,8 @@ PROBES: dict[str, Chat] = {
     "system whitespace": Chat([_system(_spaced(SYSTEM)), *TURNS[:2]]),
 }
 LATER = {"answer": Chat(TURNS[:2]), "system answer": PROBES["system answer"]}
+AGAIN = {f"{number} times": Chat(TURNS[:2]) for number in range(4)}
+"""Four more of the same: of two texts that are drawn, one comes 5 times in 1 of 16."""
 TURN_TAKING = ("two user turns", "two answers", "answer first")
 
 
@@ -136,6 +138,10 @@ class Said:
     def _trimmed(self, role: str, text: str) -> bool:
         written = self._text(f"{role} whitespace" if role == "system" else "whitespace")
         return written is not None and text in written and _spaced(text) not in written
+
+    def unsettled(self, again: Mapping[str, RenderedText | Refusal]) -> bool:
+        """Say whether one of the same conversations is another text."""
+        return any(each != self._shape.said["answer"] for each in again.values())
 
     def alternation(self) -> bool:
         """Say whether two turns of the same role are refused."""

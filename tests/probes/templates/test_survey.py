@@ -35,7 +35,7 @@ def test_a_prompt_that_is_no_beginning_of_the_training_text():
     facts = facts_of(styles.MARKED.replace("assistant\n{%", "assistant\n<think>{%"))
     assert facts.generation_prompt == "<|open|>assistant\n<think>"
     assert facts.prompt_difference.left == "<think>"
-    assert not facts.prompt_difference.right.startswith("<think>")
+    assert facts.prompt_difference.right.startswith("{answer}")
     assert facts_of(styles.MARKED).prompt_difference is None
     assert facts_of(styles.BRACKETS).prompt_difference is None
 

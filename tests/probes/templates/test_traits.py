@@ -9,6 +9,16 @@ def test_the_date_is_found_by_another_clock():
     assert facts_of(styles.MARKED).date == ""
 
 
+def test_a_template_that_draws_at_random_is_told_as_that_alone():
+    drawn = "{{ range(100000) | random }}" + styles.CHANNELS
+    facts = facts_of(drawn)
+    assert facts.unsettled
+    assert (facts.date, facts.system_text) == ("", "")
+    assert facts.prompt_difference is facts.history_difference is None
+    assert any("another text each time" in each for each in facts.words)
+    assert not facts_of(styles.CHANNELS).unsettled
+
+
 def test_what_is_dropped_and_printed_as_python_is_named():
     plain = facts_of(styles.MARKED)
     assert plain.drops == ("reasoning", "tool calls", "tools")

@@ -14,6 +14,9 @@ from ftlab.records.token_row import Piece
 _PRIVATE = 0xF0000
 """First of these characters."""
 
+_GAP, _DATE = "\ufdd0", r".{1,40}?"
+"""In place of a date, a character that no text has; and what matches any date."""
+
 
 @dataclass(slots=True)
 class Mark:
@@ -98,7 +101,7 @@ class TurnMarks:
         self.prompt = self.signed(facts.generation_prompt)
         self._open(facts)
         self._end(facts)
-        beginning = self.signed(facts.beginning)
+        beginning = self.signed(_undated(facts))
         if mark := self._mark(beginning):
             mark.begins.append(_outer(beginning))
 
@@ -196,7 +199,15 @@ def _loose(core: str) -> str:
     Vocabularies put a space before a word, and some swallow white space around
     control tokens.
     """
-    return r"\s*".join(re.escape(word) for word in _words(core))
+    words = (re.escape(word).replace(_GAP, _DATE) for word in _words(core))
+    return r"\s*".join(words)
+
+
+def _undated(facts: TemplateFacts) -> str:
+    """Return the beginning with a gap for the date, which is that of the rendering."""
+    if len(facts.date) < len("3/2/24"):
+        return facts.beginning
+    return facts.beginning.replace(facts.date, _GAP)
 
 
 def _words(core: str) -> Iterator[str]:

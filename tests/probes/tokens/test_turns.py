@@ -30,6 +30,10 @@ TEMPLATES = {
         "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] }}"
         "{% endfor %}"
     ),
+    "dated": (
+        "{{ '<|im_start|>system\n' + strftime_now('%d %B %Y') }}"
+        "{{ ' is today.<|im_end|>' }}" + vocabularies.CHATML
+    ),
     "bos ends": (
         "{{ '<|bos|>' }}{% for m in messages %}{% if m['role'] == 'user' %}"
         "{{ '[Q]' + m['content'] + '[/Q]' }}{% else %}{{ m['content'] + '<|bos|>' }}"

@@ -30,8 +30,9 @@ def test_samples_begin_with_the_words_of_the_template():
 
 
 def test_a_date_is_told_with_them():
-    (finding,) = check(RULE, TALK, facts=replace(OWN, date="26 July"))
-    assert "'26 July'" in finding.message
+    dated = replace(OWN, date="26 July", system_text="It is 26 July.")
+    (finding,) = check(RULE, TALK, facts=dated)
+    assert "'It is {date}.', with the date of the day" in finding.message
 
 
 def test_a_system_message_of_the_data_takes_their_place():

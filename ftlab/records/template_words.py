@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 DROPPED = {
     "system": "system messages are",
+    "developer": "developer messages are",
+    "user": "the user's messages are",
+    "assistant": "answers are",
     "system once answered": "system messages of answered conversations are",
     "reasoning": "reasoning is",
     "reasoning in history": "the reasoning of earlier answers is",

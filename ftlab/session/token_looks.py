@@ -1,29 +1,26 @@
 """What `ftlab.tokens` gives: a token view that knows where its rows are from."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ftlab.probes.templates.serving import answers_in, serving_of
 from ftlab.probes.tokens.dataset_rows import of_rows
 from ftlab.probes.tokens.ends import ends_of
 from ftlab.probes.tokens.repair import repaired
 from ftlab.probes.tokens.rows import read_batch
 from ftlab.probes.tokens.sources import (
-    conversations,
     facts_of,
-    of_messages,
     of_trainer,
 )
 from ftlab.records.errors import BadValueError, NotPausedError, NotReplayableError
-from ftlab.records.template import Refusal, ServedTurn, TemplateFacts
+from ftlab.records.template import TemplateFacts
 from ftlab.records.token_ends import EndReport, Repaired
 from ftlab.records.token_row import TokenBatch
 from ftlab.rules.report import Report
-from ftlab.session.template_sources import as_texts, comparisons
+from ftlab.session.integrations.given_messages import left_out
 from ftlab.session.token_findings import finding_lines, findings_of
 from ftlab.views.findings.findings import FindingsView
 from ftlab.views.tokens.side_by_side import SideBySideView
@@ -48,6 +45,9 @@ class Tokens(TokenView):
         The batch that the rows were read from, for a repair, and what it is for.
     prompt
         The first row as it is served, up to its last answer.
+    left_out
+        Tells what of the messages that the rows were made of is not in them, as
+        `unwritten` does.
 
     Attributes
     ----------
@@ -61,10 +61,13 @@ class Tokens(TokenView):
         facts: TemplateFacts | None = None,
         given: Mapping[str, Any] | None = None,
         tokenizer: Any = None,
+        *,
         prompt: TokenBatch | None = None,
         model: Any = None,
+        left_out: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         super().__init__(read)
+        self._left_out = left_out
         self._model = model
         self._prompt = prompt
         self.facts = facts
@@ -85,7 +88,12 @@ class Tokens(TokenView):
         rule. Rules that need a training to look at say nothing here.
         """
         made = findings_of(
-            self._read, self._tokenizer, self._model, self.facts, self._given
+            self._read,
+            self._tokenizer,
+            self._model,
+            facts=self.facts,
+            given=self._given,
+            left_out=self._left_out(),
         )
         return FindingsView(Report(made))
 
@@ -155,78 +163,20 @@ def look_at_trainer(trainer: Any, count: int, tokenizer: Any = None) -> Tokens:
     read, batches, facts = of_trainer(trainer, count, tokenizer)
     known = tokenizer or getattr(trainer, "processing_class", None)
     single = batches[0] if len(batches) == 1 else None
-    return Tokens(read, facts, single, known, model=getattr(trainer, "model", None))
+    return Tokens(
+        read,
+        facts,
+        single,
+        known,
+        model=getattr(trainer, "model", None),
+        left_out=lambda: left_out(trainer).get("left_out", {}),
+    )
 
 
 def look_at_rows(rows: Any, tokenizer: Any, count: int, template: Any) -> Tokens:
     """Look at the first rows of a dataset."""
     read = of_rows(rows, tokenizer, count, template=template)
     return Tokens(read, facts_of(tokenizer), tokenizer=tokenizer)
-
-
-def look_at_messages(
-    tokenizer: Any, messages: Any, model: Any, settings: Mapping[str, Any]
-) -> Tokens:
-    """Look at conversations, in one template or in several."""
-    if messages is None:
-        msg = (
-            "tokens() was given a tokenizer; it needs messages too: "
-            'ftlab.tokens(tokenizer, [{"role": "user", "content": "Hi"}]).'
-        )
-        raise BadValueError(msg)
-    asked = dict(settings)
-    serving = asked.pop("serving", False)
-    given = asked.get("template")
-    asked["template"] = as_texts(given)
-    read = of_messages(tokenizer, messages, **asked)
-    said = comparisons(given, asked["template"], tokenizer)
-    if serving:
-        said += _served(tokenizer, messages, asked)
-    read = replace(read, remarks=(*read.remarks, *said))
-    single = None if isinstance(tokenizer, Mapping) else tokenizer
-    template = asked.get("template")
-    one = single is not None and not isinstance(template, Mapping)
-    facts = facts_of(single, model, template) if one else None
-    prompt = _prompt(single, messages, asked) if serving and one else None
-    return Tokens(read, facts, tokenizer=single, prompt=prompt, model=model)
-
-
-def _prompt(
-    tokenizer: Any, messages: Any, asked: Mapping[str, Any]
-) -> TokenBatch | None:
-    """Render what is served for the last answer of a single conversation."""
-    talks = conversations(messages)
-    answers = [at for at, m in enumerate(talks[0]) if m.get("role") == "assistant"]
-    if len(talks) > 1 or not answers or not answers[-1]:
-        return None
-    before = talks[0][: answers[-1]]
-    return of_messages(tokenizer, before, **{**asked, "add_generation_prompt": True})
-
-
-def _served(tokenizer: Any, messages: Any, asked: Mapping[str, Any]) -> list[str]:
-    """Say for each answer whether it is served as it was trained."""
-    others = {k: v for k, v in asked.items() if k != "add_generation_prompt"}
-    template = others.pop("template", None)
-    named = tokenizer if isinstance(tokenizer, Mapping) else {"": tokenizer}
-    ways = template if isinstance(template, Mapping) else {"": template}
-    said = []
-    for name, each in named.items():
-        for other, way in ways.items():
-            for number, talk in enumerate(conversations(messages)):
-                found = serving_of(each, talk, template=way, **others)
-                turns = _compared(found, len(answers_in(talk)))
-                where = [name, other, f"conversation {number}" if number else ""]
-                place = ", ".join(filter(None, where))
-                said += [f"{place}: {turn}" if place else turn for turn in turns]
-    return said
-
-
-def _compared(found: tuple[ServedTurn, ...] | Refusal, answers: int) -> list[str]:
-    """Say how answers are served, and how many of them were not looked at."""
-    if isinstance(found, Refusal):
-        return [str(found)]
-    rest = [f"{len(found)} of {answers} answers were compared"]
-    return [*map(str, found), *(rest if len(found) < answers else [])]
 
 
 def look_at_step(

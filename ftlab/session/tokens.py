@@ -6,10 +6,10 @@ from typing import Any
 from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.records.errors import BadValueError
 from ftlab.rules.words import an
+from ftlab.session.message_looks import look_at_messages
 from ftlab.session.token_looks import (
     Tokens,
     look_at_batch,
-    look_at_messages,
     look_at_rows,
     look_at_step,
     look_at_trainer,

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.faults.registry import load
 from ftlab.records.errors import BadValueError, NotPausedError
 from tests.probes.tokens import vocabularies
 from tests.probes.tokens.trainings import OwnCollator, sft, talks
@@ -63,6 +64,29 @@ def test_of_very_many_answers_some_are_compared_with_what_is_served():
     assert "32 of 40 answers were compared" in view._read.remarks
     few = ftlab.tokens(vocabularies.byte_level(), long[:20], serving=True)
     assert not any("were compared" in each for each in few._read.remarks)
+
+
+LAST = vocabularies.CHATML.replace("in messages", "in messages[-2:]")
+
+
+def test_messages_that_the_template_leaves_out_are_found_in_one_conversation():
+    tokenizer = vocabularies.byte_level()
+    long = talks(1)[0]["messages"] + talks(2)[1]["messages"]
+
+    def found(**settings):
+        view = ftlab.tokens(tokenizer, long, **settings)
+        return [f.message for f in view.findings if f.code == "DAT039"]
+
+    assert found() == []
+    assert found(template=LAST) == [
+        "the user's messages are not in the ids",
+        "answers are not in the ids",
+    ]
+
+
+def test_messages_that_are_in_no_row_of_a_trainer_are_found_before_it_trains():
+    made = load("system-text-for-questions-only").build(fixed=False).trainer
+    assert "DAT039" in [each.code for each in ftlab.tokens(made).findings]
 
 
 def test_messages_in_either_order():

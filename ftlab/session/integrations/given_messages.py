@@ -1,16 +1,13 @@
 """Messages of a trainer's dataset of which nothing is in the ids of their row.
 
 Datasets of TRL keep their messages beside the ids that were made of them. The first
-rows are read as they are stored, without the dataset's own transforms; ids are decoded,
-and letters and digits are compared: white space, quotes and escapes may differ.
+rows are read as they are stored, without the dataset's own transforms.
 """
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ftlab.probes.tokens.template_survey import left_as_it_was
+from ftlab.probes.tokens.unwritten import unwritten
 
 ROWS = 16
 """First rows that are looked at."""
@@ -18,16 +15,8 @@ ROWS = 16
 POSITIONS = 1 << 15
 """Tokens of them, at most: beyond, the rest is left out."""
 
-LENGTH = 8
-"""Letters and digits of a stretch of text that is searched for."""
-
 TALKS = (("messages",), ("conversations",), ("prompt", "completion"))
 """Columns that hold a conversation."""
-
-REASONING = ("reasoning_content", "reasoning", "thinking")
-
-Found = tuple[str, int]
-"""What is left out, and the number of its message."""
 
 
 def left_out(trainer: Any) -> dict[str, Any]:
@@ -45,19 +34,8 @@ def left_out(trainer: Any) -> dict[str, Any]:
     inner = getattr(tokenizer, "tokenizer", tokenizer)
     if not rows or inner is None:
         return {}
-    first: dict[str, tuple[int, int]] = {}
-    counts: Counter[str] = Counter()
-    with left_as_it_was(inner):
-        for number, row in rows:
-            found = dict(_lost(row, inner))
-            counts.update(found.keys())
-            for kind, message in found.items():
-                first.setdefault(kind, (number, message))
-    told = [
-        {"kind": kind, "rows": counts[kind], "row": row, "message": message}
-        for kind, (row, message) in first.items()
-    ]
-    return {"left_out": {"rows": len(rows), "found": told}}
+    told = unwritten(((n, row["messages"], row["ids"]) for n, row in rows), inner)
+    return {"left_out": told}
 
 
 def _rows(trainer: Any) -> list[Mapping[str, Any]]:
@@ -96,48 +74,3 @@ def _whole(
         room -= len(row["ids"])
         if row["messages"] and len(row["ids"]) < cut and room >= 0:
             yield number, row
-
-
-def _lost(row: Mapping[str, Any], tokenizer: Any) -> Iterator[Found]:
-    """Yield what of a conversation is nowhere in its ids, the last of each kind."""
-    text = _letters(str(tokenizer.decode(row["ids"])))
-
-    def lacks(said: object) -> bool:
-        stretches = list(_stretches(said, tokenizer))
-        return bool(stretches) and not any(each in text for each in stretches)
-
-    messages = [each for each in row["messages"] if isinstance(each, Mapping)]
-    answers = [n for n, each in enumerate(messages) if each.get("role") == "assistant"]
-    for number, each in enumerate(messages):
-        if each.get("role") in ("system", "tool") and lacks(each.get("content")):
-            yield str(each["role"]), number
-        if any(lacks(call) for call in _calls(each)):
-            yield "tool calls", number
-    for number in answers[-1:]:
-        if any(lacks(messages[number].get(name)) for name in REASONING):
-            yield "reasoning", number
-
-
-def _calls(message: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names and texts of tool calls, a line each."""
-    for each in message.get("tool_calls") or ():
-        function = each.get("function") if isinstance(each, Mapping) else None
-        if isinstance(function, Mapping):
-            arguments = function.get("arguments")
-            held = arguments.values() if isinstance(arguments, Mapping) else [arguments]
-            texts = [text for text in held if isinstance(text, str)]
-            yield "\n".join([str(function.get("name")), *texts])
-
-
-def _stretches(said: object, tokenizer: Any) -> Iterator[str]:
-    """Yield what is searched for of a text, as the tokenizer gives it back."""
-    if not isinstance(said, str) or not said.strip():
-        return
-    ids = tokenizer(said, add_special_tokens=False)["input_ids"]
-    parts = [_letters(each) for each in re.split(r'[\n"\\]', tokenizer.decode(ids))]
-    long = [each for each in parts if len(each) >= LENGTH]
-    yield from long or filter(None, parts)
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", text.casefold())

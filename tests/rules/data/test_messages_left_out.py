@@ -48,8 +48,14 @@ def test_each_kind_is_told_in_words(kind, words):
 def test_a_few_rows_are_a_note():
     (finding,) = check(lost("system", 3))
     assert finding.severity is Severity.INFO
-    (finding,) = check(lost("system", 1), rows=1)
+    (finding,) = check(lost("system", 1), rows=2)
     assert finding.severity is Severity.INFO
+
+
+def test_the_only_row_there_is_is_enough():
+    (finding,) = check(lost("system", 1), rows=1)
+    assert finding.severity is Severity.WARNING
+    assert finding.message == "system messages are not in the ids"
 
 
 def test_what_is_written_is_right():

@@ -10,7 +10,9 @@ from ftlab.faults.healthy.rewritten_by_the_template import _STRIPPED
 from ftlab.session.integrations import given_messages
 from ftlab.session.integrations.given_messages import ROWS, left_out
 
-WITHOUT = TEMPLATE.replace("m in messages", "m in messages if m['role'] == 'user'")
+WITHOUT = TEMPLATE.replace(
+    "m in messages", "m in messages if m['role'] in ('user', 'assistant')"
+)
 RULE = {"role": "system", "content": "  light falls \n"}
 CALL = {"function": {"name": "look_up", "arguments": {"place": "Zanzibar"}}}
 CALLING = [

@@ -17,6 +17,7 @@ from ftlab.probes.attention.words import with_words
 from ftlab.records.errors import BadValueError, FtlabError
 from ftlab.rules.words import an
 from ftlab.session.integrations.transformers import is_trainer
+from ftlab.session.mask_batches import checked
 from ftlab.views.masks.masks import MaskView
 
 Batch = Mapping[str, Any]
@@ -94,6 +95,8 @@ def masks(
     ftlab.records.errors.BadValueError: ...
     """
     tokenizer = tokenizer or processing_class
+    _check_asked(causal, max_length)
+    batch = checked(batch)
     if config is not None and subject is None:
         measured = _from_config(config, batch, tokenizer, causal=causal, exact=exact)
         return MaskView(measured.report, measured.closer)
@@ -135,6 +138,20 @@ def masks(
     )
     report = replace(report, remarks=remarks, plans=plans)
     return MaskView(report, measured.closer)
+
+
+def _check_asked(causal: object, max_length: object) -> None:
+    if causal not in (None, True, False):
+        msg = (
+            f"causal={causal!r}; allowed are True, False and None, what the model says."
+        )
+        raise BadValueError(msg)
+    if type(max_length) is not int or max_length < 0:
+        msg = (
+            f"max_length={max_length!r}; allowed is a number of tokens, such as "
+            "max_length=2048, and 0 for none."
+        )
+        raise BadValueError(msg)
 
 
 def _given(subject: Any, batch: Batch | None) -> Given:
@@ -179,6 +196,12 @@ def _batch_among(inputs: Any) -> Batch:
 def _from_config(
     config: Any, batch: Batch | None, tokenizer: Any, **asked: Any
 ) -> Measured:
+    if not hasattr(config, "model_type"):
+        msg = (
+            f"config is {an(type(config).__name__)}; it must be the configuration of a "
+            "model: model.config, or transformers.AutoConfig.from_pretrained(folder)."
+        )
+        raise BadValueError(msg)
     ids = rows_of((batch or {}).get("input_ids"))
     if batch is None or ids is None:
         msg = (

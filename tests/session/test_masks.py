@@ -1,5 +1,7 @@
 """`ftlab.masks` says what a batch's tokens attend to, and stays quiet where it may."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ import ftlab
 from ftlab.records.errors import BadValueError
 from tests.models import tiny_llama
 from tests.probes.attention import tiny
+from tests.probes.tokens import vocabularies
 
 DOCUMENTS = (10, 6, 8)
 POSITIONS = torch.cat([torch.arange(n) for n in DOCUMENTS])[None]
@@ -190,6 +193,44 @@ def test_a_configuration_is_enough():
     assert (table["illegal"] == 0).all()
 
 
+def test_blocks_in_a_mask_of_one_s_own_are_right():
+    seen = torch.ones(24, 24).tril().bool()[None, None]
+    seen[..., 10:, :10] = False
+    table = ftlab.masks(
+        tiny.llama(), {"input_ids": ids(), "attention_mask": seen}
+    ).table()
+    assert table["does not see what it should"].iloc[0] == 0
+    assert table["illegal"].iloc[0] == 0
+
+
+def test_a_mask_of_floats_hides_what_is_zero():
+    mask = torch.ones(1, 24)
+    mask[0, 20:] = 0
+    given = {"input_ids": ids(), "attention_mask": mask}
+    one, other = (
+        ftlab.masks(tiny.llama(), given | {"attention_mask": each}).table()
+        for each in (mask, mask.long())
+    )
+    assert one.equals(other)
+    assert one["does not see what it should"].iloc[0] == 0
+
+
+def test_turns_that_end_with_eos_are_no_documents():
+    chat = vocabularies.byte_level()
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]
+    rows = chat.apply_chat_template(talk * 2, return_dict=True)["input_ids"]
+    batch = {"input_ids": torch.tensor([rows])}
+    model = tiny_llama(vocab_size=len(chat))
+    assert "row 0: 1 document\n" in repr(ftlab.masks(model, batch, tokenizer=chat))
+    plain = copy.deepcopy(chat)
+    plain.chat_template = None
+    assert "may be 5 documents" in repr(ftlab.masks(model, batch, tokenizer=plain))
+
+
+def test_a_bare_table_of_ids_is_a_batch():
+    assert illegal(tiny.llama(), ids()) == 0
+
+
 @pytest.mark.parametrize("given", [(), (3,), (tiny.llama,), ("model",)])
 def test_says_what_to_pass(given):
     with pytest.raises(BadValueError, match="pass a model and a batch"):
@@ -293,6 +334,11 @@ def test_autocast_and_its_cache_are_left_as_they_are():
         torch.autocast_decrement_nesting()
 
 
+def masked(*shape):
+    mask = torch.ones(shape, dtype=torch.long)
+    return {"input_ids": torch.ones(1, 4).long(), "attention_mask": mask}
+
+
 @pytest.mark.parametrize(
     ("batch", "asked", "said"),
     [
@@ -300,8 +346,22 @@ def test_autocast_and_its_cache_are_left_as_they_are():
         ({"input_ids": torch.zeros(1, 0, dtype=torch.long)}, {}, "could not be called"),
         ({"input_ids": [[5, 6], [7]]}, {}, r"no table of numbers.*collator\(rows\)"),
         ({"input_ids": [[5, 6]]}, {"implementation": "fast"}, "'fast'.*eager, flash"),
+        ({"input_ids": torch.ones(3).long()}, {}, r"\(3,\).*ids\[None\]"),
+        (masked(1, 4, 4), {}, r"\(1, 4, 4\).*of your own"),
+        (masked(1, 1, 2, 4), {}, r"\(1, 1, 2, 4\).*must be \(1, 4\)"),
+        (masked(1, 5), {}, r"\(1, 5\).*must be \(1, 4\)"),
+        (masked(1, 1, 4, 4), {}, r"int64.*mask.bool"),
+        ((torch.ones(1, 4),), {}, "a tuple; it must be a mapping"),
+        (ids(), {"causal": "x"}, "causal='x'; allowed"),
+        (ids(), {"max_length": -5}, "max_length=-5; allowed"),
+        (ids(), {"max_length": "x"}, "max_length='x'; allowed"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_words(batch, asked, said):
     with pytest.raises(BadValueError, match=said):
         ftlab.masks(tiny_llama(), batch, **asked)
+
+
+def test_a_configuration_is_no_name():
+    with pytest.raises(BadValueError, match=r"config is a str.*model.config"):
+        ftlab.masks(batch={"input_ids": ids()}, config="llama")

@@ -12,7 +12,6 @@ from ftlab.records.attention import PADDING, Documents
 
 STARTS = ("cu_seq_lens_q", "cu_seq_lens", "cu_seqlens", "cu_seqlens_q")
 """Names under which collators hand over where documents begin."""
-_LOOPED = re.compile(r"\bfor\b.*bos_token.*\bendfor\b", re.DOTALL)
 
 _USUAL = frozenset(
     ("input_ids", "labels", "attention_mask", "position_ids", "token_type_ids")
@@ -28,14 +27,16 @@ class Marks:
 
     Attributes
     ----------
-    repeated
-        Whether a chat template may write the BOS more than once.
+    repeated, turned
+        Whether a chat template may write the BOS, or the EOS, more than once: it may
+        then begin, or end, a turn of one conversation.
     """
 
     bos: frozenset[int] = frozenset()
     eos: frozenset[int] = frozenset()
     pad: frozenset[int] = frozenset()
     repeated: bool = False
+    turned: bool = False
 
 
 def marks_of(tokenizer: Any, config: Any = None) -> Marks:
@@ -47,9 +48,8 @@ def marks_of(tokenizer: Any, config: Any = None) -> Marks:
     )
     template = getattr(tokenizer, "chat_template", None)
     written = template if isinstance(template, str) else str(template or "")
-    repeated = _LOOPED.search(written) is not None
-    repeated |= any(str(each) in _after_for(written) for each in _texts(tokenizer))
-    return Marks(bos, eos, pad, repeated)
+    turns = (_writes(written, tokenizer, f"{name}_token") for name in ("bos", "eos"))
+    return Marks(bos, eos, pad, *turns)
 
 
 def documents_of(batch: Mapping[str, Any], marks: Marks) -> tuple[Documents, ...]:
@@ -69,7 +69,7 @@ def documents_of(batch: Mapping[str, Any], marks: Marks) -> tuple[Documents, ...
     ids = rows_of(batch.get("input_ids"))
     if ids is None:
         ids = np.zeros(_shape(batch.get("inputs_embeds")), np.int64)
-    mask = _same(batch.get("attention_mask"), ids)
+    mask = _same(_attended(batch.get("attention_mask")), ids)
     positions = _same(batch.get("position_ids"), ids)
     labels = _same(batch.get("labels"), ids)
     numbered = _same(batch.get("seq_idx"), ids)
@@ -131,14 +131,26 @@ def rows_of(value: Any) -> Rows | None:
 
 def _by_tokens(tokens: Rows, real: NDArray[np.bool_], marks: Marks) -> Documents:
     """Tell documents from a BOS or an EOS in the middle."""
-    before = np.concatenate(([False], real[:-1]))
-    begins = np.isin(tokens, list(marks.bos - marks.pad - marks.eos)) & real & before
+    said = real & ~np.isin(tokens, list(marks.bos | marks.eos | marks.pad))
+    begins = np.isin(tokens, list(marks.bos - marks.pad - marks.eos)) & real
+    begins = _with_text(begins, said)
     if begins.any():
         return _numbered(real, begins, "BOS", sure=not marks.repeated)
     ended = np.concatenate(([False], np.isin(tokens, list(marks.eos))[:-1]))
     # an EOS at the beginning ends nothing: models may begin texts with theirs
-    begins = ended & real & before & (np.cumsum(real) > 2)
+    begins = _with_text(ended & real, said) if not marks.turned else ended & False
     return _numbered(real, begins, "EOS" if begins.any() else "", sure=False)
+
+
+def _with_text(begins: NDArray[np.bool_], said: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Keep the beginnings of documents that say something, behind one that does."""
+    found = np.zeros_like(begins)
+    last = 0
+    for place in np.flatnonzero(begins).tolist():
+        if said[last:place].any() and said[place:].any():
+            found[place] = True
+            last = place
+    return found
 
 
 def _numbered(
@@ -208,14 +220,19 @@ def _ids(value: Any) -> Sequence[int]:
     return [each for each in value or () if isinstance(each, int)]
 
 
-def _texts(tokenizer: Any) -> list[str]:
-    text = getattr(tokenizer, "bos_token", None)
-    return [text] if isinstance(text, str) and text else []
-
-
-def _after_for(template: str) -> str:
+def _writes(template: str, tokenizer: Any, name: str) -> bool:
+    """Tell whether a template writes a special token for some of the messages."""
+    text = getattr(tokenizer, name, None)
     found = re.search(r"\bfor\b.*\bendfor\b", template, re.DOTALL)
-    return found.group() if found else ""
+    if found is None or not isinstance(text, str) or not text:
+        return False
+    return text in found.group() or name in found.group()
+
+
+def _attended(mask: Any) -> Any:
+    """Take a mask of floats as masks of transformers do: what is not 0 is attended."""
+    kind = str(getattr(mask, "dtype", ""))
+    return mask != 0 if "float" in kind and getattr(mask, "ndim", 0) == 2 else mask
 
 
 def _same(value: Any, ids: Rows) -> Rows | None:

@@ -120,17 +120,20 @@ class _Inputs:
         sided: bool,
     ) -> None:
         self._documents = documents
+        given = batch.get("attention_mask")
+        # who sees whom in a mask of somebody's own is what that mask says
+        self._own = isinstance(given, Mapping) or getattr(given, "ndim", 2) > 2
         self._labels = rows_of(batch.get("labels"))
-        given = {
+        decoder = {
             "input_ids": batch.get("decoder_input_ids"),
             "attention_mask": batch.get("decoder_attention_mask"),
         }
-        if given["input_ids"] is None:
-            given["input_ids"] = batch.get("labels")
+        if decoder["input_ids"] is None:
+            decoder["input_ids"] = batch.get("labels")
         self._others: tuple[Documents, ...] = ()
-        if sided and rows_of(given["input_ids"]) is not None:
+        if sided and rows_of(decoder["input_ids"]) is not None:
             # what a decoder is given begins with a start token and ends in any case
-            self._others = documents_of(given, Marks())
+            self._others = documents_of(decoder, Marks())
 
     def sure(self, row: int) -> bool:
         """Tell whether the row's documents are certain."""
@@ -159,7 +162,7 @@ class _Inputs:
         else:
             queries = keys[np.minimum(at, pattern.keys - 1)]
         strict = mask.kind.causal if causal is None else causal
-        due = mask.kind.window if mask.due else -1
+        due = mask.kind.window if mask.due and not self._own else -1
         return Legal(
             queries.astype(np.int32),
             keys.astype(np.int32),

@@ -75,6 +75,18 @@ def test_a_bos_that_a_template_repeats_may_begin_a_turn():
     assert not marks_of(Tokenizer()).repeated
 
 
+def test_a_bos_with_no_text_before_or_behind_it_begins_no_document():
+    for row in ([1, 1, 5, 6, 2], [1, 5, 6, 1], [1, 5, 6, 2, 1, 2], [1, 2, 1, 5]):
+        assert told(row).numbers.tolist() == [0] * len(row)
+    assert told([1, 5, 2, 1, 1, 6]).numbers.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_an_eos_that_a_template_writes_after_turns_ends_no_document():
+    turned = Marks(frozenset({1}), frozenset({2}), frozenset({0}), turned=True)
+    assert told([5, 6, 2, 7, 8, 2]).starts == [0, 3]
+    assert told([5, 6, 2, 7, 8, 2], turned).starts == [0]
+
+
 def test_an_eos_in_the_middle_says_may_be():
     found = told([5, 2, 6, 7, 2])
     assert (found.count, found.told_by, found.sure) == (2, "EOS", False)

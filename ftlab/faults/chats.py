@@ -219,8 +219,16 @@ def last_answers_only(made: Any, talks: Any) -> list[dict[str, list[int]]]:
     return rows
 
 
-def supervised_on(made: Any, talks: Any, **settings: Any) -> Case:
-    """Make the case of TRL's SFTTrainer on conversations, trained as a whole."""
+def supervised_on(
+    made: Any, talks: Any = (), *, rows: Any = None, **settings: Any
+) -> Case:
+    """Make the case of TRL's SFTTrainer on conversations, trained as a whole.
+
+    Parameters
+    ----------
+    rows
+        Of the dataset, where they are no conversations.
+    """
     from trl import SFTConfig, SFTTrainer
 
     ids = {name: getattr(made, name) for name in _IDS}
@@ -229,7 +237,7 @@ def supervised_on(made: Any, talks: Any, **settings: Any) -> Case:
     trainer = SFTTrainer(
         model,
         SFTConfig(**quiet() | options),
-        train_dataset=dataset([{"messages": talk} for talk in talks]),
+        train_dataset=dataset(rows or [{"messages": talk} for talk in talks]),
         processing_class=made,
     )
     return case_of(trainer)

@@ -41,9 +41,9 @@ def look_at_messages(
     facts = facts_of(single, model, template) if one else None
     prompt = _prompt(single, messages, asked) if serving and one else None
     talks = conversations(messages) if one else []
-    left_out = functools.partial(_left_out, talks, read, single)
+    training = functools.partial(_left_out, talks, read, single)
     return Tokens(
-        read, facts, None, single, prompt=prompt, model=model, left_out=left_out
+        read, facts, None, single, prompt=prompt, model=model, training=training
     )
 
 
@@ -57,7 +57,7 @@ def _left_out(
         (number, talk, row.ids.tolist())
         for number, (talk, row) in enumerate(zip(talks, read.rows, strict=True))
     ]
-    return unwritten(rows, text_tokenizer(tokenizer))
+    return {"left_out": unwritten(rows, text_tokenizer(tokenizer))}
 
 
 def _prompt(

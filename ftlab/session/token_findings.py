@@ -24,13 +24,13 @@ def findings_of(
     *,
     facts: TemplateFacts | None = None,
     given: Mapping[str, Any] | None = None,
-    left_out: Mapping[str, Any] | None = None,
+    training: Mapping[str, Any] | None = None,
 ) -> tuple[Finding, ...]:
     """Return what the rules about data find in these rows, worst first.
 
     A sample in a place is the number of its row. ``given`` is the batch that the rows
-    were read from, as a model gets it; ``left_out`` is what `unwritten` told of the
-    messages that they were made of.
+    were read from, as a model gets it; ``training`` what is known of a training, as
+    `Facts.training` has it.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def findings_of(
     """
     run = Run()
     known = {"tokenizer": tokenizer_facts(tokenizer)} if tokenizer is not None else {}
-    run.append(Facts(training=known | ({"left_out": left_out} if left_out else {})))
+    run.append(Facts(training={**known, **(training or {})}))
     for event in row_events(batch, tokenizer, model, facts):
         run.append(event)
     for event in () if given is None else batch_events(given, tokenizer, model):

@@ -21,6 +21,7 @@ from ftlab.records.token_ends import EndReport, Repaired
 from ftlab.records.token_row import TokenBatch
 from ftlab.rules.report import Report
 from ftlab.session.integrations.given_messages import left_out
+from ftlab.session.integrations.transformers import argument_facts
 from ftlab.session.token_findings import finding_lines, findings_of
 from ftlab.views.findings.findings import FindingsView
 from ftlab.views.tokens.side_by_side import SideBySideView
@@ -45,9 +46,9 @@ class Tokens(TokenView):
         The batch that the rows were read from, for a repair, and what it is for.
     prompt
         The first row as it is served, up to its last answer.
-    left_out
-        Tells what of the messages that the rows were made of is not in them, as
-        `unwritten` does.
+    training
+        Reads what is known of the training: a trainer's arguments, and what of the
+        messages that the rows were made of is not in them.
 
     Attributes
     ----------
@@ -64,10 +65,10 @@ class Tokens(TokenView):
         *,
         prompt: TokenBatch | None = None,
         model: Any = None,
-        left_out: Callable[[], Mapping[str, Any]] = dict,
+        training: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         super().__init__(read)
-        self._left_out = left_out
+        self._training = training
         self._model = model
         self._prompt = prompt
         self.facts = facts
@@ -93,7 +94,7 @@ class Tokens(TokenView):
             self._model,
             facts=self.facts,
             given=self._given,
-            left_out=self._left_out(),
+            training=self._training(),
         )
         return FindingsView(Report(made))
 
@@ -169,7 +170,7 @@ def look_at_trainer(trainer: Any, count: int, tokenizer: Any = None) -> Tokens:
         single,
         known,
         model=getattr(trainer, "model", None),
-        left_out=lambda: left_out(trainer).get("left_out", {}),
+        training=lambda: left_out(trainer) | {"args": argument_facts(trainer.args)},
     )
 
 

@@ -84,9 +84,13 @@ def test_messages_that_the_template_leaves_out_are_found_in_one_conversation():
     ]
 
 
-def test_messages_that_are_in_no_row_of_a_trainer_are_found_before_it_trains():
-    made = load("system-text-for-questions-only").build(fixed=False).trainer
-    assert "DAT039" in [each.code for each in ftlab.tokens(made).findings]
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [("system-text-for-questions-only", "DAT039"), ("all-answers-cut", "DAT023")],
+)
+def test_what_a_trainer_was_asked_for_and_given_is_known(fault, code):
+    made = load(fault).build(fixed=False).trainer
+    assert code in [each.code for each in ftlab.tokens(made).findings]
 
 
 def test_messages_in_either_order():

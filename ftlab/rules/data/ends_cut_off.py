@@ -2,7 +2,7 @@
 
 ## What it does
 Finds batches in which the longest samples, all of exactly one length, lack the end that
-shorter ones have: they were truncated.
+shorter ones have, or that the chat template writes: they were truncated.
 
 ## Why is this bad?
 Long answers are taught to break off in the middle of a word: the model stops after
@@ -13,6 +13,9 @@ Samples of the batches, each counted once. Of those with the greatest length at 
 and half of them, have no control token among their last 3, and are trained up to their
 last token; of the shorter ones, 3 at least, 90 % have one. A warning where
 they are 5 % of all samples or more; fewer are usual in long data, and a note.
+Where none is shorter, 4 samples at least of the length that a Trainer's `max_length`
+is, without packing, with turns of a chat template that ends answers with a control
+token: then each lacks what its template wrote.
 Measured: with `max_length=64` 2 of 8 rows of an SFTTrainer lose their end and have 64
 tokens, with 256 none. Documents of a packed row count as samples (`packing="bfd"` cuts
 what is longer than a row).
@@ -36,6 +39,7 @@ from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.sample_facts import NOTHING, SampleFacts
+from ftlab.rules.reading.asked import arguments
 from ftlab.rules.reading.samples import (
     NEEDS,
     Samples,
@@ -46,12 +50,16 @@ from ftlab.rules.reading.samples import (
     steps_of,
     token_places,
 )
+from ftlab.rules.reading.turns import ANSWERS, template_of, turn_sights
 from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
 CUT, SHORTER = 2, 3
 """Samples that were cut, and shorter ones to compare them with."""
+
+ALL = 4
+"""Samples that were cut where none is shorter."""
 
 OF_LONGEST, ENDED = 0.5, 0.9
 """Share of the longest without an end, and of the shorter ones with one."""
@@ -82,19 +90,20 @@ class EndsCutOff(Rule):
         shorter = [each for each in known if each.sample.length < length]
         cut = [each for each in longest if _is_cut(each.sample)]
         ended = sum(closes(each.sample) for each in shorter)
-        if (
-            len(cut) >= max(CUT, OF_LONGEST * len(longest))
-            and len(shorter) >= SHORTER
-            and ended >= ENDED * len(shorter)
-        ):
-            yield self._finding(samples, cut, len(known))
+        many = len(cut) >= max(CUT, OF_LONGEST * len(longest))
+        if many and len(shorter) >= SHORTER and ended >= ENDED * len(shorter):
+            yield self._finding(samples, cut, len(known), "shorter ones have one")
+        elif len(cut) == len(known) >= ALL and _is_limit(run, length):
+            yield self._finding(samples, cut, len(known), "their template writes one")
 
-    def _finding(self, samples: Samples, cut: list[Sight], known: int) -> Finding:
+    def _finding(
+        self, samples: Samples, cut: list[Sight], known: int, where: str
+    ) -> Finding:
         steps, first, share = steps_of(cut), cut[0].sample, len(cut) / known
         return self.finding(
             Severity.WARNING if share >= MANY else Severity.INFO,
             f"{at_steps(*steps)}: {len(cut)} of {known} samples are cut at "
-            f"{first.length} tokens and have no end; shorter ones have one",
+            f"{first.length} tokens and have no end; {where}",
             cause=f"Samples are truncated at {first.length} tokens, and their end goes "
             "with what is cut off.",
             fix="Raise max_length, or leave out what does not fit.",
@@ -116,3 +125,13 @@ class EndsCutOff(Rule):
 def _is_cut(sample: SampleFacts) -> bool:
     trained = bool(sample.stretches) and sample.stretches[-1].after == NOTHING
     return trained and not closes(sample)
+
+
+def _is_limit(run: Run, length: int) -> bool:
+    """Tell whether conversations that end with a mark are cut at a length asked for."""
+    asked, template = arguments(run), template_of(run)
+    if asked.get("max_length") != length or asked.get("packing"):
+        return False
+    ended = template is not None and bool(template.stops.get("template"))
+    turns = (turn for sight in turn_sights(run) for turn in sight.sample.turns)
+    return ended and any(turn.role == ANSWERS for turn in turns)

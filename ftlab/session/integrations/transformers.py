@@ -59,6 +59,8 @@ _ARGUMENTS = (
     "metric_for_best_model",
     "greater_is_better",
     "eval_strategy",
+    "max_length",
+    "packing",
 )
 
 

@@ -1,12 +1,21 @@
 """DAT023."""
 
+from dataclasses import replace
+
+import pytest
+
+from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.data.ends_cut_off import EndsCutOff
+from ftlab.records.template import TemplateFacts
+from ftlab.records.turn_facts import SampleTurns, TurnFacts
+from ftlab.rules.data.ends_cut_off import ALL, EndsCutOff
+from ftlab.rules.engine import Engine
 from tests.rules.data.rows import (
     EOS,
     check,
     is_quiet_on_a_healthy_run_and_open_on_an_empty_one,
     row,
+    run_of,
     text,
 )
 
@@ -48,6 +57,48 @@ def test_one_long_sample_may_break_off_by_nature():
 def test_an_end_that_is_not_trained_teaches_nothing():
     untrained = [row(text(12, n), [*text(11, n), -100]) for n in (10, 20)]
     assert check(RULE, [*SHORTER, *untrained]) == ()
+
+
+ENDS = TemplateFacts(
+    openings={"user": "<u>"}, last_ends={"assistant": "</t>"}, stops={"template": (3,)}
+)
+ALIKE = [row(text(12, 10 + 10 * n)) for n in range(ALL)]
+
+
+def cut_everywhere(rows, *, role="assistant", facts=ENDS, **args):
+    run = run_of(rows, args=args)
+    turns = (TurnFacts(2, 12, role, "text", 10, 2),)
+    samples = [SampleTurns(n, 0, 0, 12, True, 10, turns).as_json() for n in range(2)]
+    detail = {"samples": samples, "template": facts.as_json()}
+    run.append(Event("turns", 0, 0.0, "", detail))
+    return Engine([RULE]).check(run).findings
+
+
+def test_answers_that_are_all_cut_at_the_limit_lack_what_their_template_writes():
+    (finding,) = cut_everywhere(ALIKE, max_length=12)
+    assert finding.severity is Severity.WARNING
+    assert "their template writes one" in finding.message
+    assert finding.place == Place("token", "11 of sample 0")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"max_length": 13},
+        {},
+        {"max_length": 12, "packing": True},
+        {"max_length": 12, "role": "user"},
+        {"max_length": 12, "facts": replace(ENDS, stops={})},
+    ],
+)
+def test_rows_of_one_length_may_be_whole(given):
+    assert cut_everywhere(ALIKE, **given) == ()
+
+
+def test_few_rows_of_the_limit_or_one_with_an_end_say_nothing():
+    assert cut_everywhere(ALIKE[1:], max_length=12) == ()
+    ended = row([*text(11, 70), EOS])
+    assert cut_everywhere([*ALIKE, ended], max_length=12) == ()
 
 
 def test_documents_of_a_packed_row_are_samples():

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ftlab.records.copied_rows import CopiedRows
 from ftlab.records.id_facts import IdFacts
 from ftlab.records.spelled_mark import SpelledMark
 
@@ -212,6 +213,8 @@ class SeenSamples:
         Strings in brackets that are common tokens here, where nothing ends a text.
     ids
         What all ids have in common.
+    copied
+        How many rows of each micro-batch are different.
     """
 
     step: int
@@ -220,6 +223,7 @@ class SeenSamples:
     pieces: Mapping[int, str] = field(default_factory=dict)
     marks: tuple[SpelledMark, ...] = ()
     ids: IdFacts | None = None
+    copied: tuple[CopiedRows, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
@@ -229,6 +233,7 @@ class SeenSamples:
             "pieces": {str(number): piece for number, piece in self.pieces.items()},
             "marks": [each.as_json() for each in self.marks],
             "ids": self.ids and self.ids.as_json(),
+            "copied": [each.as_json() for each in self.copied],
         }
 
     @classmethod
@@ -242,4 +247,5 @@ class SeenSamples:
             {int(number): piece for number, piece in read["pieces"].items()},
             tuple(map(SpelledMark.from_json, read.get("marks", ()))),
             IdFacts.from_json(ids) if (ids := read.get("ids")) else None,
+            tuple(map(CopiedRows.from_json, read.get("copied", ()))),
         )

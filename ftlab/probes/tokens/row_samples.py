@@ -22,6 +22,7 @@ from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import batch_fields
 from ftlab.probes.tokens.border_guesses import border_guesses
+from ftlab.probes.tokens.copied_rows import copied_rows
 from ftlab.probes.tokens.narrow_ids import id_facts
 from ftlab.probes.tokens.piece_names import piece_names
 from ftlab.probes.tokens.sample_reading import Columns, Row, samples_in_batch
@@ -132,7 +133,8 @@ def rows_event(
     stops = special.get("stop", frozenset())
     marks = spelled_marks(texts, tokenizer, stops) if stops else ()
     ids = id_facts(texts, special, tokenizer)
-    seen = SeenSamples(step, tuple(samples), named, pieces, marks, ids)
+    copied = tuple(copied_rows(rows))
+    seen = SeenSamples(step, tuple(samples), named, pieces, marks, ids, copied)
     words = f"{len(samples)} samples of the batch were looked at"
     return Event("rows", step, time.time(), words, seen.as_json())
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ftlab.records.copied_rows import CopiedRows
 from ftlab.records.finding import Place
 from ftlab.records.id_facts import IdFacts
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
@@ -44,6 +45,8 @@ class Samples:
         What was seen in the steps that have marks in brackets as common tokens.
     numbers
         Step, and what its ids have in common.
+    copied
+        Step, and how many rows of a micro-batch of it are different.
     """
 
     sights: tuple[Sight, ...]
@@ -51,6 +54,7 @@ class Samples:
     pieces: Mapping[int, str]
     marked: tuple[SeenSamples, ...] = ()
     numbers: tuple[tuple[int, IdFacts], ...] = ()
+    copied: tuple[tuple[int, CopiedRows], ...] = ()
 
     def ids(self, kind: str) -> frozenset[int]:
         """Return the ids of one kind."""
@@ -98,7 +102,8 @@ def _gather(run: Run) -> Samples:
     special = seen[-1].special if seen else {}
     marked = tuple(each for each in seen if each.marks)
     numbers = tuple((each.step, each.ids) for each in seen if each.ids is not None)
-    return Samples(tuple(sights.values()), special, pieces, marked, numbers)
+    copied = tuple((each.step, rows) for each in seen for rows in each.copied)
+    return Samples(tuple(sights.values()), special, pieces, marked, numbers, copied)
 
 
 def without_tokens(run: Run) -> bool:

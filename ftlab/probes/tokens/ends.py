@@ -219,8 +219,11 @@ def _without_turns(
 
 
 def _prompt(row: TokenRow) -> int | None:
+    """Return where another answer is opened; before the first one, the row was cut."""
     if row.labels is None or not row.turns:
         return None
     last = row.turns[-1]
     opened = last.part == "generation prompt"
-    return last.start if opened and row.trained[last.start : last.end].any() else None
+    answered = any(t.role == "assistant" and t.part == "text" for t in row.turns)
+    trained = bool(row.trained[last.start : last.end].any())
+    return last.start if opened and answered and trained else None

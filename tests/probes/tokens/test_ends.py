@@ -101,6 +101,19 @@ def test_padding_that_is_attended_to_or_trained_is_taken_out():
     assert torch.equal(repaired(batch, tokenizer).batch["labels"], labels)
 
 
+def test_a_row_that_was_cut_before_its_first_answer_opens_no_other_one():
+    tokenizer = vocabularies.byte_level()
+    asked = [{"role": "user", "content": "Name a prime number."}]
+    rows = tokenizer.apply_chat_template(
+        asked, add_generation_prompt=True, return_dict=True
+    )["input_ids"]
+    batch = {"input_ids": [rows], "labels": [rows]}
+    facts = survey(tokenizer)
+    report = ends_of(read_batch(batch, tokenizer, facts=facts), facts)
+    assert report.rows[0].generation_prompt is None
+    assert repaired(batch, tokenizer, facts=facts).changes == ()
+
+
 def test_the_opening_of_an_answer_in_training_is_named_and_not_trained():
     tokenizer, facts = made()
     rows = encoded(tokenizer, add_generation_prompt=True)

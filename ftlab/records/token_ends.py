@@ -138,6 +138,9 @@ class EndReport:
         stops = self.generation_stops
         return tuple(each for each in self.written if stops and each not in stops)
 
+    def __repr__(self) -> str:
+        return "\n".join(self.words) or "nothing ends here"
+
     @property
     def words(self) -> tuple[str, ...]:
         """What is worth saying, each in a line.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ftlab.probes.tokens.columns import is_table
 from ftlab.records.errors import BadValueError
 from ftlab.rules.words import an
 
@@ -33,8 +34,7 @@ def checked(batch: Any) -> Mapping[str, Any] | None:
         return batch
     if batch is None:
         return None
-    kind = str(getattr(batch, "dtype", ""))
-    if getattr(batch, "ndim", 0) == 2 and "int" in kind:
+    if is_table(batch):
         return {"input_ids": batch}
     msg = (
         f"The batch is {an(type(batch).__name__)}; it must be a mapping of names, as "

@@ -56,6 +56,8 @@ def as_texts(template: Any) -> Any:
 
 def _read(name: str, given: Any) -> dict[str, Any]:
     """Return the template of one source by its name; two where its files disagree."""
+    if isinstance(given, str) and "{" not in given and os.sep in given:
+        _refuse_missing(given)
     if not is_source(given):
         return {name: given}
     if isinstance(given, str | os.PathLike):
@@ -65,6 +67,18 @@ def _read(name: str, given: Any) -> dict[str, Any]:
         msg = f"template={name or 'a tokenizer'}: {text.words}."
         raise BadValueError(msg)
     return {name: text}
+
+
+def _refuse_missing(path: str) -> None:
+    """Refuse a path to nothing: as a template it would say itself, and no message."""
+    with contextlib.suppress(OSError, ValueError):
+        if Path(path).is_dir():
+            return
+    msg = (
+        f"template={path!r} is no folder, and writes no message; allowed are a "
+        "template's text, a tokenizer, or the folder of a model or adapter."
+    )
+    raise BadValueError(msg)
 
 
 def _in_folder(name: str, folder: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ftlab.probes.tokens.columns import is_table
 from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.records.errors import BadValueError
 from ftlab.rules.words import an
@@ -82,6 +83,7 @@ def tokens(
     ftlab.records.errors.BadValueError: ...
     """
     known = tokenizer if tokenizer is not None else processing_class
+    _check_count(count)
     if what is None:
         _refuse(settings)
         return _of_batch(batch, known, model)
@@ -99,17 +101,29 @@ def tokens(
         return look_at_trainer(what, 1 if count is None else count, known)
     if hasattr(what, "blame") and hasattr(what, "under_way"):
         return look_at_step(what, known, losses=losses)
+    if is_table(what):
+        return _of_batch(what, known, model)
     if _has_rows(what):
         return look_at_rows(what, known, 8 if count is None else count, template)
     raise BadValueError(_instead(what))
 
 
+def _check_count(count: object) -> None:
+    if count is not None and (type(count) is not int or count < 1):
+        msg = f"count={count!r}; allowed are 1 and more: count=8 rows or batches."
+        raise BadValueError(msg)
+
+
 def _of_batch(batch: Any, tokenizer: Any, model: Any) -> Tokens:
-    if batch is None or not isinstance(batch, Mapping) or not batch:
-        found = "no batch" if batch is None else f"a batch with {sorted(batch)}"
+    if is_table(batch):
+        batch = {"input_ids": batch}
+    if not isinstance(batch, Mapping) or not len(batch):
+        named = "no batch" if batch is None else an(type(batch).__name__)
+        found = "an empty batch" if isinstance(batch, Mapping) else named
         msg = (
-            f"tokens() was given {found}; it needs input_ids. Pass what the data "
-            "loader yields: ftlab.tokens(batch=next(iter(loader)), tokenizer=...)."
+            f"tokens() was given {found}; it needs a batch with names, input_ids among "
+            "them: ftlab.tokens(batch=next(iter(loader)), tokenizer=...), or "
+            'ftlab.tokens(batch={"input_ids": ids, "labels": labels}).'
         )
         raise BadValueError(msg)
     return look_at_batch(batch, tokenizer, model)

@@ -48,6 +48,56 @@ def test_what_cannot_be_looked_at_is_answered_with_what_can():
         ftlab.tokens(vocabularies.byte_level())
 
 
+IDS = torch.tensor([[5, 6, 7], [8, 9, 10]])
+
+
+def test_a_bare_table_of_ids_is_a_batch():
+    tokenizer = vocabularies.byte_level()
+    for view in (ftlab.tokens(batch=IDS), ftlab.tokens(IDS, tokenizer)):
+        assert [row.ids.tolist() for row in rows_of(view)] == IDS.tolist()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"batch": (IDS, IDS)}, r"given a tuple; .*\"labels\": labels"),
+        ({"batch": {}}, "an empty batch"),
+        ({"batch": {"input_ids": None}}, "holds None as input_ids"),
+        ({"batch": {"input_ids": torch.rand(1, 3)}}, "input_ids is of float32"),
+        ({"batch": {"input_ids": torch.ones(1, 1, 3).long()}}, r"shape \(1, 1, 3\)"),
+        ({"what": [{"text": None}]}, "text=None; drop"),
+        ({"what": [{"messages": []}]}, r"messages=\[\]; drop"),
+        ({"what": [{"text": "a\ud800b"}]}, "half of a character"),
+        ({"what": [{"text": "a"}], "count": 0}, "count=0; allowed are 1"),
+        ({"what": [{"text": "a"}], "count": "x"}, "count='x'; allowed are 1"),
+    ],
+)
+def test_what_is_wrong_with_rows_is_said(given, said):
+    known = {"tokenizer": vocabularies.byte_level()}
+    others = {name: each for name, each in given.items() if name != "what"}
+    with pytest.raises(BadValueError, match=said):
+        ftlab.tokens(given.get("what"), **known, **others)
+
+
+@pytest.mark.parametrize(
+    ("messages", "settings", "said"),
+    [
+        ({"messages": TALK}, {}, r"pass row\['messages'\]"),
+        ([{"role": "user", "content": None}], {}, "message 0 has no content"),
+        ([{"content": "Hi"}], {}, "message 0 has no role"),
+        (TALK, {"template": "/nope/here"}, "'/nope/here' is no folder"),
+    ],
+)
+def test_what_is_wrong_with_messages_is_said(messages, settings, said):
+    with pytest.raises(BadValueError, match=said):
+        ftlab.tokens(vocabularies.byte_level(), messages, **settings)
+
+
+def test_ends_are_told_in_lines():
+    view = ftlab.tokens(batch=IDS, tokenizer=vocabularies.byte_level())
+    assert repr(view.ends).startswith("a generation stops at")
+
+
 def test_messages_that_no_tokenizer_reads_are_refused_in_words():
     tokenizer = vocabularies.byte_level()
     with pytest.raises(BadValueError, match=r"half of a character, U\+D800, at"):

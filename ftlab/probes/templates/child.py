@@ -178,7 +178,9 @@ def _answer(engine: Any, request: dict[str, Any], chat: Any) -> dict[str, Any]:
     except MemoryError:
         return _refusal("memory", "")
     except RecursionError:
-        return _refusal("recursion", "calls itself without end")
+        return _refusal(
+            "recursion", "calls itself without end, or is nested too deeply"
+        )
     except Exception as error:  # noqa: BLE001  of code that nobody has read
         return _refusal(*_words(error))
 

@@ -108,13 +108,20 @@ rows: shape (samples, length), or one list of ids per sample.
     """
     rows = rows_of(value)
     if rows is None or any(len(r) and r.dtype.kind not in "iub" for r in rows):
-        shape = tuple(getattr(value, "shape", ())) or type(value).__name__
         msg = (
-            f"{name} is {shape}; it must hold token ids in rows: shape (samples, "
-            "length), or one list of ids per sample."
+            f"{name} is {_described(value, rows)}; it must hold token ids in rows: "
+            "shape (samples, length), or one list of ids per sample."
         )
         raise BadValueError(msg)
     return [row.astype(np.int64) for row in rows]
+
+
+def _described(value: Any, rows: list[Numbers] | None) -> str:
+    """Say what is wrong with a column: its numbers, its shape, or its type."""
+    shape = tuple(getattr(value, "shape", ()))
+    if rows is not None:
+        return f"of {next(str(r.dtype) for r in rows if r.dtype.kind not in 'iub')}"
+    return f"of the shape {shape}" if shape else type(value).__name__
 
 
 def per_token(
@@ -164,3 +171,17 @@ def said_shape(value: Any) -> str:
     """Return ``" of shape (2, 3)"``, or nothing for what has no shape."""
     shape = tuple(getattr(value, "shape", ()))
     return f" of shape {tuple(map(int, shape))}" if shape else ""
+
+
+def is_table(value: Any) -> bool:
+    """Whether a tensor or array is a table of whole numbers: ids without a name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ftlab.probes.tokens.columns import is_table
+    >>> is_table(np.array([[5, 6]])), is_table([[5, 6]]), is_table(np.ones((1, 2)))
+    (True, False, False)
+    """
+    whole = "int" in str(getattr(value, "dtype", ""))
+    return whole and len(getattr(value, "shape", ())) == 2

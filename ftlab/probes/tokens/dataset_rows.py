@@ -126,8 +126,19 @@ def _of_row(
     text = next((name for name in TEXTS if isinstance(row.get(name), str)), None)
     if text is not None and tokenizer is not None:
         inner = text_tokenizer(tokenizer)
-        ids = list(inner(row[text])["input_ids"])
+        try:
+            ids = list(inner(row[text])["input_ids"])
+        except TypeError as error:  # of a text that is no Unicode
+            msg = (
+                f"{text} cannot be tokenised: {row[text][:40]!a}. It holds a half of a "
+                "character; text.encode('utf-8', 'replace').decode() replaces it."
+            )
+            raise BadValueError(msg) from error
         return read_batch({"input_ids": [ids]}, tokenizer, facts=facts)
+    empty = [name for name in (*TALKS, *TEXTS) if name in row and not row[name]]
+    if empty:
+        msg = f"A row holds {empty[0]}={row[empty[0]]!r}; drop rows that say nothing."
+        raise BadValueError(msg)
     held = ", ".join(sorted(map(str, row))) or "nothing"
     msg = (
         f"The rows hold {held}; known are input_ids, messages, prompt and completion, "

@@ -83,7 +83,8 @@ Pass what the data loader yields: ftlab.tokens(batch=next(iter(loader))).
     book = PieceBook(tokenizer, facts)
     parts = [_Part(name, of) for name, of in _kinds(columns)]
     if not parts:
-        held = ", ".join(sorted(map(str, batch))) or "nothing"
+        held = ", ".join(sorted(k for k, v in columns.items() if v is not None))
+        held = held or (f"None as {', '.join(columns)}" if columns else "nothing")
         msg = (
             f"The batch has no input_ids; it holds {held}. Pass what the data loader "
             "yields: ftlab.tokens(batch=next(iter(loader)))."

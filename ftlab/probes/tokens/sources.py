@@ -73,7 +73,7 @@ def of_messages(
             source = ", ".join(filter(None, (said, number))) or "conversation"
             row = _row(each, talk, book, source, {"template": way, **settings})
             if isinstance(row, Refusal):
-                remarks.append(f"{source}: {row}")
+                remarks.append(f"{source}: {row}{_lacking(talk, row)}")
             else:
                 rows.append(row)
         book.look_up(book.special.get("eos", ()))  # named also where no row holds it
@@ -82,6 +82,17 @@ def of_messages(
         msg = f"Nothing was rendered: {'; '.join(remarks)}."
         raise BadValueError(msg)
     return merged(made, remarks)
+
+
+def _lacking(talk: Iterable[Mapping[str, Any]], refusal: Refusal) -> str:
+    """Name the message that has no role or no content, where a template needs it."""
+    if refusal.kind != "undefined":
+        return ""
+    for number, message in enumerate(talk):
+        for key in ("role", "content"):
+            if message.get(key) is None:
+                return f" (message {number} has no {key})"
+    return ""
 
 
 def _row(
@@ -115,8 +126,8 @@ def conversations(messages: Any) -> list[list[dict[str, Any]]]:
     >>> conversations([{"from": "human", "value": "Hi"}])
     [[{'role': 'user', 'content': 'Hi'}]]
     """
-    if isinstance(messages, Mapping) and not isinstance(messages, str):
-        messages = [messages]
+    if isinstance(messages, Mapping):
+        messages = [_single(messages)]
     several = isinstance(messages, Sequence) and not isinstance(messages, str | bytes)
     talks = list(messages) if several else []
     if talks and all(isinstance(each, Mapping) for each in talks):
@@ -137,6 +148,15 @@ def conversations(messages: Any) -> list[list[dict[str, Any]]]:
         )
         raise BadValueError(msg)
     return [[_message(each) for each in talk] for talk in talks]
+
+
+def _single(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Take a message by itself, not a row of a dataset that holds messages."""
+    talk = next((n for n in ("messages", "conversations") if n in given), None)
+    if talk is not None and "role" not in given:
+        msg = f"messages is a row with {talk}; pass row[{talk!r}]."
+        raise BadValueError(msg)
+    return given
 
 
 def _endless(talks: Any) -> bool:

@@ -233,7 +233,7 @@ def test_what_is_no_batch_is_refused_with_the_call_that_works():
         read_batch({"pixel_values": [[1]]})
     with pytest.raises(BadValueError, match=r"input_ids is str; it must hold token"):
         read_batch({"input_ids": "text"})
-    with pytest.raises(BadValueError, match=r"is \(1, 2, 3\); it must hold token ids"):
+    with pytest.raises(BadValueError, match=r"shape \(1, 2, 3\); it must hold"):
         read_batch({"input_ids": np.zeros((1, 2, 3))})
     with pytest.raises(BadValueError, match="must hold token ids"):
         read_batch({"input_ids": [[0.5]]})

@@ -11,7 +11,8 @@ with the learning rate of eight, and most of the data is never seen.
 Rows of the batches, 16 of a looked-at step at most, each compared with the others of
 its micro-batch: ids and labels, without padding. A warning where in all of 3 batches at
 least, of 4 rows and more each, fewer than half of the rows are different, while the
-batches are not all the same; else a note, where a batch holds a row twice.
+batches are not all the same; else a note, where a quarter of all rows are copies: a few
+come of small datasets.
 Half of the rows being copies is left alone: R-Drop and SimCSE use each row twice. One
 batch that comes again and again is overfitted on purpose.
 By hand: `len(batch["input_ids"].unique(dim=0))`.
@@ -43,8 +44,8 @@ from ftlab.runlog.run import Run
 BATCHES, ROWS = 3, 4
 """Batches that are all so, and the rows of each."""
 
-SHARE = 0.5
-"""Share of different rows from which on nothing is a warning."""
+SHARE, NOTED = 0.5, 0.25
+"""Share of different rows from which on nothing is a warning; of copies, for a note."""
 
 Told = tuple[int, CopiedRows]
 
@@ -62,7 +63,9 @@ class RowsRepeatedInBatch(Rule):
         """Yield one finding for all batches."""
         looked = samples_of(run).copied
         twice = [(step, each) for step, each in looked if each.again >= 0]
-        if twice:
+        rows = sum(each.rows for _, each in looked)
+        copies = rows - sum(each.different for _, each in looked)
+        if twice and copies >= NOTED * rows:
             yield self._finding(twice, looked)
 
     def _finding(self, twice: Sequence[Told], looked: Sequence[Told]) -> Finding:

@@ -44,8 +44,10 @@ def test_batches_that_hold_one_row_each_are_a_warning():
     assert "row 1 is row 0 again, and 1 of 8 are different" in finding.message
 
 
-def test_different_rows_are_left_in_peace():
+def test_different_rows_and_a_few_copies_are_left_in_peace():
     assert found(*others(different=8)) == ()
+    assert found(*others(different=7)) == ()
+    assert severity(*others(different=6)) is Severity.INFO
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,11 @@ RefusalKind = Literal[
     "input",
     "no template",
     "worker",
+    "turns",
 ]
 """What stopped a rendering: the template's own ``raise_exception``, its syntax, a name
 that it needs, something out of its reach, another error, a limit, what it was given,
-that there is none, or the process that renders."""
+that there is none, the process that renders, or that what it writes holds no turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class Refusal:
     words: str
 
     def __str__(self) -> str:
+        if self.kind == "turns":
+            return f"nobody can tell who speaks: the template {self.words}"
         return f"the template could not be rendered: {self.words}"
 
 

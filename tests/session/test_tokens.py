@@ -93,6 +93,19 @@ def test_what_is_wrong_with_messages_is_said(messages, settings, said):
         ftlab.tokens(vocabularies.byte_level(), messages, **settings)
 
 
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        (vocabularies.CHATML.replace("['content']", "['content'] | upper"), "rewrites"),
+        ("{# #}", "writes nothing of"),
+    ],
+)
+def test_a_template_without_turns_is_told_as_that(template, said):
+    view = ftlab.tokens(vocabularies.byte_level(), TALK, template=template)
+    assert f"nobody can tell who speaks: the template {said}" in repr(view)
+    assert "could not be rendered" not in "".join(view.facts.words)
+
+
 def test_ends_are_told_in_lines():
     view = ftlab.tokens(batch=IDS, tokenizer=vocabularies.byte_level())
     assert repr(view.ends).startswith("a generation stops at")

@@ -155,7 +155,9 @@ def _refused(shape: Shape) -> Refusal:
     answer = shape.said["answer"]
     if isinstance(answer, Refusal):
         return answer
-    return Refusal("failed", "writes nothing of what user and assistant say")
+    if QUESTIONS[0].casefold() in answer.text.casefold():
+        return Refusal("turns", "rewrites what user and assistant say")
+    return Refusal("turns", "writes nothing of what user and assistant say")
 
 
 def _refusals(said: Mapping[str, RenderedText | Refusal]) -> dict[str, str]:

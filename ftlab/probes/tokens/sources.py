@@ -66,7 +66,10 @@ def of_messages(
     made: list[TokenBatch] = []
     remarks: list[str] = []
     for said, each, way in ways:
-        book = PieceBook(each, survey(each, template=way))
+        facts = survey(each, template=way)
+        book = PieceBook(each, facts)
+        if facts.refused is not None and facts.refused.kind == "turns":
+            remarks.append(": ".join(filter(None, (said, str(facts.refused)))))
         rows = []
         for at, talk in enumerate(talks):
             number = f"conversation {at}" if len(talks) > 1 else ""

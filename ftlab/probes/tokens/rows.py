@@ -204,7 +204,7 @@ class _Part:
             return None
         paired = [len(r) == len(i) for r, i in zip(rows, self.ids, strict=True)]
         told = self.columns.get("decoder_input_ids") is not None
-        if not told and (all(paired) or is_flat(value)):
+        if not told and (all(paired) or is_flat(value) or _own_text(rows, self.ids)):
             return None
         choices = all(((row == 0) | (row == 1)).all() for row in rows)
         return None if choices and not told else [r.astype(np.int64) for r in rows]
@@ -229,6 +229,23 @@ class _Part:
             given = [np.full(len(i), w) for i, w in zip(self.ids, *single, strict=True)]
             return [each.astype(np.float32) for each in given]
         return [None if row is None else row.astype(np.float32) for row in rows]
+
+
+def _own_text(labels: list[NDArray[Any]], ids: list[NDArray[np.int64]]) -> bool:
+    """Tell whether labels are the row's own tokens, cut at one side."""
+
+    def same(step: int) -> bool:
+        counted = 0
+        for label, row in zip(labels, ids, strict=True):
+            length = min(len(label), len(row))
+            one, other = label[::step][:length], row[::step][:length]
+            counts = one != IGNORED
+            counted += int(counts.sum())
+            if (one[counts] != other[counts]).any():
+                return False
+        return counted > 0
+
+    return same(1) or same(-1)
 
 
 def _weighed(

@@ -228,6 +228,16 @@ def test_nothing_of_the_batch_is_changed_or_shared():
     assert len(made.rows) == 2
 
 
+def test_labels_that_lost_a_column_are_no_answers_of_a_decoder():
+    ids = np.array([[5, 6, 7, 8], [9, 10, 11, 12]])
+    for labels in (ids[:, :3], ids[:, 1:], np.where(ids > 9, ids, -100)[:, 1:]):
+        made = read_batch({"input_ids": ids, "labels": labels})
+        assert len(made.rows) == 2
+        assert any("does not go by token" in each for each in made.remarks)
+    answers = read_batch({"input_ids": ids, "labels": ids[:, ::2] + 20})
+    assert len(answers.rows) == 4
+
+
 def test_what_is_no_batch_is_refused_with_the_call_that_works():
     with pytest.raises(BadValueError, match=r"it holds pixel_values"):
         read_batch({"pixel_values": [[1]]})

@@ -18,6 +18,9 @@ LENGTH, LONGEST = 8, 24
 _THOUGHT = re.compile(r"\s*(?:<(\w+)>|\[(\w+)\])(.+?)(?:</\1>|\[/\2\])\s*\S", re.DOTALL)
 """A reasoning at the beginning of an answer, between tags, and more behind it."""
 
+_INDENTED = re.compile(r"\s*?(?: {4,}|\t|  (?=\S.*\n  ))[ \t]*(\S.*)")
+"""The first line of a text that begins with an indentation: one that lines share."""
+
 ROLES = ("system", "developer", "user", "assistant", "tool")
 """Whose texts are looked for."""
 
@@ -63,7 +66,8 @@ def unwritten(rows: Iterable[Written], tokenizer: Any) -> dict[str, Any]:
 
 def _lost(talk: Sequence[Any], ids: Sequence[int], tokenizer: Any) -> Iterator[Found]:
     """Yield what of a conversation is nowhere in its ids, the last of each kind."""
-    text = _letters(str(tokenizer.decode(list(ids))))
+    written = str(tokenizer.decode(list(ids)))
+    text = _letters(written)
 
     def lacks(said: object) -> bool:
         stretches = list(_stretches(said, tokenizer))
@@ -76,12 +80,35 @@ def _lost(talk: Sequence[Any], ids: Sequence[int], tokenizer: Any) -> Iterator[F
             yield str(each["role"]), number
         if any(map(lacks, _calls(each))):
             yield "tool calls", number
+    for number in answers:
+        content = messages[number].get("content")
+        if isinstance(content, str) and _set_back(content, written, tokenizer):
+            yield "indentation", number
     asked = [n for n, each in enumerate(messages) if each.get("role") == "user"]
     for number in answers[-1:] if answers and answers[-1:] > asked[-1:] else ():
         message = messages[number]
         thoughts = [_parted(message)[0], *map(message.get, REASONING)]
         if any(map(lacks, thoughts)):
             yield "reasoning", number
+
+
+def _set_back(content: str, written: str, tokenizer: Any) -> bool:
+    """Tell whether the first line of a text has lost its indentation.
+
+    Not by a tokenizer that never keeps one.
+    """
+    found = _INDENTED.match(content)
+    if found is None:
+        return False
+    alone = tokenizer.decode(tokenizer(f"x\n{content}")["input_ids"])
+    line = found[1][:LONGEST]
+    return _indents(written, line) == {False} and True in _indents(alone, line)
+
+
+def _indents(text: str, line: str) -> set[bool]:
+    """Tell of each place of a line whether it is indented there."""
+    places = (each.start() for each in re.finditer(re.escape(line), text))
+    return {text[:place].endswith(("  ", "\t")) for place in places}
 
 
 def _parted(message: Mapping[str, Any]) -> tuple[str, str]:

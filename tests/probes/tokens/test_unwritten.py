@@ -1,7 +1,10 @@
 """What of messages is nowhere in the ids that were made of them."""
 
+import pytest
+
 from ftlab.faults.chats import TEMPLATE, chats, reasoned, tokenizer
 from ftlab.probes.tokens.unwritten import unwritten
+from tests.probes.tokens import vocabularies
 
 LAST = TEMPLATE.replace("m in messages %}", "m in messages[-2:] %}")
 CUT = TEMPLATE.replace(
@@ -61,6 +64,37 @@ def test_a_reasoning_before_the_last_question_may_be_left_out():
     assert found(talks[:2], history) == []
     open_ended = [talk[:3] for talk in talks[:2]]
     assert found(open_ended, CUT) == []
+
+
+STRIPS = TEMPLATE.replace("{{ m['content'] }}", "{{ m['content'] | trim }}")
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["    return x", "\tx = 1", "\n    if x:\n        y()", "  - bread\n  - salt"],
+)
+def test_an_indentation_that_is_stripped_is_named(code):
+    talks = [[{"role": "user", "content": "go on"}]]
+    talks[0].append({"role": "assistant", "content": code})
+    assert found(talks, STRIPS) == [("indentation", 1, 1)]
+    assert found(talks) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["  small boats", " a\n b", "\n\nif x:\n    y()", "    \nif x:\n  y()", "    "],
+)
+def test_other_outer_space_may_be_stripped(text):
+    talks = [[{"role": "user", "content": "    go on"}]]
+    talks[0].append({"role": "assistant", "content": text})
+    assert found(talks, STRIPS) == []
+
+
+def test_a_tokenizer_that_keeps_no_indentation_is_not_the_template_s_fault():
+    talk = [{"role": "assistant", "content": "    return x"}]
+    made = vocabularies.word_piece()
+    ids = made(talk[0]["content"])["input_ids"]
+    assert unwritten([(0, talk, ids)], made)["found"] == []
 
 
 def test_nothing_is_told_of_no_rows():

@@ -36,6 +36,7 @@ def test_it_is_about_datasets_that_keep_their_messages():
         ("tool", "results of tools are not in the ids"),
         ("tool calls", "tool calls are not in the ids"),
         ("reasoning", "reasoning is not in the ids"),
+        ("indentation", "the indentation of an answer's first line is not in the ids"),
     ],
 )
 def test_each_kind_is_told_in_words(kind, words):

@@ -210,6 +210,9 @@ class TemplateFacts:
         without marks or terminator.
     pieces
         By control string of its openings and ends, the number of tokens that it is.
+    swallowed
+        By control string, the white space that the template writes beside it and that
+        the tokenizer takes away with it (``rstrip`` or ``lstrip`` of an added token).
     repeats_bos
         Whether the text begins with the BOS that the tokenizer adds by itself.
     """
@@ -243,6 +246,7 @@ class TemplateFacts:
     generation_marks: bool = False
     marks_cover_end: bool | None = None
     pieces: Mapping[str, int] = field(default_factory=dict)
+    swallowed: Mapping[str, str] = field(default_factory=dict)
     repeats_bos: bool = False
 
     @property

@@ -105,6 +105,8 @@ def _vocabulary(facts: TemplateFacts) -> Iterator[str]:
             f"{text!r} ({count} pieces)" for text, count in broken.items()
         )
         yield f"no tokens of this vocabulary: {listed}"
+    for text, space in facts.swallowed.items():
+        yield f"the tokenizer takes {space!r} away beside {text!r}"
     if facts.repeats_bos:
         yield "it begins with BOS, which the tokenizer adds once more to a plain text"
 

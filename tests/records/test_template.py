@@ -41,6 +41,7 @@ def test_every_fact_worth_knowing_has_a_sentence():
         history_difference=Difference(0, "x", "y"),
         marks_cover_end=False,
         pieces={"<e>": 3, "<f>": 1},
+        swallowed={"<f>": "\n"},
         repeats_bos=True,
     )
     text = "\n".join(facts.words)
@@ -60,11 +61,12 @@ def test_every_fact_worth_knowing_has_a_sentence():
         "first 'x', then 'y'",
         "stops before the token",
         "'<e>' (3 pieces)",
+        "takes '\\n' away beside '<f>'",
         "BOS",
     ):
         assert said in text
     assert "'<f>' (1" not in text
-    assert len(facts.words) == 16
+    assert len(facts.words) == 17
 
 
 def test_a_template_without_faults_has_nothing_said_of_it():

@@ -147,6 +147,7 @@ def _facts(tried: Tried, tokenizer: Any, model: Any) -> TemplateFacts:
         generation_marks=MARKED.search(source.template) is not None,
         marks_cover_end=_marks_cover_end(shape, source),
         pieces=words.pieces(shape),
+        swallowed=words.swallowed(shape),
         repeats_bos=words.repeats_bos(shape.text("answer") or ""),
     )
 

@@ -1,5 +1,6 @@
 """What a vocabulary makes of a template's control strings."""
 
+import re
 from typing import Any
 
 from ftlab.probes.templates.borders import Controls
@@ -45,13 +46,29 @@ class Vocabulary:
 
     def pieces(self, shape: Shape) -> dict[str, int]:
         """Return how many tokens each control string is."""
-        texts = [*shape.openings.values(), *shape.ends.values()]
-        texts += [*shape.last_ends.values(), shape.generation_prompt]
         strings = dict.fromkeys(
-            c for text in texts for c in self._controls.inside(text)
+            c for text in _written(shape) for c in self._controls.inside(text)
         )
         counted = {each: len(self._encoded(each)) for each in strings}
         return {each: count for each, count in counted.items() if count}
+
+    def swallowed(self, shape: Shape) -> dict[str, str]:
+        """Return the white space that added tokens take with them, by token."""
+        found: dict[str, str] = {}
+        for token in dict(
+            getattr(self._tokenizer, "added_tokens_decoder", {})
+        ).values():
+            name = str(token)
+            for flag, pattern in _STRIPPED.items():
+                beside = re.search(
+                    pattern % re.escape(name), "\0".join(_written(shape))
+                )
+                if not getattr(token, flag, False) or beside is None:
+                    continue
+                with_space, without = f"x{beside[0]}x", f"x{name}x"
+                if self._encoded(with_space) == self._encoded(without) != []:
+                    found[name] = beside[1]
+        return found
 
     def stops(self, shape: Shape, model: Any) -> Ids:
         """Return the ids at which a generation would end, by who says so."""
@@ -102,6 +119,14 @@ class Vocabulary:
             return ()
         return tuple(int(i) for i, (a, b) in pairs if start <= a < b <= end)
 
+
+def _written(shape: Shape) -> list[str]:
+    texts = [*shape.openings.values(), *shape.ends.values()]
+    return [*texts, *shape.last_ends.values(), shape.generation_prompt]
+
+
+_STRIPPED = {"lstrip": r"(\s+)%s", "rstrip": r"%s(\s+)"}
+"""Where white space goes with an added token, by its setting."""
 
 _PLACES = (
     ("opening_ids", "conversation", "user", QUESTIONS[1], False),

@@ -80,9 +80,7 @@ def _lost(talk: Sequence[Any], ids: Sequence[int], tokenizer: Any) -> Iterator[F
             yield str(each["role"]), number
         if any(map(lacks, _calls(each))):
             yield "tool calls", number
-    for number in answers:
-        content = messages[number].get("content")
-        if isinstance(content, str) and _set_back(content, written, tokenizer):
+        if number in answers and _set_back(each.get("content"), written, tokenizer):
             yield "indentation", number
     asked = [n for n, each in enumerate(messages) if each.get("role") == "user"]
     for number in answers[-1:] if answers and answers[-1:] > asked[-1:] else ():
@@ -92,12 +90,12 @@ def _lost(talk: Sequence[Any], ids: Sequence[int], tokenizer: Any) -> Iterator[F
             yield "reasoning", number
 
 
-def _set_back(content: str, written: str, tokenizer: Any) -> bool:
+def _set_back(content: object, written: str, tokenizer: Any) -> bool:
     """Tell whether the first line of a text has lost its indentation.
 
     Not by a tokenizer that never keeps one.
     """
-    found = _INDENTED.match(content)
+    found = _INDENTED.match(content) if isinstance(content, str) else None
     if found is None:
         return False
     alone = tokenizer.decode(tokenizer(f"x\n{content}")["input_ids"])

@@ -17,7 +17,8 @@ dataset those that hold messages beside `input_ids`, as TRL's do, and were not c
 between line ends and quotes, are searched for in the decoded ids, and none is there. An
 answer begins with four spaces, a tab, or two spaces that later lines have too, and its
 first line stands nowhere in the decoded ids behind two spaces or a tab, which the
-tokenizer keeps. In 2 rows at least (or the only one) and in half of them it is a warning, else a note.
+tokenizer keeps. In 2 rows at least (or the only one) and in half of them it is a
+warning, else a note.
 Measured: a template that writes a system text only before a last question has it in 0
 of 16 trained rows, and in each prompt; one that strips texts, as Llama 3's does, takes
 the indentation from 16 of 16 answers. 16 rows of 40 tokens take 11 ms.
@@ -29,8 +30,9 @@ By hand: `tokenizer.decode(row["input_ids"])` beside `row["messages"]`.
    fences.
 
 ## Known problems
-Other outer white space and texts that are rewritten in part count as written. Packed datasets
-hold no messages any more: look at them with `ftlab.tokens(tokenizer, messages)`.
+Other outer white space and texts that are rewritten in part count as written. Packed
+datasets hold no messages any more: look at them with
+`ftlab.tokens(tokenizer, messages)`.
 
 ## References
 - huggingface/trl#5517 (templates that drop tool calls)

@@ -1,8 +1,10 @@
 """What a real vocabulary makes of a template's control strings."""
 
+import copy
 from types import SimpleNamespace
 
 import pytest
+from tokenizers import AddedToken
 
 from ftlab.probes.templates.borders import Controls
 from ftlab.probes.templates.shape import Shape
@@ -10,6 +12,7 @@ from ftlab.probes.templates.spans import shape_for, source_of
 from ftlab.probes.templates.vocabulary import Vocabulary
 from tests.probes.templates import styles
 from tests.probes.templates.vocabularies import SPECIAL, byte_level
+from tests.probes.tokens.vocabularies import word_piece
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +46,30 @@ def test_control_strings_that_the_vocabulary_lacks_are_several_tokens(shape):
     broken = vocabulary(byte_level(controls=False)).pieces(shape)
     assert broken.keys() == {"<|open|>", "<|close|>"}
     assert min(broken.values()) > 1
+
+
+@pytest.mark.parametrize("side", ["rstrip", "lstrip"])
+def test_white_space_that_goes_with_a_token_is_known(shape, side):
+    tokenizer = copy.deepcopy(byte_level())
+    assert vocabulary(tokenizer).swallowed(shape) == {}
+    stripping = AddedToken("<|close|>", **{side: True}, normalized=False, special=True)
+    tokenizer.add_special_tokens({"additional_special_tokens": [stripping]})
+    behind = {"<|close|>": "\n"} if side == "rstrip" else {}
+    assert vocabulary(tokenizer).swallowed(shape) == behind
+    assert vocabulary(None).swallowed(shape) == {}
+
+
+def test_a_setting_that_the_tokenizer_does_not_heed_takes_nothing(shape):
+    tokenizer = byte_level()
+    token = AddedToken("<|close|>", rstrip=True)
+    idle = SimpleNamespace(added_tokens_decoder={7: token}, encode=tokenizer.encode)
+    assert vocabulary(idle).swallowed(shape) == {}
+
+
+def test_a_tokenizer_without_any_white_space_is_not_its_tokens_doing():
+    tokenizer = word_piece()
+    chatml = shape_for(source_of(tokenizer))
+    assert vocabulary(tokenizer).swallowed(chatml) == {}
 
 
 def test_stops_by_who_says_so(shape):

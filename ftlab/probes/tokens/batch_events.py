@@ -1,5 +1,6 @@
 """Facts of a batch that nobody trains on yet, by the probes that a watch asks."""
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ def batch_events(
     Parameters
     ----------
     batch
-        As the model is given it.
+        As the model is given it, or in arrays or lists.
     tokenizer
         Names ids, and says which of them pad, begin and end a text.
     model
@@ -41,16 +42,24 @@ def batch_events(
     known = torch.nn.Module() if model is None else model
     subject = Subject(known, tokenizer=tokenizer)
     tensors = Tensors(np.zeros(0, np.int32), (), ())
+    given = {name: _as_tensor(value) for name, value in batch.items()}
     moment = Moment(FIRST, subject, tensors, 1.0, _unnamed)
     probes: list[Probe] = [BatchChecks()]
     if model is not None:
         probes.append(BatchAttention())
     for probe in probes:
         probe.attach(subject)
-        readings = [*probe.on_batch(moment, dict(batch)), *probe.on_gradients(moment)]
+        readings = [*probe.on_batch(moment, given), *probe.on_gradients(moment)]
         for reading in readings:
             values = reading.values.detach().float().cpu().numpy()
             yield from (e for e in reading.finish(values) if isinstance(e, Event))
+
+
+def _as_tensor(value: Any) -> Any:
+    """Return what a collator would make of rows of one length; others as they are."""
+    with contextlib.suppress(TypeError, ValueError, RuntimeError):
+        return torch.as_tensor(value)
+    return value
 
 
 def _unnamed(*_: Any, **__: Any) -> int:

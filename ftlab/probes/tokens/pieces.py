@@ -48,6 +48,7 @@ class PieceBook:
         self._tokenizer = text_tokenizer(tokenizer)
         self.special = special_ids(self._tokenizer, facts)
         self.pieces: dict[int, Piece] = {}
+        self.unknown: set[int] = set()
         self._broken: dict[int, bytes] = {}
         self._control: frozenset[int] | None = None
 
@@ -72,6 +73,7 @@ class PieceBook:
             if each not in self.pieces:
                 lacking = f"? id {each} is not in the tokenizer"
                 self.pieces[each] = Piece("?", lacking)
+                self.unknown.add(each)
 
     def joined(self, ids: NDArray[np.int64]) -> dict[int, str]:
         """Give the text of characters that several tokens hold to the first of them.

@@ -24,6 +24,7 @@ from ftlab.probes.tokens.columns import (
 from ftlab.probes.tokens.pieces import PieceBook
 from ftlab.probes.tokens.segments import padding_of, segments_of, told_starts
 from ftlab.probes.tokens.turns import turns_in
+from ftlab.probes.tokens.unknown_ids import unknown_remarks
 from ftlab.records.errors import BadValueError
 from ftlab.records.template import TemplateFacts
 from ftlab.records.token_row import IGNORED, TokenBatch, TokenRow
@@ -93,7 +94,8 @@ Pass what the data loader yields: ftlab.tokens(batch=next(iter(loader))).
     book.look_up(_distinct(parts, facts))
     rows = [row for part in parts for row in part.rows(book, facts)]
     remarks = dict.fromkeys(remark for part in parts for remark in part.remarks)
-    return TokenBatch(tuple(rows), book.pieces, book.special, tuple(remarks))
+    said = (*unknown_remarks(rows, book.unknown), *remarks)
+    return TokenBatch(tuple(rows), book.pieces, book.special, said)
 
 
 def _kinds(columns: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

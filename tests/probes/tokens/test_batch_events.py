@@ -28,6 +28,18 @@ def test_the_events_are_those_of_a_watched_training():
     assert found[1].detail["places"]
 
 
+def test_lists_and_arrays_are_read_as_tensors_are():
+    made = tokenizer()
+    model, batch = sized(made), batch_of(made)
+    batch["input_ids"][2, 3] = 9_999
+    given = {**batch, "input_ids": batch["input_ids"].tolist()}
+    given["labels"] = batch["labels"].numpy()
+    known, found = batch_events(batch, made, model), batch_events(given, made, model)
+    assert next(found).detail == next(known).detail
+    ragged = {"input_ids": [[1, 2], [3]], "labels": None}
+    assert [each.kind for each in batch_events(ragged, made)] == ["batch"]
+
+
 def test_without_a_model_only_the_batch_itself_is_looked_at():
     made = tokenizer()
     (event,) = batch_events(batch_of(made), made)

@@ -8,6 +8,7 @@ from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.records.errors import BadValueError
 from ftlab.rules.words import an
 from ftlab.session.message_looks import look_at_messages
+from ftlab.session.run_views import RunViews
 from ftlab.session.token_looks import (
     Tokens,
     look_at_batch,
@@ -177,6 +178,11 @@ def _instead(given: Any) -> str:
         return (
             f"{said}, which holds {', '.join(map(str, splits))}; one of them goes: "
             f"ftlab.tokens(dataset[{splits[0]!r}], tokenizer)."
+        )
+    if isinstance(given, RunViews):
+        return (
+            f"{said}, and a run keeps no batches. Pass its trainer, or stop at a step: "
+            "dbg = ftlab.debug(trainer); dbg.run(); ftlab.tokens(dbg)."
         )
     return (
         f"{said}; it looks at a trainer, at ftlab.tokens(tokenizer, messages), at "

@@ -111,6 +111,12 @@ def test_ends_are_told_in_lines():
     assert repr(view.ends).startswith("a generation stops at")
 
 
+def test_a_watch_is_refused_with_the_call_that_stops_at_a_step():
+    watch = ftlab.watch(trainer())
+    with pytest.raises(BadValueError, match=r"keeps no batches.*ftlab\.tokens\(dbg\)"):
+        ftlab.tokens(watch)
+
+
 def test_messages_that_no_tokenizer_reads_are_refused_in_words():
     tokenizer = vocabularies.byte_level()
     with pytest.raises(BadValueError, match=r"half of a character, U\+D800, at"):

@@ -115,6 +115,7 @@ def test_a_watch_is_refused_with_the_call_that_stops_at_a_step():
     watch = ftlab.watch(trainer())
     with pytest.raises(BadValueError, match=r"keeps no batches.*ftlab\.tokens\(dbg\)"):
         ftlab.tokens(watch)
+    watch.detach()
 
 
 def test_messages_that_no_tokenizer_reads_are_refused_in_words():

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from ftlab.records.token_row import IGNORED, TokenRow
 
 
-def unknown_remarks(rows: Sequence[TokenRow], unknown: Collection[int]) -> Iterator[str]:
+def unknown_remarks(
+    rows: Sequence[TokenRow], unknown: Collection[int]
+) -> Iterator[str]:
     """Yield a sentence about ids, and one about labels, with the first place.
 
     Parameters

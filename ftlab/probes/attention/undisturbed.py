@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -93,22 +92,30 @@ def _cast_cache_left_alone() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _unheard(model: torch.nn.Module) -> Iterator[None]:
-    """Put hooks of ftlab aside; those of others may be needed for the forward."""
-    aside: list[tuple[dict[str, Any], str, Any]] = []
+    """Put hooks of ftlab aside; those of others may be needed for the forward.
+
+    A forward may put hooks on, as transformers does where hidden states are asked for
+    the first time: these stay, in the very tables that their handles know.
+    """
+    aside: list[tuple[dict[int, Any], dict[int, Any]]] = []
     try:
         everywhere = vars(torch.nn.modules.module)
         for held in (everywhere, *map(vars, model.modules())):
             start = "_global" if held is everywhere else ""
             for name in (f"{start}_forward_pre_hooks", f"{start}_forward_hooks"):
                 hooks = held.get(name) or {}
-                kept = {at: hook for at, hook in hooks.items() if not _is_own(hook)}
-                if len(kept) < len(hooks):
-                    aside.append((held, name, hooks))
-                    held[name] = OrderedDict(kept)
+                own = [at for at, hook in hooks.items() if _is_own(hook)]
+                if own:
+                    aside.append((hooks, dict(hooks)))
+                    for at in own:
+                        del hooks[at]
         yield
     finally:
-        for held, name, hooks in aside:
-            held[name] = hooks
+        for hooks, before in aside:
+            now = dict(hooks)
+            hooks.clear()
+            hooks.update({a: h for a, h in before.items() if a in now or _is_own(h)})
+            hooks.update(now)
 
 
 def _is_own(hook: Any) -> bool:

@@ -107,6 +107,9 @@ class SampleFacts:
     same, ahead
         Share of the labels that are the token at their position, and the one behind;
         -1 without labels.
+    unlike
+        The first position whose label counts and is neither its token nor the one
+        behind; -1 without one.
     labels_of
         The other row of the batch whose tokens the labels are; -1 where they are of
         none, or of its own.
@@ -142,6 +145,7 @@ class SampleFacts:
     controls: tuple[Control, ...] = ()
     same: float = -1.0
     ahead: float = -1.0
+    unlike: int = -1
     labels_of: int = -1
     padding_trained: int = 0
     position: int = -1

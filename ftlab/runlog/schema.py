@@ -119,6 +119,9 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("label_after", "1", "Share of labels that are the one after the next."),
         ("weightless", "1", "Share of labels whose class has a weight of 0."),
         ("off_unit", "1", "Of the vectors whose products are scores, from 1."),
+        ("common_label", "1", "The label that counts most often."),
+        ("common_share", "1", "Its share of the labels that count."),
+        ("common_read", "1", "Share of the tokens read that are this one."),
         ("off_total", "1", "Of a divergence's probabilities' sums, from 1."),
     ),
     "recomputed": _table(

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.graph.saved_values import saved
+from ftlab.probes.loss.label_counts import common_label, weightless
 from ftlab.probes.loss.logits import ELEMENTS, POSITIONS, spread_over
 from ftlab.probes.loss.loss_terms import Term, terms_of
 from ftlab.probes.naming import clean_name
@@ -51,6 +52,9 @@ class LossInputs(Probe):
         Column("label_after", "1", "Share of labels that are the one after the next."),
         Column("weightless", "1", "Share of labels whose class has a weight of 0."),
         Column("off_unit", "1", "Of the vectors whose products are scores, from 1."),
+        Column("common_label", "1", "The label that counts most often."),
+        Column("common_share", "1", "Its share of the labels that count."),
+        Column("common_read", "1", "Share of the tokens read that are this one."),
         Column("off_total", "1", "Of a divergence's probabilities' sums, from 1."),
     )
 
@@ -140,21 +144,12 @@ def _entropy_of(term: Term, tokens: torch.Tensor | None) -> torch.Tensor:
     parts = [
         _values(term, logs, labels, counted, around),
         _shares(around, labels, counted),
-        _weightless(saved(term.node, "weight"), labels, counted).reshape(1),
+        weightless(saved(term.node, "weight"), labels, counted).reshape(1),
         _off_unit(term, logs).reshape(1),
+        common_label(labels, counted, term.classes, tokens),
         logs.new_full((1,), torch.nan, dtype=torch.float32),
     ]
     return torch.cat(parts)
-
-
-def _weightless(
-    weight: torch.Tensor | None, labels: torch.Tensor, counted: torch.Tensor
-) -> torch.Tensor:
-    """Give the share of labels that count whose class weighs nothing."""
-    if weight is None:
-        return torch.full((), torch.nan, device=labels.device)
-    nothing = (weight == 0)[labels.clamp(0, len(weight) - 1)] & counted
-    return (nothing.sum() / counted.sum()).float()
 
 
 def _off_unit(term: Term, logs: torch.Tensor) -> torch.Tensor:

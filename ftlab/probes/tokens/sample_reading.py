@@ -67,7 +67,7 @@ def samples_in(
     for first, last in borders[:DOCUMENTS]:
         part = slice(first, last)
         ids = columns.ids[part]
-        same, ahead = _agreement(columns, trained, first, last)
+        same, ahead, unlike = _agreement(columns, trained, first, last)
         border = _border(ids, trained[part])
         again, place = _again(ids, trained[part], border)
         yield SampleFacts(
@@ -85,6 +85,7 @@ def samples_in(
             hidden=_hidden(columns, trained, controls, first, last),
             same=same,
             ahead=ahead,
+            unlike=unlike,
             padding_trained=outside if exact else 0,
             position=-1 if columns.positions is None else int(columns.positions[first]),
             head=tuple(ids[:EDGE].tolist()),
@@ -168,17 +169,19 @@ def _border(ids: Ids, trained: NDArray[np.bool_]) -> tuple[int, ...]:
 
 def _agreement(
     columns: Columns, trained: NDArray[np.bool_], first: int, last: int
-) -> tuple[float, float]:
+) -> tuple[float, float, int]:
     """Compare labels with the tokens at their positions, and with those behind."""
     if columns.labels is None:
-        return -1.0, -1.0
+        return -1.0, -1.0, -1
     labels, ids = columns.labels[first:last], columns.ids[first:last]
     counted = trained[first:last]
-    here = labels[counted] == ids[counted]
-    behind = (labels[:-1] == ids[1:])[counted[:-1]]
+    here, behind = labels == ids, labels[:-1] == ids[1:]
+    unlike = np.flatnonzero(counted & ~here & ~np.append(behind, False))
+    here, behind = here[counted], behind[counted[:-1]]
     return (
         float(here.mean()) if len(here) else -1.0,
         float(behind.mean()) if len(behind) else -1.0,
+        first + int(unlike[0]) if len(unlike) else -1,
     )
 
 

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds batches in which the longest samples, all of exactly one length, lack the end that
-shorter ones have, or that the chat template writes: they were truncated.
+shorter ones have, or that the chat template writes: they were truncated. Where nothing
+of an answer is left, such a sample has no label at all.
 
 ## Why is this bad?
 Long answers are taught to break off in the middle of a word: the model stops after
@@ -11,8 +12,9 @@ short ones, and never after long ones.
 ## Evidence
 Samples of the batches, each counted once. Of those with the greatest length at least 2,
 and half of them, have no control token among their last 3, and are trained up to their
-last token; of the shorter ones, 3 at least, 90 % have one. A warning where
-they are 5 % of all samples or more; fewer are usual in long data, and a note.
+last token, or not at all; of the shorter ones, 3 at least, 90 % are trained and have
+one. A warning where they are 5 % of all samples or more; fewer are usual in long data,
+and a note.
 Where none is shorter, 4 samples at least of the length that a Trainer's `max_length`
 is, without packing, with turns of a chat template that ends answers with a control
 token: then each lacks what its template wrote.
@@ -83,13 +85,13 @@ class EndsCutOff(Rule):
         known = [
             each
             for each in samples.sights
-            if each.sample.exact and is_causal(each.sample)
+            if each.sample.exact and (is_causal(each.sample) or _is_silent(each.sample))
         ]
         length = max((each.sample.length for each in known), default=0)
         longest = [each for each in known if each.sample.length == length]
         shorter = [each for each in known if each.sample.length < length]
         cut = [each for each in longest if _is_cut(each.sample)]
-        ended = sum(closes(each.sample) for each in shorter)
+        ended = sum(closes(e.sample) and e.sample.trained > 0 for e in shorter)
         many = len(cut) >= max(CUT, OF_LONGEST * len(longest))
         if many and len(shorter) >= SHORTER and ended >= ENDED * len(shorter):
             yield self._finding(samples, cut, len(known), "shorter ones have one")
@@ -100,10 +102,12 @@ class EndsCutOff(Rule):
         self, samples: Samples, cut: list[Sight], known: int, where: str
     ) -> Finding:
         steps, first, share = steps_of(cut), cut[0].sample, len(cut) / known
+        lost = sum(_is_silent(each.sample) for each in cut)
+        lost_words = f", and {lost} of them no label" if lost else ""
         return self.finding(
             Severity.WARNING if share >= MANY else Severity.INFO,
             f"{at_steps(*steps)}: {len(cut)} of {known} samples are cut at "
-            f"{first.length} tokens and have no end; {where}",
+            f"{first.length} tokens and have no end{lost_words}; {where}",
             cause=f"Samples are truncated at {first.length} tokens, and their end goes "
             "with what is cut off.",
             fix="Raise max_length, or leave out what does not fit.",
@@ -114,6 +118,7 @@ class EndsCutOff(Rule):
                 "share": share,
                 "threshold": MANY,
                 "length": first.length,
+                "unlabelled": lost,
                 "token": samples.piece(first.tail[-1]),
                 "sample": first.row,
                 "position": first.end - 1,
@@ -122,9 +127,14 @@ class EndsCutOff(Rule):
         )
 
 
+def _is_silent(sample: SampleFacts) -> bool:
+    """Tell whether a sample has labels of which none counts."""
+    return sample.labelled and not sample.trained and not sample.padding_trained
+
+
 def _is_cut(sample: SampleFacts) -> bool:
     trained = bool(sample.stretches) and sample.stretches[-1].after == NOTHING
-    return trained and not closes(sample)
+    return (trained or _is_silent(sample)) and not closes(sample)
 
 
 def _is_limit(run: Run, length: int) -> bool:

@@ -48,6 +48,16 @@ def test_labels_of_padding_are_counted():
 def test_labels_that_were_shifted_are_the_tokens_behind():
     (sample,) = read([5, 6, 7, 8], [6, 7, 8, -100])
     assert (sample.same, sample.ahead) == (0.0, 1.0)
+    assert sample.unlike == -1
+
+
+def test_the_first_label_of_another_text_is_told():
+    (sample,) = read([1, 5, 6, 7, 8], [-100, 5, 0, 0, 8])
+    assert sample.unlike == 2
+    assert read([5, 6], [5, 6])[0].unlike == -1
+    assert read([5, 6], None)[0].unlike == -1
+    _, second = read([5, 6, 7, 8], [5, 6, 7, 9], positions=[0, 1, 0, 1])
+    assert second.unlike == 3
 
 
 @pytest.mark.parametrize(

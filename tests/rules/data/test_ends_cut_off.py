@@ -59,6 +59,29 @@ def test_an_end_that_is_not_trained_teaches_nothing():
     assert check(RULE, [*SHORTER, *untrained]) == ()
 
 
+SILENT = [row(text(12, n), [-100] * 12) for n in (10, 20)]
+
+
+def test_rows_of_which_the_answer_was_cut_off_whole_have_no_label():
+    (finding,) = check(RULE, [*SHORTER, *SILENT])
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("token", "11 of sample 3")
+    assert finding.evidence["unlabelled"] == 2
+    (mixed,) = check(RULE, [*SHORTER, CUT[0], SILENT[1]])
+    assert "2 of 5 samples" in mixed.message
+    assert "1 of them no label" in mixed.message
+
+
+def test_rows_without_a_label_that_are_not_cut_are_another_matter():
+    ended = [row([*text(11, n), EOS], [-100] * 12) for n in (10, 20)]
+    assert check(RULE, [*SHORTER, *ended]) == ()
+    assert check(RULE, [*SHORTER, SILENT[0]]) == ()
+    unlabelled = [row(text(12, n), None) for n in (10, 20)]
+    assert check(RULE, [*SHORTER, *unlabelled]) == ()
+    asked = [row([*text(n, 10 + n), EOS], [-100] * (n + 1)) for n in (4, 6, 7)]
+    assert check(RULE, [*asked, *SILENT]) == ()
+
+
 ENDS = TemplateFacts(
     openings={"user": "<u>"}, last_ends={"assistant": "</t>"}, stops={"template": (3,)}
 )

@@ -18,6 +18,9 @@ PLAIN = {
     "weightless": float("nan"),
     "off_unit": float("nan"),
     "off_total": float("nan"),
+    "common_label": 5.0,
+    "common_share": 0.04,
+    "common_read": 0.04,
 }
 META = {
     "loss": "cross_entropy",
@@ -31,12 +34,15 @@ META = {
 }
 
 
-def losses(*rows, **meta):
-    """Make a run of one term: its columns step by step, where they are not plain."""
+def losses(*rows, values=None, **meta):
+    """Make a run of one term: its columns step by step, where they are not plain.
+
+    ``values`` are those of each step.
+    """
     run = Run()
     run.append(NameRecord(7, "losses", "a", "module", "", meta=META | meta))
     for step, row in enumerate(rows):
-        values = {k: np.array([v], np.float32) for k, v in (PLAIN | row).items()}
-        run.append(Block("losses", step, np.array([7], np.int32), values))
-        run.append(StepRecord(step, 0.0, loss=1.0))
+        columns = {k: np.array([v], np.float32) for k, v in (PLAIN | row).items()}
+        run.append(Block("losses", step, np.array([7], np.int32), columns))
+        run.append(StepRecord(step, 0.0, loss=1.0, values=values or {}))
     return run

@@ -115,6 +115,9 @@ class SampleFacts:
         none, or of its own.
     padding_trained
         Labels that count outside the sample, before or behind it.
+    pooled
+        The position of the padding that a classifier takes its class from; -1 where it
+        reads the text, or all of it.
     position
         The position id of its first token; -1 where the batch has none.
     head, tail
@@ -148,6 +151,7 @@ class SampleFacts:
     unlike: int = -1
     labels_of: int = -1
     padding_trained: int = 0
+    pooled: int = -1
     position: int = -1
     head: tuple[int, ...] = ()
     tail: tuple[int, ...] = ()
@@ -210,7 +214,8 @@ class SeenSamples:
     ----------
     special
         Ids by what they are: ``"bos"``, ``"eos"``, ``"pad"``, ``"unk"``,
-        ``"generation"`` (at which a generation ends) and ``"stop"`` (those and EOS).
+        ``"generation"`` (at which a generation ends), ``"stop"`` (those and EOS) and
+        ``"pooling"`` (the PAD of a classifier that reads the last token before it).
     pieces
         Of the ids that are named, as the vocabulary writes them.
     marks

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ftlab.probes.model.pooling import pooling_pads
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import DENSE
 from ftlab.probes.subject import Subject
@@ -189,7 +190,8 @@ def special_ids(
 
     ``"generation"`` are the ids at which ``generate`` ends: those of the generation
     config, or else of the model's config; ``"stop"`` holds the tokenizer's EOS as well,
-    and ``"control"`` all tokens that no text can make.
+    ``"control"`` all tokens that no text can make, and ``"pooling"`` what a classifier
+    takes for padding.
     """
     inner = getattr(tokenizer, "tokenizer", tokenizer)
     root = None if model is None else innermost(model)
@@ -204,6 +206,7 @@ def special_ids(
     found["generation"] = generates or _ids(getattr(config, "eos_token_id", None))
     found["stop"] = found["generation"] | found["eos"]
     found["control"] = frozenset().union(*found.values(), _added(inner))
+    found["pooling"] = frozenset() if model is None else pooling_pads(model)
     return {kind: ids for kind, ids in found.items() if ids}
 
 

@@ -87,6 +87,7 @@ def samples_in(
             ahead=ahead,
             unlike=unlike,
             padding_trained=outside if exact else 0,
+            pooled=_pooled(columns, special) if exact else -1,
             position=-1 if columns.positions is None else int(columns.positions[first]),
             head=tuple(ids[:EDGE].tolist()),
             tail=tuple(ids[-EDGE:].tolist()),
@@ -150,6 +151,16 @@ def _extent(columns: Columns, special: Special) -> tuple[int, int, bool]:
         padded = len(held) < length and held[-1] + 1 < length
         return 0, length, not padded
     return int(held[0]), int(held[-1]) + 1, True
+
+
+def _pooled(columns: Columns, special: Special) -> int:
+    """Return the hidden position that a classifier reads, or -1."""
+    pads = special.get("pooling")
+    if not pads or columns.attention is None:
+        return -1
+    known = np.flatnonzero(~np.isin(columns.ids, list(pads)))
+    hidden = len(known) > 0 and not columns.attention[known[-1]]
+    return int(known[-1]) if hidden else -1
 
 
 def _borders(columns: Columns, start: int, end: int) -> list[tuple[int, int]]:

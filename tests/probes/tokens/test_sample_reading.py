@@ -126,3 +126,13 @@ def test_what_comes_before_the_border_is_searched_behind_it(behind, again):
     ids = [5, 6, 7, 9, *behind]
     (sample,) = read(ids, [-100] * 3 + ids[3:])
     assert (sample.again, sample.again_at) == again
+
+
+def test_the_padding_that_a_classifier_reads_is_told():
+    special = {**SPECIAL, "pooling": frozenset({2})}
+    (padded,) = read([5, 6, 0, 0], attention=[1, 1, 0, 0], special=special)
+    assert padded.pooled == 3
+    for ids, mask in (([5, 6, 2, 2], [1, 1, 0, 0]), ([0, 0, 5, 6], [0, 0, 1, 1])):
+        assert read(ids, attention=mask, special=special)[0].pooled == -1
+    assert read([5, 6, 0, 0], attention=[1, 1, 0, 0])[0].pooled == -1
+    assert read([5, 6, 0, 0], special=special)[0].pooled == -1

@@ -1,0 +1,89 @@
+"""The rule DAT048, pooled-at-padding.
+
+## What it does
+Finds classifiers on decoders that take the class of shorter texts from their padding.
+
+## Why is this bad?
+The class is read at the last token that is not `config.pad_token_id`. Where the
+tokenizer pads with another token, that is the last column of the batch: the class of a
+text hangs on how much longer its neighbours are, in training and at inference.
+
+## Evidence
+The ids and the attention mask of some samples, and the code of the model's forward,
+which reads `pad_token_id`. The last id that is not `config.pad_token_id` is hidden by
+the mask. 2 samples at least, and a tenth of all.
+Measured: a Llama classifier with the PAD of EOS, and rows that are padded with `<pad>`,
+reads 13 of 16 samples at their padding.
+By hand: `(batch["input_ids"] != model.config.pad_token_id)` beside
+`batch["attention_mask"]`.
+
+## What to try
+1. `model.config.pad_token_id = tokenizer.pad_token_id`, before training and in what is
+   saved.
+2. Padding on the left: the last column is text then.
+
+## Known problems
+Without an attention mask nothing is told. Classifiers that read their first token, or
+the mean of all, are not concerned.
+
+## References
+- transformers, `GenericForSequenceClassification.forward`
+"""
+
+from collections.abc import Iterator
+
+from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.rules.reading.samples import (
+    NEEDS,
+    Samples,
+    Sight,
+    samples_of,
+    steps_of,
+    token_places,
+)
+from ftlab.rules.rule import Rule
+from ftlab.rules.words import at_steps
+from ftlab.runlog.run import Run
+
+SAMPLES, SHARE = 2, 0.1
+"""Samples that are read at their padding, and their share of all."""
+
+
+class PooledAtPadding(Rule):
+    """Finds classes that are read off padding."""
+
+    code = "DAT048"
+    name = "pooled-at-padding"
+    since = "0.1.0"
+    status = "preview"
+    requires = (NEEDS,)
+
+    def check(self, run: Run) -> Iterator[Finding | NotChecked]:
+        """Yield one finding for all samples."""
+        samples = samples_of(run)
+        found = [each for each in samples.sights if each.sample.pooled >= 0]
+        if len(found) >= max(SAMPLES, SHARE * len(samples.sights)):
+            yield self._finding(samples, found)
+
+    def _finding(self, samples: Samples, found: list[Sight]) -> Finding:
+        steps, first = steps_of(found), found[0].sample
+        taken = ", ".join(map(samples.piece, sorted(samples.ids("pooling"))))
+        setting = Place("config", "model.config.pad_token_id")
+        return self.finding(
+            Severity.WARNING,
+            f"{at_steps(*steps)}: {len(found)} of {len(samples.sights)} samples are "
+            f"classified by a position of their padding; the model takes {taken} alone "
+            "for padding",
+            cause="The rows are padded with another token than the config's "
+            "pad_token_id.",
+            fix="model.config.pad_token_id = tokenizer.pad_token_id",
+            places=[setting, *token_places(found, lambda sample: sample.pooled)],
+            steps=steps,
+            evidence={
+                "samples": len(found),
+                "threshold": SHARE,
+                "sample": first.row,
+                "position": first.pooled,
+            },
+            healthy="classes that are read at the last token of each text",
+        )

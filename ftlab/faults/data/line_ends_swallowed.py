@@ -19,7 +19,7 @@ def build(fixed: bool) -> Case:
     made = tokenizer()
     end = AddedToken("</turn>", rstrip=not fixed, normalized=False, special=True)
     made.add_special_tokens({"additional_special_tokens": [end]})
-    return supervised_on(made, chats(), assistant_only_loss=True)
+    return supervised_on(made, chats(), assistant_only_loss=True, max_steps=2)
 
 
 FAULT = Fault(
@@ -29,6 +29,6 @@ FAULT = Fault(
     places=("config tokenizer.added_tokens_decoder",),
     builder=build,
     steps=2,
-    evident=-1,
+    evident=1,
     needs=("trl>=0.24", "datasets"),
 )

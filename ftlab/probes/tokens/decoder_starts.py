@@ -2,11 +2,12 @@
 
 Such a model puts a start token in front of labels by itself, some at the beginning and
 some (mBART) what stood at the end. So the ids are read where they go into the decoder.
-Written down are the first two ids of some rows.
+Written down are the first two ids of some rows, the id that a generation begins with,
+and which of them no text can make.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch_limits import called
 from ftlab.probes.tokens.piece_names import piece_names
+from ftlab.probes.tokens.row_samples import special_ids
 from ftlab.probes.user.points import hookable_modules
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle, HandleStack
@@ -42,6 +44,8 @@ class DecoderStarts(Probe):
         self._tokenizer: Any = None
         self._decoder: torch.nn.Module | None = None
         self._composed = False
+        self._start = -1
+        self._control: Collection[int] = ()
         self._step = -1
         self._micro = 0
         self._held: list[tuple[int, torch.Tensor]] = []
@@ -52,6 +56,8 @@ class DecoderStarts(Probe):
         self._tokenizer, self._step, self._held = subject.tokenizer, -1, []
         self._decoder = _decoder(subject.model)
         self._composed = _composed(subject.model)
+        self._start = start_of(subject.model)
+        self._control = special_ids(self._tokenizer, subject.model).get("control", ())
         return [self._hooks]
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
@@ -106,8 +112,14 @@ class DecoderStarts(Probe):
         rows = [[micro, row, *each] for (micro, row), each in pairs]
         named = sorted({number for each in ids for number in each if number >= 0})
         pieces = piece_names(self._tokenizer, named)
-        named_by = {str(number): piece for number, piece in pieces.items()}
-        detail = {"rows": rows, "pieces": named_by, "composed": self._composed}
+        by_id = {str(number): piece for number, piece in pieces.items()}
+        detail = {
+            "rows": rows,
+            "pieces": by_id,
+            "composed": self._composed,
+            "start": self._start,
+            "control": [number for number in named if number in self._control],
+        }
         words = f"the decoder's first ids of {len(rows)} rows were read"
         return Event("decoder", step, time.time(), words, detail)
 
@@ -126,6 +138,16 @@ def _composed(model: torch.nn.Module) -> bool:
     """Tell whether the decoder was a model of its own, whose texts begin somehow."""
     config = getattr(getattr(innermost(model), "config", None), "decoder", None)
     return bool(getattr(config, "add_cross_attention", False))
+
+
+def start_of(model: torch.nn.Module) -> int:
+    """Return the id that a generation gives the decoder first, or -1."""
+    root = innermost(model)
+    for name in ("generation_config", "config"):
+        start = getattr(getattr(root, name, None), "decoder_start_token_id", None)
+        if type(start) is int:
+            return start
+    return -1
 
 
 def _are_ids(value: object) -> bool:

@@ -35,16 +35,13 @@ more. There it is information.
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.reading.decoders import NEEDS, row_name, seen
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps
 from ftlab.runlog.run import Run
 
 ROWS, SHARE = 2, 0.5
 """Rows that begin twice, and their share of all."""
-
-
-def _seen(run: Run) -> bool:
-    return any(event.kind == "decoder" for event in run.whole.events)
 
 
 class DecoderStartTwice(Rule):
@@ -54,15 +51,11 @@ class DecoderStartTwice(Rule):
     name = "decoder-start-twice"
     since = "0.1.0"
     status = "preview"
-    requires = (
-        Need(
-            "what a decoder is given", "ftlab.watch(...) of an encoder-decoder", _seen
-        ),
-    )
+    requires = (NEEDS,)
 
     def applies(self, run: Run) -> bool:
         """Tell whether a decoder was seen, or nothing is known of the run."""
-        return not run.facts.model or _seen(run)
+        return not run.facts.model or seen(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all rows."""
@@ -75,7 +68,7 @@ class DecoderStartTwice(Rule):
         steps, (_, _, row, start, _) = [each[0] for each in twice], twice[0]
         piece = pieces.get(str(start))
         token = f"token {start}" if piece is None else repr(piece)
-        names = [f"{r} of micro-batch {m}" if m else str(r) for _, m, r, *_ in twice]
+        names = [row_name(m, r) for _, m, r, *_ in twice]
         composed = any(event.detail.get("composed") for event in events)
         yield self.finding(
             Severity.INFO if composed else Severity.WARNING,

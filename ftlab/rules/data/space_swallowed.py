@@ -84,6 +84,6 @@ class SpaceSwallowed(Rule):
             "lstrip=False).",
             places=[setting, *turn_places(ends, lambda turn: turn.start)],
             steps=(min(steps), max(steps)),
-            evidence={"tokens": names, "space": space},
+            evidence={"reason": "stripped", "tokens": names, "space": space},
             healthy="ids that hold what the template writes",
         )

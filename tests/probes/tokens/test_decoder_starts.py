@@ -8,7 +8,7 @@ from ftlab.faults.chats import tokenizer
 from ftlab.faults.tiny import adamw, llama
 from ftlab.faults.zoo import t5
 from ftlab.probes.schedule import DENSE
-from ftlab.probes.tokens.decoder_starts import DecoderStarts
+from ftlab.probes.tokens.decoder_starts import DecoderStarts, start_of
 from ftlab.records.event import Event
 from tests.probes.recording import Recording
 
@@ -93,3 +93,11 @@ def test_a_decoder_that_is_given_vectors_is_passed_over():
     batch = labels(5, 6, 2) | {"decoder_inputs_embeds": vectors}
     assert told(t5(), [batch]) == []
     assert told(t5(), [labels(5)]) == []
+
+
+def test_the_id_that_a_generation_begins_with_is_known():
+    model = t5(decoder_start_token_id=0)
+    assert start_of(model) == 0
+    model.generation_config.decoder_start_token_id = 7
+    assert start_of(model) == 7
+    assert start_of(torch.nn.Linear(2, 2)) == -1

@@ -24,6 +24,7 @@ from ftlab.probes.optimizer.remains import GoneOptimizer
 from ftlab.probes.plain import jsonable, readable
 from ftlab.probes.quantisation.foreign_scales import writes
 from ftlab.probes.quantisation.four_bit_facts import packing_signature
+from ftlab.probes.seeds.randomness import randomness_facts
 from ftlab.probes.subject import Subject
 from ftlab.records.facts import Facts
 
@@ -93,6 +94,7 @@ def _training(subject: Subject) -> dict[str, Any]:
     readers = {
         "tokenizer": lambda: tokenizer_facts(subject.tokenizer),
         "world_size": _world_size,
+        "randomness": randomness_facts,
     }
     told = {k: functools.partial(jsonable, v) for k, v in subject.training.items()}
     facts = dict(subject.scaling) | readable(**readers | told)

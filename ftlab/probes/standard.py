@@ -37,6 +37,9 @@ from ftlab.probes.precision.lasting import Lasting
 from ftlab.probes.precision.stale_casts import StaleCasts
 from ftlab.probes.probe import Probe
 from ftlab.probes.quantisation.four_bit import FourBit
+from ftlab.probes.seeds.loader_starts import LoaderStarts
+from ftlab.probes.seeds.rng_states import RngStates
+from ftlab.probes.seeds.sample_digests import SampleDigests
 from ftlab.probes.tensors.activations import Activations
 from ftlab.probes.tensors.gradient_zeros import GradientZeros
 from ftlab.probes.tensors.gradients import Gradients
@@ -126,6 +129,9 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         CoarseGradients(interval),
         BatchAttention(),
         BatchChecks(),
+        SampleDigests(),
+        RngStates(),
+        LoaderStarts(),
     ]
     if activations:
         probes.append(Activations(interval))

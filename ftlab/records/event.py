@@ -20,6 +20,7 @@ EventKind = Literal[
     "decoder",
     "attention",
     "batch",
+    "loader",
     "end",
 ]
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ftlab.records.printable import printable
 
-NameKind = Literal["param", "module", "adapter", "run"]
+NameKind = Literal["param", "module", "adapter", "sample", "run"]
 
 
 @dataclass(frozen=True, slots=True)

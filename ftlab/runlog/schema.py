@@ -58,6 +58,10 @@ STEP_VALUES = _table(
     ("entropy", "nats", "Entropy of the softmax, mean over sampled positions."),
     ("top_probability", "1", "Largest probability, mean over sampled positions."),
     ("vocabulary", "1", "Logits of one position: tokens or classes."),
+    ("rng_python", "1", "Digest of the state of Python's random."),
+    ("rng_numpy", "1", "Digest of the state of numpy.random."),
+    ("rng_torch", "1", "Digest of the state of torch's generator, CPU."),
+    ("rng_cuda", "1", "Digest of the states of torch's generators, CUDA."),
 )
 """What the standard probes add to a step's row."""
 
@@ -123,6 +127,10 @@ TABLES: Mapping[str, Mapping[str, Column]] = {
         ("common_share", "1", "Its share of the labels that count."),
         ("common_read", "1", "Share of the tokens read that are this one."),
         ("off_total", "1", "Of a divergence's probabilities' sums, from 1."),
+    ),
+    "samples": _table(
+        ("ids", "1", "Digest of a row's ids without padding, 24 bits."),
+        ("others", "1", "Digest of its labels, pictures and other inputs."),
     ),
     "recomputed": _table(
         ("difference", "1", "Relative, of the norms of an output and of it once more."),

@@ -61,6 +61,9 @@ _ARGUMENTS = (
     "eval_strategy",
     "max_length",
     "packing",
+    "seed",
+    "data_seed",
+    "full_determinism",
 )
 
 

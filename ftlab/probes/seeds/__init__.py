@@ -1,0 +1,1 @@
+"""What randomness a run draws from, and what data it has led to."""

@@ -1,0 +1,67 @@
+"""Where the generators of random numbers stand behind each step."""
+
+import array
+import random
+import zlib
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from ftlab.probes.probe import Moment, Probe
+from ftlab.records.step import Column
+
+_KEPT = (1 << 24) - 1
+
+
+class RngStates(Probe):
+    """Take a digest of each global generator: equal ones go on drawing the same.
+
+    Nothing is drawn. 24 bits of a CRC-32 are kept, which float32 holds exactly.
+    """
+
+    name: ClassVar[str] = "rng_states"
+    columns: ClassVar[Sequence[Column]] = (
+        Column("rng_python", "1", "Digest of the state of Python's random."),
+        Column("rng_numpy", "1", "Digest of the state of numpy.random."),
+        Column("rng_torch", "1", "Digest of the state of torch's generator, CPU."),
+        Column("rng_cuda", "1", "Digest of the states of torch's generators, CUDA."),
+    )
+
+    def on_close(self, moment: Moment) -> dict[str, float]:
+        """Read the states, on the host."""
+        return rng_digests()
+
+
+def rng_digests() -> dict[str, float]:
+    """Return a digest of each global generator, by column.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.probes.seeds.rng_states import rng_digests
+    >>> _ = torch.manual_seed(0)
+    >>> before = rng_digests()
+    >>> _ = torch.rand(1)
+    >>> [name for name, value in rng_digests().items() if value != before[name]]
+    ['rng_torch']
+    """
+    found = {
+        "rng_python": array.array("I", random.getstate()[1]).tobytes(),
+        "rng_numpy": _numpy(),
+        "rng_torch": _bytes(torch.default_generator),
+    }
+    if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
+        # on the host: a generator of CUDA is a seed and an offset
+        found["rng_cuda"] = b"".join(map(_bytes, torch.cuda.default_generators))
+    return {name: float(zlib.crc32(each) & _KEPT) for name, each in found.items()}
+
+
+def _numpy() -> bytes:
+    state: Any = np.random.get_state(legacy=True)  # noqa: NPY002  users draw from it
+    return bytes(state[1].tobytes()) + int(state[2]).to_bytes(4, "little")
+
+
+def _bytes(generator: torch.Generator) -> bytes:
+    return generator.get_state().numpy().tobytes()

@@ -1,0 +1,153 @@
+"""Which samples a step was fed: numbers that two runs have in common for the same row.
+
+A row's digest is a sum of its values, each times a fixed odd number of its place,
+modulo 2**64, of which 24 bits are kept: float32 holds them exactly, and two rows that
+differ share them once in 17 million times.
+"""
+
+import functools
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.tokens.batch import batch_fields
+from ftlab.records.step import Block, Column
+
+TABLE = "samples"
+
+ROWS = 256
+"""Rows of a micro-batch that are followed."""
+
+SAMPLED = 4096
+"""Numbers of a row of floats that are read, evenly apart."""
+
+_BITS = 24
+_ODD = 0x9E3779B97F4A7C15 - (1 << 64)
+"""2**64 over the golden ratio, as Knuth's multiplicative hashing takes it."""
+
+_LAYOUT = ("input_ids", "attention_mask", "position_ids", "cu_seq_lens_q")
+"""Fields that are ids, or hang on how they are padded."""
+
+
+class SampleDigests(Probe):
+    """Take a digest of the ids of each row, and one of its other inputs."""
+
+    name: ClassVar[str] = "sample_digests"
+    table: ClassVar[str] = TABLE
+    columns: ClassVar[Sequence[Column]] = (
+        Column("ids", "1", "Digest of a row's ids without padding, 24 bits."),
+        Column("others", "1", "Digest of its labels, pictures and other inputs."),
+    )
+
+    def __init__(self) -> None:
+        self._step = -1
+        self._micro_batch = 0
+
+    def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
+        """Queue the digests of one micro-batch."""
+        self._micro_batch = 0 if moment.step != self._step else self._micro_batch + 1
+        self._step = moment.step
+        values = digests(batch_fields(inputs))
+        count = values.shape[1]
+        names = [self._named(moment, row) for row in range(count)]
+        ids = np.array(names, np.int32)
+        if count:
+            yield Reading(values.flatten(), partial(_block, moment.step, ids))
+
+    def _named(self, moment: Moment, row: int) -> int:
+        place = {"row": row, "micro_batch": self._micro_batch}
+        name = f"{row} of micro-batch {self._micro_batch}"
+        return moment.name(TABLE, name, "sample", place)
+
+
+def _block(
+    step: int, ids: NDArray[np.int32], values: NDArray[np.float32]
+) -> Iterable[Block]:
+    rows, others = values.reshape(2, len(ids))
+    yield Block(TABLE, step, ids, {"ids": rows, "others": others})
+
+
+def digests(fields: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Return the digests of a micro-batch: float32 of shape ``(2, rows)``.
+
+    The first are of ``input_ids`` without what the mask hides, wherever it stands; the
+    second of all other fields that go by row. No rows where no field does.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.probes.seeds.sample_digests import digests
+    >>> left = {"input_ids": torch.tensor([[0, 5, 6]])}
+    >>> left["attention_mask"] = torch.tensor([[0, 1, 1]])
+    >>> right = {"input_ids": torch.tensor([[5, 6, 0, 0]])}
+    >>> right["attention_mask"] = torch.tensor([[1, 1, 0, 0]])
+    >>> torch.equal(digests(left), digests(right))
+    True
+    """
+    usable = {name: each for name, each in fields.items() if _is_plain(each)}
+    main = usable.get("input_ids", next(iter(usable.values()), None))
+    if main is None:
+        return torch.zeros(2, 0)
+    count = main.shape[0]
+    ids = torch.zeros(count, dtype=torch.int64, device=main.device)
+    mask = usable.get("attention_mask")
+    if "input_ids" in usable:
+        ids = _sums(_rows(main), _mask_of(mask, main))
+    others = torch.zeros_like(ids)
+    for name, each in usable.items():
+        if name in _LAYOUT or each.shape[0] != count:
+            continue
+        shown = _mask_of(mask, each) if each.shape == main.shape else None
+        of_field = _sums(_rows(each), shown) * (2 * zlib.crc32(name.encode()) + 1)
+        others += of_field.to(others.device, non_blocking=True)
+    return torch.stack([_folded(ids), _folded(others)])[:, :ROWS]
+
+
+def _is_plain(field: torch.Tensor) -> bool:
+    plain = type(field) is torch.Tensor and field.layout is torch.strided
+    return plain and field.dim() > 0 and field.numel() > 0 and not field.is_complex()
+
+
+def _rows(field: torch.Tensor) -> torch.Tensor:
+    """Give a field two dimensions of int64; floats by their bits, a sample of them."""
+    rows = field.detach().reshape(field.shape[0], -1)
+    if not rows.is_floating_point():
+        return rows.to(torch.int64)
+    rows = rows[:, :: -(-rows.shape[1] // SAMPLED)]
+    return rows.to(torch.float32).view(torch.int32).to(torch.int64)
+
+
+def _mask_of(mask: torch.Tensor | None, field: torch.Tensor) -> torch.Tensor | None:
+    if mask is None or mask.shape != field.shape:
+        return None
+    return mask.to(field.device, torch.int64, non_blocking=True)
+
+
+def _sums(rows: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """Sum each row's values times the numbers of their places; int64 wraps around."""
+    places = _places(rows.shape[1], rows.device)
+    if mask is None:
+        return ((rows + 1) * places).sum(1)
+    shown = mask != 0
+    at = (shown.cumsum(1) - 1).clamp_(min=0)
+    return ((rows + 1) * places[at] * shown).sum(1)
+
+
+@functools.lru_cache(maxsize=64)
+def _places(count: int, device: torch.device) -> torch.Tensor:
+    """Return an odd number for each place, mixed from its index."""
+    mixed = (torch.arange(1, count + 1, device=device) * _ODD).bitwise_xor_(
+        torch.arange(count, device=device) << 29
+    )
+    return mixed.mul_(_ODD).bitwise_or_(1)
+
+
+def _folded(sums: torch.Tensor) -> torch.Tensor:
+    mixed = (sums ^ (sums >> 32)) * _ODD
+    return ((mixed >> (64 - _BITS)) & ((1 << _BITS) - 1)).to(torch.float32)

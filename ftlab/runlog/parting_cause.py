@@ -1,0 +1,208 @@
+"""What the first difference of two runs hangs on, told by what they have recorded.
+
+The order in which it is asked is that in which one thing makes the next: the order of
+the rows, the process that made them, the generators behind the step before; for a loss
+of the same samples the generators, the weights, versions, and at last the arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ftlab.records.loader_start import GENERATORS, LoaderStart, WorkerStart
+from ftlab.runlog.run_comparison import IDS, RATES, Parting, rows_by_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ftlab.runlog.run import Run
+
+
+def cause_of(left: Run, right: Run, found: Parting | None) -> str:
+    """Return a sentence; ``""`` where the runs are the same.
+
+    Examples
+    --------
+    >>> from ftlab.runlog.parting_cause import cause_of
+    >>> from ftlab.runlog.run import Run
+    >>> cause_of(Run(), Run(), None)
+    ''
+    """
+    if found is None:
+        return ""
+    if found.sample is not None:
+        told = next(_of_samples(left, right, found), "")
+        known = _order(left, right) if found.what == IDS else ""
+        rest = (
+            "" if known else "the data, what prepares it, or the tokenizer is another"
+        )
+        return ": ".join(filter(None, [known, told or rest]))
+    if found.what == RATES:
+        return "the schedule or its settings are others"
+    return next(_of_numbers(left, right, found), "")
+
+
+def _order(left: Run, right: Run) -> str:
+    """Say whether the same rows come in another order."""
+    steps = np.intersect1d(left.steps.step, right.steps.step)
+    one, other = (
+        np.sort(np.concatenate([*rows_by_place(run, steps, "ids").values()]))
+        for run in (left, right)
+    )
+    same = np.array_equal(one, other, equal_nan=True)
+    return "the same samples in another order" if same else ""
+
+
+# -- samples
+
+
+def _of_samples(left: Run, right: Run, found: Parting) -> Iterator[str]:
+    yield from _of_sizes(left, right, found.step)
+    (one, batch), (other, _) = (_batch(run, found) for run in (left, right))
+    if one is not None and other is not None:
+        yield from _of_loaders(one, other)
+        yield from _of_workers(one.worker_of(batch), other.worker_of(batch))
+        if one.workers:
+            return
+    yield from _of_generators(left, right, found.step)
+
+
+def loader_starts(run: Run) -> list[LoaderStart]:
+    """Return how the run's loader began, epoch by epoch."""
+    events = (each for each in run.whole.events if each.kind == "loader")
+    starts = [LoaderStart.from_json(each.detail) for each in events]
+    return sorted(starts, key=lambda each: (each.step, each.micro_batch))
+
+
+def _batch(run: Run, found: Parting) -> tuple[LoaderStart | None, int]:
+    """Return the loader that gave a step's micro-batch, and the batch's number."""
+    assert found.sample is not None
+    place = found.step, found.sample[0]
+    begun = [e for e in loader_starts(run) if (e.step, e.micro_batch) <= place]
+    if not begun:
+        return None, 0
+    table, start = run.steps, begun[-1]
+    between = (table.step >= start.step) & (table.step < found.step)
+    count = int(np.nansum(table["micro_batches"][between]))
+    return start, count - start.micro_batch + found.sample[0]
+
+
+def _of_loaders(one: LoaderStart, other: LoaderStart) -> Iterator[str]:
+    if one.order != other.order:
+        yield f"rows come {_said(one)} in one, and {_said(other)} in the other"
+    if one.seed != other.seed:
+        yield f"the order is drawn with {_seed(one)}, and {_seed(other)}"
+    if one.epoch != other.epoch:
+        yield f"set_epoch has said {one.epoch}, and {other.epoch}"
+    if one.workers != other.workers:
+        yield f"the loader has {one.workers} workers, and {other.workers}"
+    torch_differs = one.rng.get("rng_torch") != other.rng.get("rng_torch")
+    if one.order == "random" and one.seed is None and torch_differs:
+        yield (
+            "the order is drawn from torch's generator, which stood elsewhere when the "
+            "loader began: another seed, or something has drawn from it"
+        )
+
+
+def _of_sizes(left: Run, right: Run, step: int) -> Iterator[str]:
+    for name, what in (("micro_batches", "micro-batches"), ("batch_size", "rows")):
+        counts = []
+        for run in (left, right):
+            known = run.steps[name][run.steps.step == step] if name in run.steps else ()
+            counts += [int(each) for each in known if not np.isnan(each)]
+        if len({*counts}) > 1:
+            yield f"the step has {counts[0]} {what}, and {counts[1]}"
+
+
+def _seed(start: LoaderStart) -> str:
+    return "torch's generator" if start.seed is None else f"the seed {start.seed}"
+
+
+def _said(start: LoaderStart) -> str:
+    return {
+        "random": "in a random order",
+        "stream": "as a stream",
+        "own": f"as {start.sampler} says",
+    }.get(start.order, start.order)
+
+
+def _of_workers(one: WorkerStart | None, other: WorkerStart | None) -> Iterator[str]:
+    if one is None or other is None:
+        return
+    names = [GENERATORS[n] for n, value in one.rng.items() if other.rng.get(n) != value]
+    who = f"worker {one.worker}, which made the batch,"
+    if one.seed != other.seed:
+        yield f"{who} was seeded {one.seed}, and {other.seed}"
+    if names:
+        yield (
+            f"{who} began with other random numbers of {_listed(names)}, though torch "
+            f"has seeded both {one.seed}: its worker_init_fn seeds it otherwise"
+        )
+
+
+def _of_generators(left: Run, right: Run, step: int) -> Iterator[str]:
+    """Say whose generators differed before a step."""
+    one, other = (_generators(run, step) for run in (left, right))
+    names = [GENERATORS[n] for n, value in one.items() if other.get(n, value) != value]
+    if names:
+        where = f"behind step {step - 1}" if step else "when the run began"
+        yield f"random numbers of {_listed(names)} stood elsewhere {where}"
+
+
+def _generators(run: Run, step: int) -> Mapping[str, float]:
+    table = run.steps
+    before = np.flatnonzero(table.step < step)
+    if len(before):
+        known = {n: float(table[n][before[-1]]) for n in GENERATORS if n in table}
+        return {name: value for name, value in known.items() if not np.isnan(value)}
+    first = run.facts_history[:1]
+    told = first[0].training.get("randomness", {}) if first else {}
+    return dict(told.get("rng", {}))
+
+
+# -- losses and gradients of the same samples
+
+
+def _of_numbers(left: Run, right: Run, found: Parting) -> Iterator[str]:
+    if found.what in {f"random numbers of {each}" for each in GENERATORS.values()}:
+        yield "something draws from it in one run and not in the other"
+    yield from _of_generators(left, right, found.step)
+    if _weights(left, right, found.step):
+        yield "the weights are others: another start, or another checkpoint"
+    versions = [_versions(run) for run in (left, right)]
+    names = [n for n in versions[0] if versions[1].get(n) != versions[0][n]]
+    if names:
+        yield f"versions differ: {_listed(sorted(names))}"
+    yield (
+        "samples, random numbers and versions are the same: kernels that are not "
+        "deterministic, other weights, or other code"
+    )
+
+
+def _versions(run: Run) -> Mapping[str, str]:
+    return dict(run.facts.versions)
+
+
+def _weights(left: Run, right: Run, step: int) -> bool:
+    """Tell whether norms of weights differ, where both were measured up to a step."""
+    found = []
+    for run in (left, right):
+        if "weight_l2" not in run.columns():
+            return False
+        names = run.names()
+        matrix = run.matrix("weight_l2", stop=step + 1).measured()
+        found.append(
+            {
+                (int(at), names[number].name): value
+                for at, line in zip(matrix.steps, matrix.values, strict=True)
+                for number, value in zip(matrix.ids.tolist(), line, strict=True)
+            }
+        )
+    both = found[0].keys() & found[1].keys()
+    return any(found[0][each] != found[1][each] for each in both)
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

@@ -1,0 +1,156 @@
+"""Since which step two runs differ, and in what first.
+
+Equality is of bits. Within a step what comes first is asked first: the samples, what
+else the model was fed, the learning rates, the loss, the gradients, and where the
+generators of random numbers stand behind it. What it hangs on:
+`ftlab.runlog.parting_cause`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ftlab.records.loader_start import GENERATORS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ftlab.runlog.run import Run
+
+SAMPLES = "samples"
+"""The table of the samples that a step was fed."""
+
+IDS, OTHERS = "the samples", "labels or other inputs"
+RATES, LOSS, GRADIENTS = "the learning rates", "the loss", "the gradients"
+
+_FED = {"ids": IDS, "others": OTHERS}
+_MADE = {"loss": LOSS, "grad_norm": GRADIENTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """One quantity, and where it is first another one.
+
+    Attributes
+    ----------
+    what
+        In words: `IDS`, `LOSS`, ...
+    step
+        -1 where it is the same throughout.
+    sample
+        Micro-batch and row of the first sample that differs; ``None`` for what does not
+        go by sample.
+    """
+
+    what: str
+    step: int = -1
+    sample: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunComparison:
+    """Two runs, bit by bit.
+
+    Attributes
+    ----------
+    steps
+        That both have.
+    partings
+        One for each quantity that both have, in the order in which a step makes them.
+    """
+
+    steps: int
+    partings: tuple[Parting, ...] = ()
+
+    @property
+    def first(self) -> Parting | None:
+        """The first parting, in steps and then within a step; ``None`` if none."""
+        parted = [each for each in self.partings if each.step >= 0]
+        return min(parted, key=lambda each: each.step, default=None)
+
+
+def compare_runs(left: Run, right: Run) -> RunComparison:
+    """Compare two runs at the steps that both have.
+
+    Examples
+    --------
+    >>> from ftlab.records.step import StepRecord
+    >>> from ftlab.runlog.run_comparison import compare_runs
+    >>> from ftlab.runlog.run import Run
+    >>> one, other = Run(), Run()
+    >>> for run, loss in ((one, 2.5), (other, 2.25)):
+    ...     run.append(StepRecord(step=0, time=0.0, loss=loss))
+    >>> compare_runs(one, other).first
+    Parting(what='the loss', step=0, sample=None)
+    """
+    steps = np.intersect1d(left.steps.step, right.steps.step)
+    found = [_of_samples(left, right, steps, *each) for each in _FED.items()]
+    generators = {name: f"random numbers of {of}" for name, of in GENERATORS.items()}
+    columns = {"lr": RATES} | _MADE | generators
+    found += [_of_steps(left, right, steps, *each) for each in columns.items()]
+    return RunComparison(len(steps), tuple(each for each in found if each is not None))
+
+
+def _of_samples(
+    left: Run, right: Run, steps: NDArray[np.int64], column: str, what: str
+) -> Parting | None:
+    """Find the first step whose rows differ, and the first of them."""
+    one, other = (rows_by_place(run, steps, column) for run in (left, right))
+    if not one or not other:
+        return None
+    blank = np.full(len(steps), np.nan, np.float32)
+    found = [
+        (int(unlike.argmax()), place)
+        for place in sorted({*one, *other})
+        if (unlike := _unlike(one.get(place, blank), other.get(place, blank))).any()
+    ]
+    if not found:
+        return Parting(what)
+    line, place = min(found)
+    return Parting(what, int(steps[line]), place)
+
+
+def rows_by_place(
+    run: Run, steps: NDArray[np.int64], column: str
+) -> dict[tuple[int, int], NDArray[np.float32]]:
+    """Return the digests of each row at some steps, by micro-batch and row.
+
+    NaN where a step has no such row; empty where the run has none at all.
+    """
+    if SAMPLES not in run.tables():
+        return {}
+    matrix = run.matrix(column, SAMPLES)
+    lines = np.searchsorted(matrix.steps, steps).clip(max=len(matrix.steps) - 1)
+    there = matrix.steps[lines] == steps
+    places = {
+        number: (each.meta["micro_batch"], each.meta["row"])
+        for number, each in run.names(SAMPLES).items()
+    }
+    return {
+        places[number]: np.where(there, matrix.values[lines, at], np.nan)
+        for at, number in enumerate(matrix.ids.tolist())
+    }
+
+
+def _of_steps(
+    left: Run, right: Run, steps: NDArray[np.int64], name: str, what: str
+) -> Parting | None:
+    known = (np.isfinite(r.steps[name]).any() for r in (left, right) if name in r.steps)
+    if sum(known) < 2:
+        return None
+    one, other = (
+        run.steps[name][np.isin(run.steps.step, steps)] for run in (left, right)
+    )
+    unlike = steps[_unlike(one, other)]
+    return Parting(what, int(unlike[0])) if len(unlike) else Parting(what)
+
+
+def _unlike(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell at which steps two columns differ; NaN is as NaN."""
+    if one.shape != other.shape:  # of several rates, in another number of groups
+        return np.ones(len(one), bool)
+    differ = (one != other) & ~(np.isnan(one) & np.isnan(other))
+    return np.asarray(differ.reshape(len(one), -1).any(1))

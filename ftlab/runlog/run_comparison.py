@@ -126,7 +126,7 @@ def rows_by_place(
     lines = np.searchsorted(matrix.steps, steps).clip(max=len(matrix.steps) - 1)
     there = matrix.steps[lines] == steps
     places = {
-        number: (each.meta["micro_batch"], each.meta["row"])
+        number: (int(each.meta["micro_batch"]), int(each.meta["row"]))
         for number, each in run.names(SAMPLES).items()
     }
     return {

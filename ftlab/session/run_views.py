@@ -22,6 +22,7 @@ from ftlab.views.steps.loss import LossView
 from ftlab.views.steps.memory import MemoryView
 from ftlab.views.steps.scaler import ScalerView
 from ftlab.views.steps.schedule import ScheduleView
+from ftlab.views.steps.seeds import SeedsView
 from ftlab.views.tokens.samples import HighestLossesView
 
 if TYPE_CHECKING:
@@ -121,6 +122,12 @@ class RunViews:
         """The samples with the highest losses, where the watch was asked for them."""
         self._bring_up_to_date()
         return HighestLossesView(self.run)
+
+    @property
+    def seeds(self) -> SeedsView:
+        """Sources of randomness; ``against(other)`` tells where two runs part."""
+        self._bring_up_to_date()
+        return SeedsView(self.run)
 
     @property
     def findings(self) -> FindingsView:

@@ -38,7 +38,7 @@ class Reporting:
         if self.inner is not None:
             self.inner(worker)
         with contextlib.suppress(Exception):  # nothing of ours may end a worker
-            info = torch.utils.data.get_worker_info()
+            info: Any = torch.utils.data.get_worker_info()
             told = {"worker": worker, "seed": info.seed, "rng": rng_digests()}
             written = self.folder / f"{os.getpid()}.part"
             written.write_text(json.dumps(told), encoding="utf-8")

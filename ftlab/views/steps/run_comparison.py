@@ -1,0 +1,148 @@
+"""Two runs side by side: since which step they differ, in what first, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ftlab.records.errors import BadValueError
+from ftlab.runlog.parting_cause import cause_of
+from ftlab.runlog.run import Run
+from ftlab.runlog.run_comparison import RunComparison, compare_runs
+from ftlab.runlog.seed_chain import sources_of
+from ftlab.views.style import SERIES, count
+from ftlab.views.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import pandas as pd
+    from matplotlib.figure import Figure, SubFigure
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonSummary:
+    """What all forms of the view show.
+
+    Attributes
+    ----------
+    found
+        Where each quantity is first another one.
+    cause
+        What the first of them hangs on.
+    sources
+        Sources of randomness that differ: name, and the value on either side.
+    """
+
+    found: RunComparison
+    cause: str
+    sources: tuple[tuple[str, str, str], ...]
+
+
+class RunComparisonView(View[ComparisonSummary]):
+    """Since which step two runs differ, in what first, and what that hangs on.
+
+    Parameters
+    ----------
+    left, right
+        Runs, or what has one as ``run``.
+
+    Raises
+    ------
+    BadValueError
+        One of them is no run.
+
+    Examples
+    --------
+    >>> from ftlab.records.step import StepRecord
+    >>> from ftlab.runlog.run import Run
+    >>> from ftlab.views.steps.run_comparison import RunComparisonView
+    >>> one, other = Run(), Run()
+    >>> for run in (one, other):
+    ...     run.append(StepRecord(step=0, time=0.0, loss=2.5))
+    >>> RunComparisonView(one, other)
+    Two runs: the same in all that was recorded of 1 step
+    """
+
+    title = "Two runs"
+
+    def __init__(self, left: object, right: object) -> None:
+        super().__init__()
+        self._left, self._right = _run_of(left), _run_of(right)
+
+    @property
+    def step(self) -> int:
+        """The first step that differs; -1 where none does."""
+        first = self.summary.found.first
+        return -1 if first is None else first.step
+
+    def _stamp(self) -> Hashable:
+        return self._left.version, self._right.version
+
+    def _summarise(self) -> ComparisonSummary:
+        found = compare_runs(self._left, self._right)
+        cause = cause_of(self._left, self._right, found.first)
+        one, other = (
+            {each.name: each.value for each in sources_of(run)}
+            for run in (self._left, self._right)
+        )
+        unlike = tuple(
+            (name, one.get(name, "-"), other.get(name, "-"))
+            for name in dict.fromkeys([*one, *other])
+            if one.get(name) != other.get(name)
+        )
+        return ComparisonSummary(found, cause, unlike)
+
+    def _table(self, summary: ComparisonSummary) -> pd.DataFrame:
+        import pandas as pd
+
+        rows = [
+            (each.what, each.step if each.step >= 0 else None)
+            for each in summary.found.partings
+        ]
+        made = pd.DataFrame(rows, columns=["quantity", "differs from step"])
+        return made.astype({"differs from step": "Int64"})
+
+    def draw_on(self, figure: Figure | SubFigure, summary: ComparisonSummary) -> None:
+        """Draw how long each quantity is the same."""
+        axes = figure.subplots()
+        found = summary.found
+        for line, each in enumerate(found.partings):
+            same = found.steps if each.step < 0 else each.step
+            axes.barh(line, same, color=SERIES[2], label="same")
+            axes.barh(line, found.steps - same, left=same, color=SERIES[1], hatch="//")
+        axes.set_yticks(range(len(found.partings)), [p.what for p in found.partings])
+        axes.invert_yaxis()
+        axes.set_xlabel("step (plain: the same, hatched: since the first difference)")
+
+    def _text(self, summary: ComparisonSummary) -> str:
+        found, first = summary.found, summary.found.first
+        if not found.steps:
+            return "Two runs: they have no step in common"
+        if first is None:
+            said = f"the same in all that was recorded of {count(found.steps, 'step')}"
+            return "\n".join([f"Two runs: {said}", *_unlike(summary)])
+        where = ""
+        if first.sample is not None:
+            where = " ({1} of micro-batch {0})".format(*first.sample)
+        lines = [
+            f"Two runs: they differ from step {first.step} on",
+            f"  first in {first.what}{where}",
+            f"  because {summary.cause}",
+        ]
+        return "\n".join([*lines, *_unlike(summary)])
+
+
+def _unlike(summary: ComparisonSummary) -> list[str]:
+    return [f"  {name}: {one} | {other}" for name, one, other in summary.sources]
+
+
+def _run_of(given: object) -> Run:
+    run = given if isinstance(given, Run) else getattr(given, "run", None)
+    if not isinstance(run, Run):
+        msg = (
+            f"against({given!r:.80}): it takes a run: a watch, or "
+            'ftlab.open_run("runs/...").'
+        )
+        raise BadValueError(msg)
+    return run

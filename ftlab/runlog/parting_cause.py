@@ -47,10 +47,10 @@ def cause_of(left: Run, right: Run, found: Parting | None) -> str:
 def _order(left: Run, right: Run) -> str:
     """Say whether the same rows come in another order."""
     steps = np.intersect1d(left.steps.step, right.steps.step)
-    one, other = (
-        np.sort(np.concatenate([*rows_by_place(run, steps, "ids").values()]))
-        for run in (left, right)
-    )
+    fed = [[*rows_by_place(run, steps, "ids").values()] for run in (left, right)]
+    if not all(fed):
+        return ""
+    one, other = (np.sort(np.concatenate(each)) for each in fed)
     same = np.array_equal(one, other, equal_nan=True)
     return "the same samples in another order" if same else ""
 

@@ -153,4 +153,4 @@ def _unlike(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:
     if one.shape != other.shape:  # of several rates, in another number of groups
         return np.ones(len(one), bool)
     differ = (one != other) & ~(np.isnan(one) & np.isnan(other))
-    return np.asarray(differ.reshape(len(one), -1).any(1))
+    return np.asarray(differ if differ.ndim == 1 else differ.any(1))

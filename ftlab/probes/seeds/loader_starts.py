@@ -5,7 +5,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,11 +34,21 @@ PATIENCE = 8
 """Micro-batches within which all workers should have told how they began."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """One ``iter(loader)`` of which no batch has been used so far."""
+
+    start: LoaderStart
+    folder: Path
+    dataset: Any
+    iterator: Callable[[], Any]
+
+
 class LoaderStarts(Probe):
     """Hear ``iter(loader)``, and what its workers say of themselves.
 
-    The training's loader is the one that was begun last before the first batch; later
-    ones count where they are of the same dataset.
+    The training's loader is the one that was begun last of those that somebody still
+    reads when the first batch is used; later ones count where they are of its dataset.
     """
 
     name: ClassVar[str] = "loader_starts"
@@ -48,7 +58,7 @@ class LoaderStarts(Probe):
 
     def _begin(self) -> None:
         self._folder: Path | None = None
-        self._waiting: tuple[LoaderStart, Path, Any] | None = None
+        self._waiting: list[_Begun] = []
         self._untold: list[tuple[LoaderStart, Path, int]] = []
         self._dataset: Callable[[], Any] | None = None
         self._step = -1
@@ -75,12 +85,17 @@ class LoaderStarts(Probe):
             if loader.num_workers:
                 loader.worker_init_fn = Reporting(before, folder)
             try:
-                return original(loader)
+                made = original(loader)
             finally:
                 loader.worker_init_fn = before
-                self._waiting = start, folder, loader.dataset
+            begun = _Begun(start, folder, loader.dataset, _held(made))
+            self._waiting = [*self._read_now(), begun]
+            return made
 
         return around
+
+    def _read_now(self) -> list[_Begun]:
+        return [each for each in self._waiting if each.iterator() is not None]
 
     def _is_wanted(self, loader: Any) -> bool:
         """Tell whether it may be the training's, and is not heard already."""
@@ -98,13 +113,14 @@ class LoaderStarts(Probe):
         """Take the loader that was begun for the training's, and ask its workers."""
         self._micro_batch = 0 if moment.step != self._step else self._micro_batch + 1
         self._step = moment.step
-        if self._waiting is not None:
-            start, folder, dataset = self._waiting
-            self._waiting = None
+        waiting, self._waiting = self._read_now(), []
+        for begun in waiting[-1:]:
             self._count += 1
-            self._dataset = _held(dataset)
-            start = replace(start, step=moment.step, micro_batch=self._micro_batch)
-            self._untold.append((start, folder, PATIENCE))
+            self._dataset = _held(begun.dataset)
+            start = replace(
+                begun.start, step=moment.step, micro_batch=self._micro_batch
+            )
+            self._untold.append((start, begun.folder, PATIENCE))
         if self._untold:
             yield Reading(torch.zeros(0), partial(self._tell, False))
 

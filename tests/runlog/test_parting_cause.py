@@ -1,0 +1,142 @@
+"""What a parting hangs on, in real pairs of trainings that differ in one thing."""
+
+import random
+
+import pytest
+import torch
+
+from ftlab.records.event import Event
+from ftlab.records.facts import Facts
+from ftlab.records.loader_start import LoaderStart
+from ftlab.records.step import StepRecord
+from ftlab.runlog.parting_cause import cause_of, loader_starts
+from ftlab.runlog.run import Run
+from ftlab.runlog.run_comparison import (
+    GRADIENTS,
+    IDS,
+    LOSS,
+    RATES,
+    Parting,
+    compare_runs,
+)
+from tests.probes.seeds.trainings import train
+
+
+def told(one, other):
+    first = compare_runs(one, other).first
+    return first, cause_of(one, other, first)
+
+
+def generator(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return train()
+
+
+def test_the_same_start_sees_the_same_data(plain):
+    assert told(plain, train()) == (None, "")
+    workers = {"num_workers": 2, "more": 0}
+    assert told(train(**workers), train(**workers)) == (None, "")
+
+
+def test_one_worker_s_seed():
+    first, cause = told(*(train(num_workers=2, more=more) for more in (0, 7)))
+    assert first == Parting(IDS, 1, (0, 0))
+    assert cause.startswith("worker 1, which made the batch, began with other random")
+    assert "numbers of Python's random" in cause
+    assert "its worker_init_fn seeds it otherwise" in cause
+
+
+def test_one_worker_s_seed_within_micro_batches():
+    settings = {"num_workers": 2, "accumulation": 4, "epochs": 2}
+    first, cause = told(*(train(more=more, **settings) for more in (0, 7)))
+    assert first == Parting(IDS, 0, (1, 0))
+    assert cause.startswith("worker 1,")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "said"),
+    [
+        ({}, {"seed": 1}, "drawn from torch's generator, which stood elsewhere"),
+        ({"generator": 3}, {"generator": 4}, "with the seed 3, and the seed 4"),
+        ({}, {"generator": 4}, "with torch's generator, and the seed 4"),
+        ({}, {"shuffle": False}, "in a random order in one, and in order in the other"),
+        ({}, {"num_workers": 1}, "the loader has 0 workers, and 1"),
+        ({}, {"accumulation": 2}, "the step has 1 micro-batches, and 2"),
+        ({}, {"batch_size": 4}, "the step has 2 rows, and 4"),
+    ],
+)
+def test_what_the_samples_hang_on(one, other, said):
+    runs = []
+    for settings in (one, other):
+        given = dict(settings)
+        if "generator" in given:
+            given["generator"] = generator(given["generator"])
+        runs.append(train(**given))
+    first, cause = told(*runs)
+    assert first.what == IDS
+    assert said in cause
+
+
+def test_a_generator_that_something_has_drawn_from(plain):
+    drawn = train(before=lambda number: random.random() if number == 3 else None)
+    first, cause = told(plain, drawn)
+    assert first == Parting("random numbers of Python's random", 2)
+    assert cause == "something draws from it in one run and not in the other"
+
+
+def test_another_draw_before_the_run(plain):
+    def shifted():
+        random.random()
+        return generator(0)
+
+    first, cause = told(train(generator=generator(0)), train(generator=shifted()))
+    assert first is None, cause
+
+
+def run_of(*losses, facts=None, loader=None, **values):
+    run = Run()
+    run.append(Facts(**(facts or {})))
+    if loader is not None:
+        run.append(Event("loader", loader.step, 0.0, "", loader.as_json()))
+    for step, loss in enumerate(losses):
+        own = {name: float(column[step]) for name, column in values.items()}
+        run.append(StepRecord(step, 0.0, loss=loss, values=own))
+    return run
+
+
+def test_a_loss_of_the_same_samples():
+    one = run_of(1, 2, facts={"versions": {"torch": "2.9"}}, rng_torch=[3, 4])
+    same = run_of(1, 3, facts={"versions": {"torch": "2.9"}}, rng_torch=[3, 4])
+    newer = run_of(1, 3, facts={"versions": {"torch": "2.10"}}, rng_torch=[3, 4])
+    moved = run_of(1, 3, facts={"versions": {"torch": "2.9"}}, rng_torch=[9, 4])
+    assert "kernels that are not deterministic" in cause_of(one, same, Parting(LOSS, 1))
+    assert cause_of(one, newer, Parting(LOSS, 1)) == "versions differ: torch"
+    said = "random numbers of torch stood elsewhere behind step 0"
+    assert cause_of(one, moved, Parting(LOSS, 1)) == said
+    assert "schedule" in cause_of(one, same, Parting(RATES, 1))
+    assert cause_of(one, same, Parting(GRADIENTS, 1))
+
+
+def test_generators_when_the_run_began():
+    start = [{"training": {"randomness": {"rng": {"rng_numpy": n}}}} for n in (1, 2)]
+    one, other = (run_of(1, facts=facts) for facts in start)
+    said = "random numbers of numpy.random stood elsewhere when the run began"
+    assert cause_of(one, other, Parting(LOSS, 0)) == said
+
+
+def test_loaders_are_read_in_order():
+    run = run_of(1, 2, loader=LoaderStart(1))
+    run.append(Event("loader", 0, 0.0, "", LoaderStart(0).as_json()))
+    assert [each.step for each in loader_starts(run)] == [0, 1]
+
+
+def test_epochs_of_a_sampler():
+    loaders = (LoaderStart(0, order="random", seed=1, epoch=each) for each in (0, 1))
+    one, other = (run_of(1, loader=each) for each in loaders)
+    assert cause_of(one, other, Parting(IDS, 0, (0, 0))).endswith(
+        "set_epoch has said 0, and 1"
+    )

@@ -112,7 +112,7 @@ class SeedsView(View[SeedSummary]):
                 steps, np.full(len(steps), line), "|", color=SERIES[line], label=name
             )
         axes.set_yticks(range(len(summary.drawn)), list(summary.drawn))
-        axes.set_ylim(len(summary.drawn) - 0.5, -0.5)
+        axes.set_ylim(max(len(summary.drawn), 1) - 0.5, -0.5)
         axes.set_xlim(-0.5, max(summary.steps, 1) - 0.5)
         axes.set_xlabel("step")
         axes.set_title("steps that have drawn from a generator")

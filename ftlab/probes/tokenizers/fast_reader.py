@@ -7,6 +7,7 @@ from typing import Any
 from ftlab.probes.plain import readable
 from ftlab.probes.tokenizers.foreign_cores import Pairs
 from ftlab.probes.tokenizers.reader import Read, Reader, flags_of
+from ftlab.probes.tokenizers.text_spans import Spans
 from ftlab.probes.tokens.template_survey import left_as_it_was
 
 _STAGES = {
@@ -102,12 +103,31 @@ class FastReader(Reader):
 
     def ids(self, text: str) -> list[int]:
         """Return the ids of a text, whatever the last call has left behind."""
+        return list(self._encode(text, around=True).ids)
+
+    def encoded(self, text: str) -> tuple[list[int], Spans | None]:
+        """Return the ids of a text by itself, and their characters."""
+        found = self._encode(text, around=False)
+        return list(found.ids), list(found.offsets)
+
+    def decoded(self, ids: list[int]) -> str:
+        """Return the text of ids, special tokens within it too."""
+        return str(self.tokenizer.decode(ids, skip_special_tokens=False))
+
+    def unknown(self) -> frozenset[int]:
+        """Return the ids that stand for whatever is not in the vocabulary."""
+        named = getattr(self.core.model, "unk_token", None)
+        at = self.core.token_to_id(named) if named else None
+        number = getattr(self.core.model, "unk_id", None) if at is None else at
+        return frozenset() if number is None else frozenset([number])
+
+    def _encode(self, text: str, *, around: bool) -> Any:
         if self.bare:
-            return list(self.core.encode(text).ids)
+            return self.core.encode(text, add_special_tokens=around)
         with left_as_it_was(self.tokenizer):
             self.core.no_truncation()
             self.core.no_padding()
-            return list(self.core.encode(text).ids)
+            return self.core.encode(text, add_special_tokens=around)
 
     def added_tokens(self) -> Read:
         """Return the added tokens by id, with their flags."""

@@ -31,10 +31,23 @@ def library_of(core: Any) -> str:
 
 def settings_of(core: Any) -> dict[str, Any]:
     """Return what is set beside the pieces; SentencePiece has it in its model."""
+    return {"pattern": core._pat_str} if is_tiktoken(core) else {}  # noqa: SLF001  no accessor
+
+
+def special_of(core: Any) -> dict[str, Any]:
+    """Return the tokens beside the pieces by id; SentencePiece has them as pieces."""
     if is_tiktoken(core):
-        special = dict(sorted(core._special_tokens.items()))  # noqa: SLF001  no accessor
-        return {"pattern": core._pat_str, "special": special}  # noqa: SLF001  as above
-    return {}
+        special = core._special_tokens.items()  # noqa: SLF001  no accessor
+        return {str(at): [name] for name, at in sorted(special, key=lambda e: e[1])}
+    control = filter(core.is_control, range(core.get_piece_size()))
+    return {str(at): [core.id_to_piece(at)] for at in control}
+
+
+def unknown_of(core: Any) -> frozenset[int]:
+    """Return the id that stands for what is not in the vocabulary, if there is one."""
+    if is_tiktoken(core) or core.unk_id() < 0:
+        return frozenset()
+    return frozenset([core.unk_id()])
 
 
 def model_of(core: Any) -> bytes:

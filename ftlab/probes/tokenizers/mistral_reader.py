@@ -12,8 +12,10 @@ from ftlab.probes.tokenizers.foreign_cores import (
     model_of,
     pairs_of,
     settings_of,
+    unknown_of,
 )
 from ftlab.probes.tokenizers.reader import Read, Reader
+from ftlab.probes.tokenizers.text_spans import Spans
 
 
 class MistralReader(Reader):
@@ -56,10 +58,24 @@ class MistralReader(Reader):
         return [self.core.id_to_piece(each) for each in ids]
 
     def ids(self, text: str) -> list[int]:
-        """Return the ids of a text behind BOS."""
+        """Return the ids of a text; behind BOS, where nothing else is asked of it."""
+        if hasattr(self.tokenizer, "encode"):
+            return list(self.tokenizer.encode(text))
         return list(self.core.encode(text, bos=True, eos=False))
+
+    def encoded(self, text: str) -> tuple[list[int], Spans | None]:
+        """Return the ids of a text by itself."""
+        return list(self.core.encode(text, bos=False, eos=False)), None
+
+    def decoded(self, ids: list[int]) -> str:
+        """Return the text of ids; a transformers one would write the pieces instead."""
+        return str(self.core.decode(ids))
+
+    def unknown(self) -> frozenset[int]:
+        """Return the ids that stand for whatever is not in the vocabulary."""
+        return unknown_of(self._inner)
 
     def added_tokens(self) -> Read:
         """Return the special tokens by id: it has no others of its own."""
         ids = sorted(self.core.special_ids)
-        return {str(at): str(self.core.id_to_piece(at)) for at in ids}
+        return {str(at): [str(self.core.id_to_piece(at)), "special"] for at in ids}

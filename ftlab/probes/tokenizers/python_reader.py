@@ -14,8 +14,11 @@ from ftlab.probes.tokenizers.foreign_cores import (
     pairs_of,
     settings_of,
     size_of,
+    special_of,
+    unknown_of,
 )
 from ftlab.probes.tokenizers.reader import Read, Reader
+from ftlab.probes.tokenizers.text_spans import Spans
 
 
 class PythonReader(Reader):
@@ -39,7 +42,7 @@ class PythonReader(Reader):
 
     def model(self) -> Read:
         """Return the class whose code it is, and what splits words."""
-        return {"class": type(self.tokenizer).__qualname__} | settings_of(self.core)
+        return {"type": type(self.tokenizer).__qualname__} | settings_of(self.core)
 
     def vocabulary(self) -> Pairs:
         """Return all ids with their pieces, added ones too."""
@@ -59,8 +62,9 @@ class PythonReader(Reader):
 
     def ids(self, text: str) -> list[int]:
         """Return the ids of a text, without the warning that encoding it may give."""
-        tokens = self.tokenizer.tokenize(text)
-        return list(self.tokenizer.convert_tokens_to_ids(tokens))
+        ids, _ = self.encoded(text)
+        around = getattr(self.tokenizer, "build_inputs_with_special_tokens", list)
+        return list(around(ids))
 
 
 class BareReader(Reader):
@@ -108,5 +112,21 @@ class BareReader(Reader):
         return [self.core.decode([each]) for each in ids]
 
     def ids(self, text: str) -> list[int]:
-        """Return the ids of a text."""
+        """Return the ids of a text, around which these put nothing."""
         return ids_of(self.core, text)
+
+    def encoded(self, text: str) -> tuple[list[int], Spans | None]:
+        """Return the ids of a text."""
+        return ids_of(self.core, text), None
+
+    def decoded(self, ids: list[int]) -> str:
+        """Return the text of ids."""
+        return str(self.core.decode(ids))
+
+    def unknown(self) -> frozenset[int]:
+        """Return the ids that stand for whatever is not in the vocabulary."""
+        return unknown_of(self.core)
+
+    def added_tokens(self) -> Read:
+        """Return the tokens beside the pieces by id."""
+        return special_of(self.core)

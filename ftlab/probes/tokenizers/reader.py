@@ -5,6 +5,7 @@ from typing import Any
 
 from ftlab.probes.plain import jsonable, readable
 from ftlab.probes.tokenizers.foreign_cores import Pairs
+from ftlab.probes.tokenizers.text_spans import Spans
 from ftlab.probes.tokens.pieces import special_ids
 
 Read = dict[str, Any]
@@ -92,6 +93,19 @@ class Reader:
         """Return the ids of a text, with those that are put around it."""
         return list(self.tokenizer.encode(text))
 
+    def encoded(self, text: str) -> tuple[list[int], Spans | None]:
+        """Return the ids of a text by itself, and their characters if it tells them."""
+        tokens = self.tokenizer.tokenize(text)
+        return list(self.tokenizer.convert_tokens_to_ids(tokens)), None
+
+    def decoded(self, ids: list[int]) -> str:
+        """Return the text of ids, as its settings have it."""
+        return str(self.tokenizer.decode(ids))
+
+    def unknown(self) -> frozenset[int]:
+        """Return the ids that stand for whatever is not in the vocabulary."""
+        return special_ids(self.tokenizer).get("unk", frozenset())
+
     def added_tokens(self) -> Read:
         """Return the added tokens by id, with their flags."""
         return flags_of(self.tokenizer.added_tokens_decoder)
@@ -133,11 +147,10 @@ def _written(token: Any) -> Any:
 
 
 def flags_of(added: Mapping[int, Any]) -> Read:
-    """Return added tokens by id, with what is set of their flags."""
+    """Return added tokens by id: each a list of its text and the flags it has."""
     return {str(at): _flags(added[at]) for at in sorted(added)}
 
 
-def _flags(token: Any) -> Read:
+def _flags(token: Any) -> list[str]:
     names = ("special", "single_word", "lstrip", "rstrip", "normalized")
-    flags = [name for name in names if getattr(token, name, False)]
-    return {"content": str(token), "flags": flags}
+    return [str(token), *(name for name in names if getattr(token, name, False))]

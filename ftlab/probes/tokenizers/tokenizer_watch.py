@@ -5,8 +5,9 @@ from itertools import cycle
 from typing import Any
 
 from ftlab.probes.plain import readable
-from ftlab.probes.tokenizers.fingerprint import read_fingerprint, reader_of
+from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.probes.tokenizers.reader import Reader
+from ftlab.probes.tokenizers.reader_of import reader_of
 from ftlab.records.fingerprint import digest_of
 
 TEXT = "Größe 42: def f(x):\n\treturn x**2  # naïve 日本語 Привет مرحبا 🙂 <s></s>"

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from ftlab.probes.tokenizers.fingerprint import read_fingerprint, reader_of
+from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.records.fingerprint import PARTS
 from tests.probes.tokenizers.real import (
     SENTENCEPIECE,
@@ -205,5 +205,4 @@ def test_parts_stand_in_their_order_and_what_cannot_be_read_is_absent():
 
 @pytest.mark.parametrize("given", [None, "gpt2", object(), 3])
 def test_what_is_no_tokenizer_has_none(given):
-    assert reader_of(given) is None
     assert read_fingerprint(given) is None

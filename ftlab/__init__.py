@@ -23,6 +23,7 @@ _MODULES = {
     "preflight": "ftlab.session.preflight.preflight",
     "score_faults": "ftlab.session.score",
     "tokenizer_diff": "ftlab.session.tokenizer_diff",
+    "tokenizer_files": "ftlab.session.tokenizer_files",
     "tokens": "ftlab.session.tokens",
     "watch": "ftlab.session.watch",
 }
@@ -46,6 +47,7 @@ __all__ = [
     "preflight",
     "score_faults",
     "tokenizer_diff",
+    "tokenizer_files",
     "tokens",
     "watch",
     "when",

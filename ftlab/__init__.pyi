@@ -14,6 +14,7 @@ from ftlab.session.open_run import open_run as open_run
 from ftlab.session.preflight.preflight import preflight as preflight
 from ftlab.session.score import score_faults as score_faults
 from ftlab.session.tokenizer_diff import tokenizer_diff as tokenizer_diff
+from ftlab.session.tokenizer_files import tokenizer_files as tokenizer_files
 from ftlab.session.tokens import tokens as tokens
 from ftlab.session.watch import watch as watch
 
@@ -31,6 +32,7 @@ __all__ = [
     "preflight",
     "score_faults",
     "tokenizer_diff",
+    "tokenizer_files",
     "tokens",
     "watch",
     "when",

@@ -99,18 +99,20 @@ def load_tokenizer(folder: Path) -> Any:
         return AutoTokenizer.from_pretrained(
             str(folder), local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic in Rust is no Exception
         said = " ".join(str(error).split())[:300]
         msg = (
             f"transformers cannot load a tokenizer from {folder}: "
-            f"{type(error).__name__}: {said}. tokenizer.save_pretrained(folder) writes "
-            "what it needs."
+            f"{type(error).__name__}: {said}. ftlab.tokenizer_files(folder) looks at "
+            "each file; tokenizer.save_pretrained(folder) writes them."
         )
         raise BadValueError(msg) from error
 
 
 def _at(path: Path, call: str) -> Source:
-    if _is(path.is_dir):
+    if is_folder(path):
         tokenizer = load_tokenizer(path)
         read = read_fingerprint(tokenizer)
         if read is None:
@@ -126,6 +128,19 @@ def _at(path: Path, call: str) -> Source:
         "hub goes: transformers.AutoTokenizer.from_pretrained(name)."
     )
     raise BadValueError(msg)
+
+
+def is_folder(path: Path) -> bool:
+    r"""Tell whether a folder is there, whatever a path may be.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from ftlab.session.tokenizer_sources import is_folder
+    >>> is_folder(Path()), is_folder(Path("a\0b"))
+    (True, False)
+    """
+    return _is(path.is_dir)
 
 
 def _is(what: Any) -> bool:

@@ -74,7 +74,7 @@ class Encoder:
                 ends.get(end, end) <= start and all(known[start:end])
                 for start, end in words
             ),
-            restored=self._reader.decoded(ids) == text,
+            restored=int(self._reader.decoded(ids) == text),
         )
 
     def _around(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

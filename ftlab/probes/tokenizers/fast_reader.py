@@ -105,6 +105,11 @@ class FastReader(Reader):
         """Return the ids of a text, whatever the last call has left behind."""
         return list(self._encode(text, around=True).ids)
 
+    def ids_as_left(self, text: str) -> tuple[str, list[int]]:
+        """Return the ids as the last call has left it to cut and pad them."""
+        left = repr((self.core.truncation, self.core.padding))
+        return left, list(self.core.encode(text).ids)
+
     def encoded(self, text: str) -> tuple[list[int], Spans | None]:
         """Return the ids of a text by itself, and their characters."""
         found = self._encode(text, around=False)

@@ -93,6 +93,13 @@ class Reader:
         """Return the ids of a text, with those that are put around it."""
         return list(self.tokenizer.encode(text))
 
+    def ids_as_left(self, text: str) -> tuple[str, list[int]]:
+        """Return the ids without touching the tokenizer, and what cuts or pads them.
+
+        Another thread may be about to call it.
+        """
+        return "", self.ids(text)
+
     def encoded(self, text: str) -> tuple[list[int], Spans | None]:
         """Return the ids of a text by itself, and their characters if it tells them."""
         tokens = self.tokenizer.tokenize(text)

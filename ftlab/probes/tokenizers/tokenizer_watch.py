@@ -8,7 +8,7 @@ from ftlab.probes.plain import readable
 from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.probes.tokenizers.reader import Reader
 from ftlab.probes.tokenizers.reader_of import reader_of
-from ftlab.records.fingerprint import digest_of
+from ftlab.records.fingerprint import Fingerprint, digest_of
 
 TEXT = "Größe 42: def f(x):\n\treturn x**2  # naïve 日本語 Привет مرحبا 🙂 <s></s>"
 """Turned into ids at each look: several scripts, digits, white space, special marks."""
@@ -20,7 +20,7 @@ class TokenizerWatch:
     """The digest of one tokenizer, computed anew only where it may have changed.
 
     A digest reads the whole vocabulary, 0.5 s of 131,000 entries with their merges. A
-    look at these takes 2 to 5 ms: at all small parts, at the ids of one text, and at a
+    look at these takes 2 to 10 ms: at all small parts, at the ids of one text, and at a
     part of the vocabulary that moves on. Pieces that are exchanged in place are noticed
     after 64 looks at the latest, merges where the text shows them.
 
@@ -51,29 +51,46 @@ class TokenizerWatch:
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        self._digest = ""
+        self._fingerprint: Fingerprint | None = None
         self._seen: Hashable = None
+        self._ids: dict[Hashable, Hashable] = {}
         self._windows: dict[int, Hashable] = {}
         self._turn = cycle(range(WINDOWS))
 
     def __call__(self) -> str:
         """Return the digest, 64 hexadecimal digits; ``""`` for no tokenizer."""
+        found = self.fingerprint()
+        return "" if found is None else found.digest
+
+    def fingerprint(self) -> Fingerprint | None:
+        """Return the fingerprint; the same object as long as nothing changes."""
         reader = reader_of(self._tokenizer)
         if reader is None:
-            return ""
-        seen, turn = _look(reader), next(self._turn)
-        same = seen == self._seen and self._windows.get(turn) == _window(reader, turn)
-        if not same:
-            made = read_fingerprint(self._tokenizer)
-            self._digest = "" if made is None else made.digest
-            self._seen = seen
+            return None
+        if not self._is_same(reader, next(self._turn)):
+            self._fingerprint = read_fingerprint(self._tokenizer)
+            self._seen = _look(reader)
+            self._ids = dict([_ids(reader)])
             self._windows = {each: _window(reader, each) for each in range(WINDOWS)}
-        return self._digest
+        return self._fingerprint
+
+    def _is_same(self, reader: Reader, turn: int) -> bool:
+        if self._windows.get(turn, ()) != _window(reader, turn):
+            return False
+        setting, ids = _ids(reader)
+        return self._seen == _look(reader) and self._ids.setdefault(setting, ids) == ids
 
 
 def _look(reader: Reader) -> Hashable:
-    found = readable(size=reader.size, ids=lambda: reader.ids(TEXT), parts=reader.small)
+    found = readable(size=reader.size, parts=reader.small)
     return digest_of(found), id(reader.core)
+
+
+def _ids(reader: Reader) -> tuple[Hashable, Hashable]:
+    """Return what a last call has left that cuts or pads a text, and the text's ids."""
+    found = readable(ids=lambda: reader.ids_as_left(TEXT))
+    left, ids = found.get("ids", ("", ()))
+    return left, tuple(ids)
 
 
 def _window(reader: Reader, turn: int) -> Hashable:

@@ -76,6 +76,17 @@ def test_what_is_put_around_a_text_is_told():
     assert encoder(byte_level()).side().before == ()
 
 
+def test_what_a_call_has_left_cuts_nothing():
+    tokenizer = words("a", "b")
+    tokenizer("a b a", truncation=True, max_length=1)
+    one = encoder(tokenizer)
+    assert one.encode("a b a").ids == [1, 2, 1]
+    assert tokenizer.backend_tokenizer.truncation["max_length"] == 1
+    framed = slow_form()
+    framed.build_inputs_with_special_tokens = lambda ids: [1, *ids, 2]
+    assert encoder(framed).side().behind == ("</s>",)
+
+
 def test_equal_tokenizers_have_no_difference():
     one, two = encoder(byte_level()), encoder(byte_level())
     assert [first_difference(0, t, one, two) for t in LINES] == [None] * len(LINES)

@@ -2,7 +2,7 @@
 
 import pytest
 from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
+from tokenizers.models import BPE, WordLevel
 from transformers import PreTrainedTokenizerFast
 
 from ftlab.probes.tokenizers import tokenizer_watch
@@ -105,6 +105,28 @@ def test_pieces_that_are_exchanged_in_place_are_noticed_in_one_round():
     assert found[-1] == read_fingerprint(tokenizer).digest != first
     tokenizer.swapped = False
     assert [watch() for _ in range(WINDOWS)][-1] == first
+
+
+def test_another_padding_between_looks_is_no_change(prints):
+    tokenizer = word_level(a=0, b=1)
+    tokenizer.add_special_tokens({"pad_token": "[UNK]"})
+    watch = TokenizerWatch(tokenizer)
+    first = watch()
+    for settings in ({"padding": "max_length"}, {"truncation": True}, {}) * 2:
+        tokenizer(["a b", "a"], max_length=100 if settings else None, **settings)
+        assert watch() == first
+    assert len(prints) == 1
+
+
+def test_merges_that_change_how_the_text_is_cut_are_noticed():
+    tokenizer = byte_level()
+    inner = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    own = PreTrainedTokenizerFast(tokenizer_object=inner)
+    watch = TokenizerWatch(own)
+    first = watch()
+    vocabulary = inner.get_vocab(with_added_tokens=False)
+    own.backend_tokenizer.model = BPE(vocabulary, [])
+    assert watch() == read_fingerprint(own).digest != first
 
 
 def test_without_a_tokenizer_there_is_no_digest():

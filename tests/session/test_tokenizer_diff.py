@@ -28,8 +28,9 @@ def test_a_tokenizer_is_the_same_as_itself(make):
     assert view.diff.unchecked == ()
 
 
-def test_the_slow_form_of_a_model_and_its_fast_form_differ_at_the_first_word():
-    view = ftlab.tokenizer_diff(slow_form(legacy=False), fast_form(), ["Hello there"])
+def test_a_prefix_space_is_named_at_the_first_word():
+    plain = fast_form(add_prefix_space=False)
+    view = ftlab.tokenizer_diff(plain, fast_form(), ["Hello there"])
     row = view.table().iloc[0]
     assert (row["left"], row["right"], row["character"]) == ("Hello", " Hello", 0)
     assert not view.same

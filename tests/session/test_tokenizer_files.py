@@ -23,6 +23,7 @@ from tests.probes.tokens.vocabularies import (
     unigram,
     word_piece,
 )
+from tests.versions import older_than
 
 CONFIG, MAP = "tokenizer_config.json", "special_tokens_map.json"
 
@@ -93,6 +94,9 @@ def test_what_save_pretrained_writes_agrees(make, tmp_path):
     assert ftlab.tokenizer_files(tmp_path).ok
 
 
+@pytest.mark.skipif(
+    older_than("transformers", "5"), reason="it lists added tokens in the configuration"
+)
 def test_a_stale_map_wins_and_is_told(folder):
     edit(folder / MAP, eos_token="<|pad|>")
     assert AutoTokenizer.from_pretrained(folder).eos_token == "<|pad|>"
@@ -185,6 +189,7 @@ def test_an_end_that_only_the_model_names_is_told(folder):
 
 def test_a_configuration_may_name_a_bos_that_the_tokenizer_has_not(folder):
     edit(folder / CONFIG, bos_token=None)
+    (folder / MAP).unlink(missing_ok=True)
     view = ftlab.tokenizer_files(folder)
     assert view.ok
     assert "bos_token_id" not in {each.subject for each in view.files.agreements}

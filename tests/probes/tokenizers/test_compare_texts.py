@@ -114,8 +114,8 @@ def test_a_text_that_goes_on_differs_at_its_end():
     assert (found.left.piece, found.character) == ("b", 2)
 
 
-def test_the_prefix_space_of_a_slow_form_shows_at_the_first_word():
-    old, new = encoder(slow_form(legacy=False)), encoder(fast_form())
+def test_a_prefix_space_shows_at_the_first_word():
+    old, new = encoder(fast_form(add_prefix_space=False)), encoder(slow_form())
     found = first_difference(0, "Hello there", old, new)
     assert (found.position, found.character) == (0, 0)
     assert (found.left.piece, found.right.piece) == ("Hello", " Hello")

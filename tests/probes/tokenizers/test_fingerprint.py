@@ -170,19 +170,26 @@ def test_versions_of_one_vocabulary_are_told_apart():
 
 
 def test_slow_and_fast_forms_have_the_same_vocabulary():
-    made = read_fingerprint(slow_form(legacy=False))
+    made = read_fingerprint(slow_form())
     assert made.backend == "sentencepiece"
     parts = made.differing(read_fingerprint(fast_form()))
     assert "vocabulary" not in parts
     assert {"merges", "model"} <= set(parts)
 
 
-def test_legacy_of_a_slow_form_is_seen():
-    old, new = (slow_form(legacy=flag) for flag in (True, False))
-    changes = read_fingerprint(old).changes(read_fingerprint(new))
-    assert ("switches", "legacy", "true", "false") in [
-        (c.part, c.entry, c.left, c.right) for c in changes
-    ]
+def test_a_prefix_space_is_seen():
+    old, new = fast_form(), fast_form(add_prefix_space=False)
+    parts = read_fingerprint(old).differing(read_fingerprint(new))
+    assert parts == ("pre-tokeniser", "decoder", "switches")
+
+
+def test_no_limit_is_no_limit_however_it_is_written():
+    limits = [copy_of(byte_level()) for _ in range(3)]
+    for made, limit in zip(limits, (10**30, 10**15, 512), strict=True):
+        made.model_max_length = limit
+    first, second, third = map(read_fingerprint, limits)
+    assert first == second
+    assert first.differing(third) == ("padding and truncation",)
 
 
 def test_bare_cores_are_read():

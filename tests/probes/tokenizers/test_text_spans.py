@@ -21,6 +21,11 @@ def test_they_are_those_that_a_fast_tokenizer_tells(text):
     assert sum(end > start for start, end in found) >= len(ids) - 1
 
 
+def test_a_space_that_a_tokenizer_puts_in_front_stands_for_nothing():
+    found = text_spans("Hello there", [b" Hello", b" there"])
+    assert found == [(0, 5), (5, 11)]
+
+
 def test_an_unknown_token_stands_for_what_its_neighbours_leave():
     found = text_spans("ab 日本 cd", [b"ab", None, b" cd"])
     assert found == [(0, 2), (2, 5), (5, 8)]

@@ -10,7 +10,7 @@ from ftlab.records.errors import BadValueError
 from ftlab.records.fingerprint import Fingerprint
 from ftlab.records.tokenizer_diff import Side, TextDifference, TokenizerDiff
 from ftlab.rules.words import an
-from ftlab.session.tokenizer_sources import Source, source_of
+from ftlab.session.tokenizer_sources import Source, said_of, source_of
 from ftlab.views.tokenizers.tokenizer_diff import TokenizerDiffView
 
 
@@ -134,7 +134,7 @@ def _encoder(name: str, source: Source) -> Encoder:
     try:
         return Encoder(name, reader)
     except Exception as error:
-        msg = f"The vocabulary of {name} cannot be read: {_said(error)}."
+        msg = f"The vocabulary of {name} cannot be read: {said_of(error)}."
         raise BadValueError(msg) from error
 
 
@@ -148,14 +148,10 @@ def _compare(
         except Exception as error:
             msg = (
                 f"texts[{at}], {text[:40]!r}, cannot be encoded by both tokenizers: "
-                f"{_said(error)}. Leave it out, or give the tokenizer an unknown token."
+                f"{said_of(error)}. Leave it out, or give it an unknown token."
             )
             raise BadValueError(msg) from error
     return tuple(each for each in found if each is not None)
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 
 def _shifted(one: Fingerprint, two: Fingerprint) -> dict[str, tuple[int, int]]:

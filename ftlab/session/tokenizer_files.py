@@ -12,7 +12,7 @@ from ftlab.probes.tokenizers.reader_of import reader_of
 from ftlab.records.errors import BadValueError
 from ftlab.records.tokenizer_files import Agreement, TokenizerFiles
 from ftlab.rules.words import an
-from ftlab.session.tokenizer_sources import is_folder, load_tokenizer
+from ftlab.session.tokenizer_sources import is_folder, load_tokenizer, said_of
 from ftlab.views.tokenizers.tokenizer_files import TokenizerFilesView
 
 
@@ -46,7 +46,7 @@ def tokenizer_files(folder: str | Path, model: Any = None) -> TokenizerFilesView
     Notes
     -----
     Code that lies in the folder is not run. A ``tokenizer.json`` above 512 MiB and any
-    other file above 8 MiB is not opened.
+    other of these files above 8 MiB is not opened.
 
     Examples
     --------
@@ -97,7 +97,8 @@ def _loaded(
     try:
         return reader_of(load_tokenizer(path)), ()
     except BadValueError as error:
-        return None, (Agreement("as loaded", "not checked", str(error)),)
+        words = f"transformers cannot load it: {said_of(error.__cause__ or error)}"
+        return None, (Agreement("as loaded", "not checked", words),)
 
 
 def _rows(path: Path, model: Any) -> dict[str, int]:
@@ -106,7 +107,6 @@ def _rows(path: Path, model: Any) -> dict[str, int]:
     except Exception as error:
         msg = (
             f"model is {an(type(model).__name__)} without an embedding of tokens that "
-            f"can be read: {type(error).__name__}: {str(error)[:200]}. Pass the model "
-            "that is trained, or none."
+            f"can be read: {said_of(error)}. Pass the model that is trained, or none."
         )
         raise BadValueError(msg) from error

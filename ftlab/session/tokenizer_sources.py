@@ -102,13 +102,24 @@ def load_tokenizer(folder: Path) -> Any:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic in Rust is no Exception
-        said = " ".join(str(error).split())[:300]
         msg = (
-            f"transformers cannot load a tokenizer from {folder}: "
-            f"{type(error).__name__}: {said}. ftlab.tokenizer_files(folder) looks at "
-            "each file; tokenizer.save_pretrained(folder) writes them."
+            f"transformers cannot load a tokenizer from {folder}: {said_of(error)}. "
+            "ftlab.tokenizer_files(folder) looks at each file; "
+            "tokenizer.save_pretrained(folder) writes them."
         )
         raise BadValueError(msg) from error
+
+
+def said_of(error: BaseException) -> str:
+    """Return an error's class and the beginning of its message, in one line.
+
+    Examples
+    --------
+    >>> from ftlab.session.tokenizer_sources import said_of
+    >>> said_of(ValueError("two  lines" + chr(10) + "of it"))
+    'ValueError: two lines of it'
+    """
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(". ")
 
 
 def _at(path: Path, call: str) -> Source:
@@ -154,10 +165,9 @@ def _kept(path: Path) -> Fingerprint:
         _refuse_large(path)
         return Fingerprint.from_json(json.loads(path.read_text(encoding="utf-8")))
     except _UNREADABLE as error:
-        said = " ".join(str(error).split())[:200]
         msg = (
-            f"{path} is no fingerprint that ftlab kept: {type(error).__name__}: "
-            f"{said}. ftlab.fingerprint(tokenizer).save(path) writes one; a tokenizer "
+            f"{path} is no fingerprint that ftlab kept: {said_of(error)}. "
+            "ftlab.fingerprint(tokenizer).save(path) writes one; a tokenizer "
             "is named by its folder."
         )
         raise BadValueError(msg) from error

@@ -118,6 +118,16 @@ def test_a_stale_map_is_not_read_where_the_configuration_lists_added_tokens(fold
     assert said(folder, "eos_token").words.endswith("transformers reads '<|im_end|>'")
 
 
+def test_a_token_that_one_file_names_and_nobody_reads_is_told(folder):
+    token = {"content": "<|im_end|>", "special": True, "normalized": False}
+    edit(folder / CONFIG, added_tokens_decoder={"422": token})
+    edit(folder / MAP, unk_token="<|pad|>")
+    assert AutoTokenizer.from_pretrained(folder).unk_token is None
+    assert said(folder, "unk_token").words == (
+        "special_tokens_map.json says '<|pad|>'; transformers reads none"
+    )
+
+
 def test_a_template_that_another_file_hides_is_told(folder):
     edit(folder / CONFIG, chat_template=BRACKETS)
     found = said(folder, "chat template")
@@ -268,7 +278,7 @@ def test_contents_that_transformers_refuses_are_told_in_its_words(folder):
     (folder / "tokenizer.json").write_text('{"model": {"type": "BPE"}}')
     found = said(folder, "as loaded")
     assert found.status == "not checked"
-    assert "transformers cannot load a tokenizer" in found.words
+    assert found.words.startswith("transformers cannot load it: ")
 
 
 def test_links_and_pipes_are_named(folder):
@@ -282,9 +292,9 @@ def test_links_and_pipes_are_named(folder):
         ftlab.tokenizer_files(folder / "loop")
 
 
-def test_an_empty_folder_says_what_it_lacks(tmp_path):
+def test_an_empty_folder_says_that_nothing_is_loaded(tmp_path):
     view = ftlab.tokenizer_files(tmp_path)
-    assert "save_pretrained" in repr(view)
+    assert "transformers cannot load it" in repr(view)
     assert statuses(view) == {"not checked"}
 
 

@@ -19,10 +19,20 @@ CONFIGS = (
     "generation_config.json",
     "adapter_config.json",
 )
+VOCABULARIES = (
+    "tokenizer.model",
+    "tekken.json",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
+)
+"""Files that are named and not opened: what loads them reads them whole."""
 TOKENIZER = "tokenizer.json"
 TEMPLATE = "chat_template.jinja"
 LIMIT, TOKENIZER_LIMIT = 8 * 2**20, 512 * 2**20
-"""Bytes. Configurations have some KiB; the largest tokenizer.json of today 35 MiB."""
+"""Bytes. Configurations have some KiB, the largest vocabularies of today 35 MiB."""
 _REVISION = re.compile("[0-9a-f]{40}")
 
 
@@ -62,13 +72,13 @@ def read_folder(path: Path) -> FolderFiles:
     ()
     """
     states, values = [], {}
-    for name in (TOKENIZER, *CONFIGS, TEMPLATE):
+    for name in (TOKENIZER, *CONFIGS, TEMPLATE, *VOCABULARIES):
         file = path / name
         if not file.is_symlink() and not _exists(file):
             continue
         state, value = _read(file)
         states.append(state)
-        if not state.problem:
+        if value is not None:
             values[name] = value
     return FolderFiles(path, tuple(states), values)
 
@@ -86,6 +96,8 @@ def _read(file: Path) -> tuple[FileState, Any]:
         status = file.stat()
         size = status.st_size
         _refuse(file, status.st_mode, size)
+        if file.name in VOCABULARIES:
+            return FileState(file.name, size, "", revision), None
         text = file.read_text(encoding="utf-8")
         value = text if file.suffix == ".jinja" else _mapping(text)
     except (OSError, ValueError, RecursionError, MemoryError) as error:
@@ -97,7 +109,8 @@ def _refuse(file: Path, mode: int, size: int) -> None:
     if not stat.S_ISREG(mode):
         msg = "it is no regular file"
         raise ValueError(msg)
-    limit = TOKENIZER_LIMIT if file.name == TOKENIZER else LIMIT
+    large = file.name in (TOKENIZER, *VOCABULARIES)
+    limit = TOKENIZER_LIMIT if large else LIMIT
     if size > limit:
         msg = f"it has {size / 2**20:,.0f} MiB, more than {limit // 2**20} MiB"
         raise ValueError(msg)

@@ -64,6 +64,16 @@ def test_a_tokenizer_may_be_larger(tmp_path, monkeypatch):
     assert state.problem == ""
 
 
+def test_vocabularies_are_named_and_not_opened(tmp_path):
+    (tmp_path / "tokenizer.model").write_bytes(b"\xff" * 100)
+    os.mkfifo(tmp_path / "vocab.json")
+    found = read_folder(tmp_path)
+    states = {each.name: (each.size, each.problem) for each in found.states}
+    assert states["tokenizer.model"] == (100, "")
+    assert states["vocab.json"] == (0, "it is no regular file")
+    assert found.values == {}
+
+
 def test_links_in_a_circle_and_links_to_nothing_are_named(tmp_path):
     (tmp_path / NAME).symlink_to(tmp_path / NAME)
     (tmp_path / "config.json").symlink_to(tmp_path / "gone")

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from tokenizers import Tokenizer
 
 from ftlab.probes.tokenizers.piece_bytes import vocabulary_bytes, writing_of
 from ftlab.probes.tokenizers.reader_of import reader_of
@@ -41,3 +42,10 @@ def test_added_tokens_are_texts():
     found = vocabulary_bytes(reader_of(tokenizer))
     assert found[tokenizer.eos_token_id] == b"<|im_end|>"
     assert vocabulary_bytes(reader_of(slow()))[256] == b"<|bos|>"
+
+
+def test_an_added_token_is_no_piece_of_bytes():
+    inner = Tokenizer.from_str(byte_level().backend_tokenizer.to_str())
+    inner.add_tokens(["<né>"])
+    found = vocabulary_bytes(reader_of(inner))
+    assert found[inner.token_to_id("<né>")] == "<né>".encode()

@@ -3,6 +3,7 @@
 from ftlab.records.errors import BadValueError
 from ftlab.records.fingerprint import Fingerprint
 from ftlab.runlog.run import Run
+from ftlab.session.tokenizer_sources import said_of
 from ftlab.views.tokenizers.fingerprint import FingerprintView
 
 
@@ -31,11 +32,16 @@ def fingerprint_of(run: Run) -> FingerprintView:
         )
         raise BadValueError(msg)
     try:
-        kept = Fingerprint.from_json(told[-1].detail["fingerprint"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        last = told[-1].detail["digest"]
+        kept = [
+            Fingerprint.from_json(each.detail["fingerprint"])
+            for each in told
+            if each.detail["digest"] == last and "fingerprint" in each.detail
+        ]
+        return FingerprintView(kept[-1])
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         msg = (
-            f"The fingerprint that this run has is damaged: {type(error).__name__}: "
-            f"{str(error)[:200]}. ftlab.fingerprint(tokenizer) reads a new one."
+            f"The fingerprint that this run has is damaged: {said_of(error)}. "
+            "ftlab.fingerprint(tokenizer) reads a new one."
         )
         raise BadValueError(msg) from error
-    return FingerprintView(kept)

@@ -47,20 +47,37 @@ def test_a_run_without_a_tokenizer_says_what_to_pass(tmp_path):
         _ = watch.fingerprint
 
 
-def test_the_last_one_is_told():
+def run_of(*details) -> Run:
     run = Run()
-    tokenizer = made()
-    for step in range(2):
-        kept = ftlab.fingerprint(tokenizer).fingerprint.as_json()
-        detail = {"fingerprint": kept}
+    for step, detail in enumerate(details):
         run.append(Event("tokenizer", step, time.time(), "", detail))
-        tokenizer.add_tokens(["c"])
-    assert fingerprint_of(run).parts["vocabulary"].size == 4
+    return run
 
 
-@pytest.mark.parametrize("detail", [{}, {"fingerprint": []}, {"fingerprint": {}}])
+def test_the_last_one_is_told_also_where_it_came_back():
+    tokenizer = made()
+    first = ftlab.fingerprint(tokenizer).fingerprint
+    tokenizer.padding_side = "left"
+    second = ftlab.fingerprint(tokenizer).fingerprint
+    assert first.digest != second.digest
+    told = [
+        {"digest": each.digest, "fingerprint": each.as_json()}
+        for each in (first, second)
+    ]
+    assert fingerprint_of(run_of(*told)).fingerprint == second
+    back = {"digest": first.digest, "changed": ["padding and truncation"]}
+    assert fingerprint_of(run_of(*told, back)).fingerprint == first
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        {},
+        {"digest": "0"},
+        {"digest": "0", "fingerprint": []},
+        {"digest": "0", "fingerprint": {"parts": {}}},
+    ],
+)
 def test_a_damaged_log_is_said_in_words(detail):
-    run = Run()
-    run.append(Event("tokenizer", 0, time.time(), "", detail))
     with pytest.raises(BadValueError, match="is damaged"):
-        fingerprint_of(run)
+        fingerprint_of(run_of(detail))

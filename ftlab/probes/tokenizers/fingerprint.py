@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ftlab.probes.plain import readable
@@ -31,8 +32,17 @@ def read_fingerprint(tokenizer: Any) -> Fingerprint | None:
     large = readable(
         vocabulary=lambda: _vocabulary(reader), merges=lambda: _merges(reader)
     )
+    return _made(reader, large)
+
+
+def renewed(fingerprint: Fingerprint, reader: Reader) -> Fingerprint:
+    """Read the small parts again, and take vocabulary and merges as they were read."""
+    return _made(reader, fingerprint.parts)
+
+
+def _made(reader: Reader, large: Mapping[str, Part | None]) -> Fingerprint:
     small = {name: part_of(each) for name, each in reader.small().items()}
-    found = large | small
+    found = {name: large.get(name) for name in ("vocabulary", "merges")} | small
     parts = {name: part for name in PARTS if (part := found.get(name)) is not None}
     return Fingerprint(type(reader.tokenizer).__name__, reader.backend, parts)
 

@@ -5,7 +5,7 @@ from itertools import cycle
 from typing import Any
 
 from ftlab.probes.plain import readable
-from ftlab.probes.tokenizers.fingerprint import read_fingerprint
+from ftlab.probes.tokenizers.fingerprint import read_fingerprint, renewed
 from ftlab.probes.tokenizers.reader import Reader
 from ftlab.probes.tokenizers.reader_of import reader_of
 from ftlab.records.fingerprint import Fingerprint, digest_of
@@ -21,8 +21,9 @@ class TokenizerWatch:
 
     A digest reads the whole vocabulary, 0.5 s of 131,000 entries with their merges. A
     look at these takes 2 to 10 ms: at all small parts, at the ids of one text, and at a
-    part of the vocabulary that moves on. Pieces that are exchanged in place are noticed
-    after 64 looks at the latest, merges where the text shows them.
+    part of the vocabulary that moves on. Where only small parts have changed, such as
+    the side of the padding, no more is read again. Pieces that are exchanged in place
+    are noticed after 64 looks at the latest, merges where the text shows them.
 
     Parameters
     ----------
@@ -52,7 +53,8 @@ class TokenizerWatch:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._fingerprint: Fingerprint | None = None
-        self._seen: Hashable = None
+        self._small = ""
+        self._core: Hashable = None
         self._ids: dict[Hashable, Hashable] = {}
         self._windows: dict[int, Hashable] = {}
         self._turn = cycle(range(WINDOWS))
@@ -67,23 +69,30 @@ class TokenizerWatch:
         reader = reader_of(self._tokenizer)
         if reader is None:
             return None
-        if not self._is_same(reader, next(self._turn)):
+        large, small = self._is_same(reader, next(self._turn)), _small(reader)
+        if self._fingerprint is None or not large:
             self._fingerprint = read_fingerprint(self._tokenizer)
-            self._seen = _look(reader)
-            self._ids = dict([_ids(reader)])
+            self._core, self._ids = _core(reader), dict([_ids(reader)])
             self._windows = {each: _window(reader, each) for each in range(WINDOWS)}
+        elif small != self._small:
+            self._fingerprint = renewed(self._fingerprint, reader)
+        self._small = small
         return self._fingerprint
 
     def _is_same(self, reader: Reader, turn: int) -> bool:
-        if self._windows.get(turn, ()) != _window(reader, turn):
+        """Tell whether the vocabulary and what it makes of a text are as they were."""
+        if self._core != _core(reader) or self._windows[turn] != _window(reader, turn):
             return False
         setting, ids = _ids(reader)
-        return self._seen == _look(reader) and self._ids.setdefault(setting, ids) == ids
+        return self._ids.setdefault(setting, ids) == ids
 
 
-def _look(reader: Reader) -> Hashable:
-    found = readable(size=reader.size, parts=reader.small)
-    return digest_of(found), id(reader.core)
+def _core(reader: Reader) -> Hashable:
+    return id(reader.core), readable(size=reader.size).get("size")
+
+
+def _small(reader: Reader) -> str:
+    return digest_of(readable(parts=reader.small))
 
 
 def _ids(reader: Reader) -> tuple[Hashable, Hashable]:

@@ -50,6 +50,26 @@ def test_a_change_on_the_way_is_told_with_its_step_and_parts():
     assert first.detail["fingerprint"] != second.detail["fingerprint"]
 
 
+def test_what_goes_to_and_fro_is_told_in_full_once():
+    def swap(each):
+        each.padding_side = "left" if each.padding_side == "right" else "right"
+
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    tokenizer = made()
+    settings = {"probes": [TokenizerPrints(1)], "tokenizer": tokenizer}
+    with Recording(model, optimizer, **settings) as recording:
+        for _ in range(4):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+            swap(tokenizer)
+    events = [each for each in recording.records if isinstance(each, Event)]
+    assert ["fingerprint" in each.detail for each in events] == [True] * 2 + [False] * 2
+    digests = [each.detail["digest"] for each in events]
+    assert digests[:2] == digests[2:]
+    assert events[3].detail["changed"] == ["padding and truncation"]
+
+
 def test_it_looks_at_the_steps_of_its_interval():
     events = told(made(), 40, 33, lambda each: each.add_tokens(["c"]), interval=4)
     assert [each.step for each in events] == [0, 36]

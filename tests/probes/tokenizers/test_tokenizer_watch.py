@@ -86,6 +86,17 @@ def test_a_change_that_shows_is_noticed_at_once(change):
     assert watch() == read_fingerprint(tokenizer).digest != first
 
 
+def test_a_small_change_does_not_read_the_vocabulary_again(prints):
+    tokenizer = word_level(a=0, b=1)
+    watch = TokenizerWatch(tokenizer)
+    first = watch()
+    for side, same in (("left", False), ("right", True)) * 2:
+        tokenizer.padding_side = side
+        assert (watch() == first) == same
+        assert watch() == read_fingerprint(tokenizer).digest
+    assert len(prints) == 1
+
+
 def test_another_model_of_the_same_size_is_noticed():
     tokenizer = word_level(a=0, b=1)
     watch = TokenizerWatch(tokenizer)

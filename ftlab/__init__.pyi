@@ -8,10 +8,13 @@ from ftlab.session.assert_learning import assert_learning as assert_learning
 from ftlab.session.debugging.debug import debug as debug
 from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
 from ftlab.session.explain import explain as explain, list_rules as list_rules
+from ftlab.session.fingerprint import fingerprint as fingerprint
 from ftlab.session.masks import masks as masks
 from ftlab.session.open_run import open_run as open_run
 from ftlab.session.preflight.preflight import preflight as preflight
 from ftlab.session.score import score_faults as score_faults
+from ftlab.session.tokenizer_diff import tokenizer_diff as tokenizer_diff
+from ftlab.session.tokenizer_files import tokenizer_files as tokenizer_files
 from ftlab.session.tokens import tokens as tokens
 from ftlab.session.watch import watch as watch
 
@@ -20,6 +23,7 @@ __all__ = [
     "debug",
     "explain",
     "faults",
+    "fingerprint",
     "list_rules",
     "masks",
     "open_run",
@@ -27,6 +31,8 @@ __all__ = [
     "options",
     "preflight",
     "score_faults",
+    "tokenizer_diff",
+    "tokenizer_files",
     "tokens",
     "watch",
     "when",

@@ -45,6 +45,7 @@ from ftlab.probes.tensors.gradient_zeros import GradientZeros
 from ftlab.probes.tensors.gradients import Gradients
 from ftlab.probes.tensors.updates import Updates
 from ftlab.probes.tensors.weights import Weights
+from ftlab.probes.tokenizers.tokenizer_prints import TokenizerPrints
 from ftlab.probes.tokens.batch import Batches
 from ftlab.probes.tokens.batch_checks import BatchChecks
 from ftlab.probes.tokens.decoder_starts import DecoderStarts
@@ -117,6 +118,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         TrainedTokens(),
         RowSamples(interval),
         TurnSamples(interval),
+        TokenizerPrints(interval),
         PairRows(interval),
         DecoderStarts(interval),
         CompiledCalls(),

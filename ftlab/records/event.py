@@ -18,6 +18,7 @@ EventKind = Literal[
     "turns",
     "pairs",
     "decoder",
+    "tokenizer",
     "attention",
     "batch",
     "loader",

@@ -8,6 +8,7 @@ from ftlab.rules.report import Report
 from ftlab.runlog.run import Run
 from ftlab.session.preflight.of_run import run_checklist
 from ftlab.session.replays import replay_of
+from ftlab.session.run_tokenizer import fingerprint_of
 from ftlab.views.dashboard.dashboard import Dashboard
 from ftlab.views.findings.checklist import Checklist
 from ftlab.views.findings.findings import FindingsView
@@ -23,6 +24,7 @@ from ftlab.views.steps.memory import MemoryView
 from ftlab.views.steps.scaler import ScalerView
 from ftlab.views.steps.schedule import ScheduleView
 from ftlab.views.steps.seeds import SeedsView
+from ftlab.views.tokenizers.fingerprint import FingerprintView
 from ftlab.views.tokens.samples import HighestLossesView
 
 if TYPE_CHECKING:
@@ -128,6 +130,20 @@ class RunViews:
         """Sources of randomness; ``against(other)`` tells where two runs part."""
         self._bring_up_to_date()
         return SeedsView(self.run)
+
+    @property
+    def fingerprint(self) -> FingerprintView:
+        """What the tokenizer is made of that the run is trained with, as it is now.
+
+        `ftlab.tokenizer_diff` compares it with the one that is served.
+
+        Raises
+        ------
+        BadValueError
+            When the run was recorded without a tokenizer, or has made no step yet.
+        """
+        self._bring_up_to_date()
+        return fingerprint_of(self.run)
 
     @property
     def findings(self) -> FindingsView:

@@ -220,7 +220,7 @@ def _bytes(piece: str, text: str) -> bytes:
     """Return the bytes of a piece that is no whole text, ``b""`` if it hides them."""
     if _HEXADECIMAL.fullmatch(piece):
         return bytes([int(piece[3:5], 16)])
-    table = _byte_table()
+    table = byte_table()
     if all(one in table for one in piece):
         found = bytes(table[one] for one in piece)
         if found.decode("utf-8", "replace") == text:
@@ -229,7 +229,7 @@ def _bytes(piece: str, text: str) -> bytes:
 
 
 @cache
-def _byte_table() -> Mapping[str, int]:
+def byte_table() -> Mapping[str, int]:
     """Return what byte-level vocabularies write for each byte, turned round.
 
     Printable bytes of Latin-1 stand for themselves, the others follow from 256 on, as

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_map_only
 
-from ftlab.probes.tokens.tokenizer_digest import TokenizerWatch
+from ftlab.probes.tokenizers.tokenizer_watch import TokenizerWatch
 from ftlab.records.errors import AttachError, BadValueError, NotReplayableError
 from ftlab.replay.engine import Engine
 from ftlab.replay.stops.spans import Decode

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ftlab.probes.tokens.tokenizer_digest import TokenizerWatch
+from ftlab.probes.tokenizers.tokenizer_watch import TokenizerWatch
 from ftlab.records.handle import CallbackHandle, Handle, HandleStack, rebind
 from ftlab.replay.engine import Engine
 from ftlab.replay.past import Past

@@ -71,8 +71,8 @@ class Responding:
         seconds
             For ``"time"``: how often.
         digest
-            For ``"tokenizer change"``: what `tokenizer_digest` gave for the tokenizer
-            that is expected; without it, that of the start of the run.
+            For ``"tokenizer change"``: ``ftlab.fingerprint(tokenizer).digest`` of the
+            tokenizer that is expected; without it, that of the start of the run.
 
         Returns
         -------

@@ -1,0 +1,74 @@
+"""How many rows an embedding has: of a live model, or by the headers of its files."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeGuard
+
+LIMIT = 100 * 2**20
+"""Bytes of a header; safetensors itself takes no longer one."""
+_EMBEDDING = re.compile(
+    r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|embed_in|shared)"
+    r"(\.[\w-]+)*\.weight$"
+)
+
+
+def embedding_rows(folder: Path, model: Any = None) -> dict[str, int]:
+    """Return the rows of the embedding by who tells them.
+
+    Parameters
+    ----------
+    folder
+        Where safetensors are looked for; only their headers are read.
+    model
+        A live model that was given.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from ftlab.faults.tiny import llama
+    >>> from ftlab.probes.tokenizer_files.embedding_rows import embedding_rows
+    >>> embedding_rows(Path("no such folder"), llama())
+    {'the model': 128}
+    """
+    found = {}
+    if model is not None:
+        words = model.get_input_embeddings()
+        found["the model"] = int(words.weight.shape[0])
+    for file in sorted(folder.glob("*.safetensors")):
+        for shape in _shapes(file):
+            found[file.name] = max(shape[0], found.get(file.name, 0))
+    return found
+
+
+def _shapes(file: Path) -> Iterator[list[int]]:
+    """Yield the shapes of embeddings in a file; nothing of one that is no such file."""
+    try:
+        header = _header(file)
+    except (OSError, ValueError, RecursionError):
+        return
+    for name, told in header.items() if isinstance(header, dict) else ():
+        shape = told.get("shape") if isinstance(told, dict) else None
+        # rows of trainable tokens and of adapters are not the table itself
+        whole = "lora_" not in name and "token_adapter" not in name
+        if whole and _EMBEDDING.search(name) and _is_table(shape):
+            yield shape
+
+
+def _header(file: Path) -> Any:
+    if not file.is_file():
+        return {}
+    with file.open("rb") as opened:
+        size = int.from_bytes(opened.read(8), "little")
+        if size > LIMIT:
+            return {}
+        return json.loads(opened.read(size))
+
+
+def _is_table(shape: Any) -> TypeGuard[list[int]]:
+    return (
+        isinstance(shape, list)
+        and len(shape) == 2
+        and all(isinstance(each, int) for each in shape)
+    )

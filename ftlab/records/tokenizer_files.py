@@ -1,0 +1,90 @@
+"""What the files of a tokenizer say, and what is read of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Status = Literal["agrees", "noted", "differs", "fails", "not checked"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """One file of a folder.
+
+    Attributes
+    ----------
+    name
+        Its name in the folder.
+    size
+        Bytes; 0 where that cannot be told.
+    problem
+        Why it cannot be read, ``""`` if it can.
+    revision
+        The revision that it was taken from, where a download has left word of it.
+    """
+
+    name: str
+    size: int = 0
+    problem: str = ""
+    revision: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Whether files agree on one subject.
+
+    Attributes
+    ----------
+    subject
+        What it is about, such as ``"eos_token"``.
+    status
+        ``"agrees"``, ``"noted"`` where it is well if it is meant so, ``"differs"``,
+        ``"fails"`` where that breaks a run, or ``"not checked"``.
+    words
+        What was seen, in a sentence.
+    says
+        What each file says, by its name.
+    """
+
+    subject: str
+    status: Status
+    words: str
+    says: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerFiles:
+    """The files of a tokenizer's folder.
+
+    Attributes
+    ----------
+    folder
+        Its name.
+    files
+        The files that were looked at.
+    agreements
+        What they were compared in.
+
+    Examples
+    --------
+    >>> from ftlab.records.tokenizer_files import Agreement, TokenizerFiles
+    >>> told = Agreement("eos_token", "differs", "two files say two things")
+    >>> TokenizerFiles("mine", (), (told,)).ok
+    False
+    """
+
+    folder: str
+    files: tuple[FileState, ...]
+    agreements: tuple[Agreement, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every file can be read, and none disagrees with another."""
+        return not self.problems and not any(
+            each.status in ("differs", "fails") for each in self.agreements
+        )
+
+    @property
+    def problems(self) -> tuple[FileState, ...]:
+        """The files that cannot be read."""
+        return tuple(each for each in self.files if each.problem)

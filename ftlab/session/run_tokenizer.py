@@ -1,0 +1,47 @@
+"""The tokenizer that a run was trained with, as its log has it."""
+
+from ftlab.records.errors import BadValueError
+from ftlab.records.fingerprint import Fingerprint
+from ftlab.runlog.run import Run
+from ftlab.session.tokenizer_sources import said_of
+from ftlab.views.tokenizers.fingerprint import FingerprintView
+
+
+def fingerprint_of(run: Run) -> FingerprintView:
+    """Return the last fingerprint of the tokenizer that a run has told.
+
+    Raises
+    ------
+    BadValueError
+        It has told none, or the log is damaged there.
+
+    Examples
+    --------
+    >>> from ftlab.runlog.run import Run
+    >>> from ftlab.session.run_tokenizer import fingerprint_of
+    >>> fingerprint_of(Run())
+    Traceback (most recent call last):
+    ...
+    ftlab.records.errors.BadValueError: This run has no fingerprint of a tokenizer; ...
+    """
+    told = [each for each in run.whole.events if each.kind == "tokenizer"]
+    if not told:
+        msg = (
+            "This run has no fingerprint of a tokenizer; it is written down with the "
+            "first step of ftlab.watch(trainer), or ftlab.watch(model, tokenizer=...)."
+        )
+        raise BadValueError(msg)
+    try:
+        last = told[-1].detail["digest"]
+        kept = [
+            Fingerprint.from_json(each.detail["fingerprint"])
+            for each in told
+            if each.detail["digest"] == last and "fingerprint" in each.detail
+        ]
+        return FingerprintView(kept[-1])
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        msg = (
+            f"The fingerprint that this run has is damaged: {said_of(error)}. "
+            "ftlab.fingerprint(tokenizer) reads a new one."
+        )
+        raise BadValueError(msg) from error

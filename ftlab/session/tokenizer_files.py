@@ -1,0 +1,112 @@
+"""`ftlab.tokenizer_files`: do a tokenizer's files agree, and which of them is read."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ftlab.probes.tokenizer_files.embedding_rows import embedding_rows
+from ftlab.probes.tokenizer_files.file_agreements import file_agreements
+from ftlab.probes.tokenizer_files.folder_files import read_folder
+from ftlab.probes.tokenizers.reader import Reader
+from ftlab.probes.tokenizers.reader_of import reader_of
+from ftlab.records.errors import BadValueError
+from ftlab.records.tokenizer_files import Agreement, TokenizerFiles
+from ftlab.rules.words import an
+from ftlab.session.tokenizer_sources import is_folder, load_tokenizer, said_of
+from ftlab.views.tokenizers.tokenizer_files import TokenizerFilesView
+
+
+def tokenizer_files(folder: str | Path, model: Any = None) -> TokenizerFilesView:
+    """Compare the files of a tokenizer with each other, and with what is loaded.
+
+    Read are ``tokenizer.json``, ``tokenizer_config.json``, ``special_tokens_map.json``,
+    ``added_tokens.json``, ``chat_template.jinja`` and ``chat_template.json``,
+    ``config.json``, ``generation_config.json``, ``adapter_config.json``, and the
+    headers of safetensors. Where they disagree, the tokenizer that transformers loads
+    from the folder tells which of them it reads.
+
+    Parameters
+    ----------
+    folder
+        Of a model, an adapter or a tokenizer.
+    model
+        The live model that is trained with it, for the rows of its embedding.
+
+    Returns
+    -------
+    TokenizerFilesView
+        ``ok``, ``table()``, ``figure()`` and ``widget()``.
+
+    Raises
+    ------
+    BadValueError
+        There is no such folder, or ``model`` has no embedding. Nothing that is in the
+        folder raises: a file that cannot be read is named.
+
+    Notes
+    -----
+    Code that lies in the folder is not run. A ``tokenizer.json`` above 512 MiB and any
+    other of these files above 8 MiB is not opened.
+
+    Examples
+    --------
+    >>> import json, tempfile, ftlab
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "tokenizer_config.json").write_text('{"eos_token": "</s>"}')
+    >>> _ = (folder / "special_tokens_map.json").write_text('{"eos_token": "<e>"}')
+    >>> ftlab.tokenizer_files(folder).ok
+    False
+    >>> ftlab.tokenizer_files("no/such/folder")
+    Traceback (most recent call last):
+    ...
+    ftlab.records.errors.BadValueError: 'no/such/folder' is no folder; ...
+    """
+    path = _checked(folder)
+    files = read_folder(path)
+    reader, told = _loaded(
+        path, unread=[each.name for each in files.states if each.problem]
+    )
+    rows = _rows(path, model)
+    agreements = told + file_agreements(files, reader, rows)
+    found = TokenizerFiles(path.name or str(path), files.states, agreements)
+    return TokenizerFilesView(found)
+
+
+def _checked(folder: Any) -> Path:
+    if isinstance(folder, str | os.PathLike):
+        if is_folder(Path(folder)):
+            return Path(folder)
+        what = f"{str(folder)!r} is no folder"
+    else:
+        what = f"tokenizer_files(folder) was given {an(type(folder).__name__)}"
+    msg = (
+        f"{what}; pass the folder that tokenizer.save_pretrained(folder) or "
+        "trainer.save_model(folder) wrote."
+    )
+    raise BadValueError(msg)
+
+
+def _loaded(
+    path: Path, unread: list[str]
+) -> tuple[Reader | None, tuple[Agreement, ...]]:
+    """Load the tokenizer where nothing stands against it, and say so if it does."""
+    if unread:
+        words = f"{', '.join(unread)} cannot be read, so the tokenizer was not loaded"
+        return None, (Agreement("as loaded", "not checked", words),)
+    try:
+        return reader_of(load_tokenizer(path)), ()
+    except BadValueError as error:
+        words = f"transformers cannot load it: {said_of(error.__cause__ or error)}"
+        return None, (Agreement("as loaded", "not checked", words),)
+
+
+def _rows(path: Path, model: Any) -> dict[str, int]:
+    try:
+        return embedding_rows(path, model)
+    except Exception as error:
+        msg = (
+            f"model is {an(type(model).__name__)} without an embedding of tokens that "
+            f"can be read: {said_of(error)}. Pass the model that is trained, or none."
+        )
+        raise BadValueError(msg) from error

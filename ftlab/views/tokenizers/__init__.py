@@ -1,0 +1,1 @@
+"""Tokenizers: fingerprints, differences, files."""

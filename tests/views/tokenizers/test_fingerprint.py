@@ -1,0 +1,44 @@
+"""The fingerprint's forms, and how it is kept."""
+
+import json
+
+import pytest
+
+from ftlab.records.errors import BadValueError
+from ftlab.records.fingerprint import PARTS, Fingerprint, Part, part_of
+from ftlab.views.tokenizers.fingerprint import FingerprintView
+
+KEPT = Fingerprint(
+    "Own",
+    "tokenizers",
+    {"vocabulary": Part("0" * 64, 32000), "normaliser": part_of({"type": "NFC"})},
+)
+
+
+def test_text_names_the_parts_and_the_digest():
+    first, second, third = repr(FingerprintView(KEPT)).splitlines()
+    assert first == f"Fingerprint of Own (tokenizers): {KEPT.digest[:12]}"
+    assert second == "  vocabulary  32,000 ids  000000000000"
+    assert third.startswith("  normaliser  NFC  ")
+
+
+def test_the_table_has_a_row_for_every_part():
+    table = FingerprintView(KEPT).table()
+    assert list(table["part"]) == list(PARTS)
+    assert table.set_index("part")["size"]["vocabulary"] == 32000
+    assert table.set_index("part")["digest"]["switches"] == ""
+
+
+def test_equal_digests_are_equal_views():
+    other = Fingerprint("Own", "python", {"model": part_of({"type": "BPE"})})
+    assert FingerprintView(KEPT) == FingerprintView(KEPT)
+    assert len({FingerprintView(KEPT), FingerprintView(KEPT)}) == 1
+    assert FingerprintView(KEPT) != FingerprintView(other)
+    assert FingerprintView(KEPT) != KEPT.digest
+
+
+def test_it_is_saved_whole(tmp_path):
+    path = FingerprintView(KEPT).save(tmp_path / "kept.json")
+    assert Fingerprint.from_json(json.loads(path.read_text())) == KEPT
+    with pytest.raises(BadValueError, match=r"cannot be written.*folder that exists"):
+        FingerprintView(KEPT).save(tmp_path / "none" / "kept.json")

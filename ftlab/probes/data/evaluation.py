@@ -1,0 +1,77 @@
+"""The rows of the evaluation data, as far as a training must not hold them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.probes.data.entries import Broken, Source
+from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
+from ftlab.probes.data.row_parts import parts_of
+from ftlab.probes.data.scan import Scan
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Keys in ascending order, and the row of each."""
+
+    keys: Numbers
+    rows: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Keys of the evaluation rows, and of their prompts."""
+
+    count: int
+    rows: Known
+    prompts: Known
+
+
+def read_evaluation(sources: list[Source]) -> Evaluation:
+    """Read the evaluation data: 16 bytes of each row are kept."""
+    rows: list[tuple[int, int]] = []
+    prompts: list[tuple[int, int]] = []
+    count = 0
+    for source in sources:
+        for entry in source.read():
+            if not isinstance(entry.value, Broken):
+                read = parts_of(entry.value)
+                rows.append((row_key(read), count))
+                asked = prompt_key(read)
+                if asked is not None:
+                    prompts.append((asked, count))
+            count += 1
+    return Evaluation(count, _known(rows), _known(prompts))
+
+
+def _known(pairs: list[tuple[int, int]]) -> Known:
+    table = np.array(pairs, np.int64).reshape(-1, 2)
+    keys, first = np.unique(table[:, 0], return_index=True)
+    return Known(keys, table[first, 1])
+
+
+def report_leaks(scan: Scan, evaluation: Evaluation) -> int:
+    """Report the rows that the evaluation data holds too; return how many of those."""
+    held: set[int] = set()
+    for row, of in _among(scan.keys, evaluation.rows):
+        held.add(of)
+        says = f"row {of} of the evaluation data"
+        scan.report("leaked-evaluation-row", row, says=says)
+    leaked = scan.findings.rows.get("leaked-evaluation-row", ())
+    if scan.prompts is not None:
+        for row, of in _among(scan.prompts, evaluation.prompts):
+            if row not in leaked:
+                says = f"the prompt of row {of} of the evaluation data"
+                scan.report("leaked-evaluation-prompt", row, says=says)
+    return len(held)
+
+
+def _among(keys: KeyFile, known: Known) -> list[tuple[int, int]]:
+    return [
+        (row, int(known.rows[at]))
+        for rows, places in keys.among(known.keys)
+        for row, at in zip(rows.tolist(), places.tolist(), strict=True)
+    ]

@@ -1,0 +1,278 @@
+"""Scanning a dataset from beginning to end, and judging what was found.
+
+Who calls whom: `ftlab.data` calls `scan_sources`. It reads the evaluation data, gives
+all rows to a `Scan`, and compares them afterwards.
+"""
+
+import importlib.util
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ftlab.probes.data.entries import Broken, Source
+from ftlab.probes.data.evaluation import Evaluation, read_evaluation, report_leaks
+from ftlab.probes.data.issues import (
+    issues_of,
+    lengths_of,
+    report_leaks_of_labels,
+    report_repeated,
+)
+from ftlab.probes.data.near import NearRows, near_pass
+from ftlab.probes.data.row_parts import parts_of
+from ftlab.probes.data.row_sets import RowSet
+from ftlab.probes.data.scan import Looks, Scan, entries_of
+from ftlab.probes.data.text_faults import repairer
+from ftlab.probes.data.token_counts import RowLengths, TokenCounter, rendered_length
+from ftlab.probes.data.token_marks import TokenMarks
+from ftlab.probes.templates.survey import survey
+from ftlab.probes.tokens.pieces import text_tokenizer
+from ftlab.records.data_scan import DataScan, Lengths, NearPass
+from ftlab.records.errors import BadValueError
+from ftlab.records.template import TemplateFacts
+from ftlab.replay.interrupts import on_interrupt
+
+PEEKED = 100
+"""Rows that are read to see what form they have."""
+
+TICK = 1000
+"""Rows between two steps of a progress bar."""
+
+Tick = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be looked at, and how.
+
+    Attributes
+    ----------
+    limit, limit_from
+        Where rows are cut off, and who says so.
+    near
+        Whether rows that are almost the same are looked for.
+    """
+
+    name: str
+    sources: list[Source]
+    tokenizer: Any = None
+    evaluation: list[Source] = field(default_factory=list)
+    limit: int = 0
+    limit_from: str = ""
+    near: bool = True
+
+
+@dataclass(slots=True)
+class _Going:
+    """What the parts of one scan hand on to each other."""
+
+    asked: Asked
+    scan: Scan
+    looks: Looks
+    remarks: list[str]
+    complete: bool = True
+
+
+def scan_sources(
+    asked: Asked, tick: Tick = int, tick_near: Tick = int
+) -> tuple[DataScan, dict[str, RowSet]]:
+    """Look at all rows; return what was found, and the rows of each kind of fault.
+
+    An interrupt ends the reading: what was read until then is reported.
+
+    Parameters
+    ----------
+    tick, tick_near
+        Called with a number of rows after these were read, and compared.
+
+    Raises
+    ------
+    BadValueError
+        There are no rows, or none that can be understood.
+    """
+    began = time.perf_counter()
+    evaluation = read_evaluation(asked.evaluation) if asked.evaluation else None
+    going = _prepared(asked)
+    try:
+        _read(going, tick)
+        _check_readable(going.scan)
+        seconds = time.perf_counter() - began
+        held = _compare(going, evaluation)
+        near = _near(going, tick_near) if going.complete else None
+        return _judged(going, evaluation, held, near, seconds)
+    finally:
+        going.scan.close()
+
+
+def _prepared(asked: Asked) -> _Going:
+    remarks: list[str] = []
+    counter = None if asked.tokenizer is None else TokenCounter(asked.tokenizer)
+    facts = _facts(asked, remarks)
+    lengths = None
+    if counter is not None:
+        inner = text_tokenizer(asked.tokenizer)
+        added = getattr(inner, "num_special_tokens_to_add", int)()
+        lengths = RowLengths(counter, facts, added)
+    looks = Looks(
+        TokenMarks(asked.tokenizer, facts),
+        counter,
+        lengths,
+        asked.limit if counter is not None else 0,
+        bool(asked.evaluation),
+        asked.near and importlib.util.find_spec("rensa") is not None,
+    )
+    return _Going(asked, Scan(asked.sources, looks), looks, remarks)
+
+
+def _facts(asked: Asked, remarks: list[str]) -> TemplateFacts | None:
+    """Survey the chat template where the rows are conversations."""
+    first = (entry for _, entry in islice(entries_of(asked.sources), PEEKED))
+    rows = (parts_of(e.value) for e in first if not isinstance(e.value, Broken))
+    if asked.tokenizer is None or next(rows, None) is None:
+        return None
+    if not any(row.kind == "messages" for row in rows):
+        return None
+    facts = survey(asked.tokenizer)
+    if facts.refused is not None:
+        remarks.append(f"the chat template's own tokens: {facts.refused}")
+    return facts
+
+
+def _read(going: _Going, tick: Tick) -> None:
+    """Read all rows, or up to where somebody stops it: none is left half counted."""
+    scan = going.scan
+    stopped = threading.Event()
+    with on_interrupt(stopped.set):
+        for source, entry in entries_of(going.asked.sources):
+            scan.take(source, entry)
+            if not scan.rows % TICK:
+                tick(TICK)
+            if stopped.is_set():
+                going.complete = False
+                break
+    tick(scan.rows % TICK)
+    scan.finish()
+
+
+def _check_readable(scan: Scan) -> None:
+    if not scan.rows:
+        msg = "The dataset has no rows."
+        raise BadValueError(msg)
+    unread = scan.findings.spots.get("unreadable-row", [])
+    if unread and not scan.formats:
+        msg = f"No row can be read: {unread[0]!r}."
+        raise BadValueError(msg)
+    if set(scan.formats) == {""}:
+        spot = scan.findings.spots["unknown-columns"][0]
+        msg = (
+            f"No row is understood: {spot.says}. Known are messages or conversations, "
+            "prompt and completion, prompt with chosen and rejected, instruction, "
+            "input and output, question and answer, text, and input_ids: "
+            "dataset.map(lambda row: {'messages': ...})."
+        )
+        raise BadValueError(msg)
+
+
+def _compare(going: _Going, evaluation: Evaluation | None) -> int:
+    """Find rows that say the same, in the data itself and in the evaluation data."""
+    report_repeated(going.scan)
+    report_leaks_of_labels(going.scan)
+    return report_leaks(going.scan, evaluation) if evaluation is not None else 0
+
+
+def _near(going: _Going, tick: Tick) -> NearPass | None:
+    scan = going.scan
+    if scan.texts is None:
+        return None
+    copies = scan.findings.rows.get("duplicate-row", RowSet())
+
+    def report(row: int, other: int, similarity: float) -> None:
+        says = f"{similarity:.0%} the same as {scan.place(other)}"
+        scan.report("near-duplicate", row, says=says, excerpt=scan.beginning(row))
+
+    try:
+        return near_pass(NearRows(scan.texts, copies), report, tick)
+    except KeyboardInterrupt:
+        going.remarks.append("rows that are almost the same: stopped before the end")
+        return None
+
+
+def _judged(
+    going: _Going,
+    evaluation: Evaluation | None,
+    held: int,
+    near: NearPass | None,
+    seconds: float,
+) -> tuple[DataScan, dict[str, RowSet]]:
+    asked, scan = going.asked, going.scan
+    count = 0 if evaluation is None else evaluation.count
+    meant = ("decomposed-letters",) if _composes(going.looks.counter) else ()
+    made = DataScan(
+        asked.name,
+        scan.rows,
+        dict(scan.formats.most_common()),
+        dict(scan.roles.most_common(20)),
+        issues_of(scan, evaluation=(held, count), meant=meant),
+        lengths_of(scan, _about_lengths(going)),
+        near,
+        (*going.remarks, *_not_checked(going)),
+        going.complete,
+        seconds,
+    )
+    return made, scan.findings.rows
+
+
+def _composes(counter: TokenCounter | None) -> bool:
+    """Tell whether the tokenizer puts letters and accents together by itself."""
+    return counter is not None and counter.ids("e\u0301 u\u0308") == counter.ids(
+        "\xe9 \xfc"
+    )
+
+
+def _about_lengths(going: _Going) -> Lengths:
+    nothing = np.empty(0, np.int64)
+    lengths = going.looks.lengths
+    if lengths is None:
+        return Lengths("characters", nothing, nothing, 0)
+    rendered = [
+        (rendered_length(going.asked.tokenizer, row), length)
+        for row, length in (going.scan.first_rows if lengths.template else ())
+    ]
+    errors = [abs(known - length) for known, length in rendered if known is not None]
+    return Lengths(
+        "tokens",
+        nothing,
+        nothing,
+        0,
+        going.looks.limit,
+        going.asked.limit_from if going.looks.limit else "",
+        lengths.template,
+        max(errors, default=-1),
+    )
+
+
+def _not_checked(going: _Going) -> Iterator[str]:
+    asked = going.asked
+    if asked.tokenizer is None:
+        yield (
+            "tokens, special tokens and what is cut off: pass the tokenizer, "
+            "ftlab.data(dataset, tokenizer)"
+        )
+    elif not asked.limit:
+        yield (
+            "what is cut off: pass the training's limit, "
+            "ftlab.data(dataset, tokenizer, max_length=2048)"
+        )
+    if not asked.evaluation:
+        yield (
+            "rows of the evaluation data: pass it, ftlab.data(dataset, tokenizer, "
+            "evaluation=...)"
+        )
+    if repairer() is None:
+        yield "wrong encodings beyond U+FFFD: pip install 'ftlab[data]' brings ftfy"
+    if asked.near and going.scan.texts is None:
+        yield "rows that are almost the same: pip install 'ftlab[data]' brings rensa"

@@ -96,7 +96,7 @@ def _of_several(paths: list[str]) -> list[Source]:
             found += _of_path(path)
         except BadValueError as error:
             lost = Entry(0, Broken(str(error).rstrip(".")))
-            found.append(Source(Path(path).name, "row", lambda lost=lost: iter([lost])))
+            found.append(Source(Path(path).name, "row", partial(iter, (lost,))))
     return found
 
 
@@ -169,8 +169,8 @@ def _check_iterable(what: Any) -> None:
             "rows, the name of their file, or a datasets.IterableDataset."
         )
         raise BadValueError(msg)
-    rows = isinstance(what, Iterable) and not isinstance(what, bytes | Mapping)
-    if not rows and not (hasattr(what, "__getitem__") and hasattr(what, "__len__")):
+    by_number = hasattr(what, "__getitem__") and hasattr(what, "__len__")
+    if isinstance(what, bytes) or not (by_number or isinstance(what, Iterable)):
         msg = (
             f"The dataset is {what if what is None else f'of type {kind}'}; pass the "
             "name of a file (JSON Lines, JSON, Parquet, Arrow), a Dataset, or a list "

@@ -164,6 +164,15 @@ def repairer() -> Callable[[str], str | None] | None:
         if not is_bad(part):
             return None
         mended = str(fix_encoding(part))
-        return None if mended == part else mended
+        return mended if mended != part and _is_likely(part, mended) else None
 
     return repair
+
+
+def _is_likely(part: str, mended: str) -> bool:
+    """Tell whether more speaks for a repair than one pair of characters.
+
+    A single pair that would be one character of another script may be meant.
+    """
+    new = set(mended) - set(part)
+    return len(part) - len(mended) > 1 or all(char < "\u0250" for char in new)

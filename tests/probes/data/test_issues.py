@@ -55,7 +55,10 @@ def test_a_share_is_told_of_the_rows_that_can_have_it():
 
 
 def test_the_worst_stand_in_front():
-    rows = [{"messages": "[]"}, *(pair(at, "" if at < 3 else "It.") for at in range(99))]
+    rows = [
+        {"messages": "[]"},
+        *(pair(at, "" if at < 3 else "It.") for at in range(99)),
+    ]
     names = [issue.name for issue in issues_of(scanned(rows))]
     assert names == ["malformed-messages", "empty-answer"]
     assert issues_of(scanned(rows), meant=("empty-answer",))[-1].name == names[0]
@@ -93,5 +96,11 @@ def test_labels_that_are_given_away_are_told_with_their_words():
 
 def test_lengths_are_filled_in():
     empty = np.empty(0, np.int64)
-    found = lengths_of(scanned(["a", "bb", "c"]), Lengths("characters", empty, empty, 0))
-    assert (found.sizes.tolist(), found.rows.tolist(), found.total) == ([1, 2], [2, 1], 4)
+    found = lengths_of(
+        scanned(["a", "bb", "c"]), Lengths("characters", empty, empty, 0)
+    )
+    assert (found.sizes.tolist(), found.rows.tolist(), found.total) == (
+        [1, 2],
+        [2, 1],
+        4,
+    )

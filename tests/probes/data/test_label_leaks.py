@@ -80,7 +80,8 @@ def test_is_silent_where_the_answer_stands_in_the_prompt_by_design(name):
 
 def test_is_silent_on_one_label_for_nearly_all():
     rows = [
-        pair(f"Kind: spam? mail {at}", "spam" if at % 20 else "ham") for at in range(200)
+        pair(f"Kind: spam? mail {at}", "spam" if at % 20 else "ham")
+        for at in range(200)
     ]
     assert leaks(rows) == []
 

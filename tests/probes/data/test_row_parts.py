@@ -28,7 +28,10 @@ USER, ANSWER = ("user", "a"), ("assistant", "b")
             },
             "messages",
         ),
-        ({"messages": {"role": ["user", "assistant"], "content": ["a", "b"]}}, "messages"),
+        (
+            {"messages": {"role": ["user", "assistant"], "content": ["a", "b"]}},
+            "messages",
+        ),
         (
             [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
             "messages",
@@ -82,7 +85,11 @@ def test_parts_of_a_message_are_joined_and_pictures_told():
     ("messages", "column", "says"),
     [
         ('[{"role": "user"}]', "messages", "is a text, not a list of messages"),
-        ([{"content": "a"}], "messages[0]", "a message without a role; it holds content"),
+        (
+            [{"content": "a"}],
+            "messages[0]",
+            "a message without a role; it holds content",
+        ),
         ([None], "messages[0]", "a message is missing"),
         (["a"], "messages[0]", "a message is a text"),
         (

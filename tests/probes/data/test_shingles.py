@@ -17,11 +17,24 @@ def cut(text):
 
 def texts(count):
     numbers = random.Random(0)
-    words = ["the", "Sky", "ÄRGER", "x2", "日本", "語", "is", "blue", "東京都", "привет"]
+    words = [
+        "the",
+        "Sky",
+        "ÄRGER",
+        "x2",
+        "日本",
+        "語",
+        "is",
+        "blue",
+        "東京都",
+        "привет",
+    ]
     marks = [" ", ", ", "\n", " - ", "_"]
     for _ in range(count):
         size = numbers.randrange(14)
-        yield "".join(numbers.choice(words) + numbers.choice(marks) for _ in range(size))
+        yield "".join(
+            numbers.choice(words) + numbers.choice(marks) for _ in range(size)
+        )
 
 
 def test_equal_numbers_are_equal_words():

@@ -47,7 +47,7 @@ def stream():
         IterableDataset.from_generator(stream),
         pa.Table.from_pylist(ROWS),
         pd.DataFrame(ROWS),
-        {at: row for at, row in enumerate(ROWS)}.values(),
+        dict(enumerate(ROWS)).values(),
     ],
 )
 def test_rows_in_memory_are_read_in_order(what):

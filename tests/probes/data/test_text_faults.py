@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001  texts in all scripts hold letters that look like others
 """Faults of texts, and the texts of all scripts that have none."""
 
 import unicodedata
@@ -20,7 +21,8 @@ HEALTHY = [
     "ภาษา\u200bไทย ไม่มีช่องว่าง",
     "Xin chào, tiếng Việt có nhiều dấu.",
     "한국어 문장입니다. 각각의 글자",
-    "👩‍👩‍👧‍👦 🏳️‍🌈 ❤️‍🔥 👍🏽 1️⃣ 🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+    "👩‍👩‍👧‍👦 🏳️‍🌈 ❤️‍🔥 👍🏽 1️⃣",
+    "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
     "┌──┬──┐\n│ a│ b│\n├──┼──┤\n│ 1│ é│\n└──┴──┘ ═══ ▀▄█",
     "∀x ∈ ℝ: ∑ᵢ xᵢ² ≥ 0 ⇒ √π ≈ 1.77, α→β, Ĥψ = Eψ",
     "def f(x):\n\treturn x + 1\r\n\x1b[31mred\x1b[0m ~`|<>{}\\",

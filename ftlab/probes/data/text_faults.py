@@ -7,11 +7,15 @@ from functools import cache
 from typing import NamedTuple
 
 _CONTROLS = r"\x00-\x08\x0e-\x1a\x1c-\x1f\x7f"
-_JOINERS = "\u200c\u200d"
 _UNSEEN = (
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u206f\u3164\ufeff"
-    "\ufff9-\ufffb\U000e0001-\U000e007f" + _JOINERS
+    "\ufff9-\ufffb\U000e0001-\U000e007f"
 )
+_JOINERS = (
+    "(?<![\u0590-\u200a\u2010-\u2027\u2030-\u205f\u2070-\U0010ffff])[\u200c\u200d]"
+)
+"""Joiners that stand neither behind a letter of a joining script nor within emoji."""
+
 _MARKS = "\u0300-\u036f\u3099\u309a\u1161-\u1175\u11a8-\u11c2"
 """What follows a letter that could be one character with it."""
 
@@ -30,9 +34,12 @@ _WRONG = (
 """What UTF-8 looks like in cp1252, cp1251, MacRoman or cp437: a guess, to be proven."""
 
 _ASCII = re.compile(f"[{_CONTROLS}]")
+_PLAIN = bytes(each for each in range(128) if not _ASCII.match(chr(each)))
+"""Characters that may stand in any text; taking them out is faster than searching."""
+
 _SUSPECT = re.compile(f"[{_CONTROLS}{_UNSEEN}{_MARKS}\ud800-\udfff]|{_WRONG}")
 _HALF = re.compile("[\ud800-\udfff]")
-_HIDDEN = re.compile(f"[{_CONTROLS}{_UNSEEN}]")
+_HIDDEN = re.compile(f"[{_CONTROLS}{_UNSEEN}]|{_JOINERS}")
 _APART = re.compile(f"[{_MARKS}]")
 _MISREAD = re.compile(_WRONG)
 
@@ -66,15 +73,14 @@ def text_faults(text: str) -> Iterator[TextFault]:
     []
     """
     if text.isascii():
-        if found := _ASCII.search(text):
+        if text.encode().translate(None, _PLAIN) and (found := _ASCII.search(text)):
             yield _unseen(text, found.start())
         return
-    if not _SUSPECT.search(text):
-        return
-    for look in (_half, _misread, _hidden, _apart):
-        fault = look(text)
-        if fault is not None:
-            yield fault
+    if _SUSPECT.search(text):
+        yield from filter(None, (_half(text), _misread(text)))
+        yield from filter(None, (_hidden(text), _apart(text)))
+    elif ("\u200c" in text or "\u200d" in text) and (fault := _hidden(text)):
+        yield fault
 
 
 def _half(text: str) -> TextFault | None:
@@ -100,8 +106,6 @@ def _has_reason(text: str, at: int) -> bool:
     """Tell whether a script or an emoji needs the character where it stands."""
     char = text[at]
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
-    if char in _JOINERS:  # behind letters of joining scripts, and within emoji
-        return before >= "\u0590" and not _HIDDEN.match(before)
     if char in _DIRECTIONS or char in _ISOLATES:
         return _RIGHT_TO_LEFT.search(text) is not None
     if char == "\u200b":

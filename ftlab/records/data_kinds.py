@@ -128,6 +128,13 @@ _ALL = (
         0.5,
     ),
     Kind(
+        "answer-of-cut-length",
+        "an answer that breaks off where the longest ones do",
+        "These answers were generated up to one number of tokens (max_new_tokens), and "
+        "cut there: a model trained on them learns to stop anywhere.",
+        "Generate them anew with a higher limit, or leave them out.",
+    ),
+    Kind(
         "missing-end-mark",
         "no end mark, with which most of the others end",
         "Rows from another source, or cut off: where the end mark is missing, no end "

@@ -19,6 +19,7 @@ from ftlab.probes.data.evaluation import Evaluation, read_evaluation, report_lea
 from ftlab.probes.data.issues import (
     issues_of,
     lengths_of,
+    report_cut_answers,
     report_leaks_of_labels,
     report_repeated,
 )
@@ -181,6 +182,7 @@ def _compare(going: _Going, evaluation: Evaluation | None) -> int:
     """Find rows that say the same, in the data itself and in the evaluation data."""
     report_repeated(going.scan)
     report_leaks_of_labels(going.scan)
+    report_cut_answers(going.scan)
     return report_leaks(going.scan, evaluation) if evaluation is not None else 0
 
 

@@ -41,12 +41,6 @@ def _issue(scan: Scan, kind: Kind, evaluation: tuple[int, int]) -> Iterator[Data
         message += (
             f"; {held:,} of {total:,} rows of the evaluation data ({percent(share)})"
         )
-    if kind.name == "label-in-prompt":
-        followed = scan.leaks.found()
-        rows = max(known.hits for _, known in followed)
-        words = ", ".join(repr(each) for each, _ in followed)
-        share = rows / max(scan.rows, 1)
-        message = f"{kind.says}, {words}: {rows:,} rows ({percent(share)})"
     among = sum(scan.formats[each] for each in kind.among)
     severity = kind.judge(rows / among if among else share)
     if severity is None:
@@ -86,12 +80,26 @@ def report_repeated(scan: Scan) -> None:
             scan.report("duplicate-row", row, says=says, excerpt=shown)
 
 
+def report_cut_answers(scan: Scan) -> None:
+    """Report answers that break off where the longest ones do."""
+    cut = scan.answers.found()
+    if cut is None:
+        return
+    says = (
+        f"breaks off at {cut.length:,}, as {cut.broken:,} of {cut.answers:,} do there"
+    )
+    for row in cut.rows:
+        scan.report("answer-of-cut-length", row, says=says, excerpt=scan.end(row))
+
+
 def report_leaks_of_labels(scan: Scan) -> None:
     """Report the places at which prompts give their answer away."""
     for words, known in scan.leaks.found():
         for row, part, char in known.spots:
             says = f"the answer follows {words!r}"
             scan.report_in(row, part, "label-in-prompt", char, says)
+        for row in known.all_rows.numbers().tolist():
+            scan.findings.add("label-in-prompt", row)
 
 
 def lengths_of(scan: Scan, lengths: Lengths) -> Lengths:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ftlab.probes.data.row_keys import prompt_of
 from ftlab.probes.data.row_parts import Part, RowParts
+from ftlab.probes.data.row_sets import KEPT, RowSet
 
 LONGEST = 40
 """Characters of an answer that may be a label."""
@@ -32,12 +33,15 @@ class Field:
         The answers of these.
     spots
         Row, part and character of the first ones.
+    all_rows
+        All of them.
     """
 
     rows: int = 0
     hits: int = 0
     answers: Counter[str] = field(default_factory=Counter)
     spots: list[tuple[int, Part, int]] = field(default_factory=list)
+    all_rows: RowSet = field(default_factory=RowSet)
 
 
 class LabelLeaks:
@@ -48,7 +52,7 @@ class LabelLeaks:
     """
 
     def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
+        self._seen: dict[str, tuple[int, Part, str]] = {}
         self._fields: dict[str, Field] = {}
         self._answers: Counter[str] = Counter()
         self._rows = 0
@@ -66,20 +70,25 @@ class LabelLeaks:
             self._answers[answer] += 1
         for part in before:
             if answer in part.text:
-                self._count(part.text, answer)
+                self._remember((number, part), answer)
             for words, known in self._fields.items():
                 if words in part.text:
                     _follow(known, words, (number, part), answer)
 
-    def _count(self, text: str, answer: str) -> None:
+    def _remember(self, place: tuple[int, Part], answer: str) -> None:
+        """Follow words up once they stand before the answer in a second row."""
+        text = place[1].text
         at = text.find(answer)
         found = _BEFORE.search(text, max(0, at - 30), at)
-        if found is None or len(self._seen) >= KNOWN:
+        if found is None or (words := found.group(1)) in self._fields:
             return
-        words = found.group(1)
-        self._seen[words] += 1
-        if self._seen[words] == 2 and len(self._fields) < FOLLOWED:
+        first = self._seen.pop(words, None)
+        if first is None:
+            if len(self._seen) < KNOWN:
+                self._seen[words] = (*place, answer)
+        elif len(self._fields) < FOLLOWED:
             self._fields[words] = Field()
+            _follow(self._fields[words], words, first[:2], first[2])
 
     def found(self) -> list[tuple[str, Field]]:
         """Return the words that give the answer away."""
@@ -112,5 +121,6 @@ def _follow(known: Field, words: str, place: tuple[int, Part], answer: str) -> N
     if same and not others:
         known.hits += 1
         known.answers[answer] += 1
-        if len(known.spots) < 200:
+        known.all_rows.add(place[0])
+        if len(known.spots) < KEPT:
             known.spots.append((place[0], place[1], first))

@@ -12,7 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ftlab.probes.data.answer_faults import answer_faults
+from ftlab.probes.data.answer_faults import answer_faults, is_answer
+from ftlab.probes.data.answer_lengths import AnswerLengths
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.label_leaks import LabelLeaks
 from ftlab.probes.data.places import Places
@@ -92,6 +93,7 @@ class Scan:
         self.lengths: Counter[int] = Counter()
         self.findings = Findings()
         self.leaks = LabelLeaks()
+        self.answers = AnswerLengths()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
         self.texts = TextStore() if looks.texts else None
@@ -175,6 +177,11 @@ class Scan:
             return ""
         return excerpt_of(self.texts[number].replace(BETWEEN, "\n").strip(), 0)
 
+    def end(self, number: int) -> str:
+        """Return how a row ends; ``""`` where the texts are not kept."""
+        text = "" if self.texts is None else self.texts[number].rstrip()
+        return excerpt_of(text, max(len(text) - 20, 0))
+
     def _keep(self, read: RowParts | None) -> None:
         """Write down what tells this row from others."""
         whole = read is not None and bool(read.parts or read.kind == "tokens")
@@ -224,6 +231,8 @@ class Scan:
             own = counts[start:end]
             total, before = self._row_length(read, own)
             self._measure(number, read, total, before)
+            if read.parts and is_answer(read.parts[-1]):
+                self.answers.add(number, read.parts[-1], own[-1])
             if unknown and sum(unknown[start:end]) > UNKNOWN_SHARE * sum(own):
                 self._report_unknown(number, read, unknown[start:end])
             if len(self.first_rows) < RENDERED and read.kind == "messages":

@@ -7,6 +7,7 @@ from ftlab.probes.data.entries import Entry, Source
 from ftlab.probes.data.issues import (
     issues_of,
     lengths_of,
+    report_cut_answers,
     report_leaks_of_labels,
     report_repeated,
 )
@@ -89,9 +90,20 @@ def test_labels_that_are_given_away_are_told_with_their_words():
     scan = scanned(rows)
     report_leaks_of_labels(scan)
     (issue,) = issues_of(scan)
-    assert issue.message.startswith("the answer behind the same words of the prompt, ")
-    assert "'colour=': 1" in issue.message
+    assert issue.rows == 20
     assert issue.spots[0].column == "prompt"
+    assert issue.spots[0].says == "the answer follows 'colour='"
+
+
+def test_answers_that_are_cut_at_one_length_are_told_with_their_ends():
+    rows = [pair(at, "It ends." * (at % 9 + 1)) for at in range(40)]
+    rows += [pair(at, "It goes on as " * 10) for at in range(40, 60)]
+    scan = scanned(rows)
+    report_cut_answers(scan)
+    (issue,) = issues_of(scan)
+    assert [spot.row for spot in issue.spots] == list(range(40, 60))
+    assert issue.spots[0].says == "breaks off at 140, as 20 of 20 do there"
+    assert issue.spots[0].excerpt.endswith("It goes on as")
 
 
 def test_lengths_are_filled_in():

@@ -4,7 +4,6 @@ Who calls whom: `ftlab.data` calls `scan_sources`. It reads the evaluation data,
 all rows to a `Scan`, and compares them afterwards.
 """
 
-import importlib.util
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from ftlab.probes.data.issues import (
     report_leaks_of_labels,
     report_repeated,
 )
-from ftlab.probes.data.near import NearRows, near_pass
+from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.scan import Looks, Scan, entries_of
@@ -124,7 +123,7 @@ def _prepared(asked: Asked) -> _Going:
         lengths,
         asked.limit if counter is not None else 0,
         bool(asked.evaluation),
-        asked.near and importlib.util.find_spec("rensa") is not None,
+        asked.near and minhash() is not None,
     )
     return _Going(asked, Scan(asked.sources, looks), looks, remarks)
 
@@ -194,7 +193,7 @@ def _near(going: _Going, tick: Tick) -> NearPass | None:
 
     def report(row: int, other: int, similarity: float) -> None:
         says = f"{similarity:.0%} the same as {scan.place(other)}"
-        scan.report("near-duplicate", row, says=says, excerpt=scan.beginning(row))
+        scan.report("near-duplicate", row, says=says, excerpt=scan.beginning)
 
     try:
         return near_pass(NearRows(scan.texts, copies), report, tick)

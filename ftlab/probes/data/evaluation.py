@@ -1,5 +1,6 @@
 """The rows of the evaluation data, as far as a training must not hold them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,9 +70,6 @@ def report_leaks(scan: Scan, evaluation: Evaluation) -> int:
     return len(held)
 
 
-def _among(keys: KeyFile, known: Known) -> list[tuple[int, int]]:
-    return [
-        (row, int(known.rows[at]))
-        for rows, places in keys.among(known.keys)
-        for row, at in zip(rows.tolist(), places.tolist(), strict=True)
-    ]
+def _among(keys: KeyFile, known: Known) -> Iterator[tuple[int, int]]:
+    for rows, places in keys.among(known.keys):
+        yield from zip(rows.tolist(), known.rows[places].tolist(), strict=True)

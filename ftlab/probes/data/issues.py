@@ -75,9 +75,8 @@ def report_repeated(scan: Scan) -> None:
     """Report the rows that say what an earlier one says."""
     for rows, firsts in scan.keys.repeated():
         for row, first in zip(rows.tolist(), firsts.tolist(), strict=True):
-            shown = scan.beginning(row)
             says = f"the same as {scan.place(first)}"
-            scan.report("duplicate-row", row, says=says, excerpt=shown)
+            scan.report("duplicate-row", row, says=says, excerpt=scan.beginning)
 
 
 def report_cut_answers(scan: Scan) -> None:
@@ -89,7 +88,7 @@ def report_cut_answers(scan: Scan) -> None:
         f"breaks off at {cut.length:,}, as {cut.broken:,} of {cut.answers:,} do there"
     )
     for row in cut.rows:
-        scan.report("answer-of-cut-length", row, says=says, excerpt=scan.end(row))
+        scan.report("answer-of-cut-length", row, says=says, excerpt=scan.end)
 
 
 def report_leaks_of_labels(scan: Scan) -> None:

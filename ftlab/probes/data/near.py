@@ -10,6 +10,7 @@ too: several answers to one prompt are meant.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,15 @@ Shingles = NDArray[np.uint64]
 Tick = Callable[[int], object]
 
 
+def minhash() -> Callable[..., Any] | None:
+    """Return what makes the minima of many sets at once; ``None`` without rensa 0.4."""
+    try:
+        from rensa import RMinHash
+    except ImportError:
+        return None
+    return getattr(RMinHash, "digest_matrix_from_flat_token_hashes", None)
+
+
 class NearRows:
     """Compares all rows of a store.
 
@@ -58,6 +68,7 @@ class NearRows:
         self._skipped = skipped
         self._frame = np.empty(0, np.uint64)
         self._bands: list[KeyFile] = []
+        self._digests: Any = minhash()
         self.compared = self.candidates = 0
         self.found = RowSet()
         self._sides = lru_cache(maxsize=1024)(self._read_sides)
@@ -104,14 +115,11 @@ class NearRows:
         return self._frame[at] != numbers
 
     def _write(self, first: int, texts: Sequence[str]) -> None:
-        from rensa import RMinHash
-
         numbers, borders = shingles(texts)
         kept = self._outside(numbers)
         borders = np.concatenate(([0], np.cumsum(kept)))[borders].astype(np.uint64)
-        matrix = RMinHash.digest_matrix_from_flat_token_hashes(
-            np.ascontiguousarray(numbers[kept]), borders, BANDS * DEPTH, SEED
-        )
+        kept_numbers = np.ascontiguousarray(numbers[kept])
+        matrix = self._digests(kept_numbers, borders, BANDS * DEPTH, SEED)
         minima = np.array(matrix.to_rows(), np.uint64)
         empty = borders[1:] == borders[:-1]
         self.compared += len(texts) - int(empty.sum())

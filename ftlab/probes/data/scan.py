@@ -7,7 +7,7 @@ do beside the looking. `Scan.finish` waits for the last block.
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -153,11 +153,12 @@ class Scan:
         column: str = "",
         char: int = -1,
         says: str = "",
-        excerpt: str = "",
+        excerpt: str | Callable[[int], str] = "",
     ) -> None:
         """Count a row, and keep the place if it is among the first."""
         if self.findings.add(name, number):
-            self._keep_spot(name, number, column, char, says, excerpt)
+            shown = excerpt if isinstance(excerpt, str) else excerpt(number)
+            self._keep_spot(name, number, column, char, says, shown)
 
     def _keep_spot(
         self, name: str, number: int, column: str, char: int, says: str, excerpt: str

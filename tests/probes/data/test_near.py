@@ -2,10 +2,12 @@
 
 import random
 import re
+import sys
+from types import SimpleNamespace
 
 import pytest
 
-from ftlab.probes.data.near import THRESHOLD, NearRows, near_pass
+from ftlab.probes.data.near import THRESHOLD, NearRows, minhash, near_pass
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.text_store import BETWEEN, TextStore
 from tests.probes.data.test_shingles import cut
@@ -108,3 +110,11 @@ def test_the_pass_is_counted():
     assert (made.rows, made.pairs, sum(ticks)) == (3, 1, 3)
     assert made.candidates >= 1
     assert made.speed > 0
+
+
+def test_a_rensa_that_is_missing_or_too_old_is_none(monkeypatch):
+    assert minhash() is not None
+    monkeypatch.setitem(sys.modules, "rensa", SimpleNamespace(RMinHash=object))
+    assert minhash() is None
+    monkeypatch.setitem(sys.modules, "rensa", None)
+    assert minhash() is None

@@ -1,62 +1,7 @@
 """The kinds of faults that a dataset can have: what they are, and what mends them."""
 
-from dataclasses import dataclass
-
+from ftlab.records.data_kind import ALWAYS, NEVER, Kind
 from ftlab.records.finding import Severity
-
-NEVER = 2.0
-"""A share of rows that is never reached."""
-
-ALWAYS = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of fault.
-
-    Attributes
-    ----------
-    name
-        In kebab case, as tables and the command line show it.
-    says
-        What such rows have; their number stands behind it.
-    warns_from
-        Share of the rows from which on it is a warning; below it is a note.
-    meant_from
-        Share from which on it is taken for what was meant, and not told.
-    left_out
-        Whether a filtered copy leaves such rows out.
-    severity
-        The highest one that it gets.
-    among
-        Formats of rows that can have it; empty for all.
-    """
-
-    name: str
-    says: str
-    cause: str
-    fix: str
-    warns_from: float = 0.001
-    meant_from: float = NEVER
-    left_out: bool = False
-    severity: Severity = Severity.WARNING
-    among: tuple[str, ...] = ()
-
-    def judge(self, share: float) -> Severity | None:
-        """Return how much it matters in this share of rows; ``None`` where it is meant.
-
-        Examples
-        --------
-        >>> from ftlab.records.data_kinds import KINDS
-        >>> KINDS["unfinished-answer"].judge(0.02).label
-        'warning'
-        >>> KINDS["unfinished-answer"].judge(0.8) is None
-        True
-        """
-        if share >= self.meant_from:
-            return None
-        return self.severity if share >= self.warns_from else Severity.INFO
-
 
 _ALL = (
     Kind(
@@ -107,6 +52,14 @@ _ALL = (
         "An export has lost the answers: all that such a row teaches is to end at "
         "once.",
         "Leave these rows out, or write what is meant by saying nothing.",
+        left_out=True,
+    ),
+    Kind(
+        "empty-text",
+        "an empty text",
+        "Blank lines of a file were taken for rows, or an export has lost them.",
+        "Leave these rows out.",
+        NEVER,
         left_out=True,
     ),
     Kind(
@@ -207,6 +160,7 @@ _ALL = (
         "characters that nobody sees and the tokenizer reads",
         "Copied from web pages or PDF files, or hidden on purpose.",
         "Take them out; keep joiners in emoji and where a script needs them.",
+        0.01,
     ),
     Kind(
         "decomposed-letters",

@@ -250,7 +250,24 @@ def greetings():
     return ({"messages": [hello, *row["messages"]]} for row in chat())
 
 
+def lines_of_a_text():
+    for at in range(30):
+        yield {"text": f" = Title {at} = \n" if at % 3 else f"{at} words. \n"}
+
+
+def instructions_on_texts():
+    numbers = random.Random(0)
+    for _ in range(30):
+        yield {
+            "instruction": "Summarise this, please.",
+            "context": sentence(numbers, 40),
+            "response": "A story.",
+        }
+
+
 HEALTHY = [
+    lines_of_a_text,
+    instructions_on_texts,
     chat,
     several_answers,
     questions_on_texts,
@@ -430,6 +447,12 @@ def test_a_hostile_file_is_named_line_by_line_and_the_rest_is_read(tmp_path):
     assert report.rows("unknown-columns").tolist() == [10]
     assert report.rows("duplicate-row").tolist() == [16]
     assert not report.ok
+
+
+def test_blank_lines_of_a_text_are_a_note_and_no_copies():
+    report = scanned([{"text": "" if at % 2 else f"{at}"} for at in range(20)])
+    assert kinds(report) == {"empty-text": "info"}
+    assert report.ok
 
 
 def test_names_of_faults_are_known():

@@ -1,13 +1,17 @@
 """``ftlab data`` as a user types it."""
 
 import json
+import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ftlab.session import data_command
+from ftlab.session.data_command import DataCommand, run_data
 from tests.probes.tokens import vocabularies
-from tests.session.test_data import answered, chat
+from tests.session.test_data import Interrupting, answered, chat, scanned
 from tests.test_cli import ftlab
 
 
@@ -92,3 +96,12 @@ def test_what_cannot_be_read_is_exit_2_and_no_traceback(folder, arguments, said)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_scan_that_was_stopped_is_exit_130_and_shows_what_it_has(monkeypatch, capsys):
+    stopped = scanned(Interrupting())
+    monkeypatch.setattr(data_command, "data", lambda *_, **__: stopped)
+    asked = DataCommand((Path("rows.jsonl"),), write=Path("new.jsonl"))
+    assert run_data(asked, sys.stdout) == 130
+    assert "stopped before the end" in capsys.readouterr().out
+    assert not Path("new.jsonl").exists()

@@ -60,18 +60,23 @@ def answer_faults(row: RowParts) -> Iterator[Placed]:
     [('completion', 'empty-answer')]
     """
     for part in row.parts:
-        if ROLES.get(part.role) != "a":
-            continue
-        if not part.text or part.text.isspace():
-            if not part.says_more:
-                says = "nothing but white space" if part.text else "nothing"
-                yield part, TextFault("empty-answer", -1, says)
-        elif len(part.text) >= SHORTEST and (fault := _broken_off(part.text)):
+        if is_answer(part) and (fault := _fault_of(part)):
             yield part, fault
     if row.kind == "messages" and row.parts:
         yield from _order(row.parts)
     elif row.kind == "prompt and answer":
         yield from _repeated(row.parts)
+    elif row.kind == "text" and not row.parts[0].text.strip():
+        yield row.parts[0], TextFault("empty-text", -1, "nothing to read")
+
+
+def _fault_of(part: Part) -> TextFault | None:
+    if len(part.text) >= SHORTEST and not part.text.isspace():
+        return _broken_off(part.text)
+    if part.says_more or part.text.strip():
+        return None
+    says = "nothing but white space" if part.text else "nothing"
+    return TextFault("empty-answer", -1, says)
 
 
 def _broken_off(text: str) -> TextFault | None:

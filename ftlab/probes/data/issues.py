@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from ftlab.probes.data.scan import Scan
-from ftlab.records.data_kinds import KINDS, Kind
+from ftlab.records.data_kind import Kind
+from ftlab.records.data_kinds import KINDS
 from ftlab.records.data_scan import DataIssue, Lengths
 
 

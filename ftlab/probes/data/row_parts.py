@@ -15,12 +15,16 @@ PAIRS = (
     ("question", "response"),
     ("query", "response"),
     ("query", "answer"),
+    ("query", "answers"),
     ("problem", "solution"),
     ("prompt", "answer"),
     ("prompt", "solution"),
     ("input", "output"),
 )
 """Columns that hold a question and its answer, in the order in which they are tried."""
+
+BESIDE_PROMPT = ("input", "context")
+"""Columns that go on with a prompt."""
 
 MEDIA = ("image", "images", "audio", "audios", "video", "videos")
 LABELS = ("label", "labels")
@@ -101,7 +105,12 @@ def parts_of(row: Any) -> RowParts:
     if "input_ids" in row:
         return RowParts("tokens", beside=row["input_ids"])
     for prompt, answer in PAIRS:
-        if prompt in row and answer in row:
+        if (
+            prompt in row
+            and answer in row
+            and _says(row[prompt])
+            and _says(row[answer])
+        ):
             return _pair(row, prompt, answer)
     return _single(row)
 
@@ -133,8 +142,9 @@ def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
     if isinstance(row.get("system"), str):
         parts.append(Part("system", -1, "system", row["system"]))
     parts += _value(row[prompt], prompt, "user", faults)
-    if prompt == "instruction" and isinstance(row.get("input"), str):
-        parts.append(Part("input", -1, "user", row["input"]))
+    for name in BESIDE_PROMPT:
+        if name != prompt and isinstance(row.get(name), str):
+            parts.append(Part(name, -1, "user", row[name]))
     parts += _value(row[answer], answer, "assistant", faults)
     return RowParts("prompt and answer", tuple(parts), _beside(row), tuple(faults))
 
@@ -155,13 +165,20 @@ def _texts(parts: list[Part]) -> list[tuple[str, str]]:
     return [(part.role, part.text) for part in parts]
 
 
+def _says(value: Any) -> bool:
+    """Tell whether a value is a text or messages, and no record of another form."""
+    if isinstance(value, list | tuple):
+        return all(isinstance(each, Mapping) for each in value)
+    return value is None or isinstance(value, str | int | float)
+
+
 def _value(
     value: Any, column: str, role: str, faults: list[tuple[str, str, str]]
 ) -> list[Part]:
     """Read a text, or messages, which a prompt or an answer may be as well."""
     if isinstance(value, str):
         return [Part(column, -1, role, value)]
-    if value is None:
+    if value is None or value != value:  # what pandas takes for missing
         return [Part(column, -1, role, "")]
     if isinstance(value, int | float):
         return [Part(column, -1, role, str(value))]
@@ -175,6 +192,8 @@ def _messages(talk: Any, column: str, faults: list[tuple[str, str, str]]) -> lis
         said = f"{_kind(talk)}, not a list of messages"
         faults.append(("malformed-messages", column, said))
         return []
+    if not talk:
+        faults.append(("malformed-messages", column, "holds no message"))
     parts = []
     for index, message in enumerate(talk):
         role, content = _role_and_content(message)

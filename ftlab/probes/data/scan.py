@@ -185,7 +185,9 @@ class Scan:
 
     def _keep(self, read: RowParts | None) -> None:
         """Write down what tells this row from others."""
-        whole = read is not None and bool(read.parts or read.kind == "tokens")
+        whole = read is not None and (
+            read.kind == "tokens" or any(part.text.strip() for part in read.parts)
+        )
         own = hash(("no row", len(self.keys)))
         self.keys.append(row_key(read) if whole and read else own)
         if self.prompts is not None:

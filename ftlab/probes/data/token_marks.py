@@ -13,7 +13,9 @@ from ftlab.records.template import TemplateFacts
 INSTRUCTIONS = ("### Instruction:", "### Response:", "### Input:")
 """Marks of the form in which pairs without messages are mostly written."""
 
-_MEDIA = re.compile("image|img|video|audio|vision|pad|patch|box|point", re.IGNORECASE)
+_MEDIA = re.compile(
+    "image|img|video|audio|vision|patch|object|box|quad|point", re.IGNORECASE
+)
 """Tokens that stand for a picture or a sound belong into a text."""
 
 

@@ -70,6 +70,11 @@ def test_an_empty_answer_is_found(empty):
     assert names_in({"instruction": "a", "output": empty}) == ["empty-answer"]
 
 
+def test_an_empty_text_is_found():
+    assert names_in({"text": " \n"}) == ["empty-text"]
+    assert names_in({"text": "a"}) == []
+
+
 def test_a_message_that_calls_or_shows_is_not_empty():
     call = {"role": "assistant", "content": None, "tool_calls": [{"function": {}}]}
     result = {"role": "tool", "content": "3"}

@@ -60,6 +60,22 @@ def test_an_instruction_has_its_input_beside_it():
     assert [part.column for part in read.parts] == ["instruction", "input", "output"]
 
 
+def test_a_context_belongs_to_the_prompt():
+    row = {"instruction": "a", "context": "x", "response": "b", "category": "c"}
+    assert [part.text for part in parts_of(row).parts] == ["a", "x", "b"]
+
+
+def test_records_of_another_form_are_no_answers():
+    row = {"question": "a", "answers": {"text": ["b"]}, "query": "a"}
+    assert parts_of(row).kind == ""
+    assert parts_of({"query": "a", "answers": '[{"name": "f"}]'}).kind != ""
+
+
+def test_what_pandas_takes_for_missing_is_nothing():
+    assert parts_of({"prompt": "a", "completion": float("nan")}).parts[1].text == ""
+    assert parts_of({"prompt": "1+1?", "completion": 2}).parts[1].text == "2"
+
+
 def test_a_preference_has_both_sides():
     read = parts_of({"prompt": "a", "chosen": "b", "rejected": "c"})
     assert read.kind == "preference"
@@ -103,6 +119,7 @@ def test_parts_of_a_message_are_joined_and_pictures_told():
             "content is of type list",
         ),
         (7, "messages", "is of type int, not a list of messages"),
+        ([], "messages", "holds no message"),
     ],
 )
 def test_malformed_messages_are_named(messages, column, says):

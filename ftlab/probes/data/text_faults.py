@@ -155,18 +155,15 @@ def _reads(part: str, mended: str, at: int) -> str:
 def repairer() -> Callable[[str], str | None] | None:
     """Return what repairs a text, and gives ``None`` where nothing is wrong.
 
-    It is ``None`` itself without ftfy. A text counts as wrong only if ftfy finds it
-    unlikely and decoding it again in another way gives another text.
+    It is ``None`` itself without ftfy, which decodes a text again in another way only
+    where its characters are unlikely to be meant.
     """
     try:
         from ftfy import fix_encoding
-        from ftfy.badness import is_bad
     except ImportError:
         return None
 
     def repair(part: str) -> str | None:
-        if not is_bad(part):
-            return None
         mended = str(fix_encoding(part))
         return mended if mended != part and _is_likely(part, mended) else None
 

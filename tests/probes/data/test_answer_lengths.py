@@ -51,6 +51,11 @@ def test_a_few_tokens_more_or_less_do_not_matter():
         [("word", size) for _, size in generated(512)],
         [("It ends.", 40)] * 50 + [("word", SHORTEST - 1)] * 50,
         [("It goes", size) for _, size in generated(900) if size < 400],
+        [
+            ("It goes" if size > 400 else "It ends.", size)
+            for _, size in generated(10_000, count=8000)
+            if size < 512
+        ],
         [],
     ],
 )

@@ -60,6 +60,10 @@ HEALTHY = {
     "one example each": lambda at, label, other: pair(
         f"Text: a Label: {other}\nText: mail {at} Label:", label
     ),
+    "another value follows the same words": lambda at, label, _: pair(
+        f"Mail {at}. was: {label} Then queue was: none",
+        label,
+    ),
     "an answer is copied out": lambda at, _, __: pair(
         f"Name: John{at} Smith, Age: 5. What is the name?", f"John{at} Smith"
     ),
@@ -82,6 +86,16 @@ def test_is_silent_on_one_label_for_nearly_all():
     rows = [
         pair(f"Kind: spam? mail {at}", "spam" if at % 20 else "ham")
         for at in range(200)
+    ]
+    assert leaks(rows) == []
+
+
+def test_is_silent_on_an_example_that_is_mostly_of_the_common_label():
+    numbers = random.Random(0)
+    labels = [numbers.choice(["ham"] * 9 + ["spam"]) for _ in range(400)]
+    rows = [
+        pair(f"Kind: {labels[at - 1]}. Now mail {at}", label)
+        for at, label in enumerate(labels)
     ]
     assert leaks(rows) == []
 

@@ -31,6 +31,7 @@ def test_repeated_rows_are_those_a_dictionary_finds(monkeypatch, block, at_once)
         for row, before in zip(rows.tolist(), firsts.tolist(), strict=True)
     }
     assert found == expected
+    assert sum(1 for _ in file.repeated()) == 1 + 1000 // at_once
     known = np.array(sorted(set(keys[:7])))
     held = [
         (row, known[at])

@@ -16,6 +16,7 @@ def test_texts_come_back(monkeypatch, block):
     for text in texts[:40]:
         store.append(text)
     assert list(store) == texts[:40]
+    assert store[5] == texts[5]
     for text in texts[40:]:
         store.append(text)
     order = list(range(60))

@@ -7,6 +7,7 @@ from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter, rendered_length
 from ftlab.probes.templates.survey import survey
 from ftlab.records.errors import BadValueError
+from ftlab.records.template import TemplateFacts
 from tests.probes.tokens import vocabularies
 
 TEXTS = ["", "Name a prime number.", "日本語 🙂 naïve", "def f(x):\n    return x + 1"]
@@ -78,6 +79,19 @@ def test_a_conversation_is_as_long_as_its_rendering(name):
         total, before = lengths.length(row, counts)
         assert abs(total - rendered_length(tokenizer, row)) <= len(texts)
         assert 0 < before < total
+
+
+def test_what_stands_before_between_and_behind_messages_is_counted():
+    counter = TokenCounter(vocabularies.byte_level())
+    facts = TemplateFacts(
+        beginning="<|bos|>",
+        openings={"user": "<|im_start|>", "assistant": "<|im_start|><|bos|>"},
+        ends={"user": "<|im_end|>", "assistant": ""},
+        last_ends={"assistant": "<|im_end|><|pad|>"},
+    )
+    row = talk("of a role without an opening: user", "a", "b")
+    lengths = RowLengths(counter, facts)
+    assert lengths.length(row, [100, 10, 1]) == (1 + 102 + 12 + 3 + 2, 1 + 102 + 12)
 
 
 def test_texts_get_what_the_tokenizer_adds():

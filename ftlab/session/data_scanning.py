@@ -27,6 +27,7 @@ from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.scan import Looks, Scan, entries_of
 from ftlab.probes.data.text_faults import repairer
+from ftlab.probes.data.text_store import TextStore
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter, rendered_length
 from ftlab.probes.data.token_marks import TokenMarks
 from ftlab.probes.templates.survey import survey
@@ -74,6 +75,7 @@ class _Going:
     scan: Scan
     looks: Looks
     remarks: list[str]
+    evaluation: Evaluation | None = None
     complete: bool = True
 
 
@@ -95,17 +97,18 @@ def scan_sources(
         There are no rows, or none that can be understood.
     """
     began = time.perf_counter()
-    evaluation = read_evaluation(asked.evaluation) if asked.evaluation else None
     going = _prepared(asked)
     try:
         _read(going, tick)
         _check_readable(going.scan)
         seconds = time.perf_counter() - began
-        held = _compare(going, evaluation)
+        _compare(going)
         near = _near(going, tick_near) if going.complete else None
-        return _judged(going, evaluation, held, near, seconds)
+        return _judged(going, near, seconds)
     finally:
         going.scan.close()
+        if going.evaluation is not None and going.evaluation.texts is not None:
+            going.evaluation.texts.close()
 
 
 def _prepared(asked: Asked) -> _Going:
@@ -125,7 +128,11 @@ def _prepared(asked: Asked) -> _Going:
         bool(asked.evaluation),
         asked.near and minhash() is not None,
     )
-    return _Going(asked, Scan(asked.sources, looks), looks, remarks)
+    evaluation = None
+    if asked.evaluation:
+        texts = TextStore() if looks.texts else None
+        evaluation = read_evaluation(asked.evaluation, texts)
+    return _Going(asked, Scan(asked.sources, looks), looks, remarks, evaluation)
 
 
 def _facts(asked: Asked, remarks: list[str]) -> TemplateFacts | None:
@@ -177,12 +184,13 @@ def _check_readable(scan: Scan) -> None:
         raise BadValueError(msg)
 
 
-def _compare(going: _Going, evaluation: Evaluation | None) -> int:
-    """Find rows that say the same, in the data itself and in the evaluation data."""
+def _compare(going: _Going) -> None:
+    """Find what only all rows together tell: copies, and what answers share."""
     report_repeated(going.scan)
     report_leaks_of_labels(going.scan)
     report_cut_answers(going.scan)
-    return report_leaks(going.scan, evaluation) if evaluation is not None else 0
+    if going.evaluation is not None:
+        report_leaks(going.scan, going.evaluation)
 
 
 def _near(going: _Going, tick: Tick) -> NearPass | None:
@@ -190,10 +198,21 @@ def _near(going: _Going, tick: Tick) -> NearPass | None:
     if scan.texts is None:
         return None
     copies = scan.findings.rows.get("duplicate-row", RowSet())
+    # behind the rows that are trained on, so that each pair names one of these
+    for text in (going.evaluation and going.evaluation.texts) or ():
+        scan.texts.append(text)
 
     def report(row: int, other: int, similarity: float) -> None:
-        says = f"{similarity:.0%} the same as {scan.place(other)}"
-        scan.report("near-duplicate", row, says=says, excerpt=scan.beginning)
+        if row < scan.rows:
+            says = f"{similarity:.0%} the same as {scan.place(other)}"
+            scan.report("near-duplicate", row, says=says, excerpt=scan.beginning)
+        elif other < scan.rows and going.evaluation is not None:
+            going.evaluation.held.add(row - scan.rows)
+            of = f"row {row - scan.rows} of the evaluation data"
+            says = f"{similarity:.0%} the same as {of}"
+            scan.report(
+                "leaked-evaluation-row", other, says=says, excerpt=scan.beginning
+            )
 
     try:
         return near_pass(NearRows(scan.texts, copies), report, tick)
@@ -203,21 +222,18 @@ def _near(going: _Going, tick: Tick) -> NearPass | None:
 
 
 def _judged(
-    going: _Going,
-    evaluation: Evaluation | None,
-    held: int,
-    near: NearPass | None,
-    seconds: float,
+    going: _Going, near: NearPass | None, seconds: float
 ) -> tuple[DataScan, dict[str, RowSet]]:
     asked, scan = going.asked, going.scan
-    count = 0 if evaluation is None else evaluation.count
+    of = going.evaluation
+    leaked = (0, 0) if of is None else (len(of.held), of.count)
     meant = ("decomposed-letters",) if _composes(going.looks.counter) else ()
     made = DataScan(
         asked.name,
         scan.rows,
         dict(scan.formats.most_common()),
         dict(scan.roles.most_common(20)),
-        issues_of(scan, evaluation=(held, count), meant=meant),
+        issues_of(scan, evaluation=leaked, meant=meant),
         lengths_of(scan, _about_lengths(going)),
         near,
         (*going.remarks, *_not_checked(going)),

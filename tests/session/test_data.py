@@ -331,6 +331,21 @@ def test_evaluation_rows_in_the_training_are_found():
     assert "2 of 7 rows of the evaluation data" in issue.message
 
 
+def test_evaluation_rows_that_are_almost_in_the_training_are_found():
+    near = [
+        {"messages": [m | {"content": m["content"].upper()} for m in row["messages"]]}
+        for row in chat(3)
+    ]
+    report = scanned(chat(), evaluation=near + chat(5, seed=9))
+    (issue,) = report.summary.issues
+    assert report.rows("leaked-evaluation-row").tolist() == [0, 1, 2]
+    assert "3 of 8 rows of the evaluation data" in issue.message
+    says = [spot.says for spot in issue.spots]
+    assert says == [
+        f"100% the same as row {at} of the evaluation data" for at in range(3)
+    ]
+
+
 def test_the_other_splits_are_the_evaluation_data():
     splits = DatasetDict(
         train=Dataset.from_list(chat()), test=Dataset.from_list(chat(3))

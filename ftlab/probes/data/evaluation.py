@@ -1,15 +1,16 @@
 """The rows of the evaluation data, as far as a training must not hold them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.probes.data.entries import Broken, Source
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
-from ftlab.probes.data.row_parts import parts_of
+from ftlab.probes.data.row_parts import RowParts, parts_of
 from ftlab.probes.data.scan import Scan
+from ftlab.probes.data.text_store import TextStore, compared
 
 Numbers = NDArray[np.int64]
 
@@ -24,28 +25,40 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Keys of the evaluation rows, and of their prompts."""
+    """Keys of the evaluation rows, and of their prompts.
+
+    Attributes
+    ----------
+    texts
+        Of all rows, to be compared; ``None`` where nobody asked.
+    held
+        Rows that the training holds too, as far as they are known.
+    """
 
     count: int
     rows: Known
     prompts: Known
+    texts: TextStore | None = None
+    held: set[int] = field(default_factory=set)
 
 
-def read_evaluation(sources: list[Source]) -> Evaluation:
-    """Read the evaluation data: 16 bytes of each row are kept."""
+def read_evaluation(sources: list[Source], texts: TextStore | None) -> Evaluation:
+    """Read the evaluation data: 16 bytes of each row are kept in memory."""
     rows: list[tuple[int, int]] = []
     prompts: list[tuple[int, int]] = []
     count = 0
     for source in sources:
         for entry in source.read():
-            if not isinstance(entry.value, Broken):
-                read = parts_of(entry.value)
-                rows.append((row_key(read), count))
-                asked = prompt_key(read)
-                if asked is not None:
-                    prompts.append((asked, count))
+            broken = isinstance(entry.value, Broken)
+            read = RowParts("") if broken else parts_of(entry.value)
+            rows.append((row_key(read) if read.parts else hash(("", count)), count))
+            asked = prompt_key(read)
+            if asked is not None:
+                prompts.append((asked, count))
+            if texts is not None:
+                texts.append(compared(read))
             count += 1
-    return Evaluation(count, _known(rows), _known(prompts))
+    return Evaluation(count, _known(rows), _known(prompts), texts)
 
 
 def _known(pairs: list[tuple[int, int]]) -> Known:
@@ -54,11 +67,10 @@ def _known(pairs: list[tuple[int, int]]) -> Known:
     return Known(keys, table[first, 1])
 
 
-def report_leaks(scan: Scan, evaluation: Evaluation) -> int:
-    """Report the rows that the evaluation data holds too; return how many of those."""
-    held: set[int] = set()
+def report_leaks(scan: Scan, evaluation: Evaluation) -> None:
+    """Report the rows that the evaluation data holds too."""
     for row, of in _among(scan.keys, evaluation.rows):
-        held.add(of)
+        evaluation.held.add(of)
         says = f"row {of} of the evaluation data"
         scan.report("leaked-evaluation-row", row, says=says)
     leaked = scan.findings.rows.get("leaked-evaluation-row", ())
@@ -67,7 +79,6 @@ def report_leaks(scan: Scan, evaluation: Evaluation) -> int:
             if row not in leaked:
                 says = f"the prompt of row {of} of the evaluation data"
                 scan.report("leaked-evaluation-prompt", row, says=says)
-    return len(held)
 
 
 def _among(keys: KeyFile, known: Known) -> Iterator[tuple[int, int]]:

@@ -21,7 +21,7 @@ from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.text_faults import text_faults
-from ftlab.probes.data.text_store import BETWEEN, TextStore
+from ftlab.probes.data.text_store import BETWEEN, TextStore, compared
 from ftlab.probes.data.token_counts import LONG, RENDERED, RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
 from ftlab.records.data_scan import Spot
@@ -194,7 +194,7 @@ class Scan:
             asked = prompt_key(read) if whole and read else None
             self.prompts.append(own if asked is None else asked)
         if self.texts is not None:
-            self.texts.append(_compared(read) if read is not None else "")
+            self.texts.append(compared(read) if read is not None else "")
 
     def _count(self, number: int, read: RowParts) -> None:
         if read.kind == "tokens" or not read.parts:
@@ -278,17 +278,6 @@ class Scan:
         for file in (self.keys, self.prompts, self.texts):
             if file is not None:
                 file.close()
-
-
-def _compared(read: RowParts) -> str:
-    """Return the texts in which a row may be like another: asked, then answered."""
-    asked: list[str] = []
-    answered: list[str] = []
-    for part in read.parts:
-        side = answered if part.role in ("assistant", "") else asked
-        if part.role != "system":
-            side.append(part.text)
-    return BETWEEN.join(("\n".join(asked), "\n".join(answered)))
 
 
 def entries_of(sources: list[Source]) -> Iterator[tuple[int, Entry]]:

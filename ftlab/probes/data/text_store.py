@@ -7,10 +7,31 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ftlab.probes.data.row_parts import RowParts
+
 BETWEEN = "\x00"
 """Stands between what is asked and what is answered."""
 
 BLOCK = 1 << 16
+
+
+def compared(read: RowParts) -> str:
+    r"""Return the texts in which a row may be like another: asked, then answered.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> from ftlab.probes.data.text_store import compared
+    >>> compared(parts_of({"prompt": "1+1?", "completion": "2"}))
+    '1+1?\x002'
+    """
+    asked: list[str] = []
+    answered: list[str] = []
+    for part in read.parts:
+        side = answered if part.role in ("assistant", "") else asked
+        if part.role != "system":
+            side.append(part.text)
+    return BETWEEN.join(("\n".join(asked), "\n".join(answered)))
 
 
 class TextStore:

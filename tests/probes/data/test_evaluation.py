@@ -6,6 +6,7 @@ from ftlab.probes.data import row_keys
 from ftlab.probes.data.entries import Broken, Entry, Source
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks
 from ftlab.probes.data.scan import Looks, Scan, entries_of
+from ftlab.probes.data.text_store import BETWEEN, TextStore
 from ftlab.probes.data.token_marks import TokenMarks
 
 
@@ -21,13 +22,17 @@ def pair(at, answer="It is."):
 def test_rows_and_prompts_of_the_evaluation_are_found(monkeypatch, block):
     monkeypatch.setattr(row_keys, "BLOCK", block)
     evaluation = read_evaluation(
-        [source([pair(5), Broken("lost"), pair(7), pair(90), pair(5)])]
+        [source([pair(5), Broken("lost"), pair(7), pair(90), pair(5)])], TextStore()
     )
     sources = [source([pair(at) for at in range(40)] + [pair(7, "Other."), pair(5)])]
     scan = Scan(sources, Looks(TokenMarks(None), prompts=True))
     for at, entry in entries_of(sources):
         scan.take(at, entry)
-    assert report_leaks(scan, evaluation) == 2
+    report_leaks(scan, evaluation)
+    assert evaluation.held == {0, 2}
+    assert evaluation.texts is not None
+    assert len(evaluation.texts) == evaluation.count
+    assert evaluation.texts[1] == BETWEEN
     rows = scan.findings.rows
     assert rows["leaked-evaluation-row"].numbers().tolist() == [5, 7, 41]
     assert rows["leaked-evaluation-prompt"].numbers().tolist() == [40]
@@ -40,10 +45,11 @@ def test_rows_and_prompts_of_the_evaluation_are_found(monkeypatch, block):
 
 
 def test_nothing_in_common_is_nothing_found():
-    evaluation = read_evaluation([source([pair(1)])])
-    sources = [source([pair(2)])]
+    evaluation = read_evaluation([source([pair(1), Broken("lost")])], None)
+    sources = [source([pair(2), Broken("lost")])]
     scan = Scan(sources, Looks(TokenMarks(None), prompts=True))
     for at, entry in entries_of(sources):
         scan.take(at, entry)
-    assert report_leaks(scan, evaluation) == 0
-    assert not scan.findings.rows
+    report_leaks(scan, evaluation)
+    assert set(scan.findings.rows) == {"unreadable-row"}
+    assert not evaluation.held

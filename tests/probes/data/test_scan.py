@@ -4,7 +4,6 @@ import pytest
 
 from ftlab.probes.data import scan as scan_module
 from ftlab.probes.data.entries import Broken, Entry, Source
-from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.scan import Looks, Scan, entries_of
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
@@ -118,17 +117,3 @@ def test_forms_and_roles_are_counted():
     assert dict(scan.formats) == {"messages": 1, "text": 1, "": 1}
     assert dict(scan.roles) == {"user": 1, "assistant": 1, "": 1}
     assert rows_with(scan, "unknown-columns") == [2]
-
-
-def test_the_prompt_and_the_answer_are_compared_apart():
-    row = parts_of(
-        {
-            "messages": [
-                {"role": "system", "content": "s"},
-                {"role": "user", "content": "a"},
-                {"role": "assistant", "content": "b"},
-                {"role": "user", "content": "c"},
-            ]
-        }
-    )
-    assert scan_module._compared(row) == "a\nc\x00b"

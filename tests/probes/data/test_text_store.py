@@ -5,7 +5,8 @@ import random
 import pytest
 
 from ftlab.probes.data import text_store
-from ftlab.probes.data.text_store import TextStore
+from ftlab.probes.data.row_parts import parts_of
+from ftlab.probes.data.text_store import TextStore, compared
 
 
 @pytest.mark.parametrize("block", [1 << 16, 7])
@@ -25,3 +26,17 @@ def test_texts_come_back(monkeypatch, block):
     assert list(store) == texts
     assert len(store) == 60
     store.close()
+
+
+def test_the_prompt_and_the_answer_are_compared_apart():
+    row = parts_of(
+        {
+            "messages": [
+                {"role": "system", "content": "s"},
+                {"role": "user", "content": "a"},
+                {"role": "assistant", "content": "b"},
+                {"role": "user", "content": "c"},
+            ]
+        }
+    )
+    assert compared(row) == "a\nc\x00b"

@@ -22,8 +22,8 @@ class Kind:
         What such rows have; their number stands behind it.
     warns_from
         Share of the rows from which on it is a warning; below it is a note.
-    meant_from
-        Share from which on it is taken for what was meant, and not told.
+    meant_above
+        Share above which it is taken for what was meant, and not told.
     left_out
         Whether a filtered copy leaves such rows out.
     severity
@@ -37,7 +37,7 @@ class Kind:
     cause: str
     fix: str
     warns_from: float = 0.001
-    meant_from: float = NEVER
+    meant_above: float = NEVER
     left_out: bool = False
     severity: Severity = Severity.WARNING
     among: tuple[str, ...] = ()
@@ -53,6 +53,6 @@ class Kind:
         >>> KINDS["unfinished-answer"].judge(0.8) is None
         True
         """
-        if share >= self.meant_from:
+        if share > self.meant_above:
             return None
         return self.severity if share >= self.warns_from else Severity.INFO

@@ -93,9 +93,6 @@ _ALL = (
         "Rows from another source, or cut off: where the end mark is missing, no end "
         "is learnt.",
         "Append the mark to these texts.",
-        0.001,
-        0.5,
-        among=("text", "prompt and answer", "preference"),
     ),
     Kind(
         "roles-out-of-order",

@@ -20,7 +20,8 @@ from ftlab.records.data_kinds import KINDS
 from ftlab.records.data_scan import DataScan
 from ftlab.records.errors import BadValueError, UnknownNameError
 from ftlab.records.near import near as near_names
-from ftlab.session.data_scanning import Asked, Tick, scan_sources
+from ftlab.session.data_scanning import Tick, scan_sources
+from ftlab.session.data_verdict import Asked
 from ftlab.session.host import QuietHost, host
 from ftlab.views.data.data_report import DataView
 

@@ -1,23 +1,17 @@
 """Scanning a dataset from beginning to end, and judging what was found.
 
 Who calls whom: `ftlab.data` calls `scan_sources`. It reads the evaluation data, gives
-all rows to a `Scan`, and compares them afterwards.
+all rows to a `Scan`, compares them afterwards, and lets `data_verdict` judge.
 """
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from itertools import islice
-from typing import Any
 
-import numpy as np
-
-from ftlab.probes.data.entries import Broken, Source
-from ftlab.probes.data.evaluation import Evaluation, read_evaluation, report_leaks
+from ftlab.probes.data.entries import Broken
+from ftlab.probes.data.evaluation import read_evaluation, report_leaks
 from ftlab.probes.data.issues import (
-    issues_of,
-    lengths_of,
     report_cut_answers,
     report_leaks_of_labels,
     report_repeated,
@@ -26,16 +20,16 @@ from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.scan import Looks, Scan, entries_of
-from ftlab.probes.data.text_faults import repairer
 from ftlab.probes.data.text_store import TextStore
-from ftlab.probes.data.token_counts import RowLengths, TokenCounter, rendered_length
+from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
 from ftlab.probes.templates.survey import survey
 from ftlab.probes.tokens.pieces import text_tokenizer
-from ftlab.records.data_scan import DataScan, Lengths, NearPass
+from ftlab.records.data_scan import DataScan, NearPass
 from ftlab.records.errors import BadValueError
 from ftlab.records.template import TemplateFacts
 from ftlab.replay.interrupts import on_interrupt
+from ftlab.session.data_verdict import Asked, Going, judged
 
 PEEKED = 100
 """Rows that are read to see what form they have."""
@@ -44,39 +38,6 @@ TICK = 1000
 """Rows between two steps of a progress bar."""
 
 Tick = Callable[[int], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is to be looked at, and how.
-
-    Attributes
-    ----------
-    limit, limit_from
-        Where rows are cut off, and who says so.
-    near
-        Whether rows that are almost the same are looked for.
-    """
-
-    name: str
-    sources: list[Source]
-    tokenizer: Any = None
-    evaluation: list[Source] = field(default_factory=list)
-    limit: int = 0
-    limit_from: str = ""
-    near: bool = True
-
-
-@dataclass(slots=True)
-class _Going:
-    """What the parts of one scan hand on to each other."""
-
-    asked: Asked
-    scan: Scan
-    looks: Looks
-    remarks: list[str]
-    evaluation: Evaluation | None = None
-    complete: bool = True
 
 
 def scan_sources(
@@ -104,14 +65,14 @@ def scan_sources(
         seconds = time.perf_counter() - began
         _compare(going)
         near = _near(going, tick_near) if going.complete else None
-        return _judged(going, near, seconds)
+        return judged(going, near, seconds)
     finally:
         going.scan.close()
         if going.evaluation is not None and going.evaluation.texts is not None:
             going.evaluation.texts.close()
 
 
-def _prepared(asked: Asked) -> _Going:
+def _prepared(asked: Asked) -> Going:
     remarks: list[str] = []
     counter = None if asked.tokenizer is None else TokenCounter(asked.tokenizer)
     facts = _facts(asked, remarks)
@@ -132,7 +93,7 @@ def _prepared(asked: Asked) -> _Going:
     if asked.evaluation:
         texts = TextStore() if looks.texts else None
         evaluation = read_evaluation(asked.evaluation, texts)
-    return _Going(asked, Scan(asked.sources, looks), looks, remarks, evaluation)
+    return Going(asked, Scan(asked.sources, looks), looks, remarks, evaluation)
 
 
 def _facts(asked: Asked, remarks: list[str]) -> TemplateFacts | None:
@@ -149,7 +110,7 @@ def _facts(asked: Asked, remarks: list[str]) -> TemplateFacts | None:
     return facts
 
 
-def _read(going: _Going, tick: Tick) -> None:
+def _read(going: Going, tick: Tick) -> None:
     """Read all rows, or up to where somebody stops it: none is left half counted."""
     scan = going.scan
     stopped = threading.Event()
@@ -184,7 +145,7 @@ def _check_readable(scan: Scan) -> None:
         raise BadValueError(msg)
 
 
-def _compare(going: _Going) -> None:
+def _compare(going: Going) -> None:
     """Find what only all rows together tell: copies, and what answers share."""
     report_repeated(going.scan)
     report_leaks_of_labels(going.scan)
@@ -193,7 +154,7 @@ def _compare(going: _Going) -> None:
         report_leaks(going.scan, going.evaluation)
 
 
-def _near(going: _Going, tick: Tick) -> NearPass | None:
+def _near(going: Going, tick: Tick) -> NearPass | None:
     scan = going.scan
     if scan.texts is None:
         return None
@@ -219,77 +180,3 @@ def _near(going: _Going, tick: Tick) -> NearPass | None:
     except KeyboardInterrupt:
         going.remarks.append("rows that are almost the same: stopped before the end")
         return None
-
-
-def _judged(
-    going: _Going, near: NearPass | None, seconds: float
-) -> tuple[DataScan, dict[str, RowSet]]:
-    asked, scan = going.asked, going.scan
-    of = going.evaluation
-    leaked = (0, 0) if of is None else (len(of.held), of.count)
-    meant = ("decomposed-letters",) if _composes(going.looks.counter) else ()
-    made = DataScan(
-        asked.name,
-        scan.rows,
-        dict(scan.formats.most_common()),
-        dict(scan.roles.most_common(20)),
-        issues_of(scan, evaluation=leaked, meant=meant),
-        lengths_of(scan, _about_lengths(going)),
-        near,
-        (*going.remarks, *_not_checked(going)),
-        going.complete,
-        seconds,
-    )
-    return made, scan.findings.rows
-
-
-def _composes(counter: TokenCounter | None) -> bool:
-    """Tell whether the tokenizer puts letters and accents together by itself."""
-    return counter is not None and counter.ids("e\u0301 u\u0308") == counter.ids(
-        "\xe9 \xfc"
-    )
-
-
-def _about_lengths(going: _Going) -> Lengths:
-    nothing = np.empty(0, np.int64)
-    lengths = going.looks.lengths
-    if lengths is None:
-        return Lengths("characters", nothing, nothing, 0)
-    rendered = [
-        (rendered_length(going.asked.tokenizer, row), length)
-        for row, length in (going.scan.first_rows if lengths.template else ())
-    ]
-    errors = [abs(known - length) for known, length in rendered if known is not None]
-    return Lengths(
-        "tokens",
-        nothing,
-        nothing,
-        0,
-        going.looks.limit,
-        going.asked.limit_from if going.looks.limit else "",
-        lengths.template,
-        max(errors, default=-1),
-    )
-
-
-def _not_checked(going: _Going) -> Iterator[str]:
-    asked = going.asked
-    if asked.tokenizer is None:
-        yield (
-            "tokens, special tokens and what is cut off: pass the tokenizer, "
-            "ftlab.data(dataset, tokenizer)"
-        )
-    elif not asked.limit:
-        yield (
-            "what is cut off: pass the training's limit, "
-            "ftlab.data(dataset, tokenizer, max_length=2048)"
-        )
-    if not asked.evaluation:
-        yield (
-            "rows of the evaluation data: pass it, ftlab.data(dataset, tokenizer, "
-            "evaluation=...)"
-        )
-    if repairer() is None:
-        yield "wrong encodings beyond U+FFFD: pip install 'ftlab[data]' brings ftfy"
-    if asked.near and going.scan.texts is None:
-        yield "rows that are almost the same: pip install 'ftlab[data]' brings rensa"

@@ -11,4 +11,4 @@ def test_shares_decide():
     assert kind.judge(0.01) is Severity.WARNING
     assert kind.judge(0.6) is None
     assert KINDS["unreadable-row"].judge(1e-9) is Severity.ERROR
-    assert KINDS["empty-answer"].meant_from == NEVER
+    assert KINDS["empty-answer"].meant_above == NEVER

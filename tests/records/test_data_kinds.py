@@ -13,4 +13,4 @@ def test_a_kind_says_what_why_and_what_to_do(kind):
     assert not kind.says.endswith(".")
     assert kind.cause.endswith(".")
     assert kind.fix.endswith(".")
-    assert 0 <= kind.warns_from < kind.meant_from or kind.name == "empty-text"
+    assert 0 <= kind.warns_from < kind.meant_above or kind.name == "empty-text"

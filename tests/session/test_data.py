@@ -446,10 +446,12 @@ def test_a_hostile_file_is_named_line_by_line_and_the_rest_is_read(tmp_path):
         b'{"messages": [{"role": 5, "content": {"a": {}}}]}',
         b'{"messages": [{"role": "user", "content": [{"type": "text"}, 7]}]}',
         b"\x00\x01\x02",
+        good[1][:-1] + b', "tools": ' + b"[" * 900 + b"]" * 900 + b"}",
+        b'{"text": ' + b"[" * 900 + b"]" * 900 + b"}",
     ]
     path.write_bytes(b"\n".join([*good, *hostile, *good[:1]]))
     report = scanned(path)
-    assert report.summary.rows == 17
+    assert report.summary.rows == 19
     assert report.rows("unreadable-row").tolist() == [5, 6, 7, 15]
     spots = {i.name: i.spots for i in report.summary.issues}
     assert [spot.place for spot in spots["unreadable-row"]] == [
@@ -459,8 +461,8 @@ def test_a_hostile_file_is_named_line_by_line_and_the_rest_is_read(tmp_path):
         "line 16",
     ]
     assert report.rows("malformed-messages").tolist() == [8, 9, 11, 12, 13, 14]
-    assert report.rows("unknown-columns").tolist() == [10]
-    assert report.rows("duplicate-row").tolist() == [16]
+    assert report.rows("unknown-columns").tolist() == [10, 17]
+    assert report.rows("duplicate-row").tolist() == [18]
     assert not report.ok
 
 

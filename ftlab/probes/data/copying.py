@@ -100,7 +100,7 @@ def _lines(source: Source) -> Iterator[tuple[bytes, int]]:
 def _dumped(at: int, row: Any) -> bytes:
     try:
         return json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         msg = (
             f"Row {at} holds what JSON cannot: {error}. "
             "dataset.select(report.kept()) gives the rows themselves."

@@ -17,6 +17,9 @@ BLOCK = 1 << 16
 AT_ONCE = 1 << 22
 """Keys that are compared at once; of more rows, a part of the keys at a time."""
 
+DEPTH = 50
+"""Levels of values within values that are compared."""
+
 Rows = NDArray[np.int64]
 
 
@@ -48,18 +51,20 @@ def prompt_of(parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
     return None
 
 
-def frozen(value: Any) -> Hashable:
+def frozen(value: Any, depth: int = DEPTH) -> Hashable:
     """Return a value as what can be hashed; objects that cannot are only themselves."""
+    if not depth:
+        return id(value)
     if isinstance(value, Mapping):
-        return tuple((frozen(k), frozen(v)) for k, v in value.items())
+        return tuple((k, frozen(v, depth - 1)) for k, v in value.items())
     if isinstance(value, np.ndarray):
         return value.tobytes()
     if isinstance(value, list | tuple):
         if value and all(type(each) is int for each in value):
             return repr(value)  # hash(-1) is hash(-2)
-        return tuple(frozen(each) for each in value)
+        return tuple(frozen(each, depth - 1) for each in value)
     if hasattr(value, "tolist"):  # a tensor
-        return frozen(value.tolist())
+        return frozen(value.tolist(), depth)
     return value if isinstance(value, Hashable) else id(value)
 
 

@@ -126,7 +126,7 @@ def _single(row: Mapping[str, Any]) -> RowParts:
         return RowParts("prompt", tuple(parts), _beside(row), tuple(faults))
     held = ", ".join(str(name)[:40] for name in list(row)[:8]) or "nothing"
     empty = next((n for n in (*TALKS, *TEXTS) if n in row), None)
-    said = f"{empty} is {row[empty]!r:.40}" if empty else f"the row holds {held}"
+    said = f"{empty} {_kind(row[empty])}" if empty else f"the row holds {held}"
     return RowParts("", faults=(("unknown-columns", empty or "", said),))
 
 

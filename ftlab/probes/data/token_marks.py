@@ -29,6 +29,11 @@ class TokenMarks:
     facts
         Of the chat template, whose openings and ends are looked for.
 
+    Attributes
+    ----------
+    ended
+        Texts without messages that end with a special token.
+
     Examples
     --------
     >>> from types import SimpleNamespace
@@ -44,6 +49,7 @@ class TokenMarks:
         special = set(_special(text_tokenizer(tokenizer)))
         self._special = _searches(s for s in special if not _MEDIA.search(s))
         self._ends = tuple(special)
+        self.ended = 0
         self._roles = _searches(set(_role_marks(facts)) - special)
         self._written = _searches(INSTRUCTIONS)
 
@@ -67,7 +73,11 @@ class TokenMarks:
 
     def _ending(self, row: RowParts, at: int) -> Iterator[Placed]:
         text = row.parts[at].text.rstrip()
-        if self._ends and text and not text.endswith(self._ends):
+        if not self._ends or not text:
+            return
+        if text.endswith(self._ends):
+            self.ended += 1
+        else:
             says = f"ends with {text[-20:]!r}"
             yield row.parts[at], TextFault("missing-end-mark", len(text) - 1, says)
 

@@ -47,12 +47,12 @@ def test_what_most_rows_have_is_meant():
 
 def test_a_share_is_told_of_the_rows_that_can_have_it():
     talk = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
-    scan = scanned([{"messages": talk}] * 90 + ["text"] * 10)
+    scan = scanned([{"messages": talk}] * 90 + [pair(at, "It.") for at in range(10)])
     for row in range(90, 94):
-        scan.report("missing-end-mark", row)
+        scan.report("special-token-in-text", row)
     assert issues_of(scan)[0].severity.label == "warning"
     for row in range(94, 96):
-        scan.report("missing-end-mark", row)
+        scan.report("special-token-in-text", row)
     assert issues_of(scan) == ()
 
 

@@ -132,7 +132,7 @@ def test_unknown_columns_are_listed():
         ("unknown-columns", "", "the row holds a, b"),
     )
     assert parts_of({"text": None}).faults == (
-        ("unknown-columns", "text", "text is None"),
+        ("unknown-columns", "text", "text is missing"),
     )
     assert parts_of({}).kind == ""
 

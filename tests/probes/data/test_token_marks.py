@@ -51,6 +51,13 @@ def test_a_text_that_was_rendered_is_left_alone_but_for_its_end():
     assert says == "ends with 's>[INST] a [/INST] b'"
 
 
+def test_texts_that_end_with_a_mark_are_counted():
+    marks = TokenMarks(MISTRAL)
+    for row in ({"text": "a</s> "}, {"prompt": "a</s>", "completion": "b</s>"}, "a"):
+        list(marks.faults(parts_of(row)))
+    assert marks.ended == 2
+
+
 def test_an_end_mark_of_a_completion_belongs_there():
     assert faults({"prompt": "a", "completion": "b</s>"}) == []
     names = [each[1] for each in faults({"prompt": "a</s>b", "completion": "c</s>"})]

@@ -53,12 +53,13 @@ test-oldest:  ## the tests with transformers 4.57 and what was current beside it
 	.venv-oldest/bin/python -m pytest $(in_parallel) -m "not ipython and not browser and not slow"
 	.venv-oldest/bin/python -m pytest $(by_file) -m "ipython and not slow" tests/notebook
 
-bench: set-up  ## what watching and the rules cost, and how fast ftlab loads
+bench: set-up  ## what watching, the rules and scans cost, and how fast ftlab loads
 	@scripts/set_up.sh bench
 	$(python) benchmarks/import_time.py
 	$(python) benchmarks/overhead.py --kind lora
 	$(python) benchmarks/overhead.py --kind full
 	$(python) -m benchmarks.rules_cost
+	$(python) -m benchmarks.data_scan
 
 bench-localisation: set-up  ## who names the place of a planted anomaly, and what naming costs
 	@scripts/set_up.sh bench

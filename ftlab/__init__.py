@@ -12,6 +12,7 @@ from ftlab._version import __version__ as __version__
 
 _MODULES = {
     "assert_learning": "ftlab.session.assert_learning",
+    "data": "ftlab.session.data",
     "debug": "ftlab.session.debugging.debug",
     "explain": "ftlab.session.explain",
     "fingerprint": "ftlab.session.fingerprint",
@@ -54,6 +55,10 @@ __all__ = [
 ]
 
 
+_NOT_STARRED = ("data",)
+"""Names that users give to variables: ``from ftlab import *`` leaves them alone."""
+
+
 def __getattr__(name: str) -> Any:
     if name in _NAMESPACES:
         return importlib.import_module(_NAMESPACES[name])
@@ -61,14 +66,15 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(_MODULES[name]), name)
         globals()[name] = value
         return value
-    near = difflib.get_close_matches(name, __all__)
+    known = sorted((*__all__, *_NOT_STARRED))
+    near = difflib.get_close_matches(name, known)
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
-    msg = f"ftlab has no {name!r}; it has {', '.join(__all__)}.{meant}"
+    msg = f"ftlab has no {name!r}; it has {', '.join(known)}.{meant}"
     raise AttributeError(msg, name=name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_NOT_STARRED, "__version__"]
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -147,6 +147,59 @@ def check(
 
 
 @app.command()
+def data(  # noqa: PLR0917  typer takes options by their defaults
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="JSON Lines, JSON, Parquet, Arrow, or folders of these."),
+    ],
+    tokenizer: Annotated[
+        str, typer.Option(help="Folder of the training's tokenizer.", metavar="DIR")
+    ] = "",
+    evaluation: Annotated[
+        list[Path] | None,
+        typer.Option("--eval", help="Rows that the training must not hold."),
+    ] = None,
+    max_length: Annotated[
+        int | None, typer.Option(help="Where the training cuts rows off.", min=1)
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Write a copy without the faulty rows.", metavar="FILE"),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="With --write: leave these rows out instead, by fault."),
+    ] = None,
+    near: Annotated[
+        bool, typer.Option(help="Look for rows that are almost the same.")
+    ] = True,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was found as JSON.")
+    ] = False,
+) -> int:
+    """Look at every row of a dataset: answers, roles, copies, encoding, lengths.
+
+    Exit 0 when all is well, 1 on findings, 2 when unreadable, 130 when stopped by
+    Ctrl-C, which reports what was read until then.
+    """
+    from ftlab.session.data_command import DataCommand, run_data
+
+    return run_data(
+        DataCommand(
+            tuple(files),
+            tokenizer,
+            tuple(evaluation or ()),
+            max_length,
+            write,
+            None if drop is None else tuple(drop),
+            near,
+            as_json,
+        ),
+        sys.stdout,
+    )
+
+
+@app.command()
 def explain(
     code: Annotated[str, typer.Argument(help="Code or name, such as GRD001.")],
 ) -> None:

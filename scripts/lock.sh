@@ -16,7 +16,7 @@ resolve() { # resolve NAME GROUPS [REQUIREMENT...]
   "$venv/bin/python" -m pip install --quiet --upgrade 'pip>=25.1'
   "$venv/bin/python" -m pip install --quiet "$torch"
   "$venv/bin/python" -m pip install --quiet "$torch" "${groups[@]}" "${@:3}" \
-    --editable '.[quantization,trl]'
+    --editable '.[data,quantization,trl]'
 }
 
 resolve dev "build test lint bench"

@@ -35,7 +35,7 @@ def test_version_says_the_version():
 def test_help_lists_the_commands():
     done = ftlab("--help")
     assert done.returncode == 0
-    for command in ("run", "check", "explain", "rules", "faults", "demo"):
+    for command in ("run", "check", "data", "explain", "rules", "faults", "demo"):
         assert f"  {command} " in done.stdout
 
 

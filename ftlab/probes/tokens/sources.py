@@ -20,7 +20,7 @@ from ftlab.records.errors import BadValueError
 from ftlab.records.template import Refusal, TemplateFacts
 from ftlab.records.token_row import Piece, TokenBatch, TokenRow
 
-_SPEAKERS = {"human": "user", "gpt": "assistant", "chatgpt": "assistant"}
+SPEAKERS = {"human": "user", "gpt": "assistant", "chatgpt": "assistant"}
 """Roles of the notation with ``from`` and ``value``."""
 
 
@@ -174,7 +174,7 @@ def _endless(talks: Any) -> bool:
 def _message(given: Mapping[str, Any]) -> dict[str, Any]:
     if "role" not in given and "from" in given:
         speaker = str(given["from"])
-        role = _SPEAKERS.get(speaker, speaker)
+        role = SPEAKERS.get(speaker, speaker)
         return {"role": role, "content": given.get("value", "")}
     return dict(given)
 

@@ -1,0 +1,1 @@
+"""Datasets before a run: every row read and looked at."""

@@ -1,0 +1,109 @@
+"""Answers that were all cut at one length: as a limit of generated tokens leaves them.
+
+Many answers are exactly as long as the longest ones, there are hardly any a little
+shorter, and these break off where the others come to an end.
+"""
+
+from array import array
+from collections import Counter
+from dataclasses import dataclass
+
+from ftlab.probes.data.row_parts import Part
+
+SHORTEST = 64
+"""Length of the longest answers from which on they may have been cut."""
+
+FEWEST, SPIKE = 8, 5.0
+"""Answers of that length, and how many times as many as of other long ones."""
+
+BROKEN, OTHERS = 0.6, 0.5
+"""Share of them that breaks off, and how much of it the others may have at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutLength:
+    """The length at which answers end, and how many of these break off.
+
+    Attributes
+    ----------
+    rows
+        The rows of those that break off.
+    """
+
+    length: int
+    answers: int
+    broken: int
+    rows: tuple[int, ...]
+
+
+class AnswerLengths:
+    """Counts answers by length, and those of them that break off.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.answer_lengths import AnswerLengths
+    >>> from ftlab.probes.data.row_parts import Part
+    >>> lengths = AnswerLengths()
+    >>> for at in range(100):
+    ...     lengths.add(at, Part("answer", -1, "assistant", "It is."), 20 + at)
+    >>> for at in range(100, 120):
+    ...     lengths.add(at, Part("answer", -1, "assistant", "It goes on"), 128)
+    >>> found = lengths.found()
+    >>> found.length, found.answers, found.broken
+    (128, 20, 20)
+    """
+
+    def __init__(self) -> None:
+        self._all: Counter[int] = Counter()
+        self._broken: Counter[int] = Counter()
+        self._rows, self._sizes = array("q"), array("q")
+        self._longest = SHORTEST
+
+    def add(self, number: int, answer: Part, length: int) -> None:
+        """Take the last answer of a row in."""
+        self._all[length] += 1
+        last = answer.text.rstrip()[-1:]
+        if not (last.isalnum() or last in tuple(",(")):
+            return
+        self._broken[length] += 1
+        if length < _from(self._longest):
+            return
+        if length > self._longest:
+            self._longest = length
+            self._forget(_from(length))
+        self._rows.append(number)
+        self._sizes.append(length)
+
+    def _forget(self, first: int) -> None:
+        pairs = zip(self._rows, self._sizes, strict=True)
+        kept = [pair for pair in pairs if pair[1] >= first]
+        self._rows = array("q", (row for row, _ in kept))
+        self._sizes = array("q", (size for _, size in kept))
+
+    def found(self) -> CutLength | None:
+        """Return the length at which answers were cut, if they were."""
+        longest = max(self._all, default=0)
+        first = _from(longest)
+        top, broken = _between(self._all, first), _between(self._broken, first)
+        if longest < SHORTEST or top < FEWEST or broken < BROKEN * top:
+            return None
+        beside = _between(self._all, longest // 2) - top
+        width = (longest + 1 - first) / max(first - longest // 2, 1)
+        others = self._all.total() - top
+        rate = (self._broken.total() - broken) / max(others, 1)
+        if top < SPIKE * beside * width or rate > OTHERS * broken / top or not others:
+            return None
+        self._forget(first)
+        return CutLength(longest, top, broken, tuple(self._rows))
+
+
+def _from(longest: int) -> int:
+    """Return from where on an answer counts as one of the longest.
+
+    What was one number of tokens may be another one when it is tokenised again.
+    """
+    return longest - max(1, longest // 100)
+
+
+def _between(lengths: Counter[int], first: int) -> int:
+    return sum(count for length, count in lengths.items() if length >= first)

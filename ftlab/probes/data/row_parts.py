@@ -1,0 +1,274 @@
+"""What a row says, and who says it: read by the columns that it has."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ftlab.probes.tokens.dataset_rows import TALKS, TEXTS
+from ftlab.probes.tokens.sources import SPEAKERS
+
+PAIRS = (
+    ("prompt", "completion"),
+    ("prompt", "response"),
+    ("instruction", "output"),
+    ("instruction", "response"),
+    ("question", "answer"),
+    ("question", "response"),
+    ("query", "response"),
+    ("query", "answer"),
+    ("query", "answers"),
+    ("problem", "solution"),
+    ("prompt", "answer"),
+    ("prompt", "solution"),
+    ("input", "output"),
+)
+"""Columns that hold a question and its answer, in the order in which they are tried."""
+
+BESIDE_PROMPT = ("input", "context")
+"""Columns that go on with a prompt."""
+
+MEDIA = ("image", "images", "audio", "audios", "video", "videos")
+LABELS = ("label", "labels")
+
+_TEXT_PARTS = ("text", "input_text", "output_text")
+_OWN = ("role", "content", "from", "value", "name", "weight", "train")
+"""Keys of a message that say nothing of their own."""
+
+
+class Part(NamedTuple):
+    """One text of a row.
+
+    Attributes
+    ----------
+    column, message
+        The column, and the number of the message in it; -1 where it is the text itself.
+    role
+        ``"system"``, ``"user"``, ``"assistant"`` ..., or ``""`` for a text without.
+    says_more
+        Whether the message holds something beside its text: a call, a picture.
+    """
+
+    column: str
+    message: int
+    role: str
+    text: str
+    says_more: bool = False
+
+    @property
+    def where(self) -> str:
+        """The column as code would reach it."""
+        if self.message < 0:
+            return self.column
+        return f"{self.column}[{self.message}].content"
+
+
+class RowParts(NamedTuple):
+    """What a row says.
+
+    Attributes
+    ----------
+    kind
+        ``"messages"``, ``"preference"``, ``"prompt and answer"``, ``"prompt"``,
+        ``"text"``, ``"tokens"``; ``""`` for an unknown one.
+    parts
+        Its texts in order. The answers of a preference follow the prompt.
+    beside
+        What else makes the row differ from another with the same texts.
+    faults
+        Of `ftlab.records.data_kinds`: name, column, and what is there.
+    """
+
+    kind: str
+    parts: tuple[Part, ...] = ()
+    beside: Any = None
+    faults: tuple[tuple[str, str, str], ...] = ()
+
+
+def parts_of(row: Any) -> RowParts:
+    """Read a row.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> read = parts_of({"prompt": "1+1?", "completion": "2"})
+    >>> read.kind, [(part.role, part.text) for part in read.parts]
+    ('prompt and answer', [('user', '1+1?'), ('assistant', '2')])
+    >>> parts_of({"a": 1}).faults
+    (('unknown-columns', '', 'the row holds a'),)
+    """
+    if not isinstance(row, Mapping):
+        row = {"text": row} if isinstance(row, str) else {"messages": row}
+    for talk in TALKS:
+        if row.get(talk) is not None:
+            return _talk(row, talk)
+    if "chosen" in row and "rejected" in row:
+        return _preference(row)
+    if "input_ids" in row:
+        return RowParts("tokens", beside=row["input_ids"])
+    for prompt, answer in PAIRS:
+        if (
+            prompt in row
+            and answer in row
+            and _says(row[prompt])
+            and _says(row[answer])
+        ):
+            return _pair(row, prompt, answer)
+    return _single(row)
+
+
+def _single(row: Mapping[str, Any]) -> RowParts:
+    for name in TEXTS:
+        if isinstance(row.get(name), str):
+            part = Part(name, -1, "", row[name])
+            return RowParts("text", (part,), _beside(row, LABELS))
+    faults: list[tuple[str, str, str]] = []
+    if row.get("prompt") is not None:
+        parts = _value(row["prompt"], "prompt", "user", faults)
+        return RowParts("prompt", tuple(parts), _beside(row), tuple(faults))
+    held = ", ".join(str(name)[:40] for name in list(row)[:8]) or "nothing"
+    empty = next((n for n in (*TALKS, *TEXTS) if n in row), None)
+    said = f"{empty} {_kind(row[empty])}" if empty else f"the row holds {held}"
+    return RowParts("", faults=(("unknown-columns", empty or "", said),))
+
+
+def _talk(row: Mapping[str, Any], column: str) -> RowParts:
+    faults: list[tuple[str, str, str]] = []
+    parts = _messages(row[column], column, faults)
+    return RowParts("messages", tuple(parts), _beside(row), tuple(faults))
+
+
+def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
+    faults: list[tuple[str, str, str]] = []
+    parts: list[Part] = []
+    if isinstance(row.get("system"), str):
+        parts.append(Part("system", -1, "system", row["system"]))
+    parts += _value(row[prompt], prompt, "user", faults)
+    for name in BESIDE_PROMPT:
+        if name != prompt and isinstance(row.get(name), str):
+            parts.append(Part(name, -1, "user", row[name]))
+    parts += _value(row[answer], answer, "assistant", faults)
+    return RowParts("prompt and answer", tuple(parts), _beside(row), tuple(faults))
+
+
+def _preference(row: Mapping[str, Any]) -> RowParts:
+    faults: list[tuple[str, str, str]] = []
+    prompt = row.get("prompt")
+    parts = _value(prompt, "prompt", "user", faults) if prompt is not None else []
+    chosen = _value(row["chosen"], "chosen", "assistant", faults)
+    rejected = _value(row["rejected"], "rejected", "assistant", faults)
+    if _texts(chosen) == _texts(rejected) and _texts(chosen):
+        faults.append(("equal-pair", "rejected", "the same as chosen"))
+    every = (*parts, *chosen, *rejected)
+    return RowParts("preference", every, _beside(row), tuple(faults))
+
+
+def _texts(parts: list[Part]) -> list[tuple[str, str]]:
+    return [(part.role, part.text) for part in parts]
+
+
+def _says(value: Any) -> bool:
+    """Tell whether a value is a text or messages, and no record of another form."""
+    if isinstance(value, list | tuple):
+        return all(isinstance(each, Mapping) for each in value)
+    return value is None or isinstance(value, str | int | float)
+
+
+def _value(
+    value: Any, column: str, role: str, faults: list[tuple[str, str, str]]
+) -> list[Part]:
+    """Read a text, or messages, which a prompt or an answer may be as well."""
+    if isinstance(value, str):
+        return [Part(column, -1, role, value)]
+    if value is None or value != value:  # what pandas takes for missing
+        return [Part(column, -1, role, "")]
+    if isinstance(value, int | float):
+        return [Part(column, -1, role, str(value))]
+    return _messages(value, column, faults)
+
+
+def _messages(talk: Any, column: str, faults: list[tuple[str, str, str]]) -> list[Part]:
+    if isinstance(talk, Mapping):
+        talk = _unfolded(talk)
+    if not isinstance(talk, list | tuple):
+        said = f"{_kind(talk)}, not a list of messages"
+        faults.append(("malformed-messages", column, said))
+        return []
+    if not talk:
+        faults.append(("malformed-messages", column, "holds no message"))
+    parts = []
+    for index, message in enumerate(talk):
+        role, content = _role_and_content(message)
+        if role is None:
+            said = f"a message {_message_fault(message)}"
+            faults.append(("malformed-messages", f"{column}[{index}]", said))
+            continue
+        text, more = (content, False) if isinstance(content, str) else _joined(content)
+        if text is None:
+            said, where = f"content {_kind(content)}", f"{column}[{index}].content"
+            faults.append(("malformed-messages", where, said))
+            continue
+        if not text or text.isspace():
+            more = more or any(message[k] for k in message if k not in _OWN)
+        parts.append(Part(column, index, role, text, more))
+    return parts
+
+
+def _role_and_content(message: Any) -> tuple[str | None, Any]:
+    if type(message) is not dict and not isinstance(message, Mapping):
+        return None, None
+    role = message.get("role")
+    if isinstance(role, str):
+        return role, message.get("content")
+    speaker = message.get("from")
+    if isinstance(speaker, str):
+        return SPEAKERS.get(speaker, speaker), message.get("value")
+    return None, None
+
+
+def _joined(content: Any) -> tuple[str | None, bool]:
+    """Join the text parts of a message, and tell whether there are others.
+
+    ``None`` where it is neither text nor parts.
+    """
+    if content is None:
+        return "", False
+    if not isinstance(content, list | tuple):
+        return None, False
+    texts = []
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+        elif not isinstance(part, Mapping):
+            return None, False
+        elif part.get("type") in _TEXT_PARTS and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+    return "\n".join(texts), len(texts) < len(content)
+
+
+def _unfolded(talk: Mapping[str, Any]) -> Any:
+    """Turn columns of messages into messages: datasets keeps lists of rows so."""
+    columns = {k: v for k, v in talk.items() if isinstance(v, list)}
+    if not columns or len({len(v) for v in columns.values()}) != 1:
+        return talk
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _message_fault(message: Any) -> str:
+    if not isinstance(message, Mapping):
+        return _kind(message)
+    held = ", ".join(str(key)[:20] for key in list(message)[:6]) or "nothing"
+    return f"without a role; it holds {held}"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return "is a text"
+    return "is missing" if value is None else f"is of type {type(value).__name__}"
+
+
+def _beside(row: Mapping[str, Any], names: tuple[str, ...] = ()) -> Any:
+    """Return what tells rows of equal texts apart: pictures, tools and labels."""
+    held = [
+        row[name] for name in (*names, *MEDIA, "tools") if row.get(name) is not None
+    ]
+    return held or None

@@ -1,0 +1,287 @@
+"""Goes through all rows once.
+
+Who calls whom: `Scan.take` is given row after row; it reads each, looks at its texts
+and hands these over in blocks to a thread that counts tokens, which the fast tokenizers
+do beside the looking. `Scan.finish` waits for the last block.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ftlab.probes.data.answer_faults import answer_faults, is_answer
+from ftlab.probes.data.answer_lengths import AnswerLengths
+from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
+from ftlab.probes.data.label_leaks import LabelLeaks
+from ftlab.probes.data.places import Places
+from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
+from ftlab.probes.data.row_parts import Part, RowParts, parts_of
+from ftlab.probes.data.row_sets import Findings
+from ftlab.probes.data.text_faults import text_faults
+from ftlab.probes.data.text_store import BETWEEN, TextStore, compared
+from ftlab.probes.data.token_counts import LONG, RENDERED, RowLengths, TokenCounter
+from ftlab.probes.data.token_marks import TokenMarks
+from ftlab.records.data_scan import Spot
+from ftlab.records.printable import printable
+
+BLOCK_ROWS, BLOCK_CHARS = 1000, 1 << 20
+"""Rows, and characters, that are counted at once."""
+
+UNKNOWN_SHARE = 0.02
+"""Share of unknown tokens from which on a row is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What rows are looked at with.
+
+    Attributes
+    ----------
+    counter, lengths
+        Count tokens; ``None`` without a tokenizer: characters are counted.
+    limit
+        Tokens behind which a training cuts a row off; 0 where nobody knows.
+    prompts
+        Whether the keys of prompts are kept, for the evaluation data.
+    texts
+        Whether the texts are kept in a file, to be compared later.
+    """
+
+    marks: TokenMarks
+    counter: TokenCounter | None = None
+    lengths: RowLengths | None = None
+    limit: int = 0
+    prompts: bool = False
+    texts: bool = True
+
+
+class _Row(NamedTuple):
+    number: int
+    read: RowParts
+
+
+@dataclass(slots=True)
+class _Block:
+    """Rows whose tokens are still to be counted."""
+
+    rows: list[_Row] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    chars: int = 0
+
+
+Counted = tuple[list[int], list[int]]
+
+
+class Scan:
+    """What was found so far.
+
+    Parameters
+    ----------
+    sources
+        What the rows come from.
+    looks
+        What they are looked at with.
+    """
+
+    def __init__(self, sources: list[Source], looks: Looks) -> None:
+        self.rows = 0
+        self.formats: Counter[str] = Counter()
+        self.roles: Counter[str] = Counter()
+        self.lengths: Counter[int] = Counter()
+        self.findings = Findings()
+        self.leaks = LabelLeaks()
+        self.answers = AnswerLengths()
+        self.keys = KeyFile()
+        self.prompts = KeyFile() if looks.prompts else None
+        self.texts = TextStore() if looks.texts else None
+        self.first_rows: list[tuple[RowParts, int]] = []
+        self._looks = looks
+        self._places = Places(sources)
+        self._block = _Block()
+        self._counting: tuple[_Block, Future[Counted]] | None = None
+        self._thread = ThreadPoolExecutor(1, "ftlab-tokens")
+
+    def take(self, source: int, entry: Entry) -> None:
+        """Look at a row."""
+        number = self.rows
+        self.rows += 1
+        self._places.add(number, source, entry.at)
+        value = entry.value
+        if isinstance(value, Broken):
+            says, self.rows = value.says, number + value.rows
+            self.report("unreadable-row", number, "", value.char, says, value.excerpt)
+            for lost in range(number + 1, self.rows):
+                self.findings.add("unreadable-row", lost)
+            for _ in range(value.rows):
+                self._keep(None)
+            return
+        read = parts_of(value)
+        self.formats[read.kind] += 1
+        for name, column, said in read.faults:
+            self.report(name, number, column, says=said)
+        self._look(number, read)
+        self._keep(read)
+        self._count(number, read)
+
+    def _look(self, number: int, read: RowParts) -> None:
+        for part in read.parts:
+            self.roles[part.role] += 1
+            if part.text:
+                for fault in text_faults(part.text):
+                    self.report_in(number, part, *fault)
+        for part, fault in itertools.chain(
+            answer_faults(read), self._looks.marks.faults(read)
+        ):
+            self.report_in(number, part, *fault)
+        self.leaks.look(number, read)
+
+    def report_in(
+        self, number: int, part: Part, name: str, char: int, says: str
+    ) -> None:
+        """Count a row for what stands in one of its texts."""
+        if self.findings.add(name, number):
+            shown = excerpt_of(part.text, char) if char >= 0 else ""
+            self._keep_spot(name, number, part.where, char, says, shown)
+
+    def report(
+        self,
+        name: str,
+        number: int,
+        column: str = "",
+        char: int = -1,
+        says: str = "",
+        excerpt: str | Callable[[int], str] = "",
+    ) -> None:
+        """Count a row, and keep the place if it is among the first."""
+        if self.findings.add(name, number):
+            shown = excerpt if isinstance(excerpt, str) else excerpt(number)
+            self._keep_spot(name, number, column, char, says, shown)
+
+    def _keep_spot(
+        self, name: str, number: int, column: str, char: int, says: str, excerpt: str
+    ) -> None:
+        # a lone half of a character cannot be printed, and is no reason to fail
+        shown, said, where = (printable(each) for each in (excerpt, says, column))
+        place = self._places[number]
+        self.findings.keep(name, Spot(number, place, where, char, said, shown))
+
+    def place(self, number: int) -> str:
+        """Return where a row is."""
+        return self._places[number]
+
+    def beginning(self, number: int) -> str:
+        """Return how a row begins; ``""`` where the texts are not kept."""
+        if self.texts is None:
+            return ""
+        return excerpt_of(self.texts[number].replace(BETWEEN, "\n").strip(), 0)
+
+    def end(self, number: int) -> str:
+        """Return how a row ends; ``""`` where the texts are not kept."""
+        text = "" if self.texts is None else self.texts[number].rstrip()
+        return excerpt_of(text, max(len(text) - 20, 0))
+
+    def _keep(self, read: RowParts | None) -> None:
+        """Write down what tells this row from others."""
+        whole = read is not None and (
+            read.kind == "tokens" or any(part.text.strip() for part in read.parts)
+        )
+        own = hash(("no row", len(self.keys)))
+        self.keys.append(row_key(read) if whole and read else own)
+        if self.prompts is not None:
+            asked = prompt_key(read) if whole and read else None
+            self.prompts.append(own if asked is None else asked)
+        if self.texts is not None:
+            self.texts.append(compared(read) if read is not None else "")
+
+    def _count(self, number: int, read: RowParts) -> None:
+        if read.kind == "tokens" or not read.parts:
+            if read.kind == "tokens":
+                self._measure(number, read, len(read.beside), -1)
+            return
+        block = self._block
+        block.rows.append(_Row(number, read))
+        for part in read.parts:
+            block.texts.append(part.text)
+            block.chars += len(part.text)
+            if len(part.text) > LONG:
+                says = f"{len(part.text):,} characters"
+                self.report_in(number, part, "huge-row", -1, says)
+        if len(block.rows) >= BLOCK_ROWS or block.chars >= BLOCK_CHARS:
+            self._next_block()
+
+    def _next_block(self) -> None:
+        counter = self._looks.counter
+        done, self._block = self._block, _Block()
+        if counter is None:
+            self._measure_all(done, (list(map(len, done.texts)), []))
+            return
+        texts = done.texts
+        if "half-character" in self.findings.rows:
+            texts = [t.encode("utf-8", "replace").decode() for t in texts]
+        before = self._counting
+        self._counting = done, self._thread.submit(counter.counts, texts)
+        if before is not None:
+            self._measure_all(before[0], before[1].result())
+
+    def _measure_all(self, block: _Block, counted: Counted) -> None:
+        counts, unknown = counted
+        start = 0
+        for number, read in block.rows:
+            end = start + len(read.parts)
+            own = counts[start:end]
+            total, before = self._row_length(read, own)
+            self._measure(number, read, total, before)
+            if read.parts and is_answer(read.parts[-1]):
+                self.answers.add(number, read.parts[-1], own[-1])
+            if unknown and sum(unknown[start:end]) > UNKNOWN_SHARE * sum(own):
+                self._report_unknown(number, read, unknown[start:end])
+            if len(self.first_rows) < RENDERED and read.kind == "messages":
+                self.first_rows.append((read, total))
+            start = end
+
+    def _row_length(self, read: RowParts, counts: list[int]) -> tuple[int, int]:
+        lengths = self._looks.lengths
+        return (sum(counts), -1) if lengths is None else lengths.length(read, counts)
+
+    def _measure(self, number: int, read: RowParts, total: int, before: int) -> None:
+        self.lengths[total] += 1
+        limit = self._looks.limit
+        if not limit or total <= limit or read.kind == "prompt":
+            return
+        away = before >= limit
+        says = f"{total:,} tokens" + (
+            f", the answer from {before:,} on" if away else ""
+        )
+        self.report("answer-cut-away" if away else "answer-cut-off", number, says=says)
+
+    def _report_unknown(self, number: int, read: RowParts, unknown: list[int]) -> None:
+        at = max(range(len(unknown)), key=unknown.__getitem__)
+        says = f"{unknown[at]:,} unknown tokens"
+        part = read.parts[at]
+        char = next((at for at, c in enumerate(part.text) if not c.isascii()), 0)
+        self.report_in(number, part, "unknown-tokens", char, says)
+
+    def finish(self) -> None:
+        """Count what is still waiting."""
+        self._next_block()
+        if self._counting is not None:
+            block, counting = self._counting
+            self._counting = None
+            self._measure_all(block, counting.result())
+
+    def close(self) -> None:
+        """Let files and the thread go."""
+        self._thread.shutdown()
+        for file in (self.keys, self.prompts, self.texts):
+            if file is not None:
+                file.close()
+
+
+def entries_of(sources: list[Source]) -> Iterator[tuple[int, Entry]]:
+    """Yield all entries, each with the number of its source."""
+    for number, source in enumerate(sources):
+        for entry in source.read():
+            yield number, entry

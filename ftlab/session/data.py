@@ -1,0 +1,299 @@
+"""`ftlab.data`: every row of a dataset, before anything is trained on it."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.probes.data.copying import write_copy
+from ftlab.probes.data.entries import Source
+from ftlab.probes.data.row_sets import RowSet
+from ftlab.probes.data.sources import sources_of
+from ftlab.probes.tokens.pieces import text_tokenizer
+from ftlab.probes.tokens.untouched import untouched
+from ftlab.records.data_kinds import KINDS
+from ftlab.records.data_scan import DataScan
+from ftlab.records.errors import BadValueError, UnknownNameError
+from ftlab.records.near import near as near_names
+from ftlab.session.data_scanning import Tick, scan_sources
+from ftlab.session.data_verdict import Asked
+from ftlab.session.host import QuietHost, host
+from ftlab.views.data.data_report import DataView
+
+NO_LIMIT = 10_000_000
+"""What a tokenizer without a limit says is more than this."""
+
+TRAINED = "train"
+"""The split that is looked at, of several; the others are the evaluation data."""
+
+Stamp = tuple[int, int]
+
+
+class DataReport(DataView):
+    """What is wrong with the rows of a dataset, and a copy without them.
+
+    Parameters
+    ----------
+    scan
+        What was found.
+    rows
+        The rows of each kind of fault.
+    sources
+        What was read.
+    """
+
+    def __init__(
+        self, scan: DataScan, rows: Mapping[str, RowSet], sources: list[Source]
+    ) -> None:
+        super().__init__(scan)
+        self._rows = rows
+        self._sources = sources
+        self._stamps = _stamps(sources)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is worse than a note."""
+        return all(issue.severity.label == "info" for issue in self.summary.issues)
+
+    def rows(self, kind: str) -> NDArray[np.int64]:
+        """Return the numbers of all rows with a kind of fault, in ascending order.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such kind.
+        """
+        if kind not in KINDS:
+            msg = f"There is no fault {kind!r}; {near_names(kind, KINDS)}."
+            raise UnknownNameError(msg)
+        known = self._rows.get(kind)
+        return np.empty(0, np.int64) if known is None else known.numbers()
+
+    def kept(self, drop: Iterable[str] | None = None) -> NDArray[np.int64]:
+        """Return the rows without faults: ``dataset.select(report.kept())``.
+
+        Parameters
+        ----------
+        drop
+            Kinds of faults whose rows are left out; by default those that no repair
+            brings back: ``issues`` that say ``left_out``.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such kind.
+        """
+        left = np.ones(self.summary.rows, bool)
+        for kind in self._dropped(drop):
+            left[self.rows(kind)] = False
+        return np.flatnonzero(left).astype(np.int64)
+
+    def filtered(
+        self, path: str | os.PathLike[str], drop: Iterable[str] | None = None
+    ) -> int:
+        """Write a copy without the rows that have faults; return how many it has.
+
+        The dataset itself is never changed.
+
+        Parameters
+        ----------
+        path
+            A new file: ``.jsonl``; of Parquet and Arrow also ``.parquet``, ``.arrow``.
+        drop
+            As of `kept`.
+
+        Raises
+        ------
+        BadValueError
+            The file exists or cannot be written, or the dataset has changed.
+        UnknownNameError
+            There is no such kind.
+        """
+        kinds = self._dropped(drop)
+        if not self.summary.complete:
+            msg = "The scan was stopped before the end; scan the dataset again."
+            raise BadValueError(msg)
+        if _stamps(self._sources) != self._stamps:
+            msg = "The dataset has changed since it was scanned; scan it again."
+            raise BadValueError(msg)
+        sets = [self._rows[kind] for kind in kinds if kind in self._rows]
+        with untouched():
+            return write_copy(
+                self._sources,
+                os.fspath(path),
+                lambda row: any(row in each for each in sets),
+            )
+
+    def _dropped(self, drop: Iterable[str] | None) -> list[str]:
+        if drop is None:
+            return [issue.name for issue in self.summary.issues if issue.left_out]
+        kinds = [drop] if isinstance(drop, str) else list(drop)
+        for kind in kinds:
+            self.rows(kind)
+        return kinds
+
+
+def data(
+    dataset: Any,
+    tokenizer: Any = None,
+    *,
+    evaluation: Any = None,
+    max_length: int | None = None,
+    near_duplicates: bool = True,
+    processing_class: Any = None,
+    progress: bool | None = None,
+) -> DataReport:
+    """Look at every row of a dataset: answers, roles, copies, encoding, lengths.
+
+    Rows are read one after another, from a file if it is one: ten million take time,
+    not memory. Ctrl-C ends the reading, and what was read until then is reported.
+
+    Parameters
+    ----------
+    dataset
+        The name of a file (JSON Lines, JSON, Parquet, Arrow) or of a folder, a
+        ``Dataset``, ``IterableDataset`` or ``DatasetDict``, or a list of rows. Of a
+        ``DatasetDict`` the split ``train`` is looked at, and the others are the
+        evaluation data.
+    tokenizer, processing_class
+        Of the training, two spellings of the same argument; without it, lengths are in
+        characters, and special tokens are not looked for.
+    evaluation
+        Rows that the training must not hold, given in the same ways.
+    max_length
+        Tokens behind which the training cuts a row off; by default what the tokenizer
+        gives as the model's limit.
+    near_duplicates
+        Whether to look for rows that are almost the same. The texts of all rows are
+        written into a temporary file for it.
+    progress
+        Whether to show a bar; by default in a notebook and in a terminal.
+
+    Returns
+    -------
+    DataReport
+        With ``issues()``, ``table()``, ``lengths()``, ``figure()``, ``widget()``,
+        ``rows(kind)``, ``kept()`` and ``filtered(path)``.
+
+    Raises
+    ------
+    BadValueError
+        It cannot be read, or none of its rows can be understood.
+
+    Examples
+    --------
+    >>> import ftlab
+    >>> rows = [
+    ...     {"prompt": "1+1?", "completion": "2"},
+    ...     {"prompt": "2?", "completion": ""},
+    ... ]
+    >>> report = ftlab.data(rows)
+    >>> report.issues()["message"].tolist()
+    ['an empty answer: 1 of 2 rows (50 %)']
+    >>> report.kept().tolist()
+    [0]
+    >>> ftlab.data(7)
+    Traceback (most recent call last):
+    ...
+    ftlab.records.errors.BadValueError: The dataset is of type int; pass ...
+    """
+    known = tokenizer if tokenizer is not None else processing_class
+    dataset, evaluation = _splits(dataset, evaluation)
+    sources = sources_of(dataset)
+    asked = Asked(
+        _name_of(dataset),
+        sources,
+        known,
+        [] if evaluation is None else _evaluation_of(evaluation),
+        *_limit_of(max_length, known),
+        near_duplicates,
+    )
+    with (
+        untouched(),
+        _bar(sources, "scanning", progress) as tick,
+        _bar(sources, "comparing", progress) as tick_near,
+    ):
+        scan, rows = scan_sources(asked, tick, tick_near)
+    return DataReport(scan, rows, sources)
+
+
+def _splits(dataset: Any, evaluation: Any) -> tuple[Any, Any]:
+    """Take the training split of several, and the others for evaluation."""
+    if not isinstance(dataset, Mapping) or not hasattr(dataset, "column_names"):
+        return dataset, evaluation
+    if TRAINED not in dataset:
+        names = ", ".join(map(str, dataset)) or "nothing"
+        first = next(iter(dataset), TRAINED)
+        msg = (
+            f"The dataset holds {names}, and no {TRAINED}; one of them goes: "
+            f"ftlab.data(dataset[{first!r}], tokenizer)."
+        )
+        raise BadValueError(msg)
+    others = [each for name, each in dataset.items() if name != TRAINED]
+    return dataset[TRAINED], others if evaluation is None and others else evaluation
+
+
+def _evaluation_of(given: Any) -> list[Source]:
+    several = isinstance(given, list) and all(hasattr(e, "column_names") for e in given)
+    if several or (isinstance(given, Mapping) and hasattr(given, "column_names")):
+        splits = given.values() if isinstance(given, Mapping) else given
+        return [source for each in splits for source in sources_of(each)]
+    return sources_of(given)
+
+
+def _name_of(dataset: Any) -> str:
+    if isinstance(dataset, str | os.PathLike):
+        return Path(os.fspath(dataset)).name or os.fspath(dataset)
+    if isinstance(dataset, list | tuple) and dataset:
+        first = dataset[0]
+        if isinstance(first, os.PathLike) or str(first).endswith(
+            (".jsonl", ".parquet")
+        ):
+            return f"{len(dataset)} files"
+    return type(dataset).__name__
+
+
+def _limit_of(max_length: int | None, tokenizer: Any) -> tuple[int, str]:
+    if max_length is not None:
+        if type(max_length) is not int or max_length < 1:
+            msg = f"max_length={max_length!r}; allowed are 1 and more, in tokens."
+            raise BadValueError(msg)
+        return max_length, "max_length"
+    own = getattr(text_tokenizer(tokenizer), "model_max_length", None)
+    if isinstance(own, int) and 0 < own < NO_LIMIT:
+        return own, "the tokenizer's model_max_length"
+    return 0, ""
+
+
+def _stamps(sources: list[Source]) -> list[Stamp]:
+    """Return what shows that a file has changed: its size and time."""
+    found = []
+    for source in sources:
+        if source.path:
+            try:
+                facts = Path(source.path).stat()
+            except OSError:
+                found.append((-1, -1))
+            else:
+                found.append((facts.st_size, facts.st_mtime_ns))
+    return found
+
+
+@contextmanager
+def _bar(sources: list[Source], title: str, asked: bool | None) -> Iterator[Tick]:
+    """Show a bar of rows, where somebody can see it."""
+    seen = sys.stderr.isatty() or not isinstance(host(), QuietHost)
+    if not (seen if asked is None else asked):
+        yield int
+        return
+    from tqdm.auto import tqdm
+
+    totals = [source.total for source in sources]
+    total = None if None in totals else sum(filter(None, totals))
+    with tqdm(total=total, desc=title, unit=" rows", leave=False) as bar:
+        yield bar.update

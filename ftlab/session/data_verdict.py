@@ -1,0 +1,132 @@
+"""What a scan of a dataset comes to: issues, lengths, and what was not looked for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ftlab.probes.data.entries import Source
+from ftlab.probes.data.evaluation import Evaluation
+from ftlab.probes.data.issues import issues_of, lengths_of
+from ftlab.probes.data.row_sets import RowSet
+from ftlab.probes.data.scan import Looks, Scan
+from ftlab.probes.data.text_faults import repairer
+from ftlab.probes.data.token_counts import TokenCounter, rendered_length
+from ftlab.records.data_scan import DataScan, Lengths, NearPass
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be looked at, and how.
+
+    Attributes
+    ----------
+    limit, limit_from
+        Where rows are cut off, and who says so.
+    near
+        Whether rows that are almost the same are looked for.
+    """
+
+    name: str
+    sources: list[Source]
+    tokenizer: Any = None
+    evaluation: list[Source] = field(default_factory=list)
+    limit: int = 0
+    limit_from: str = ""
+    near: bool = True
+
+
+@dataclass(slots=True)
+class Going:
+    """What the parts of one scan hand on to each other."""
+
+    asked: Asked
+    scan: Scan
+    looks: Looks
+    remarks: list[str]
+    evaluation: Evaluation | None = None
+    complete: bool = True
+
+
+def judged(
+    going: Going, near: NearPass | None, seconds: float
+) -> tuple[DataScan, dict[str, RowSet]]:
+    """Return what was found, and the rows of each kind of fault."""
+    asked, scan = going.asked, going.scan
+    of = going.evaluation
+    leaked = (0, 0) if of is None else (len(of.held), of.count)
+    made = DataScan(
+        asked.name,
+        scan.rows,
+        dict(scan.formats.most_common()),
+        dict(scan.roles.most_common(20)),
+        issues_of(scan, evaluation=leaked, meant=tuple(_meant(going))),
+        lengths_of(scan, _about_lengths(going)),
+        near,
+        (*going.remarks, *_not_checked(going)),
+        going.complete,
+        seconds,
+    )
+    return made, scan.findings.rows
+
+
+def _meant(going: Going) -> Iterator[str]:
+    """Yield what is no fault here: as the tokenizer or most of the rows have it."""
+    if _composes(going.looks.counter):
+        yield "decomposed-letters"
+    missing = going.scan.findings.rows.get("missing-end-mark", ())
+    if going.looks.marks.ended < len(missing):
+        yield "missing-end-mark"
+
+
+def _composes(counter: TokenCounter | None) -> bool:
+    """Tell whether the tokenizer puts letters and accents together by itself."""
+    return counter is not None and counter.ids("e\u0301 u\u0308") == counter.ids(
+        "\xe9 \xfc"
+    )
+
+
+def _about_lengths(going: Going) -> Lengths:
+    nothing = np.empty(0, np.int64)
+    lengths = going.looks.lengths
+    if lengths is None:
+        return Lengths("characters", nothing, nothing, 0)
+    rendered = [
+        (rendered_length(going.asked.tokenizer, row), length)
+        for row, length in (going.scan.first_rows if lengths.template else ())
+    ]
+    errors = [abs(known - length) for known, length in rendered if known is not None]
+    return Lengths(
+        "tokens",
+        nothing,
+        nothing,
+        0,
+        going.looks.limit,
+        going.asked.limit_from if going.looks.limit else "",
+        lengths.template,
+        max(errors, default=-1),
+    )
+
+
+def _not_checked(going: Going) -> Iterator[str]:
+    asked = going.asked
+    if asked.tokenizer is None:
+        yield (
+            "tokens, special tokens and what is cut off: pass the tokenizer, "
+            "ftlab.data(dataset, tokenizer)"
+        )
+    elif not asked.limit:
+        yield (
+            "what is cut off: pass the training's limit, "
+            "ftlab.data(dataset, tokenizer, max_length=2048)"
+        )
+    if not asked.evaluation:
+        yield (
+            "rows of the evaluation data: pass it, ftlab.data(dataset, tokenizer, "
+            "evaluation=...)"
+        )
+    if repairer() is None:
+        yield "wrong encodings beyond U+FFFD: pip install 'ftlab[data]' brings ftfy"
+    if asked.near and going.scan.texts is None:
+        yield "rows that are almost the same: pip install 'ftlab[data]' brings rensa"

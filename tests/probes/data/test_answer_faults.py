@@ -1,0 +1,126 @@
+"""Answers and the order of roles, faulty and healthy."""
+
+import pytest
+
+from ftlab.probes.data.answer_faults import answer_faults
+from ftlab.probes.data.row_parts import parts_of
+
+LONG = "This is an answer of several words that goes on for a while and then"
+
+
+def names_in(row):
+    return [fault.name for _, fault in answer_faults(parts_of(row))]
+
+
+def talk(*roles, **more):
+    return {"messages": [{"role": r, "content": f"{r} says.", **more} for r in roles]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "yes",
+        "B",
+        "billing",
+        "The answer is a",
+        f"{LONG} it ends.",
+        f"{LONG} without a full stop",
+        f"{LONG}:\n\n1. one\n2. two",
+        f"{LONG}:\n```python\nprint(1)\n```",
+        f"{LONG}:\n````markdown\n```python\nx = 1\n```\n````",
+        f"{LONG}:\n```markdown\n```python\nx = 1\n```\n```",
+        f"def f(xs):\n    return [x for x in xs if x]  # {LONG}",
+        f"SELECT a, b FROM t WHERE x = '{LONG}';",
+        f"| a | b |\n|---|---|\n| {LONG} | 2 |",
+        f"{LONG} „Zitat“",
+        f"{LONG} 😀",
+        f"{LONG}。日本語の文章を書きます",
+    ],
+)
+def test_is_silent_on_healthy_answers(answer):
+    assert names_in({"prompt": "Say it.", "completion": answer}) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (f"{LONG} the", "ends with the"),
+        (f"{LONG} this,", "ends with ,"),
+        (f"{LONG} (", "ends with ("),
+        (f"{LONG}、", "ends with 、"),
+        (f"{LONG}:\n```python\nprint(1", "a block of code is never closed"),
+    ],
+)
+def test_an_answer_that_breaks_off_is_found(answer, says):
+    row = parts_of({"prompt": "Say it.", "completion": answer})
+    ((part, fault),) = answer_faults(row)
+    assert (part.where, fault.name, fault.says) == (
+        "completion",
+        "unfinished-answer",
+        says,
+    )
+    assert answer[fault.char :].strip()
+
+
+@pytest.mark.parametrize("empty", ["", " \n", None])
+def test_an_empty_answer_is_found(empty):
+    messages = [{"role": "user", "content": "a"}, {"role": "assistant"}]
+    messages[1]["content"] = empty
+    assert names_in({"messages": messages}) == ["empty-answer"]
+    assert names_in({"instruction": "a", "output": empty}) == ["empty-answer"]
+
+
+def test_an_empty_text_is_found():
+    assert names_in({"text": " \n"}) == ["empty-text"]
+    assert names_in({"text": "a"}) == []
+
+
+def test_a_message_that_calls_or_shows_is_not_empty():
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {}}]}
+    result = {"role": "tool", "content": "3"}
+    end = {"role": "assistant", "content": "It is 3."}
+    asked = {"role": "user", "content": [{"type": "image"}]}
+    assert names_in({"messages": [asked, call, result, result, end]}) == []
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        ("user", "assistant"),
+        ("system", "user", "assistant", "user", "assistant"),
+        ("developer", "user", "assistant"),
+        ("user", "assistant", "tool", "tool", "assistant"),
+        ("user", "function_call", "observation", "assistant"),
+        ("user", "model"),
+    ],
+)
+def test_is_silent_on_usual_orders(roles):
+    assert names_in(talk(*roles)) == []
+
+
+@pytest.mark.parametrize(
+    ("roles", "name", "message"),
+    [
+        (("user", "user", "assistant"), "roles-out-of-order", 1),
+        (("user", "assistant", "assistant"), "roles-out-of-order", 2),
+        (("user", "assistant", "system", "user", "assistant"), "roles-out-of-order", 2),
+        (("assistant", "user", "assistant"), "roles-out-of-order", 0),
+        (("system", "assistant"), "roles-out-of-order", 1),
+        (("user", "tool", "assistant"), "roles-out-of-order", 1),
+        (("tool", "assistant"), "roles-out-of-order", 0),
+        (("user", "asistant"), "unknown-role", 1),
+        (("user", "assistant", "user"), "question-without-answer", 2),
+        (("system",), "question-without-answer", 0),
+    ],
+)
+def test_roles_out_of_order_are_found_at_their_message(roles, name, message):
+    ((part, fault),) = answer_faults(parts_of(talk(*roles)))
+    assert (fault.name, part.message) == (name, message)
+
+
+def test_a_completion_that_holds_its_prompt_is_found():
+    prompt = "Why is the sky blue in the evening?"
+    row = {"prompt": prompt, "completion": f"{prompt} Because of the light."}
+    assert names_in(row) == ["prompt-in-completion"]
+    assert names_in({"prompt": "a", "completion": "a bee"}) == []
+    assert names_in({"prompt": prompt, "completion": prompt}) == []

@@ -1,0 +1,63 @@
+"""Answers that were cut at one length, and long ones that were not."""
+
+import random
+
+import pytest
+
+from ftlab.probes.data.answer_lengths import SHORTEST, AnswerLengths
+from ftlab.probes.data.row_parts import Part
+
+
+def found(answers):
+    lengths = AnswerLengths()
+    for number, (text, length) in enumerate(answers):
+        lengths.add(number, Part("answer", -1, "assistant", text), length)
+    return lengths.found()
+
+
+def generated(limit, count=1000, seed=0, mean=250):
+    """Yield answers that end by themselves, or are cut where the limit is."""
+    numbers = random.Random(seed)
+    for _ in range(count):
+        size = int(numbers.expovariate(1 / mean)) + 5
+        yield ("It goes", limit) if size >= limit else ("It ends.", size)
+
+
+def test_answers_cut_by_a_limit_are_found():
+    answers = list(generated(512))
+    cut = [at for at, (_, size) in enumerate(answers) if size == 512]
+    told = found(answers)
+    near = sum(507 <= size < 512 for _, size in answers)
+    assert (told.length, told.answers, told.broken) == (512, len(cut) + near, len(cut))
+    assert list(told.rows) == cut
+
+
+def test_a_few_tokens_more_or_less_do_not_matter():
+    numbers = random.Random(0)
+    answers = [
+        (text, size - numbers.randrange(4) if size == 512 else size)
+        for text, size in generated(512)
+    ]
+    assert found(answers).answers == sum(size > 506 for _, size in answers)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        list(generated(10_000)),
+        [(text if size < 512 else "It ends.", size) for text, size in generated(512)],
+        [("label", 3)] * 100,
+        [("chunk", 512)] * 100,
+        [("word", size) for _, size in generated(512)],
+        [("It ends.", 40)] * 50 + [("word", SHORTEST - 1)] * 50,
+        [("It goes", size) for _, size in generated(900) if size < 400],
+        [
+            ("It goes" if size > 400 else "It ends.", size)
+            for _, size in generated(10_000, count=8000)
+            if size < 512
+        ],
+        [],
+    ],
+)
+def test_is_silent_on_lengths_that_nobody_cut(answers):
+    assert found(answers) is None

@@ -1,0 +1,131 @@
+"""JSON Lines and JSON arrays, whole and broken."""
+
+import gzip
+import json
+
+import pytest
+
+from ftlab.probes.data import json_files
+from ftlab.probes.data.entries import Broken
+from ftlab.probes.data.json_files import array_of, is_array, lines_of
+from ftlab.records.errors import BadValueError
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(content, name="rows.jsonl"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return write
+
+
+def broken(entries):
+    return [(entry.at, entry.value) for entry in entries if type(entry.value) is Broken]
+
+
+def test_lines_are_numbered_as_an_editor_does(written):
+    path = written('\ufeff{"text": "a"}\r\n\n  \n{"text": "b"}')
+    assert [tuple(entry) for entry in lines_of(path)] == [
+        (1, {"text": "a"}),
+        (4, {"text": "b"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "char", "says"),
+    [
+        (b'{"text": "a"', 12, "no JSON: Expecting ',' delimiter"),
+        (b'{"text": "a"} {}', 13, "no JSON: more than one value"),
+        (b'{"text": "\xff"}', 10, "no UTF-8: byte 0xff"),
+        (b"[" * 100_000, -1, "values nested too deeply"),
+        (b"1" * 5000, -1, "no row: Exceeds the limit"),
+        (b'{"text": "a\tb"}', 11, "no JSON: Invalid control character at"),
+    ],
+)
+def test_a_line_that_is_no_row_is_named_and_the_others_are_read(
+    written, line, char, says
+):
+    good = b'{"text": "good"}'
+    entries = list(lines_of(written(b"\n".join((good, line, good)))))
+    ((at, value),) = broken(entries)
+    assert (at, value.char, value.says[: len(says)]) == (2, char, says)
+    assert len(entries) == 3
+    assert entries[2].value == {"text": "good"}
+
+
+def test_a_line_that_is_too_long_is_passed_over(written, monkeypatch):
+    monkeypatch.setattr(json_files, "LARGEST", 1000)
+    monkeypatch.setattr(json_files, "CHUNK", 100)
+    long = json.dumps({"text": "x" * 5000})
+    entries = list(lines_of(written(f'{long}\n{{"text": "a"}}\n{long}')))
+    found = broken(entries)
+    assert [at for at, _ in found] == [1, 3]
+    assert found[0][1].says == "a line of 5,013 bytes; up to 1,000 are read"
+    assert found[1][1].says.startswith("a line of 5,012 bytes")
+    assert entries[1] == (2, {"text": "a"})
+
+
+def test_packed_lines_are_read_and_a_cut_is_named(tmp_path):
+    path = tmp_path / "rows.jsonl.gz"
+    packed = gzip.compress(b'{"text": "a"}\n' * 100_000)
+    path.write_bytes(packed)
+    assert sum(1 for _ in lines_of(str(path))) == 100_000
+    path.write_bytes(packed[: len(packed) // 2])
+    *_, last = lines_of(str(path))
+    assert "cannot be read from here on" in last.value.says
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+def test_another_encoding_is_said(written, encoding):
+    content = '\ufeff{"text": "a"}' if encoding == "utf-16-le" else '{"text": "a"}'
+    path = written(content.encode(encoding))
+    with pytest.raises(BadValueError, match=r"is UTF-16; .* encoding='utf-16'"):
+        is_array(path)
+
+
+ROWS = [{"text": "a" * size, "n": size, "of": [1.5, None]} for size in range(40)]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
+def test_an_array_is_read_in_pieces(written, monkeypatch, indent, chunk):
+    monkeypatch.setattr(json_files, "CHUNK", chunk)
+    path = written(json.dumps([*ROWS, 17, 1234], indent=indent), "rows.json")
+    assert is_array(path)
+    entries = list(array_of(path))
+    assert [entry.value for entry in entries] == [*ROWS, 17, 1234]
+    assert [entry.at for entry in entries] == list(range(42))
+
+
+def test_an_empty_array_has_no_rows(written):
+    assert list(array_of(written(" [ ] ", "rows.json"))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "says"),
+    [
+        ('[{"a": 1}, {"a": ', 1, "no JSON: Expecting value"),
+        ('[{"a": 1}, {"a": 2}', 2, "the file ends within the array"),
+        ('[{"a": 1}, oops, {"a": 2}]', 1, "no JSON: Expecting value"),
+    ],
+)
+def test_an_array_is_read_up_to_where_it_breaks(written, text, rows, says):
+    entries = list(array_of(written(text, "rows.json")))
+    ((at, value),) = broken(entries)
+    assert (at, len(entries)) == (rows, rows + 1)
+    assert says in value.says
+
+
+def test_an_element_that_is_too_large_ends_the_reading(written, monkeypatch):
+    monkeypatch.setattr(json_files, "LARGEST", 500)
+    monkeypatch.setattr(json_files, "CHUNK", 100)
+    path = written(json.dumps([{"a": 1}, {"a": "x" * 5000}]), "rows.json")
+    entries = list(array_of(path))
+    assert "what is behind it is not read" in entries[1].value.says
+
+
+def test_bytes_that_are_no_utf_8_stand_in_their_row(written):
+    path = written(b'[{"text": "a\xffb"}, {"text": "c"}]', "rows.json")
+    assert [entry.value["text"] for entry in array_of(path)] == ["a\udcffb", "c"]

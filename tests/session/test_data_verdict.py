@@ -1,0 +1,55 @@
+"""What a scan comes to."""
+
+from tokenizers import normalizers
+
+from ftlab.session import data_scanning, data_verdict
+from tests.probes.tokens import vocabularies
+from tests.session.test_data import TOKENIZER, asked, chat
+from tests.session.test_data_scanning import scanned
+
+
+def test_what_was_not_looked_for_is_said(monkeypatch):
+    monkeypatch.setattr(data_scanning, "minhash", lambda: None)
+    monkeypatch.setattr(data_verdict, "repairer", lambda: None)
+    scan = scanned(chat())
+    assert [each.partition(":")[0] for each in scan.not_checked] == [
+        "tokens, special tokens and what is cut off",
+        "rows of the evaluation data",
+        "wrong encodings beyond U+FFFD",
+        "rows that are almost the same",
+    ]
+    assert scan.near is None
+
+
+def test_a_template_that_refuses_is_said():
+    tokenizer = type(TOKENIZER)(tokenizer_object=TOKENIZER.backend_tokenizer)
+    tokenizer.chat_template = "{{ raise_exception('never') }}"
+    scan = scanned(chat(), tokenizer=tokenizer)
+    assert scan.not_checked[0].startswith("the chat template's own tokens: ")
+    assert not scan.lengths.template
+
+
+def test_a_tokenizer_that_composes_letters_is_served_well():
+    rows = asked(chat(), 0, "Le cafe\u0301 est ferme\u0301")
+    composing = vocabularies.byte_level.__wrapped__()
+    composing.backend_tokenizer.normalizer = normalizers.NFC()
+    assert scanned(rows, tokenizer=composing).issues == ()
+    names = [issue.name for issue in scanned(rows, tokenizer=TOKENIZER).issues]
+    assert names == ["decomposed-letters"]
+
+
+def test_marks_that_most_texts_lack_are_not_missed():
+    texts = [{"text": f"{at}."} for at in range(9)]
+    ended = [{"text": f"{at}<|im_end|>"} for at in range(9, 30)]
+    assert scanned(texts + ended[:8], tokenizer=TOKENIZER).issues == ()
+    (issue,) = scanned(texts + ended, tokenizer=TOKENIZER).issues
+    assert (issue.name, issue.rows) == ("missing-end-mark", 9)
+
+
+def test_an_error_of_the_counting_is_told():
+    tokenizer = vocabularies.byte_level.__wrapped__()
+    tokenizer.chat_template = TOKENIZER.chat_template.replace(
+        "m['content']", "m['content'] * 2"
+    )
+    scan = scanned(chat(), tokenizer=tokenizer)
+    assert scan.lengths.error > 10

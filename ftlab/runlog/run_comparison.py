@@ -118,11 +118,15 @@ def rows_by_place(
 ) -> dict[tuple[int, int], NDArray[np.float32]]:
     """Return the digests of each row at some steps, by micro-batch and row.
 
-    NaN where a step has no such row; empty where the run has none at all.
+    Steps are in ascending order. NaN where a step has no such row; empty where the run
+    has none at all.
     """
-    if SAMPLES not in run.tables():
+    if SAMPLES not in run.tables() or not len(steps):
         return {}
-    matrix = run.matrix(column, SAMPLES)
+    first, last = int(steps[0]), int(steps[-1])
+    matrix = run.matrix(column, SAMPLES, start=first, stop=last + 1)
+    if not len(matrix.steps):
+        return {}
     lines = np.searchsorted(matrix.steps, steps).clip(max=len(matrix.steps) - 1)
     there = matrix.steps[lines] == steps
     places = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from ftlab.probes.tokenizer_files.embedding_rows import embedding_rows
 from ftlab.probes.tokenizer_files.file_agreements import file_agreements
-from ftlab.probes.tokenizer_files.folder_files import read_folder
+from ftlab.probes.tokenizer_files.folder_files import FolderFiles, read_folder
 from ftlab.probes.tokenizers.reader import Reader
 from ftlab.probes.tokenizers.reader_of import reader_of
 from ftlab.records.errors import BadValueError
@@ -68,7 +68,7 @@ def tokenizer_files(folder: str | Path, model: Any = None) -> TokenizerFilesView
         path, unread=[each.name for each in files.states if each.problem]
     )
     rows = _rows(path, model)
-    agreements = told + file_agreements(files, reader, rows)
+    agreements = told + _agreements(files, reader, rows)
     found = TokenizerFiles(path.name or str(path), files.states, agreements)
     return TokenizerFilesView(found)
 
@@ -99,6 +99,19 @@ def _loaded(
     except BadValueError as error:
         words = f"transformers cannot load it: {said_of(error.__cause__ or error)}"
         return None, (Agreement("as loaded", "not checked", words),)
+
+
+def _agreements(
+    files: FolderFiles, reader: Reader | None, rows: dict[str, int]
+) -> tuple[Agreement, ...]:
+    try:
+        return file_agreements(files, reader, rows)
+    except Exception as error:
+        if reader is None:
+            raise
+        words = f"what was loaded cannot be read: {said_of(error)}"
+        told = Agreement("as loaded", "not checked", words)
+        return (told, *file_agreements(files, None, rows))
 
 
 def _rows(path: Path, model: Any) -> dict[str, int]:

@@ -14,6 +14,7 @@ from transformers import (
 )
 
 import ftlab
+from ftlab.probes.tokenizers.fast_reader import FastReader
 from ftlab.records.errors import BadValueError
 from tests.probes.tokenizers.real import fast_form
 from tests.probes.tokens.vocabularies import (
@@ -303,3 +304,14 @@ def test_bad_arguments_are_refused_in_words(folder):
         ftlab.tokenizer_files(3)
     with pytest.raises(BadValueError, match="model is a Linear without an embedding"):
         ftlab.tokenizer_files(folder, model=torch.nn.Linear(2, 2))
+
+
+def test_a_tokenizer_that_raises_when_it_is_read_is_told(folder, monkeypatch):
+    def raising(self):
+        raise RuntimeError("no vocabulary")
+
+    monkeypatch.setattr(FastReader, "vocabulary", raising)
+    assert said(folder, "as loaded").words == (
+        "what was loaded cannot be read: RuntimeError: no vocabulary"
+    )
+    assert said(folder, "chat template").status == "agrees"

@@ -28,19 +28,16 @@ def content_agreements(
 def _template(files: FolderFiles, reader: Reader | None) -> Iterator[Agreement]:
     says = template_says(files)
     read = getattr(reader.tokenizer, "chat_template", None) if reader else None
-    sizes = {file: f"{len(text):,} characters" for file, text in says.items()}
     if not says:
         return
+    names = " and ".join(says)
+    sizes = {file: f"{len(text):,} characters" for file, text in says.items()}
     if len(set(says.values())) == 1 and (reader is None or read in says.values()):
-        words = (
-            f"{' and '.join(says)} hold the same" if len(says) > 1 else next(iter(says))
-        )
+        words = f"{names} hold the same" if len(says) > 1 else names
         yield Agreement("chat template", "agrees", words, sizes)
         return
     by = next((file for file, text in says.items() if text == read), "")
-    words = f"{' and '.join(says)} hold other templates"
-    if len(says) == 1:
-        words = f"{next(iter(says))} holds one"
+    words = f"{names} hold other templates" if len(says) > 1 else f"{names} holds one"
     if reader is not None:
         what = f"that of {by}" if by else "none" if read is None else "another one"
         words += f"; the tokenizer that transformers loads has {what}"
@@ -72,7 +69,8 @@ def _told_id(
     token: str, ids: Mapping[str, int], reader: Reader | None, read: Any
 ) -> str:
     said = ", ".join(f"{number} in {name}" for name, number in ids.items())
-    return f"{token!r} is {said}" + (f", {read} as loaded" if reader else "")
+    loaded = "not loaded" if read is None else f"{read} as loaded"
+    return f"{token[:LONG]!r} is {said}" + (f", {loaded}" if reader else "")
 
 
 def _id_of(reader: Reader | None, token: str) -> Any:

@@ -119,9 +119,7 @@ def _around(
         yield Agreement(subject, "agrees", says["tokenizer_config.json"], says)
         return
     place = "before" if name == "bos" else "behind"
-    does = (
-        f"puts {reader.tokenizer.convert_ids_to_tokens(at)!r}" if there else "puts none"
-    )
+    does = f"puts {_piece(reader, at)}" if there else "puts none"
     words = (
         f"tokenizer_config.json says {says['tokenizer_config.json']}; transformers "
         f"{does} {place} a text"

@@ -46,6 +46,12 @@ class FastReader(Reader):
         """Whether no transformers tokenizer is around it."""
         return self.tokenizer is self.core
 
+    @property
+    def writing(self) -> str:
+        """How the vocabulary writes bytes."""
+        stages = json.dumps(self.pipeline())
+        return "byte-level" if '"ByteLevel"' in stages else "text"
+
     def small(self) -> Read:
         """Return the parts that are read in next to no time."""
         found = super().small()

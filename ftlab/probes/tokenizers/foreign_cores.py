@@ -64,9 +64,14 @@ def pairs_of(core: Any, shift: int = 0) -> Pairs:
     """Return ids and pieces; bytes of tiktoken as the characters of Latin-1."""
     if is_tiktoken(core):
         ranks = core._mergeable_ranks.items()  # noqa: SLF001  no accessor
-        pairs = [(at + shift, piece.decode("latin-1")) for piece, at in ranks]
+        pairs = [(at + shift, as_text(piece)) for piece, at in ranks]
         return pairs + [(at, name) for name, at in core._special_tokens.items()]  # noqa: SLF001  as above
     return [(at, core.id_to_piece(at)) for at in range(core.get_piece_size())]
+
+
+def as_text(piece: str | bytes) -> str:
+    """Return a piece as text; of bytes each stands for the character of its number."""
+    return piece.decode("latin-1") if isinstance(piece, bytes) else str(piece)
 
 
 def size_of(core: Any) -> int:

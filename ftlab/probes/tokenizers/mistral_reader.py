@@ -30,6 +30,11 @@ class MistralReader(Reader):
     def _inner(self) -> Any:
         return self.core._model  # noqa: SLF001  the library's own; no accessor
 
+    @property
+    def writing(self) -> str:
+        """How the vocabulary writes bytes."""
+        return "latin-1" if is_tiktoken(self._inner) else "text"
+
     def model(self) -> Read:
         """Return kind and version, which decide on how a conversation is written."""
         told = {"type": type(self.core).__name__, "version": str(self.core.version)}

@@ -1,6 +1,5 @@
 """What pieces stand for in bytes, so that vocabularies in unlike writings compare."""
 
-import json
 import re
 from collections.abc import Mapping
 
@@ -8,24 +7,6 @@ from ftlab.probes.tokenizers.reader import Reader
 from ftlab.probes.tokens.pieces import byte_table
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
-
-
-def writing_of(reader: Reader) -> str:
-    """Tell how a vocabulary writes bytes.
-
-    Returns
-    -------
-    str
-        ``"byte-level"``, a character for each byte, as of GPT-2; ``"latin-1"``, what
-        `foreign_cores.pairs_of` makes of tiktoken; ``"text"`` for all others.
-    """
-    core = getattr(reader.core, "_model", reader.core)
-    if hasattr(core, "_mergeable_ranks"):
-        return "latin-1"
-    stages = json.dumps(reader.pipeline())
-    if '"ByteLevel"' in stages or hasattr(reader.tokenizer, "byte_decoder"):
-        return "byte-level"
-    return "text"
 
 
 def vocabulary_bytes(reader: Reader) -> dict[int, bytes]:
@@ -45,7 +26,7 @@ def vocabulary_bytes(reader: Reader) -> dict[int, bytes]:
     >>> vocabulary_bytes(FastReader(made, made))[0]
     b' a'
     """
-    writing = writing_of(reader)
+    writing = reader.writing
     table = byte_table() if writing == "byte-level" else {}
     added = {int(each) for each in reader.added_tokens()}
     return {

@@ -8,7 +8,9 @@ from typing import Any
 
 from ftlab.probes.tokenizers.foreign_cores import (
     Pairs,
+    as_text,
     ids_of,
+    is_tiktoken,
     library_of,
     model_of,
     pairs_of,
@@ -40,13 +42,21 @@ class PythonReader(Reader):
         """What turns text into ids."""
         return library_of(self.core) or "python"
 
+    @property
+    def writing(self) -> str:
+        """How the vocabulary writes bytes."""
+        if isinstance(next(iter(self.tokenizer.get_vocab()), ""), bytes):
+            return "latin-1"
+        return "byte-level" if hasattr(self.tokenizer, "byte_decoder") else "text"
+
     def model(self) -> Read:
         """Return the class whose code it is, and what splits words."""
         return {"type": type(self.tokenizer).__qualname__} | settings_of(self.core)
 
     def vocabulary(self) -> Pairs:
         """Return all ids with their pieces, added ones too."""
-        return [(at, piece) for piece, at in self.tokenizer.get_vocab().items()]
+        vocabulary = self.tokenizer.get_vocab().items()
+        return [(at, as_text(piece)) for piece, at in vocabulary]
 
     def merges(self) -> bytes:
         """Return the model of another library, or merges under their usual name."""
@@ -90,6 +100,11 @@ class BareReader(Reader):
     def backend(self) -> str:
         """What turns text into ids."""
         return library_of(self.core)
+
+    @property
+    def writing(self) -> str:
+        """How the vocabulary writes bytes."""
+        return "latin-1" if is_tiktoken(self.core) else "text"
 
     def model(self) -> Read:
         """Return what splits words."""

@@ -49,6 +49,15 @@ class Reader:
         """What turns text into ids: ``"tokenizers"``, ``"python"`` or a library."""
         raise NotImplementedError
 
+    @property
+    def writing(self) -> str:
+        """How the vocabulary writes bytes.
+
+        ``"byte-level"``, a character for each byte, as of GPT-2; ``"latin-1"``, what
+        `foreign_cores.pairs_of` makes of bytes; ``"text"`` for all others.
+        """
+        return "text"
+
     def small(self) -> Read:
         """Return the parts that are read in next to no time; absent: not readable."""
         readers = {
@@ -127,10 +136,10 @@ class Reader:
         return found | ({"extra": list(map(str, extra))} if extra else {})
 
     def _template(self) -> Read:
-        template = self.tokenizer.chat_template
+        template = jsonable(self.tokenizer.chat_template)
         if not isinstance(template, Mapping):
             template = {"default": template}
-        return {str(name): each for name, each in template.items() if each is not None}
+        return {name: each for name, each in template.items() if each is not None}
 
     def _sides(self) -> Read:
         found = self._attributes(_SIDES)

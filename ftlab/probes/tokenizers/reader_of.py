@@ -26,6 +26,13 @@ def reader_of(given: Any) -> Reader | None:
     >>> reader_of("gpt2") is None
     True
     """
+    try:
+        return _found(given)
+    except Exception:  # noqa: BLE001  an object that raises on what it does not know
+        return None
+
+
+def _found(given: Any) -> Reader | None:
     mistral = _mistral_core(given)
     if mistral is not None:
         return MistralReader(given, mistral)
@@ -34,8 +41,8 @@ def reader_of(given: Any) -> Reader | None:
     if library_of(given):
         return BareReader(given, given)
     inner = text_tokenizer(given)
-    if inner is not given and (inner_reader := reader_of(inner)) is not None:
-        return inner_reader
+    if inner is not given and (held := _found(inner)) is not None:
+        return held
     fast = getattr(inner, "backend_tokenizer", None)
     if hasattr(fast, "get_added_tokens_decoder"):
         return FastReader(inner, fast)

@@ -157,9 +157,13 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _drawable(text: str) -> str:
-    """Escape what the font lacks; a dollar sign would be taken for mathematics."""
+    """Escape what the font lacks, and cut what then does not fit in the picture.
+
+    A dollar sign would be taken for mathematics.
+    """
     from matplotlib.font_manager import findfont, get_font
 
     known = get_font(findfont(FONT)).get_char_index
-    drawn = (one if known(ord(one)) else ascii(one)[1:-1] for one in text)
-    return "".join(drawn).replace("$", r"\$")
+    drawn = "".join(one if known(ord(one)) else ascii(one)[1:-1] for one in text)
+    cut = drawn if len(drawn) <= WIDTH else f"{drawn[: WIDTH - 1]}…"
+    return cut.replace("$", r"\$")

@@ -5,6 +5,7 @@ import importlib
 from pathlib import Path
 
 import pytest
+from transformers import PreTrainedTokenizer
 
 from tests.versions import older_than
 
@@ -49,3 +50,35 @@ def fast_form(**settings):
     scores = {piece: model.get_score(at) for piece, at in pieces.items()}
     merges = generate_merges(pieces, scores)
     return LlamaTokenizerFast(vocab=pieces, merges=merges, legacy=False, **settings)
+
+
+class HoldsTiktoken(PreTrainedTokenizer):
+    """A tokenizer in Python around tiktoken, whose vocabulary is of bytes."""
+
+    def __init__(self, **kwargs):
+        encoding = mistral(TEKKEN).tokenizer.instruct_tokenizer.tokenizer._model
+        self.tokenizer = encoding
+        super().__init__(**kwargs)
+
+    @property
+    def vocab_size(self):
+        return self.tokenizer.n_vocab
+
+    def get_vocab(self):
+        return dict(self.tokenizer._mergeable_ranks)
+
+    def tokenize(self, text, **kwargs):
+        ids = self.tokenizer.encode(text)
+        return [self.tokenizer.decode_single_token_bytes(each) for each in ids]
+
+    def _convert_token_to_id(self, token):
+        return self.tokenizer._mergeable_ranks[token]
+
+    def _convert_id_to_token(self, index):
+        return self.tokenizer.decode_single_token_bytes(index)
+
+    def convert_tokens_to_ids(self, tokens):
+        return [self._convert_token_to_id(each) for each in tokens]
+
+    def convert_tokens_to_string(self, tokens):
+        return b"".join(tokens).decode("utf-8", "replace")

@@ -6,11 +6,14 @@ import pytest
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from ftlab.probes.tokenizers.compare_texts import Encoder, first_difference
 from ftlab.probes.tokenizers.fingerprint import read_fingerprint
+from ftlab.probes.tokenizers.reader_of import reader_of
 from ftlab.records.fingerprint import PARTS
 from tests.probes.tokenizers.real import (
     SENTENCEPIECE,
     TEKKEN,
+    HoldsTiktoken,
     fast_form,
     file_of,
     mistral,
@@ -198,6 +201,27 @@ def test_bare_cores_are_read():
     encoding = mistral(TEKKEN).tokenizer.instruct_tokenizer.tokenizer._model
     assert read_fingerprint(encoding).backend == "tiktoken"
     assert read_fingerprint(encoding).parts["vocabulary"].size == 130072
+
+
+def test_vocabularies_of_bytes_are_read():
+    tokenizer = HoldsTiktoken()
+    found = read_fingerprint(tokenizer)
+    core = read_fingerprint(tokenizer.tokenizer)
+    assert found.parts["vocabulary"] == core.parts["vocabulary"]
+    assert found.parts["merges"] == core.parts["merges"]
+    one = Encoder("one", reader_of(tokenizer))
+    own = Encoder("own", reader_of(tokenizer.tokenizer))
+    assert one.bytes == own.bytes
+    assert first_difference(0, "Größe 日本", one, own) is None
+    assert one.side().restored == 1
+
+
+def test_what_json_cannot_hold_is_named_by_its_class():
+    tokenizer = copy_of(byte_level())
+    tokenizer.chat_template = {"default": object()}
+    assert dict(read_fingerprint(tokenizer).parts["chat template"].entries) == {
+        "default": '"object"'
+    }
 
 
 def test_parts_stand_in_their_order_and_what_cannot_be_read_is_absent():

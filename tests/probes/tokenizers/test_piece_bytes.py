@@ -5,7 +5,7 @@ import shutil
 import pytest
 from tokenizers import Tokenizer
 
-from ftlab.probes.tokenizers.piece_bytes import vocabulary_bytes, writing_of
+from ftlab.probes.tokenizers.piece_bytes import vocabulary_bytes
 from ftlab.probes.tokenizers.reader_of import reader_of
 from tests.probes.tokenizers.real import TEKKEN, fast_form, file_of, mistral, slow_form
 from tests.probes.tokens.vocabularies import byte_fallback, byte_level, slow
@@ -17,7 +17,7 @@ def test_a_tekken_file_stands_for_the_same_bytes_in_both_libraries(tmp_path):
     converted = module.MistralConverter(str(tmp_path / "tekken.json")).converted()
     fast = reader_of(converted)
     own = reader_of(mistral(TEKKEN))
-    assert (writing_of(fast), writing_of(own)) == ("byte-level", "latin-1")
+    assert (fast.writing, own.writing) == ("byte-level", "latin-1")
     assert vocabulary_bytes(fast) == vocabulary_bytes(own)
 
 

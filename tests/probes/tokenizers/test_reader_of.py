@@ -5,7 +5,13 @@ from types import SimpleNamespace
 import pytest
 
 from ftlab.probes.tokenizers.reader_of import reader_of
-from tests.probes.tokenizers.real import TEKKEN, fast_form, mistral, slow_form
+from tests.probes.tokenizers.real import (
+    TEKKEN,
+    HoldsTiktoken,
+    fast_form,
+    mistral,
+    slow_form,
+)
 from tests.probes.tokens.vocabularies import byte_level, slow
 
 
@@ -21,6 +27,7 @@ def bare(name: str):
         (fast_form, "tokenizers", "FastReader"),
         (slow, "python", "PythonReader"),
         (slow_form, "sentencepiece", "PythonReader"),
+        (HoldsTiktoken, "tiktoken", "PythonReader"),
         (mistral, "mistral-common", "MistralReader"),
         (lambda: mistral().tokenizer, "mistral-common", "MistralReader"),
         (lambda: bare(TEKKEN), "tiktoken", "BareReader"),
@@ -37,6 +44,17 @@ def test_it_is_that_of_what_does_the_work(make, backend, reader):
     assert len(found.pieces([3, 4])) >= 2
 
 
+class Refusing:
+    """Raises on every attribute that it does not know."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+
 @pytest.mark.parametrize("given", [None, "gpt2", 3, object()])
 def test_what_is_no_tokenizer_has_none(given):
     assert reader_of(given) is None
+
+
+def test_an_object_that_raises_on_what_it_does_not_know_has_none():
+    assert reader_of(Refusing()) is None

@@ -59,7 +59,8 @@ def test_every_word_of_the_page_is_escaped():
 def test_a_picture_draws_what_its_font_lacks_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        drawn = png(Shown(Told("日本 $x$", (Line("≠", "مرحبا", "🙂"),))).figure())
+        line = Line("≠", "مرحبا", "🙂", ("日本語" * 40,))
+        drawn = png(Shown(Told("日本 $x$", (line,))).figure())
     assert drawn.startswith(b"\x89PNG")
 
 

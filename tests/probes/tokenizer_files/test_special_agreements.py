@@ -1,0 +1,77 @@
+"""Special tokens as files name them, with a tokenizer and without."""
+
+from ftlab.probes.tokenizer_files.special_agreements import special_agreements
+from ftlab.probes.tokenizers.reader_of import reader_of
+from tests.probes.tokenizer_files.told import files
+from tests.probes.tokens.vocabularies import byte_level
+
+
+def told(found, reader=None) -> dict:
+    return {each.subject: each for each in special_agreements(found, reader)}
+
+
+def loaded():
+    return reader_of(byte_level())  # bos 420, eos 422, pad 423
+
+
+def test_without_a_tokenizer_only_files_are_compared():
+    found = files(
+        tokenizer_config__json={"eos_token": "<a>", "add_bos_token": True},
+        special_tokens_map__json={"eos_token": "<b>", "bos_token": "<s>"},
+        config__json={"eos_token_id": 2, "pad_token_id": 3},
+    )
+    assert {name: each.status for name, each in told(found).items()} == {
+        "bos_token": "agrees",
+        "eos_token": "differs",
+    }
+    assert "transformers" not in told(found)["eos_token"].words
+
+
+def test_what_is_loaded_is_told_where_it_is_not_what_a_file_says():
+    found = files(tokenizer_config__json={"eos_token": "</s>"})
+    words = told(found, loaded())["eos_token"].words
+    assert words.endswith("says '</s>'; transformers reads '<|im_end|>'")
+
+
+def test_long_tokens_are_cut():
+    found = files(tokenizer_config__json={"eos_token": "x" * 5000})
+    assert len(told(found, loaded())["eos_token"].words) < 200
+
+
+def test_the_generation_configuration_is_read_before_the_model():
+    found = files(
+        config__json={"eos_token_id": 7},
+        generation_config__json={"eos_token_id": [7, 422]},
+    )
+    assert told(found, loaded())["eos_token_id"].status == "agrees"
+    only_model = files(config__json={"eos_token_id": 7})
+    assert told(only_model, loaded())["eos_token_id"].words.startswith(
+        "a generation stops at 7 (config.json), and not at"
+    )
+
+
+def test_a_bos_that_is_there_against_the_switch_is_told():
+    class WithBos:
+        backend_tokenizer = None
+        bos_token_id, bos_token = 1, "<s>"
+
+        def get_vocab(self):
+            return {"<s>": 1, "a": 2}
+
+        def tokenize(self, text):
+            return list(text)
+
+        def convert_tokens_to_ids(self, tokens):
+            return [2 for _ in tokens]
+
+        def convert_ids_to_tokens(self, ids):
+            return "<s>"
+
+        def build_inputs_with_special_tokens(self, ids):
+            return [1, *ids]
+
+    found = files(tokenizer_config__json={"add_bos_token": False})
+    words = told(found, reader_of(WithBos()))["add_bos_token"].words
+    assert words == (
+        "tokenizer_config.json says off; transformers puts '<s>' (1) before a text"
+    )

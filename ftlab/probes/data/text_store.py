@@ -18,6 +18,8 @@ BLOCK = 1 << 16
 def compared(read: RowParts) -> str:
     r"""Return the texts in which a row may be like another: asked, then answered.
 
+    Of a conversation the last answer counts: rows may be made of it turn by turn.
+
     Examples
     --------
     >>> from ftlab.probes.data.row_parts import parts_of
@@ -25,13 +27,12 @@ def compared(read: RowParts) -> str:
     >>> compared(parts_of({"prompt": "1+1?", "completion": "2"}))
     '1+1?\x002'
     """
-    asked: list[str] = []
-    answered: list[str] = []
-    for part in read.parts:
-        side = answered if part.role in ("assistant", "") else asked
-        if part.role != "system":
-            side.append(part.text)
-    return BETWEEN.join(("\n".join(asked), "\n".join(answered)))
+    parts = [part for part in read.parts if part.role != "system"]
+    answers = [part for part in parts if part.role in ("assistant", "")]
+    if read.kind == "messages":
+        answers = answers[-1:]
+    asked = "\n".join(part.text for part in parts if part not in answers)
+    return asked + BETWEEN + "\n".join(part.text for part in answers)
 
 
 class TextStore:

@@ -1,9 +1,7 @@
 """`ftlab.data`: every row of a dataset, before anything is trained on it."""
 
 import os
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,9 @@ from ftlab.records.data_kinds import KINDS
 from ftlab.records.data_scan import DataScan
 from ftlab.records.errors import BadValueError, UnknownNameError
 from ftlab.records.near import near as near_names
-from ftlab.session.data_scanning import Tick, scan_sources
+from ftlab.session.data_scanning import scan_sources
 from ftlab.session.data_verdict import Asked
-from ftlab.session.host import QuietHost, host
+from ftlab.session.progress import progress_bar
 from ftlab.views.data.data_report import DataView
 
 NO_LIMIT = 10_000_000
@@ -213,10 +211,11 @@ def data(
         *_limit_of(max_length, known),
         near_duplicates,
     )
+    total = _total(sources)
     with (
         untouched(),
-        _bar(sources, "scanning", progress) as tick,
-        _bar(sources, "comparing", progress) as tick_near,
+        progress_bar("scanning", total, shown=progress) as tick,
+        progress_bar("comparing", total, shown=progress) as tick_near,
     ):
         scan, rows = scan_sources(asked, tick, tick_near)
     return DataReport(scan, rows, sources)
@@ -284,16 +283,6 @@ def _stamps(sources: list[Source]) -> list[Stamp]:
     return found
 
 
-@contextmanager
-def _bar(sources: list[Source], title: str, asked: bool | None) -> Iterator[Tick]:
-    """Show a bar of rows, where somebody can see it."""
-    seen = sys.stderr.isatty() or not isinstance(host(), QuietHost)
-    if not (seen if asked is None else asked):
-        yield int
-        return
-    from tqdm.auto import tqdm
-
+def _total(sources: list[Source]) -> int | None:
     totals = [source.total for source in sources]
-    total = None if None in totals else sum(filter(None, totals))
-    with tqdm(total=total, desc=title, unit=" rows", leave=False) as bar:
-        yield bar.update
+    return None if None in totals else sum(filter(None, totals))

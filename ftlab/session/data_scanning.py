@@ -100,9 +100,7 @@ def _facts(asked: Asked, remarks: list[str]) -> TemplateFacts | None:
     """Survey the chat template where the rows are conversations."""
     first = (entry for _, entry in islice(entries_of(asked.sources), PEEKED))
     rows = (parts_of(e.value) for e in first if not isinstance(e.value, Broken))
-    if asked.tokenizer is None or next(rows, None) is None:
-        return None
-    if not any(row.kind == "messages" for row in rows):
+    if asked.tokenizer is None or not any(row.kind == "messages" for row in rows):
         return None
     facts = survey(asked.tokenizer)
     if facts.refused is not None:
@@ -114,15 +112,17 @@ def _read(going: Going, tick: Tick) -> None:
     """Read all rows, or up to where somebody stops it: none is left half counted."""
     scan = going.scan
     stopped = threading.Event()
+    told = 0
     with on_interrupt(stopped.set):
         for source, entry in entries_of(going.asked.sources):
             scan.take(source, entry)
-            if not scan.rows % TICK:
-                tick(TICK)
+            if scan.rows - told >= TICK:
+                tick(scan.rows - told)
+                told = scan.rows
             if stopped.is_set():
                 going.complete = False
                 break
-    tick(scan.rows % TICK)
+    tick(scan.rows - told)
     scan.finish()
 
 

@@ -265,7 +265,18 @@ def instructions_on_texts():
         }
 
 
+def turn_by_turn():
+    numbers = random.Random(0)
+    for _ in range(4):
+        talk = []
+        for _ in range(12):
+            talk.append({"role": "user", "content": sentence(numbers)})
+            talk.append({"role": "assistant", "content": sentence(numbers)})
+            yield {"messages": list(talk)}
+
+
 HEALTHY = [
+    turn_by_turn,
     lines_of_a_text,
     instructions_on_texts,
     chat,

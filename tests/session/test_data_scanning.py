@@ -44,6 +44,6 @@ def test_files_and_the_thread_are_let_go(monkeypatch):
     monkeypatch.setattr(data_scanning, "Scan", Kept)
     scanned(chat(), tokenizer=TOKENIZER)
     (scan,) = made
-    assert scan.keys._file.closed
-    assert scan.texts._texts.closed
+    assert scan.keys._spill._file.closed
+    assert scan.texts._texts._file.closed
     assert scan._thread._shutdown

@@ -46,6 +46,11 @@ def test_marks_that_most_texts_lack_are_not_missed():
     assert (issue.name, issue.rows) == ("missing-end-mark", 9)
 
 
+def test_a_single_conversation_is_counted_with_its_template():
+    scan = scanned(chat(1), tokenizer=TOKENIZER)
+    assert (scan.lengths.template, scan.lengths.error) == (True, 0)
+
+
 def test_an_error_of_the_counting_is_told():
     tokenizer = vocabularies.byte_level.__wrapped__()
     tokenizer.chat_template = TOKENIZER.chat_template.replace(

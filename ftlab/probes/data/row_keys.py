@@ -1,7 +1,5 @@
 """Which rows are the same: 64 bits of each, kept in a file and compared by parts."""
 
-import os
-import tempfile
 from array import array
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
@@ -10,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.probes.data.row_parts import Part, RowParts
+from ftlab.probes.data.spill import Spill
 
 BLOCK = 1 << 16
 """Keys that wait in memory."""
@@ -82,9 +81,8 @@ class KeyFile:
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(prefix="ftlab-")  # noqa: SIM115
+        self._spill = Spill()
         self._waiting = array("q")
-        self._written = 0
 
     def append(self, key: int) -> None:
         """Write the key of the next row."""
@@ -99,12 +97,11 @@ class KeyFile:
             self._flush()
 
     def _flush(self) -> None:
-        self._file.write(self._waiting.tobytes())
-        self._written += len(self._waiting)
+        self._spill.append(self._waiting.tobytes())
         del self._waiting[:]
 
     def __len__(self) -> int:
-        return self._written + len(self._waiting)
+        return len(self._spill) // 8 + len(self._waiting)
 
     def repeated(self) -> Iterator[tuple[Rows, Rows]]:
         """Yield rows that repeat an earlier one, and beside each that first one."""
@@ -142,14 +139,9 @@ class KeyFile:
     def blocks(self) -> Iterator[tuple[int, Rows]]:
         """Yield all keys in blocks, each with the number of its first row."""
         self._flush()
-        self._file.seek(0)
-        start = 0
-        while start < self._written:
-            keys = np.frombuffer(self._file.read(8 * BLOCK), np.int64)
-            yield start, keys
-            start += len(keys)
-        self._file.seek(0, os.SEEK_END)
+        for start in range(0, len(self), BLOCK):
+            yield start, np.frombuffer(self._spill.read(8 * start, 8 * BLOCK), np.int64)
 
     def close(self) -> None:
         """Let the file go."""
-        self._file.close()
+        self._spill.close()

@@ -1,13 +1,12 @@
 """The texts of all rows in a file that has no name, to be compared later."""
 
-import os
-import tempfile
 from array import array
 from collections.abc import Iterator
 
 import numpy as np
 
 from ftlab.probes.data.row_parts import RowParts
+from ftlab.probes.data.spill import Spill
 
 BETWEEN = "\x00"
 """Stands between what is asked and what is answered."""
@@ -18,6 +17,8 @@ BLOCK = 1 << 16
 def compared(read: RowParts) -> str:
     r"""Return the texts in which a row may be like another: asked, then answered.
 
+    Of a conversation the last answer counts: rows may be made of it turn by turn.
+
     Examples
     --------
     >>> from ftlab.probes.data.row_parts import parts_of
@@ -25,13 +26,12 @@ def compared(read: RowParts) -> str:
     >>> compared(parts_of({"prompt": "1+1?", "completion": "2"}))
     '1+1?\x002'
     """
-    asked: list[str] = []
-    answered: list[str] = []
-    for part in read.parts:
-        side = answered if part.role in ("assistant", "") else asked
-        if part.role != "system":
-            side.append(part.text)
-    return BETWEEN.join(("\n".join(asked), "\n".join(answered)))
+    parts = [part for part in read.parts if part.role != "system"]
+    answers = [part for part in parts if part.role in ("assistant", "")]
+    if read.kind == "messages":
+        answers = answers[-1:]
+    asked = "\n".join(part.text for part in parts if part not in answers)
+    return asked + BETWEEN + "\n".join(part.text for part in answers)
 
 
 class TextStore:
@@ -49,52 +49,41 @@ class TextStore:
     """
 
     def __init__(self) -> None:
-        self._texts = tempfile.TemporaryFile(prefix="ftlab-")  # noqa: SIM115
-        self._ends = tempfile.TemporaryFile(prefix="ftlab-")  # noqa: SIM115
+        self._texts = Spill()
+        self._ends = Spill()
         self._waiting = array("q")
-        self._end = 0
-        self._count = 0
 
     def append(self, text: str) -> None:
         """Write the next text."""
-        self._end += self._texts.write(text.encode("utf-8", "surrogatepass"))
-        self._waiting.append(self._end)
-        self._count += 1
+        self._texts.append(text.encode("utf-8", "surrogatepass"))
+        self._waiting.append(len(self._texts))
         if len(self._waiting) >= BLOCK:
             self._flush()
 
     def _flush(self) -> None:
-        self._ends.write(self._waiting.tobytes())
+        self._ends.append(self._waiting.tobytes())
         del self._waiting[:]
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._ends) // 8 + len(self._waiting)
 
     def __getitem__(self, number: int) -> str:
         self._flush()
         first = max(number - 1, 0)
-        self._ends.seek(8 * first)
-        ends = np.frombuffer(self._ends.read(8 * (number - first + 1)), np.int64)
-        self._ends.seek(0, os.SEEK_END)
-        start = int(ends[0]) if number else 0
-        text = self._read(start, int(ends[-1]))
-        self._texts.seek(0, os.SEEK_END)
-        return text
+        ends = np.frombuffer(self._ends.read(8 * first, 8 * (number - first + 1)), "q")
+        return self._read(int(ends[0]) if number else 0, int(ends[-1]))
 
     def __iter__(self) -> Iterator[str]:
         self._flush()
         start = 0
-        for block in range(0, self._count, BLOCK):
-            self._ends.seek(8 * block)
-            for end in np.frombuffer(self._ends.read(8 * BLOCK), np.int64).tolist():
+        for block in range(0, len(self), BLOCK):
+            ends = np.frombuffer(self._ends.read(8 * block, 8 * BLOCK), "q")
+            for end in ends.tolist():
                 yield self._read(start, end)
                 start = end
-        self._ends.seek(0, os.SEEK_END)
-        self._texts.seek(0, os.SEEK_END)
 
     def _read(self, start: int, end: int) -> str:
-        self._texts.seek(start)
-        return self._texts.read(end - start).decode("utf-8", "surrogatepass")
+        return self._texts.read(start, end - start).decode("utf-8", "surrogatepass")
 
     def close(self) -> None:
         """Let the files go."""

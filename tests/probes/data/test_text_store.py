@@ -28,15 +28,15 @@ def test_texts_come_back(monkeypatch, block):
     store.close()
 
 
-def test_the_prompt_and_the_answer_are_compared_apart():
-    row = parts_of(
-        {
-            "messages": [
-                {"role": "system", "content": "s"},
-                {"role": "user", "content": "a"},
-                {"role": "assistant", "content": "b"},
-                {"role": "user", "content": "c"},
-            ]
-        }
-    )
-    assert compared(row) == "a\nc\x00b"
+def talk(*roles):
+    pairs = enumerate(roles)
+    return {"messages": [{"role": r, "content": f"{r[0]}{at}"} for at, r in pairs]}
+
+
+def test_the_last_answer_and_what_is_before_it_are_compared_apart():
+    row = talk("system", "user", "assistant", "user", "assistant")
+    assert compared(parts_of(row)) == "u1\na2\nu3\x00a4"
+    assert compared(parts_of(talk("user"))) == "u0\x00"
+    row = {"prompt": "a", "chosen": "b", "rejected": "c"}
+    assert compared(parts_of(row)) == "a\x00b\nc"
+    assert compared(parts_of("text")) == "\x00text"

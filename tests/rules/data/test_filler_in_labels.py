@@ -35,6 +35,8 @@ def test_a_filler_where_the_text_has_others():
         {"common_share": 0.05, "label_next": 0.95},
         {"common_read": 0.2},
         {"label_next": 0.3},
+        {"label_next": 1.0},
+        {"label_next": 0.9},
         {"label_next": float("nan")},
         {"common_share": float("nan")},
     ],

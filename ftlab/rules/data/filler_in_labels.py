@@ -13,8 +13,8 @@ taken behind the masking learns to say `[MASK]`.
 What a cross entropy compares, of the first micro-batch of each 16th step, and what the
 model reads. *filler*: the most common label is a tenth of all that count or more, the
 tokens that are read have it ten times less often, nine tenths of these labels are not
-the next token, and all others are (98 %). *single*: all labels are one token, 2 for each row at least, of a
-vocabulary of 64 or more. So at each step that was measured.
+the next token, and all others are (98 %). *single*: all labels are one token, 2 for
+each row at least, of a vocabulary of 64 or more. So at each step that was measured.
 Measured: prompts with the label 0 make it 0.6 of the labels and 0 of the text; masked
 words with labels taken too late, `[MASK]` is all labels.
 By hand: `batch["labels"].unique(return_counts=True)`.

@@ -150,17 +150,23 @@ def check(
 def data(  # noqa: PLR0917  typer takes options by their defaults
     files: Annotated[
         list[Path],
-        typer.Argument(help="JSON Lines, JSON, Parquet, Arrow, or folders of these."),
+        typer.Argument(
+            help="JSON Lines, JSON, Parquet, Arrow, or folders of these.",
+            metavar="FILE...",
+        ),
     ],
     tokenizer: Annotated[
         str, typer.Option(help="Folder of the training's tokenizer.", metavar="DIR")
     ] = "",
     evaluation: Annotated[
         list[Path] | None,
-        typer.Option("--eval", help="Rows that the training must not hold."),
+        typer.Option(
+            "--eval", help="Rows that the training must not hold.", metavar="FILE"
+        ),
     ] = None,
     max_length: Annotated[
-        int | None, typer.Option(help="Where the training cuts rows off.", min=1)
+        int | None,
+        typer.Option(help="Where the training cuts rows off.", min=1, metavar="TOKENS"),
     ] = None,
     write: Annotated[
         Path | None,
@@ -168,7 +174,10 @@ def data(  # noqa: PLR0917  typer takes options by their defaults
     ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(help="With --write: leave these rows out instead, by fault."),
+        typer.Option(
+            help="With --write: leave rows with this fault out instead.",
+            metavar="FAULT",
+        ),
     ] = None,
     near: Annotated[
         bool, typer.Option(help="Look for rows that are almost the same.")

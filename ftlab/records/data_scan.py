@@ -1,7 +1,7 @@
 """What a look at every row of a dataset has found."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -213,7 +213,6 @@ class DataScan:
     not_checked: tuple[str, ...] = ()
     complete: bool = True
     seconds: float = 0.0
-    evaluation: str = field(default="")
 
     @property
     def worst(self) -> Severity | None:

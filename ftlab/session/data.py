@@ -17,6 +17,7 @@ from ftlab.probes.tokens.untouched import untouched
 from ftlab.records.data_kinds import KINDS
 from ftlab.records.data_scan import DataScan
 from ftlab.records.errors import BadValueError, UnknownNameError
+from ftlab.records.finding import Severity
 from ftlab.records.near import near as near_names
 from ftlab.session.data_scanning import scan_sources
 from ftlab.session.data_verdict import Asked
@@ -56,7 +57,8 @@ class DataReport(DataView):
     @property
     def ok(self) -> bool:
         """Whether nothing is worse than a note."""
-        return all(issue.severity.label == "info" for issue in self.summary.issues)
+        worst = self.summary.worst
+        return worst is None or worst < Severity.WARNING
 
     def rows(self, kind: str) -> NDArray[np.int64]:
         """Return the numbers of all rows with a kind of fault, in ascending order.

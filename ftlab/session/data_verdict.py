@@ -14,6 +14,7 @@ from ftlab.probes.data.scan import Looks, Scan
 from ftlab.probes.data.text_faults import repairer
 from ftlab.probes.data.token_counts import TokenCounter, rendered_length
 from ftlab.records.data_scan import DataScan, Lengths, NearPass
+from ftlab.records.printable import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def judged(
     of = going.evaluation
     leaked = (0, 0) if of is None else (len(of.held), of.count)
     made = DataScan(
-        asked.name,
+        printable(asked.name),
         scan.rows,
         dict(scan.formats.most_common()),
         dict(scan.roles.most_common(20)),

@@ -4,6 +4,7 @@ from array import array
 from bisect import bisect_right
 
 from ftlab.probes.data.entries import Source
+from ftlab.records.printable import printable
 
 
 class Places:
@@ -37,4 +38,5 @@ class Places:
         mark = bisect_right(self._rows, row) - 1
         source = self._sources[self._owners[mark]]
         place = f"{source.unit} {row + self._shifts[mark]}"
-        return f"{place} of {source.name}" if len(self._sources) > 1 else place
+        several = len(self._sources) > 1
+        return f"{place} of {printable(source.name)}" if several else place

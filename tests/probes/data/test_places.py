@@ -4,18 +4,19 @@ import random
 
 from ftlab.probes.data.entries import Source
 from ftlab.probes.data.places import Places
+from ftlab.records.printable import printable
 
 
 def test_rows_of_several_files_are_named_with_their_file():
     numbers = random.Random(0)
-    files = [Source(name, "line", list) for name in ("a.jsonl", "b.jsonl")]
+    files = [Source(name, "line", list) for name in ("a.jsonl", "b\x1b.jsonl")]
     places, expected, row = Places(files), [], 0
     for at, file in enumerate(files):
         line = 0
         for _ in range(50):
             line += 1 + (numbers.random() < 0.2)
             places.add(row, at, line)
-            expected.append(f"line {line} of {file.name}")
+            expected.append(f"line {line} of {printable(file.name)}")
             row += 1
     assert [places[row] for row in range(100)] == expected
 

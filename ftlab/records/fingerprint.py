@@ -38,7 +38,7 @@ class Part:
     digest
         SHA-256 of all of it, 64 hexadecimal digits.
     size
-        How many entries it has.
+        Ids of a vocabulary, bytes of merges, entries of every other part.
     entries
         JSON texts by name, such as ``{"eos_token": '"</s>"'}``; none of a vocabulary
         and of merges, which are too large to keep.
@@ -138,7 +138,8 @@ class Fingerprint:
         Raises
         ------
         ValueError, TypeError, KeyError
-            Something else was read, or its digest is not that of its parts.
+            Something else was read, it is of another version, or its digest is not
+            that of its parts.
         """
         parts = {
             str(name): Part(
@@ -150,7 +151,10 @@ class Fingerprint:
             if name in PARTS
         }
         made = cls(str(read["kind"]), str(read["backend"]), parts)
-        if read["version"] == VERSION and read["digest"] != made.digest:
+        if read["version"] != VERSION:
+            msg = f"it is of version {read['version']!r}, not of {VERSION}"
+            raise ValueError(msg)
+        if read["digest"] != made.digest:
             msg = "its digest is not that of its parts"
             raise ValueError(msg)
         return made

@@ -41,7 +41,7 @@ def fingerprint_of(run: Run) -> FingerprintView:
         return FingerprintView(kept[-1])
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         msg = (
-            f"The fingerprint that this run has is damaged: {said_of(error)}. "
+            f"The fingerprint that this run has cannot be read: {said_of(error)}. "
             "ftlab.fingerprint(tokenizer) reads a new one."
         )
         raise BadValueError(msg) from error

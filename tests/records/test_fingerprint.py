@@ -69,6 +69,12 @@ def test_it_survives_json():
     assert again.digest == first.digest
 
 
+def test_one_of_another_version_is_refused():
+    told = made(switches=NAMED).as_json() | {"version": 99}
+    with pytest.raises(ValueError, match="of version 99, not of 1"):
+        Fingerprint.from_json(told)
+
+
 def test_a_kept_one_that_was_changed_by_hand_is_refused():
     told = made(switches=NAMED).as_json()
     told["parts"]["switches"]["digest"] = "0" * 64

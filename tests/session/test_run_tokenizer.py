@@ -79,5 +79,5 @@ def test_the_last_one_is_told_also_where_it_came_back():
     ],
 )
 def test_a_damaged_log_is_said_in_words(detail):
-    with pytest.raises(BadValueError, match="is damaged"):
+    with pytest.raises(BadValueError, match="cannot be read"):
         fingerprint_of(run_of(detail))

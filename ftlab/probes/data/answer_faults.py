@@ -150,11 +150,12 @@ def _out_of_order(letters: str) -> tuple[int, str] | None:
 
 def _repeated(parts: Sequence[Part]) -> Iterator[Placed]:
     """Find a completion that holds its prompt."""
-    prompt, answer = parts[0], parts[-1]
+    if len(parts) != 2:
+        return
+    prompt, answer = parts
     whole = prompt.text.strip()
     if (
-        len(parts) == 2
-        and prompt.message < 0
+        prompt.message < 0
         and len(whole) >= SHORTEST // 3
         and len(answer.text) > len(prompt.text)
         and answer.text.lstrip().startswith(whole)

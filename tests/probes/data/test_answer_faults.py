@@ -124,3 +124,4 @@ def test_a_completion_that_holds_its_prompt_is_found():
     assert names_in(row) == ["prompt-in-completion"]
     assert names_in({"prompt": "a", "completion": "a bee"}) == []
     assert names_in({"prompt": prompt, "completion": prompt}) == []
+    assert names_in({"prompt": [], "completion": []}) == []

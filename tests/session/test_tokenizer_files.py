@@ -1,20 +1,14 @@
 """`ftlab.tokenizer_files`: real folders with one fault each, and healthy ones."""
 
-import json
-import os
-
 import pytest
 import torch
 from tokenizers import Tokenizer
 from transformers import (
     AutoTokenizer,
-    LlamaConfig,
-    LlamaForCausalLM,
     PreTrainedTokenizerFast,
 )
 
 import ftlab
-from ftlab.probes.tokenizers.fast_reader import FastReader
 from ftlab.records.errors import BadValueError
 from tests.probes.tokenizers.real import fast_form
 from tests.probes.tokens.vocabularies import (
@@ -24,48 +18,18 @@ from tests.probes.tokens.vocabularies import (
     unigram,
     word_piece,
 )
+from tests.session.tokenizer_folders import (
+    CONFIG,
+    MAP,
+    edit,
+    folder,
+    model,
+    said,
+    statuses,
+)
 from tests.versions import older_than
 
-CONFIG, MAP = "tokenizer_config.json", "special_tokens_map.json"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A tokenizer and a model that go together."""
-    tokenizer = byte_level()
-    tokenizer.save_pretrained(tmp_path)
-    model(len(tokenizer)).save_pretrained(tmp_path)
-    return tmp_path
-
-
-def model(rows: int, **settings) -> LlamaForCausalLM:
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=rows,
-        hidden_size=8,
-        intermediate_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        **{"bos_token_id": 420, "eos_token_id": 422, "pad_token_id": 423} | settings,
-    )
-    return LlamaForCausalLM(config)
-
-
-def edit(file, **changes):
-    """Change a JSON file, as one does by hand."""
-    told = json.loads(file.read_text()) if file.exists() else {}
-    file.write_text(json.dumps(told | changes))
-
-
-def said(folder, subject, **given):
-    """Return what is said of one subject, and whether all is well."""
-    view = ftlab.tokenizer_files(folder, **given)
-    (found,) = [each for each in view.files.agreements if each.subject == subject]
-    return found
-
-
-def statuses(view):
-    return {each.status for each in view.files.agreements}
+__all__ = ["folder"]  # a fixture
 
 
 def test_a_healthy_folder_agrees_in_everything(folder):
@@ -262,37 +226,6 @@ def test_the_base_of_an_adapter_is_noted(folder):
     assert ftlab.tokenizer_files(folder).ok
 
 
-@pytest.mark.parametrize("name", [CONFIG, MAP, "added_tokens.json", "tokenizer.json"])
-@pytest.mark.parametrize(
-    "content", [b"[]", b"\xff\xfe", b"", b"[" * 100_000, b" " * (9 * 2**20)]
-)
-def test_a_file_that_cannot_be_read_is_named(folder, name, content):
-    (folder / name).write_bytes(content)
-    view = ftlab.tokenizer_files(folder)
-    assert not view.ok
-    assert f"x {name}" in repr(view)
-    assert said(folder, "as loaded").status == "not checked"
-    assert view.table()["file"].tolist()[0] == name
-
-
-def test_contents_that_transformers_refuses_are_told_in_its_words(folder):
-    (folder / "tokenizer.json").write_text('{"model": {"type": "BPE"}}')
-    found = said(folder, "as loaded")
-    assert found.status == "not checked"
-    assert found.words.startswith("transformers cannot load it: ")
-
-
-def test_links_and_pipes_are_named(folder):
-    (folder / "loop").symlink_to(folder / "loop")
-    (folder / MAP).symlink_to(folder / MAP)
-    (folder / "added_tokens.json").unlink(missing_ok=True)
-    os.mkfifo(folder / "added_tokens.json")
-    problems = {each.name for each in ftlab.tokenizer_files(folder).files.problems}
-    assert problems == {MAP, "added_tokens.json"}
-    with pytest.raises(BadValueError, match="is no folder"):
-        ftlab.tokenizer_files(folder / "loop")
-
-
 def test_an_empty_folder_says_that_nothing_is_loaded(tmp_path):
     view = ftlab.tokenizer_files(tmp_path)
     assert "transformers cannot load it" in repr(view)
@@ -304,14 +237,3 @@ def test_bad_arguments_are_refused_in_words(folder):
         ftlab.tokenizer_files(3)
     with pytest.raises(BadValueError, match="model is a Linear without an embedding"):
         ftlab.tokenizer_files(folder, model=torch.nn.Linear(2, 2))
-
-
-def test_a_tokenizer_that_raises_when_it_is_read_is_told(folder, monkeypatch):
-    def raising(self):
-        raise RuntimeError("no vocabulary")
-
-    monkeypatch.setattr(FastReader, "vocabulary", raising)
-    assert said(folder, "as loaded").words == (
-        "what was loaded cannot be read: RuntimeError: no vocabulary"
-    )
-    assert said(folder, "chat template").status == "agrees"

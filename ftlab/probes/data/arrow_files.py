@@ -14,7 +14,8 @@ BATCH = 1024
 """Rows that are read at once, fewer where they are large."""
 
 ARROW_MARK = b"ARROW1"
-_UNREADABLE = (pa.ArrowException, OSError, ValueError)
+_UNREADABLE = (pa.ArrowException, OSError, ValueError, MemoryError)
+"""A broken size may ask for any amount of memory."""
 
 
 def parquet_file(path: str) -> pq.ParquetFile:
@@ -43,9 +44,19 @@ def parquet_rows(path: str) -> Iterator[Entry]:
             yield Entry(number, batch)
             number += batch.rows
             continue
-        for row in batch.to_pylist():
+        for row in _values(batch):
             yield Entry(number, row)
             number += 1
+
+
+def _values(batch: pa.RecordBatch) -> list[Any]:
+    """Return rows as Python values; one whose text is no UTF-8 is named."""
+    try:
+        return batch.to_pylist()
+    except UnicodeDecodeError as error:
+        if batch.num_rows == 1:
+            return [Broken(f"no UTF-8: {error}")]
+    return [row for at in range(batch.num_rows) for row in _values(batch.slice(at, 1))]
 
 
 def parquet_batches(path: str) -> Iterator[pa.RecordBatch | Broken]:
@@ -72,9 +83,10 @@ def arrow_rows(path: str) -> Iterator[Entry]:
     for batch in arrow_batches(path):
         if isinstance(batch, Broken):
             yield Entry(number, batch)
-            return
+            number += batch.rows
+            continue
         for start in range(0, batch.num_rows, BATCH):
-            for row in batch.slice(start, BATCH).to_pylist():
+            for row in _values(batch.slice(start, BATCH)):
                 yield Entry(number, row)
                 number += 1
 
@@ -104,22 +116,35 @@ def arrow_batches(path: str) -> Iterator[pa.RecordBatch | Broken]:
 def _file_batches(reader: Any) -> Iterator[pa.RecordBatch | Broken]:
     for at in range(reader.num_record_batches):
         try:
-            yield reader.get_batch(at)
+            batch = reader.get_batch(at)
         except _UNREADABLE as error:
             yield Broken(f"batch {at} cannot be read: {_short(error)}")
-            return
+        else:
+            yield _checked(at, batch)
 
 
 def _stream_batches(file: Any, *, cut: bool) -> Iterator[pa.RecordBatch | Broken]:
     try:
         reader = pa.ipc.open_stream(file)
-        yield from reader
+        for at, batch in enumerate(reader):
+            yield _checked(at, batch)
     except _UNREADABLE as error:
         says = f"cannot be read as Arrow from here on: {_short(error)}"
         yield Broken(f"{says}; it was cut off" if cut else says)
     else:
         if cut:
             yield Broken("the file's index is missing: it was cut off behind this row")
+
+
+def _checked(at: int, batch: pa.RecordBatch) -> pa.RecordBatch | Broken:
+    """Check the offsets of a batch: to read by broken ones may end the process."""
+    try:
+        batch.validate(full=True)
+    except _UNREADABLE as error:
+        lost = batch.num_rows
+        says = f"batch {at} cannot be read: {_short(error)}; {lost:,} rows are lost"
+        return Broken(says, rows=max(1, lost))
+    return batch
 
 
 def _short(error: Exception) -> str:

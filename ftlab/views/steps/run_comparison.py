@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -128,9 +129,17 @@ class RunComparisonView(View[ComparisonSummary]):
         lines = [
             f"Two runs: they differ from step {first.step} on",
             f"  first in {first.what}{where}",
-            f"  because {summary.cause}",
+            *_wrapped(f"because {summary.cause}"),
         ]
         return "\n".join([*lines, *_unlike(summary)])
+
+
+WIDTH = 96
+"""Characters of a line of text."""
+
+
+def _wrapped(sentence: str) -> list[str]:
+    return textwrap.wrap(sentence, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def _unlike(summary: ComparisonSummary) -> list[str]:

@@ -1,5 +1,6 @@
 """Parquet and Arrow files, whole and broken."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -78,3 +79,32 @@ def test_what_is_no_arrow_is_named(tmp_path):
     path.write_bytes(b"nothing of the kind, but long enough to look at")
     (lost,) = broken(arrow_rows(str(path)))
     assert "cannot be read as Arrow" in lost.says
+
+
+def test_a_text_that_is_no_utf_8_is_named_and_the_others_are_read(tmp_path):
+    path = tmp_path / "rows.parquet"
+    values = [b"a", b"\xff\xfe", b"c"]
+    array = pa.array(values, pa.binary()).view(pa.utf8())
+    pq.write_table(pa.table({"text": array}), path)
+    first, second, third = (entry.value for entry in parquet_rows(str(path)))
+    assert (first, third) == ({"text": "a"}, {"text": "c"})
+    assert second.says.startswith("no UTF-8: 'utf-8' codec can't decode byte 0xff")
+
+
+@pytest.mark.parametrize("form", ["file", "stream"])
+def test_a_batch_with_broken_offsets_is_named_and_the_others_are_read(tmp_path, form):
+    path = tmp_path / "rows.arrow"
+    offsets = pa.py_buffer(np.array([0, 1 << 30, 2, 3], np.int32).tobytes())
+    broken_one = pa.Array.from_buffers(
+        pa.utf8(), 3, [None, offsets, pa.py_buffer(b"abc")]
+    )
+    good = pa.array(["a", "b"])
+    opened = pa.ipc.new_file if form == "file" else pa.ipc.new_stream
+    with opened(str(path), pa.schema([("text", pa.utf8())])) as writer:
+        for array in (good, broken_one, good):
+            writer.write_batch(pa.record_batch({"text": array}))
+    entries = list(arrow_rows(str(path)))
+    (lost,) = broken(entries)
+    assert lost.says.startswith("batch 1 cannot be read")
+    assert lost.rows == 3
+    assert [entry.at for entry in entries] == [0, 1, 2, 5, 6]

@@ -2,8 +2,8 @@
 
 from ftlab.records.errors import BadValueError
 from ftlab.records.fingerprint import Fingerprint
+from ftlab.records.said import said_of
 from ftlab.runlog.run import Run
-from ftlab.session.tokenizer_sources import said_of
 from ftlab.views.tokenizers.fingerprint import FingerprintView
 
 

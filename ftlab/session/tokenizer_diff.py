@@ -8,9 +8,10 @@ from ftlab.probes.tokenizers.compare_texts import Encoder, first_difference, mov
 from ftlab.probes.tokenizers.reader_of import reader_of
 from ftlab.records.errors import BadValueError
 from ftlab.records.fingerprint import Fingerprint
+from ftlab.records.said import said_of
 from ftlab.records.tokenizer_diff import Side, TextDifference, TokenizerDiff
 from ftlab.rules.words import an
-from ftlab.session.tokenizer_sources import Source, said_of, source_of
+from ftlab.session.tokenizer_sources import Source, source_of
 from ftlab.views.tokenizers.tokenizer_diff import TokenizerDiffView
 
 

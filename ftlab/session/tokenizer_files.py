@@ -10,9 +10,10 @@ from ftlab.probes.tokenizer_files.folder_files import FolderFiles, read_folder
 from ftlab.probes.tokenizers.reader import Reader
 from ftlab.probes.tokenizers.reader_of import reader_of
 from ftlab.records.errors import BadValueError
+from ftlab.records.said import said_of
 from ftlab.records.tokenizer_files import Agreement, TokenizerFiles
 from ftlab.rules.words import an
-from ftlab.session.tokenizer_sources import is_folder, load_tokenizer, said_of
+from ftlab.session.tokenizer_sources import is_folder, load_tokenizer
 from ftlab.views.tokenizers.tokenizer_files import TokenizerFilesView
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.records.errors import BadValueError
 from ftlab.records.fingerprint import Fingerprint
+from ftlab.records.said import said_of
 from ftlab.rules.words import an
 from ftlab.views.tokenizers.fingerprint import FingerprintView
 
@@ -108,18 +109,6 @@ def load_tokenizer(folder: Path) -> Any:
             "tokenizer.save_pretrained(folder) writes them."
         )
         raise BadValueError(msg) from error
-
-
-def said_of(error: BaseException) -> str:
-    """Return an error's class and the beginning of its message, in one line.
-
-    Examples
-    --------
-    >>> from ftlab.session.tokenizer_sources import said_of
-    >>> said_of(ValueError("two  lines" + chr(10) + "of it"))
-    'ValueError: two lines of it'
-    """
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(". ")
 
 
 def _at(path: Path, call: str) -> Source:

@@ -29,7 +29,7 @@ def common_label(
     Examples
     --------
     >>> import torch
-    >>> from ftlab.probes.loss.common_label import common_label
+    >>> from ftlab.probes.loss.label_counts import common_label
     >>> labels = torch.tensor([0, 0, 0, 5])
     >>> common_label(labels, labels >= 0, 8, torch.tensor([[3, 4, 0, 5]])).tolist()
     [0.0, 0.75, 0.25]

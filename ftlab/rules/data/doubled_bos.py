@@ -10,11 +10,11 @@ beginning that it never sees again. Answers get slightly worse, and llama.cpp wa
 front of an answer it is trained: the model learns to begin a new text there.
 
 ## Evidence
-Samples of the batches: the first two ids of at least half of them are the tokenizer's
-BOS (the model's config tells it where no tokenizer is known), in 2 different samples at
-least. Or 90 %, and 4 at least, begin with BOS and have one more, with no control token
-right before it: it is the first token that is trained or stands before that one, or the
-run compares pairs of answers.
+Samples of the batches. *at-the-beginning*: the first two ids of at least half of them
+are the tokenizer's BOS (the model's config tells it where no tokenizer is known), in 2
+different samples at least. *before-answers*: 90 %, and 4 at least, begin with BOS and
+have one more, with no control token right before it, which is the first token that is
+trained or stands before that one, or the run compares pairs of answers.
 Measured: a Llama-3 template rendered to text and tokenised with
 `add_special_tokens=True` gives 2 in each of 4 rows, `apply_chat_template` itself 1;
 prompt, chosen and rejected that were each encoded as a text have it in 16 of 16.

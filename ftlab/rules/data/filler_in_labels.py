@@ -14,7 +14,8 @@ What a cross entropy compares, of the first micro-batch of each 16th step, and w
 model reads. *filler*: the most common label is a tenth of all that count or more, the
 tokens that are read have it ten times less often, nine tenths of these labels are not
 the next token, and all others are (98 %). *single*: all labels are one token, 2 for
-each row at least, of a vocabulary of 64 or more. So at each step that was measured.
+each row at least, of a vocabulary of 64 or more, and half of the text at most is. So at
+each step that was measured.
 Measured: prompts with the label 0 make it 0.6 of the labels and 0 of the text; masked
 words with labels taken too late, `[MASK]` is all labels.
 By hand: `batch["labels"].unique(return_counts=True)`.
@@ -48,8 +49,9 @@ FILLER, RARER, EXPLAINED, OWN = 0.1, 0.1, 0.98, 0.9
 the labels that it and the next tokens are together, and that of its labels that are not
 the next token."""
 
-SINGLE, PER_ROW, VOCABULARY = 0.999, 2, 64
-"""Share of the labels that is one token, labels for each row, classes at least."""
+SINGLE, READ, PER_ROW, VOCABULARY = 0.999, 0.5, 2, 64
+"""Share of the labels that is one token, and of the text at most; labels for each row,
+and classes, at least."""
 
 
 class FillerInLabels(Rule):
@@ -128,7 +130,8 @@ def _single(run: Run, row: LossRow) -> np.ndarray:
     lines = np.isin(table.step, row.steps)
     per_row = (table["labels"] / table["batch_size"])[lines]
     wordy = row.classes >= VOCABULARY and np.nanmin(per_row, initial=np.inf) >= PER_ROW
-    return np.asarray((share >= SINGLE) & wordy)
+    others = row.columns["common_read"] <= READ
+    return np.asarray((share >= SINGLE) & others & wordy)
 
 
 def _place(sample: SampleFacts, reason: str) -> int:

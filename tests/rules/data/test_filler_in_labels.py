@@ -61,6 +61,12 @@ def test_one_class_for_each_row_is_healthy(labels, classes):
     assert check(SINGLE, values=values, classes=classes) == ()
 
 
+def test_a_text_of_one_token_has_labels_of_one_token():
+    values = {"labels": 40.0, "batch_size": 8.0}
+    dummy = SINGLE | {"common_read": 1.0, "label_next": 1.0}
+    assert check(dummy, values=values) == ()
+
+
 def test_the_first_such_label_of_each_sample_is_its_place():
     ids = text(12)
     late = [*ids[:5], 0, 0, *ids[7:]]

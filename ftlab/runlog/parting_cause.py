@@ -70,10 +70,11 @@ def _of_samples(left: Run, right: Run, found: Parting) -> Iterator[str]:
 
 
 def loader_starts(run: Run) -> list[LoaderStart]:
-    """Return how the run's loader began, epoch by epoch."""
+    """Return how the run's loader began, epoch by epoch; what was told last holds."""
     events = (each for each in run.whole.events if each.kind == "loader")
     starts = [LoaderStart.from_json(each.detail) for each in events]
-    return sorted(starts, key=lambda each: (each.step, each.micro_batch))
+    known = {(each.step, each.micro_batch): each for each in starts}
+    return [known[place] for place in sorted(known)]
 
 
 def _batch(run: Run, found: Parting) -> tuple[LoaderStart | None, int]:

@@ -1,12 +1,12 @@
 """With which seeds the loader of a training begins each of its epochs."""
 
+import contextlib
 import shutil
 import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,6 +44,16 @@ class _Begun:
     iterator: Callable[[], Any]
 
 
+@dataclass(frozen=True, slots=True)
+class _Untold:
+    """One start of which not all workers have told so far."""
+
+    start: LoaderStart
+    folder: Path
+    patience: int = PATIENCE
+    told: bool = False
+
+
 class LoaderStarts(Probe):
     """Hear ``iter(loader)``, and what its workers say of themselves.
 
@@ -59,7 +69,7 @@ class LoaderStarts(Probe):
     def _begin(self) -> None:
         self._folder: Path | None = None
         self._waiting: list[_Begun] = []
-        self._untold: list[tuple[LoaderStart, Path, int]] = []
+        self._untold: list[_Untold] = []
         self._dataset: Callable[[], Any] | None = None
         self._step = -1
         self._micro_batch = 0
@@ -73,16 +83,18 @@ class LoaderStarts(Probe):
 
     def _clear(self) -> None:
         folder, self._folder = self._folder, None
+        self._waiting, self._dataset = [], None
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _hearing(self) -> Callable[..., Any]:
         def around(original: Callable[..., Any], loader: Any) -> Any:
-            if not self._is_wanted(loader):
+            prepared = self._prepared(loader)
+            if prepared is None:
                 return original(loader)
-            before, folder = loader.worker_init_fn, self._new_folder()
-            start = loader_start(loader)
-            if loader.num_workers:
+            start, folder = prepared
+            before = loader.worker_init_fn
+            if start.workers:
                 loader.worker_init_fn = Reporting(before, folder)
             try:
                 made = original(loader)
@@ -93,6 +105,13 @@ class LoaderStarts(Probe):
             return made
 
         return around
+
+    def _prepared(self, loader: Any) -> tuple[LoaderStart, Path] | None:
+        """Read a loader; ``None`` for one that is not wanted, or cannot be read."""
+        with contextlib.suppress(Exception):  # nothing of ours may end ``iter(loader)``
+            if self._is_wanted(loader):
+                return loader_start(loader), self._new_folder()
+        return None
 
     def _read_now(self) -> list[_Begun]:
         return [each for each in self._waiting if each.iterator() is not None]
@@ -120,25 +139,36 @@ class LoaderStarts(Probe):
             start = replace(
                 begun.start, step=moment.step, micro_batch=self._micro_batch
             )
-            self._untold.append((start, begun.folder, PATIENCE))
+            self._untold.append(_Untold(start, begun.folder))
         if self._untold:
-            yield Reading(torch.zeros(0), partial(self._tell, False))
+            yield Reading(torch.zeros(0), self._tell)
 
     def on_unfinished(self, step: int) -> Iterable[Event]:
-        """Tell of the loaders whose workers did not all report."""
-        return list(self._tell(True))
+        """Tell what is known, once, of loaders whose workers have not all reported.
 
-    def _tell(self, last: bool, _: Any = None) -> Iterable[Event]:
-        waiting, self._untold = self._untold, []
-        for start, folder, patience in waiting:
-            started = reported(folder)
-            if len(started) == start.workers or last or not patience:
-                whole = replace(start, started=started)
-                yield Event(
-                    "loader", start.step, time.time(), _words(whole), whole.as_json()
-                )
+        Whether watching ends or somebody looks, nobody says: they are told again when
+        all have, and the later event holds.
+        """
+        untold, self._untold = self._untold, []
+        for each in untold:
+            whole = replace(each.start, started=reported(each.folder))
+            if not each.told:
+                yield _event(whole)
+            if len(whole.started) < whole.workers:
+                self._untold.append(replace(each, told=True))
+
+    def _tell(self, _: Any) -> Iterable[Event]:
+        untold, self._untold = self._untold, []
+        for each in untold:
+            whole = replace(each.start, started=reported(each.folder))
+            if len(whole.started) == whole.workers or not each.patience:
+                yield _event(whole)
             else:
-                self._untold.append((start, folder, patience - 1))
+                self._untold.append(replace(each, patience=each.patience - 1))
+
+
+def _event(start: LoaderStart) -> Event:
+    return Event("loader", start.step, time.time(), _words(start), start.as_json())
 
 
 def _held(dataset: Any) -> Callable[[], Any]:

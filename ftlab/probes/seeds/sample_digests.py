@@ -27,6 +27,9 @@ ROWS = 256
 SAMPLED = 4096
 """Numbers of a row of floats that are read, evenly apart."""
 
+WIDEST = 1 << 17
+"""Whole numbers of a row that are all read."""
+
 _BITS = 24
 _ODD = 0x9E3779B97F4A7C15 - (1 << 64)
 """2**64 over the golden ratio, as Knuth's multiplicative hashing takes it."""
@@ -115,10 +118,10 @@ def _is_plain(field: torch.Tensor) -> bool:
 
 
 def _rows(field: torch.Tensor) -> torch.Tensor:
-    """Give a field two dimensions of int64; floats by their bits, a sample of them."""
+    """Give a field two dimensions; floats by their bits, a sample of them."""
     rows = field.detach().reshape(field.shape[0], -1)
     if not rows.is_floating_point():
-        return rows.to(torch.int64)
+        return rows
     rows = rows[:, :: -(-rows.shape[1] // SAMPLED)]
     return rows.to(torch.float32).view(torch.int32).to(torch.int64)
 
@@ -130,7 +133,13 @@ def _mask_of(mask: torch.Tensor | None, field: torch.Tensor) -> torch.Tensor | N
 
 
 def _sums(rows: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """Sum each row's values times the numbers of their places; int64 wraps around."""
+    """Sum each row's values times the numbers of their places; int64 wraps around.
+
+    Of rows that no text fills, such as a video's, a sample is read.
+    """
+    apart = -(-rows.shape[1] // WIDEST)
+    rows = rows[:, ::apart].to(torch.int64)
+    mask = None if mask is None else mask[:, ::apart]
     places = _places(rows.shape[1], rows.device)
     if mask is None:
         return ((rows + 1) * places).sum(1)

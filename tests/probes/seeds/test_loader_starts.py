@@ -1,5 +1,7 @@
 """With which seeds loaders begin: heard in trainings that go on as they would."""
 
+import json
+
 import pytest
 import torch
 from torch.utils.data import (
@@ -12,8 +14,10 @@ from torch.utils.data import (
 
 import ftlab
 from ftlab.faults.tiny import llama
-from ftlab.probes.seeds.loader_starts import loader_start
+from ftlab.probes.seeds.loader_starts import LoaderStarts, _Untold, loader_start
+from ftlab.records.loader_start import LoaderStart
 from ftlab.runlog.parting_cause import loader_starts
+from ftlab.runlog.run import Run
 from tests.probes.seeds.trainings import Augmented, seed_all, train
 from tests.session.scenarios import trainer
 
@@ -119,3 +123,31 @@ def test_a_trainer_s_loader_is_heard():
     assert start.order == "random"
     assert watch.run.facts.training["args"]["seed"] == made.args.seed
     watch.detach()
+
+
+def test_a_loader_that_cannot_be_read_trains_all_the_same(monkeypatch):
+    def broken(loader):
+        raise AttributeError("dataset")
+
+    monkeypatch.setattr("ftlab.probes.seeds.loader_starts.loader_start", broken)
+    run = train()
+    assert loader_starts(run) == []
+    assert len(run.steps) == 8
+
+
+def test_a_look_before_all_workers_have_told_is_made_good(tmp_path):
+    probe = LoaderStarts()
+    start = LoaderStart(0, workers=2)
+    probe._untold.append(_Untold(start, tmp_path))
+    (early,) = probe.on_unfinished(0)
+    assert early.detail["started"] == ()
+    assert list(probe.on_unfinished(0)) == []
+    for worker in range(2):
+        told = json.dumps({"worker": worker, "seed": worker, "rng": {}})
+        (tmp_path / f"worker-{worker}.json").write_text(told)
+    (late,) = probe._tell(None)
+    run = Run()
+    run.append(early)
+    run.append(late)
+    (known,) = loader_starts(run)
+    assert [each.worker for each in known.started] == [0, 1]

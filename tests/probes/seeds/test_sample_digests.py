@@ -75,6 +75,15 @@ def test_of_long_rows_of_floats_a_sample_is_read():
     assert not torch.equal(before, digests({"pixel_values": values}))
 
 
+def test_of_rows_that_no_text_fills_a_sample_is_read(monkeypatch):
+    monkeypatch.setattr(sample_digests, "WIDEST", 4)
+    one, other = torch.zeros(2, 1, 16, dtype=torch.uint8)
+    other[0, 4] = 1
+    assert digests({"frames": one})[1] != digests({"frames": other})[1]
+    other[0, 4], other[0, 5] = 0, 1
+    assert digests({"frames": one})[1] == digests({"frames": other})[1]
+
+
 @pytest.mark.parametrize(
     "fields",
     [

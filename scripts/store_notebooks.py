@@ -6,10 +6,14 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+"""What a notebook opens with; without it JupyterLab asks for one first."""
+
 
 def store(path: Path) -> None:
     """Execute one notebook in place."""
     notebook = nbformat.read(path, as_version=4)
+    notebook.metadata.setdefault("kernelspec", KERNEL)
     NotebookClient(
         notebook,
         timeout=300,

@@ -66,3 +66,11 @@ def test_opens_the_first_notebook(app):
     opened = config[app]["default_url"].removeprefix("/lab/tree/")
     assert opened == "notebooks/00_start_here.ipynb"
     assert (ROOT / opened).is_file()
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("notebooks/*.ipynb")), ids=lambda each: each.name
+)
+def test_a_notebook_opens_without_asking_for_a_kernel(path):
+    metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
+    assert metadata["kernelspec"]["name"] == "python3"

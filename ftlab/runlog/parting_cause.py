@@ -79,15 +79,15 @@ def loader_starts(run: Run) -> list[LoaderStart]:
 
 def _batch(run: Run, found: Parting) -> tuple[LoaderStart | None, int]:
     """Return the loader that gave a step's micro-batch, and the batch's number."""
-    assert found.sample is not None
-    place = found.step, found.sample[0]
+    micro_batch = found.sample[0] if found.sample is not None else 0
+    place = found.step, micro_batch
     begun = [e for e in loader_starts(run) if (e.step, e.micro_batch) <= place]
     if not begun:
         return None, 0
     table, start = run.steps, begun[-1]
     between = (table.step >= start.step) & (table.step < found.step)
     count = int(np.nansum(table["micro_batches"][between]))
-    return start, count - start.micro_batch + found.sample[0]
+    return start, count - start.micro_batch + micro_batch
 
 
 def _of_loaders(one: LoaderStart, other: LoaderStart) -> Iterator[str]:

@@ -6,7 +6,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from ftlab.probes.data.entries import LARGEST, Broken, Entry, excerpt_of
 from ftlab.records.errors import BadValueError
@@ -23,7 +23,7 @@ _CUT_OFF = (EOFError, OSError, zlib.error)
 def opened(path: str) -> BinaryIO:
     """Open a file for reading bytes, unpacked where its name ends in ``.gz``."""
     if path.endswith(".gz"):
-        return gzip.open(path, "rb")  # type: ignore[return-value]
+        return cast("BinaryIO", gzip.open(path, "rb"))
     return Path(path).open("rb")
 
 

@@ -101,13 +101,12 @@ def _mixed(numbers: Numbers) -> Numbers:
 @cache
 def _powers(bits: int) -> tuple[Numbers, Numbers]:
     """Return powers of an odd number, and of its inverse, modulo 2**64."""
-    count = 1 << bits
-    return tuple(  # type: ignore[return-value]
-        np.concatenate(
-            ([np.uint64(1)], np.cumprod(np.full(count - 1, base, np.uint64)))
-        )
-        for base in (_BASE, pow(_BASE, -1, 1 << 64))
-    )
+    return _powers_of(_BASE, bits), _powers_of(pow(_BASE, -1, 1 << 64), bits)
+
+
+def _powers_of(base: int, bits: int) -> Numbers:
+    factors = np.full((1 << bits) - 1, base, np.uint64)
+    return np.concatenate(([np.uint64(1)], np.cumprod(factors)))
 
 
 @cache

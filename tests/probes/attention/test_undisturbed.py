@@ -7,6 +7,7 @@ import transformers
 
 import ftlab
 from ftlab.probes.attention.undisturbed import undisturbed
+from tests.probes.attention.tiny import SMALL
 
 
 def test_own_hooks_are_put_aside_and_come_back():
@@ -60,22 +61,8 @@ def test_hooks_that_come_or_go_meanwhile_stay_as_they_are():
 def llava():
     """Build a model that asks a tower for its hidden states, and a padded batch."""
     torch.manual_seed(0)
-    vision = transformers.CLIPVisionConfig(
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        image_size=8,
-        patch_size=4,
-    )
-    text = transformers.LlamaConfig(
-        vocab_size=32,
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-    )
+    vision = transformers.CLIPVisionConfig(**SMALL, image_size=8, patch_size=4)
+    text = transformers.LlamaConfig(**SMALL, num_key_value_heads=2)
     config = transformers.LlavaConfig(
         vision_config=vision,
         text_config=text,

@@ -104,8 +104,13 @@ class RunComparisonView(View[ComparisonSummary]):
         made = pd.DataFrame(rows, columns=["quantity", "differs from step"])
         return made.astype({"differs from step": "Int64"})
 
+    def size_of(self, summary: ComparisonSummary) -> tuple[float, float]:
+        """Leave room for what is said above the picture."""
+        return (9.0, 2.8 + 0.17 * len(self._text(summary).splitlines()))
+
     def draw_on(self, figure: Figure | SubFigure, summary: ComparisonSummary) -> None:
-        """Draw how long each quantity is the same."""
+        """Say what is found, and draw how long each quantity is the same."""
+        figure.suptitle(self._text(summary), x=0.01, ha="left", fontsize=9)
         axes = figure.subplots()
         found = summary.found
         for line, each in enumerate(found.partings):

@@ -104,8 +104,13 @@ class SeedsView(View[SeedSummary]):
             columns=["source", "value", "at another start"],
         )
 
+    def size_of(self, summary: SeedSummary) -> tuple[float, float]:
+        """Leave room for what is said above the picture."""
+        return (9.0, 2.0 + 0.17 * len(self._text(summary).splitlines()))
+
     def draw_on(self, figure: Figure | SubFigure, summary: SeedSummary) -> None:
-        """Draw, for each generator, the steps that have drawn from it."""
+        """List the sources, and draw which steps have drawn from each generator."""
+        figure.suptitle(self._text(summary), x=0.01, ha="left", fontsize=9)
         axes = figure.subplots()
         for line, (name, steps) in enumerate(summary.drawn.items()):
             axes.plot(

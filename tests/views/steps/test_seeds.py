@@ -48,7 +48,9 @@ def test_table_and_figure_show_the_same():
     assert table.set_index("source").loc["Python's hash", "at another start"] == (
         "not fixed"
     )
-    (axes,) = view.figure().axes
+    figure = view.figure()
+    assert figure.get_suptitle() == repr(view)
+    (axes,) = figure.axes
     assert [each.get_text() for each in axes.get_yticklabels()] == ["torch"]
 
 
@@ -71,7 +73,9 @@ def test_two_runs_are_compared():
     table = found.table().set_index("quantity")["differs from step"]
     assert table["the loss"] == 1
     assert table.isna()["random numbers of torch"]
-    assert len(found.figure().axes[0].patches) == 2 * len(table)
+    figure = found.figure()
+    assert len(figure.axes[0].patches) == 2 * len(table)
+    assert figure.get_suptitle() == repr(found)
 
 
 def test_equal_runs_are_the_same():

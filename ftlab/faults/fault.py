@@ -20,6 +20,26 @@ StepFunction = Callable[[Any], float]
 """The user's loop body: batch -> loss."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A dataset as its user hands it to `ftlab.data`.
+
+    Attributes
+    ----------
+    dataset, evaluation
+        Rows, or the names of files.
+    tokenizer
+        Of the training; ``None`` for none.
+    max_length
+        Tokens behind which the training cuts rows off; ``None`` where it does not.
+    """
+
+    dataset: Any
+    tokenizer: Any = None
+    evaluation: Any = None
+    max_length: int | None = None
+
+
 @dataclass(slots=True)
 class Case:
     """A run as its user has it: live objects and a loop body, or a trainer.
@@ -43,6 +63,8 @@ class Case:
         What the user does when training is over: save, merge, evaluate.
     places
         The exact places of this build, where those of the fault depend on the model.
+    rows
+        The dataset that is looked at before anything is trained.
     """
 
     model: torch.nn.Module
@@ -56,6 +78,7 @@ class Case:
     trained_as: Facts | None = None
     afterwards: Callable[[], object] | None = None
     places: tuple[str, ...] = ()
+    rows: Rows | None = None
     losses: list[float] = field(default_factory=list)
 
     def run(self, steps: int) -> list[float]:

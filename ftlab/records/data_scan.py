@@ -57,7 +57,7 @@ class DataIssue:
     Attributes
     ----------
     name
-        Of `ftlab.records.data_kinds`.
+        Of the kind: ``"empty-answer"``; `ftlab.explain` takes the code.
     rows, share
         How many rows have it, and of how many that is the share.
     message
@@ -66,6 +66,8 @@ class DataIssue:
         The first places, in the order of the rows.
     left_out
         Whether a filtered copy leaves such rows out unless something else is asked.
+    code
+        Of the rule that the kind belongs to: ``"DAT058"``.
     """
 
     name: str
@@ -77,6 +79,7 @@ class DataIssue:
     fix: str
     spots: tuple[Spot, ...]
     left_out: bool = False
+    code: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the issue as values that JSON can hold."""

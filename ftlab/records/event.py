@@ -22,6 +22,7 @@ EventKind = Literal[
     "attention",
     "batch",
     "loader",
+    "dataset",
     "end",
 ]
 

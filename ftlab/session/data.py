@@ -10,22 +10,18 @@ from numpy.typing import NDArray
 
 from ftlab.probes.data.copying import write_copy
 from ftlab.probes.data.entries import Source
-from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.sources import sources_of
-from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.probes.tokens.untouched import untouched
-from ftlab.records.data_kinds import KINDS
-from ftlab.records.data_scan import DataScan
 from ftlab.records.errors import BadValueError, UnknownNameError
-from ftlab.records.finding import Severity
+from ftlab.records.finding import Finding, Severity
 from ftlab.records.near import near as near_names
+from ftlab.rules.dataset_issues import row_kinds
+from ftlab.session.data_findings import findings_of
+from ftlab.session.data_limits import limit_of
 from ftlab.session.data_scanning import scan_sources
-from ftlab.session.data_verdict import Asked
+from ftlab.session.data_verdict import Asked, Judged
 from ftlab.session.progress import progress_bar
 from ftlab.views.data.data_report import DataView
-
-NO_LIMIT = 10_000_000
-"""What a tokenizer without a limit says is more than this."""
 
 TRAINED = "train"
 """The split that is looked at, of several; the others are the evaluation data."""
@@ -38,19 +34,21 @@ class DataReport(DataView):
 
     Parameters
     ----------
-    scan
+    judged
         What was found.
-    rows
-        The rows of each kind of fault.
     sources
         What was read.
+
+    Attributes
+    ----------
+    known
+        What was counted, as a run's log keeps it.
     """
 
-    def __init__(
-        self, scan: DataScan, rows: Mapping[str, RowSet], sources: list[Source]
-    ) -> None:
-        super().__init__(scan)
-        self._rows = rows
+    def __init__(self, judged: Judged, sources: list[Source]) -> None:
+        super().__init__(judged.scan)
+        self._rows = judged.rows
+        self.known = judged.known
         self._sources = sources
         self._stamps = _stamps(sources)
 
@@ -60,6 +58,11 @@ class DataReport(DataView):
         worst = self.summary.worst
         return worst is None or worst < Severity.WARNING
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The same as the rules' findings, worst first: `ftlab.explain` has a page."""
+        return findings_of(self.known)
+
     def rows(self, kind: str) -> NDArray[np.int64]:
         """Return the numbers of all rows with a kind of fault, in ascending order.
 
@@ -68,8 +71,8 @@ class DataReport(DataView):
         UnknownNameError
             There is no such kind.
         """
-        if kind not in KINDS:
-            msg = f"There is no fault {kind!r}; {near_names(kind, KINDS)}."
+        if kind not in row_kinds():
+            msg = f"There is no fault {kind!r}; {near_names(kind, row_kinds())}."
             raise UnknownNameError(msg)
         known = self._rows.get(kind)
         return np.empty(0, np.int64) if known is None else known.numbers()
@@ -210,7 +213,7 @@ def data(
         sources,
         known,
         [] if evaluation is None else _evaluation_of(evaluation),
-        *_limit_of(max_length, known),
+        *limit_of(max_length, known),
         near_duplicates,
     )
     total = _total(sources)
@@ -219,8 +222,8 @@ def data(
         progress_bar("scanning", total, shown=progress) as tick,
         progress_bar("comparing", total, shown=progress) as tick_near,
     ):
-        scan, rows = scan_sources(asked, tick, tick_near)
-    return DataReport(scan, rows, sources)
+        found = scan_sources(asked, tick, tick_near)
+    return DataReport(found, sources)
 
 
 def _splits(dataset: Any, evaluation: Any) -> tuple[Any, Any]:
@@ -257,18 +260,6 @@ def _name_of(dataset: Any) -> str:
         ):
             return f"{len(dataset)} files"
     return type(dataset).__name__
-
-
-def _limit_of(max_length: int | None, tokenizer: Any) -> tuple[int, str]:
-    if max_length is not None:
-        if type(max_length) is not int or max_length < 1:
-            msg = f"max_length={max_length!r}; allowed are 1 and more, in tokens."
-            raise BadValueError(msg)
-        return max_length, "max_length"
-    own = getattr(text_tokenizer(tokenizer), "model_max_length", None)
-    if isinstance(own, int) and 0 < own < NO_LIMIT:
-        return own, "the tokenizer's model_max_length"
-    return 0, ""
 
 
 def _stamps(sources: list[Source]) -> list[Stamp]:

@@ -6,16 +6,16 @@ all rows to a `Scan`, compares them afterwards, and lets `data_verdict` judge.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 
-from ftlab.probes.data.entries import Broken
-from ftlab.probes.data.evaluation import read_evaluation, report_leaks
-from ftlab.probes.data.issues import (
+from ftlab.probes.data.across_rows import (
     report_cut_answers,
     report_leaks_of_labels,
     report_repeated,
 )
+from ftlab.probes.data.entries import Broken, Entry
+from ftlab.probes.data.evaluation import read_evaluation, report_leaks
 from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
@@ -25,11 +25,11 @@ from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
 from ftlab.probes.templates.survey import survey
 from ftlab.probes.tokens.pieces import text_tokenizer
-from ftlab.records.data_scan import DataScan, NearPass
+from ftlab.records.data_scan import NearPass
 from ftlab.records.errors import BadValueError
 from ftlab.records.template import TemplateFacts
 from ftlab.replay.interrupts import on_interrupt
-from ftlab.session.data_verdict import Asked, Going, judged
+from ftlab.session.data_verdict import Asked, Going, Judged, judged
 
 PEEKED = 100
 """Rows that are read to see what form they have."""
@@ -40,10 +40,8 @@ TICK = 1000
 Tick = Callable[[int], object]
 
 
-def scan_sources(
-    asked: Asked, tick: Tick = int, tick_near: Tick = int
-) -> tuple[DataScan, dict[str, RowSet]]:
-    """Look at all rows; return what was found, and the rows of each kind of fault.
+def scan_sources(asked: Asked, tick: Tick = int, tick_near: Tick = int) -> Judged:
+    """Look at all rows, or as many as are asked for.
 
     An interrupt ends the reading: what was read until then is reported.
 
@@ -114,7 +112,7 @@ def _read(going: Going, tick: Tick) -> None:
     stopped = threading.Event()
     told = 0
     with on_interrupt(stopped.set):
-        for source, entry in entries_of(going.asked.sources):
+        for source, entry in _wanted(going.asked):
             scan.take(source, entry)
             if scan.rows - told >= TICK:
                 tick(scan.rows - told)
@@ -124,6 +122,10 @@ def _read(going: Going, tick: Tick) -> None:
                 break
     tick(scan.rows - told)
     scan.finish()
+
+
+def _wanted(asked: Asked) -> Iterator[tuple[int, Entry]]:
+    return islice(entries_of(asked.sources), asked.most or None)
 
 
 def _check_readable(scan: Scan) -> None:

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from ftlab.probes.data.across_rows import lengths_of, scanned_rows
 from ftlab.probes.data.entries import Source
 from ftlab.probes.data.evaluation import Evaluation
-from ftlab.probes.data.issues import issues_of, lengths_of
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.scan import Looks, Scan
 from ftlab.probes.data.text_faults import repairer
 from ftlab.probes.data.token_counts import TokenCounter, rendered_length
 from ftlab.records.data_scan import DataScan, Lengths, NearPass
-from ftlab.records.printable import printable
+from ftlab.records.scanned_rows import ScannedRows
+from ftlab.rules.dataset_issues import issues_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,10 @@ class Asked:
         Where rows are cut off, and who says so.
     near
         Whether rows that are almost the same are looked for.
+    most
+        How many rows are looked at; 0 for all.
+    total
+        How many rows there are; 0 where nobody knows.
     """
 
     name: str
@@ -36,6 +41,8 @@ class Asked:
     limit: int = 0
     limit_from: str = ""
     near: bool = True
+    most: int = 0
+    total: int = 0
 
 
 @dataclass(slots=True)
@@ -50,26 +57,49 @@ class Going:
     complete: bool = True
 
 
-def judged(
-    going: Going, near: NearPass | None, seconds: float
-) -> tuple[DataScan, dict[str, RowSet]]:
-    """Return what was found, and the rows of each kind of fault."""
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a scan comes to.
+
+    Attributes
+    ----------
+    scan
+        What is shown of it.
+    known
+        What it has counted, for the rules.
+    rows
+        The rows of each kind of fault.
+    """
+
+    scan: DataScan
+    known: ScannedRows
+    rows: dict[str, RowSet]
+
+
+def judged(going: Going, near: NearPass | None, seconds: float) -> Judged:
+    """Judge what was found."""
     asked, scan = going.asked, going.scan
     of = going.evaluation
-    leaked = (0, 0) if of is None else (len(of.held), of.count)
-    made = DataScan(
-        printable(asked.name),
-        scan.rows,
+    known = scanned_rows(
+        scan,
+        asked.name,
+        evaluation=(0, 0) if of is None else (len(of.held), of.count),
+        meant=tuple(_meant(going)),
+        total=asked.total,
+    )
+    shown = DataScan(
+        known.name,
+        known.rows,
         dict(scan.formats.most_common()),
         dict(scan.roles.most_common(20)),
-        issues_of(scan, evaluation=leaked, meant=tuple(_meant(going))),
+        issues_of(known),
         lengths_of(scan, _about_lengths(going)),
         near,
         (*going.remarks, *_not_checked(going)),
         going.complete,
         seconds,
     )
-    return made, scan.findings.rows
+    return Judged(shown, known, scan.findings.rows)
 
 
 def _meant(going: Going) -> Iterator[str]:

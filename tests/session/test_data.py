@@ -9,8 +9,8 @@ import pytest
 from datasets import Dataset, DatasetDict, IterableDataset
 
 import ftlab
-from ftlab.records.data_kinds import KINDS
 from ftlab.records.errors import BadValueError, UnknownNameError
+from ftlab.rules.dataset_issues import row_kinds
 from tests.probes.tokens import vocabularies
 
 TOKENIZER = vocabularies.byte_level()
@@ -484,7 +484,7 @@ def test_blank_lines_of_a_text_are_a_note_and_no_copies():
 
 
 def test_names_of_faults_are_known():
-    assert set(FAULTS) <= set(KINDS)
+    assert set(FAULTS) <= set(row_kinds())
 
 
 @pytest.mark.parametrize("shown", [True, False])

@@ -8,7 +8,7 @@ from tests.session.test_data import TOKENIZER, chat
 
 
 def scanned(rows, **settings):
-    return scan_sources(Asked("rows", sources_of(rows), **settings))[0]
+    return scan_sources(Asked("rows", sources_of(rows), **settings)).scan
 
 
 def test_progress_counts_every_row_once(monkeypatch):

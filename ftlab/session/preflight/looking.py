@@ -36,6 +36,7 @@ from ftlab.session.preflight.numeric_checks import (
 from ftlab.session.preflight.optimizer_checks import optimizer_checks
 from ftlab.session.preflight.reading import first_batches, sources
 from ftlab.session.preflight.rollback_checks import rollback_checks
+from ftlab.session.preflight.row_scan import scan_rows
 from ftlab.session.preflight.seen import Seen
 from ftlab.session.preflight.trying import try_steps
 
@@ -161,6 +162,7 @@ def _read(seen: Seen, dry_steps: int) -> None:
 
 
 def _items(seen: Seen) -> tuple[CheckItem, ...]:
+    unseen = _checked("data", scan_rows, seen)
     rules = _rules(seen)
     asked = seen.facts.training.get("args", {})
     report = foreseen(_judged(seen, rules), asked)
@@ -168,7 +170,7 @@ def _items(seen: Seen) -> tuple[CheckItem, ...]:
         report = supposed(report)
     bad = (each for each in report.findings if each.severity >= Severity.WARNING)
     seen.findings = tuple(bad)
-    items = rule_items(seen.dry.run, report, rules, unrun=_unrun(seen))
+    items = unseen + rule_items(seen.dry.run, report, rules, unrun=_unrun(seen))
     for layer, check in CHECKS.items():
         items += _checked(layer, check, seen)
     return in_order(items)

@@ -13,16 +13,19 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from ftlab.faults.fault import Case
+from ftlab.faults.fault import Case, Rows
 from ftlab.probes.facts import facts_signature, read_facts
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
+from ftlab.records.event import Event
 from ftlab.records.step import StepRecord
 from ftlab.rules.engine import Engine
 from ftlab.rules.report import Report
 from ftlab.rules.rule import Rule
 from ftlab.runlog.run import Run
+from ftlab.session.data import data
+from ftlab.session.data_findings import dataset_event
 from ftlab.session.integrations.transformers import TrainerLink
 
 EACH_STEP = 40
@@ -134,6 +137,8 @@ def watch_case(
     watched = Watched(Run())
     sight = _Sight(watched, Engine(rules) if judged else None)
     begin = time.perf_counter()
+    if case.rows is not None:
+        watched.run.append(_looked_at(case.rows))
     watching = _trainer_watched if case.trainer is not None else _loop_watched
     with watching(case, sight, interval):
         try:
@@ -143,6 +148,13 @@ def watch_case(
     sight.end()
     watched.seconds = time.perf_counter() - begin
     return watched
+
+
+def _looked_at(rows: Rows) -> Event:
+    """Look at a dataset as `ftlab.data` does."""
+    asked = (rows.dataset, rows.tokenizer)
+    more = {"evaluation": rows.evaluation, "max_length": rows.max_length}
+    return dataset_event(data(*asked, **more, progress=False).known)
 
 
 @contextlib.contextmanager

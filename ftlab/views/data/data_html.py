@@ -60,7 +60,7 @@ def _issue(issue: DataIssue, opened: bool) -> str:
     label = issue.severity.label
     head = (
         f'<span class="ftlab-what">{html.escape(issue.message)}</span> '
-        f'<span class="ftlab-code">{label} {issue.name}</span>'
+        f'<span class="ftlab-code">{label} {issue.code} {issue.name}</span>'
     )
     where = "".join(f"<div>{html.escape(repr(s))}</div>" for s in issue.spots[:SHOWN])
     rest = issue.rows - min(SHOWN, len(issue.spots))

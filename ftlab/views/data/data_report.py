@@ -87,15 +87,16 @@ class DataView(View[DataScan]):
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def issues(self) -> pd.DataFrame:
-        """Return the kinds of faults, worst first, with cause and fix."""
+        """Return the kinds of faults, worst first; `ftlab.explain(code)` says more."""
         import pandas as pd
 
-        names = ["kind", "severity", "rows", "share", "message", "cause", "fix"]
+        names = ["code", "kind", "severity", "rows", "share"]
         rows = [
-            (i.name, i.severity.label, i.rows, i.share, i.message, i.cause, i.fix)
+            (i.code, i.name, i.severity.label, i.rows, i.share)
+            + (i.message, i.cause, i.fix)
             for i in self._scan.issues
         ]
-        return pd.DataFrame(rows, columns=names)
+        return pd.DataFrame(rows, columns=[*names, "message", "cause", "fix"])
 
     def lengths(self) -> pd.DataFrame:
         """Return how many rows have which length."""

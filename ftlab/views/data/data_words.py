@@ -28,7 +28,7 @@ def data_words(scan: DataScan) -> str:
             f"{near.candidates:,} candidates are alike (Jaccard {near.threshold:g})"
         )
     for issue in scan.issues:
-        lines += ["", f"{issue.severity.label.upper()} {issue.name}"]
+        lines += ["", f"{issue.severity.label.upper()} {issue.code} {issue.name}"]
         for word, text in issue_words(issue):
             lines += textwrap.wrap(
                 text,

@@ -3,17 +3,18 @@
 import numpy as np
 import pytest
 
-from ftlab.probes.data.entries import Entry, Source
-from ftlab.probes.data.issues import (
-    issues_of,
+from ftlab.probes.data.across_rows import (
     lengths_of,
     report_cut_answers,
     report_leaks_of_labels,
     report_repeated,
+    scanned_rows,
 )
+from ftlab.probes.data.entries import Entry, Source
 from ftlab.probes.data.scan import Looks, Scan, entries_of
 from ftlab.probes.data.token_marks import TokenMarks
 from ftlab.records.data_scan import Lengths
+from ftlab.rules import dataset_issues
 
 
 def scanned(rows):
@@ -23,6 +24,10 @@ def scanned(rows):
         scan.take(at, entry)
     scan.finish()
     return scan
+
+
+def issues_of(scan, **about):
+    return dataset_issues.issues_of(scanned_rows(scan, **about))
 
 
 def pair(at, answer):

@@ -1,0 +1,81 @@
+"""What only all rows together tell: copies, what answers share, and the lengths."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ftlab.probes.data.scan import Scan
+from ftlab.records.data_scan import Lengths
+from ftlab.records.printable import printable
+from ftlab.records.scanned_rows import FoundRows, ScannedRows
+
+LEAKED = "leaked-evaluation-row"
+
+
+def scanned_rows(
+    scan: Scan,
+    name: str = "rows",
+    *,
+    evaluation: tuple[int, int] = (0, 0),
+    meant: tuple[str, ...] = (),
+    total: int = 0,
+) -> ScannedRows:
+    """Return what was counted, ready to be judged.
+
+    Parameters
+    ----------
+    evaluation
+        Rows of the evaluation data that the training holds too, and all of them.
+    meant
+        Kinds that are no faults here.
+    total
+        How many rows there are, where not all were looked at.
+    """
+    found = tuple(
+        FoundRows(
+            each,
+            len(rows),
+            tuple(sorted(scan.findings.spots[each], key=lambda spot: spot.row)),
+            evaluation if each == LEAKED else None,
+        )
+        for each, rows in scan.findings.rows.items()
+        if each not in meant
+    )
+    return ScannedRows(printable(name), scan.rows, dict(scan.formats), found, total)
+
+
+def report_repeated(scan: Scan) -> None:
+    """Report the rows that say what an earlier one says."""
+    for rows, firsts in scan.keys.repeated():
+        for row, first in zip(rows.tolist(), firsts.tolist(), strict=True):
+            says = f"the same as {scan.place(first)}"
+            scan.report("duplicate-row", row, says=says, excerpt=scan.beginning)
+
+
+def report_cut_answers(scan: Scan) -> None:
+    """Report answers that break off where the longest ones do."""
+    cut = scan.answers.found()
+    if cut is None:
+        return
+    says = (
+        f"breaks off at {cut.length:,}, as {cut.broken:,} of {cut.answers:,} do there"
+    )
+    for row in cut.rows:
+        scan.report("answer-of-cut-length", row, says=says, excerpt=scan.end)
+
+
+def report_leaks_of_labels(scan: Scan) -> None:
+    """Report the places at which prompts give their answer away."""
+    for words, known in scan.leaks.found():
+        for row, part, char in known.spots:
+            says = f"the answer follows {words!r}"
+            scan.report_in(row, part, "label-in-prompt", char, says)
+        for row in known.all_rows.numbers().tolist():
+            scan.findings.add("label-in-prompt", row)
+
+
+def lengths_of(scan: Scan, lengths: Lengths) -> Lengths:
+    """Fill in what was counted."""
+    sizes = np.array(sorted(scan.lengths), np.int64)
+    rows = np.array([scan.lengths[int(value)] for value in sizes], np.int64)
+    return replace(lengths, sizes=sizes, rows=rows, total=int((sizes * rows).sum()))

@@ -9,8 +9,8 @@ from ftlab.rules.dataset_issues import row_rules
 from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run
 
-BEFORE = -1
-"""The step of what is known before the first one."""
+FIRST = 0
+"""The step of what is known before a run, as of its facts."""
 
 
 def dataset_event(known: ScannedRows) -> Event:
@@ -24,7 +24,7 @@ def dataset_event(known: ScannedRows) -> Event:
     '7 rows of rows.jsonl were looked at'
     """
     words = f"{known.rows:,} rows of {known.name} were looked at"
-    return Event("dataset", BEFORE, time.time(), words, known.as_json())
+    return Event("dataset", FIRST, time.time(), words, known.as_json())
 
 
 def findings_of(known: ScannedRows) -> tuple[Finding, ...]:

@@ -8,34 +8,12 @@ Fix: a byte-level tokenizer, or one with byte fallback.
 Source: general; ludwig-ai/ludwig#3897 shows a model that learned to write UNK.
 """
 
-from typing import Any
-
 from ftlab.faults.chats import chats, padded_by_length, trained_on
 from ftlab.faults.fault import Case, Fault
+from ftlab.faults.own_words import words_of
 
 _OTHER = str.maketrans("aeioutnsr", "аеиоутнср")
 """Letters of another script in place of some of this one."""
-
-
-def words_of(texts: list[str]) -> Any:
-    """Train a tokenizer of letters and frequent pieces, without bytes."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from tokenizers.trainers import BpeTrainer
-    from transformers import PreTrainedTokenizerFast
-
-    special = ["<pad>", "<s>", "</s>", "<unk>"]
-    inner = Tokenizer(models.BPE(unk_token="<unk>"))
-    inner.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = BpeTrainer(
-        vocab_size=200, special_tokens=special, show_progress=False, min_frequency=2
-    )
-    inner.train_from_iterator(texts, trainer)
-    names = ("pad_token", "bos_token", "eos_token", "unk_token")
-    made = PreTrainedTokenizerFast(
-        tokenizer_object=inner, **dict(zip(names, special, strict=True))
-    )
-    made.model_input_names = ["input_ids", "attention_mask"]
-    return made
 
 
 def build(fixed: bool) -> Case:

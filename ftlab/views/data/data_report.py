@@ -27,6 +27,17 @@ COLUMNS = (
     "excerpt",
 )
 
+ISSUE_COLUMNS = (
+    "code",
+    "kind",
+    "severity",
+    "rows",
+    "share",
+    "message",
+    "cause",
+    "fix",
+)
+
 
 class DataView(View[DataScan]):
     """Faults of a dataset by kind, with their places, and the lengths of its rows.
@@ -90,13 +101,20 @@ class DataView(View[DataScan]):
         """Return the kinds of faults, worst first; `ftlab.explain(code)` says more."""
         import pandas as pd
 
-        names = ["code", "kind", "severity", "rows", "share"]
         rows = [
-            (i.code, i.name, i.severity.label, i.rows, i.share)
-            + (i.message, i.cause, i.fix)
+            (
+                i.code,
+                i.name,
+                i.severity.label,
+                i.rows,
+                i.share,
+                i.message,
+                i.cause,
+                i.fix,
+            )
             for i in self._scan.issues
         ]
-        return pd.DataFrame(rows, columns=[*names, "message", "cause", "fix"])
+        return pd.DataFrame(rows, columns=list(ISSUE_COLUMNS))
 
     def lengths(self) -> pd.DataFrame:
         """Return how many rows have which length."""

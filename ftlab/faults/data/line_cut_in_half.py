@@ -1,0 +1,36 @@
+"""A file of rows ends in the middle of a line: its writer was stopped.
+
+The disk was full, the job was killed, or the download broke off. Readers raise at that
+line, or leave it out in silence.
+
+Fix: write the file anew, or leave the line out: ``report.filtered(path)``.
+
+Source: general; the reader of JSON in `datasets` raises on it as a whole.
+"""
+
+from dataclasses import replace
+
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.rows import as_lines, in_file, looked_at, talks
+
+
+def build(fixed: bool) -> Case:
+    """Write a file, and stop in the middle of its last line."""
+    lines = as_lines(talks())
+    if not fixed:
+        lines[-1] = lines[-1][: len(lines[-1]) // 2]
+    case = looked_at(None)
+    case.rows = replace(case.rows, dataset=in_file(lines, case.model))
+    at = f"line {len(lines)}, character *"
+    return replace(case, places=(f"data {at}",))
+
+
+FAULT = Fault(
+    "line-cut-in-half",
+    "the last line of a file ends in the middle",
+    code="DAT057",
+    places=("data *",),
+    builder=build,
+    steps=0,
+    evident=-1,
+)

@@ -1,0 +1,19 @@
+"""Plain texts without any mark at their end: the training puts it there."""
+
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.rows import Writer, looked_at
+
+
+def build() -> Case:
+    """Write documents."""
+    writer = Writer()
+    return looked_at([{"text": writer.text(5, 30)} for _ in range(200)])
+
+
+HEALTHY = Healthy(
+    "rows-of-documents",
+    "texts end as books end",
+    looks_like=("DAT058", "DAT059", "DAT064"),
+    builder=build,
+    steps=0,
+)

@@ -1,0 +1,23 @@
+"""A question each, and yes, no or a number for an answer."""
+
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.rows import Writer, looked_at
+
+
+def build() -> Case:
+    """Answer each question in a word."""
+    writer, words = Writer(), ("Yes", "No", "42", "Maybe.")
+    rows = [
+        {"prompt": writer.question(), "completion": words[writer.number(4)]}
+        for _ in range(200)
+    ]
+    return looked_at(rows)
+
+
+HEALTHY = Healthy(
+    "rows-of-short-answers",
+    "answers are a word, and repeat",
+    looks_like=("DAT058", "DAT059", "DAT061", "DAT066"),
+    builder=build,
+    steps=0,
+)

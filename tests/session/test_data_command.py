@@ -40,7 +40,7 @@ def test_faults_are_exit_1_and_the_copy_is_without_them(folder):
     new = folder / "new.jsonl"
     done = ftlab("data", folder / "bad.jsonl", "--write", new, "--no-near")
     assert done.returncode == 1
-    assert "WARNING empty-answer" in done.stdout
+    assert "WARNING DAT058 empty-answer" in done.stdout
     assert "where  line 6, messages[1].content: nothing" in done.stdout
     assert "new.jsonl: 39 rows, 1 left out" in done.stderr
     assert ftlab("data", new).returncode == 0

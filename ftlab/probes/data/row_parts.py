@@ -74,7 +74,7 @@ class RowParts(NamedTuple):
     beside
         What else makes the row differ from another with the same texts.
     faults
-        Of `ftlab.records.data_kinds`: name, column, and what is there.
+        Kind of fault (of `ftlab.rules.data`), column, and what is there.
     """
 
     kind: str

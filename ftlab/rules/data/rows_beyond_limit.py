@@ -10,8 +10,8 @@ the limit, nothing is left to train on.
 ## Evidence
 The length of each row as the chat template writes it, checked on the first rows against
 the template itself, and `max_length`. `answer-cut-off` from 0.05 of the rows,
-`answer-cut-away` from 0.01; conventions of ours: a few long rows are cut in every
-training. `huge-row` is one whose tokens were estimated.
+`answer-cut-away` from 0.01, `huge-row`, one whose tokens were estimated, from 0.001;
+conventions of ours: a few long rows are cut in every training.
 By hand: `len(tokenizer.apply_chat_template(row["messages"])) > max_length`.
 
 ## What to try

@@ -10,7 +10,7 @@ A row that ends with a question trains on the question, or on nothing.
 ## Evidence
 A look at every row. `empty-answer` from 0.001 of the rows, `question-without-answer`
 from 0.01; these shares are conventions of ours and no measurement: a few odd rows of
-many end no pipeline, and are told as a note. Where more than half of the conversations
+many end no pipeline, and are told as a note. Where more than 0.5 of the conversations
 end with a question, they are prompts (of GRPO, of generation), and nothing is told.
 `empty-text` is always a note: files of plain text have blank lines.
 

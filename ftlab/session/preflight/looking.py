@@ -170,10 +170,10 @@ def _items(seen: Seen) -> tuple[CheckItem, ...]:
         report = supposed(report)
     bad = (each for each in report.findings if each.severity >= Severity.WARNING)
     seen.findings = tuple(bad)
-    items = unseen + rule_items(seen.dry.run, report, rules, unrun=_unrun(seen))
+    items = rule_items(seen.dry.run, report, rules, unrun=_unrun(seen))
     for layer, check in CHECKS.items():
         items += _checked(layer, check, seen)
-    return in_order(items)
+    return in_order([*items, *unseen])
 
 
 def _unrun(seen: Seen) -> tuple[str, str]:

@@ -20,6 +20,7 @@ HIDDEN = DataIssue(
     "Copied from <pages>.",
     "Take them out.",
     SPOTS,
+    code="DAT063",
 )
 COPIES = DataIssue(
     "duplicate-row",
@@ -31,6 +32,7 @@ COPIES = DataIssue(
     "Leave them out.",
     (Spot(7, "line 8", says="the same as line 2"),),
     left_out=True,
+    code="DAT061",
 )
 SIZES = np.arange(1, 101)
 LENGTHS = Lengths(

@@ -12,7 +12,7 @@ max_length 80 cuts 200 rows and 2,100 tokens; \
 counted to within 2 of what the template renders
 Near duplicates: 999 rows compared, 1 of 4 candidates are alike (Jaccard 0.8)
 
-WARNING invisible-character
+WARNING DAT063 invisible-character
   what   characters that nobody sees: 40 of 1,000 rows (4 %)
   why    Copied from <pages>.
   do     Take them out.
@@ -21,7 +21,7 @@ WARNING invisible-character
   where  line 3, text, character 3: U+200B: '<b>2</b> $x$'
          and 37 more rows
 
-INFO duplicate-row
+INFO DAT061 duplicate-row
   what   exactly what an earlier row says: 1 of 1,000 rows (0.1 %)
   why    Joined twice.
   do     Leave them out.

@@ -132,15 +132,33 @@ def _preflight(call: Call) -> Any:
     from ftlab.session.preflight.reading import loaders_among
 
     if call.arguments.expression:
-        # As in a call: names of arguments may stand in it.
-        return call.shell.ev(
-            f"__import__('ftlab').preflight({call.arguments.expression})"
-        )
+        return _as_call("preflight", call)
     target, keywords = find_target(call.shell.user_ns)
     loaders = loaders_among(call.shell.user_ns) if keywords else []
     if len(loaders) == 1:
         keywords["batches"] = loaders[0]
     return preflight(target, **keywords)
+
+
+def _as_call(name: str, call: Call) -> Any:
+    """Call a function of ftlab with what was typed: names of arguments may be in it."""
+    return call.shell.ev(f"__import__('ftlab').{name}({call.arguments.expression})")
+
+
+def _with_arguments(name: str, example: str) -> Callable[[Call], Any]:
+    def run(call: Call) -> Any:
+        if not call.arguments.expression:
+            msg = f"%ftlab {name} takes arguments: %ftlab {name} {example}"
+            raise UsageError(msg)
+        return _as_call(name, call)
+
+    return run
+
+
+def _mirrored(name: str, help: str, example: str) -> Command:
+    """Make the subcommand of a function that is called with what was typed."""
+    run = _with_arguments(name, example)
+    return Command(name, help, run, expression=f"arguments as for ftlab.{name}")
 
 
 def _explain(call: Call) -> Any:
@@ -237,6 +255,12 @@ COMMANDS = (
         expression="arguments as for ftlab.preflight; without them the one trainer, "
         "or model, optimizer and DataLoader, there is",
     ),
+    _mirrored("tokens", "Show rows as the model reads them.", "trainer"),
+    _mirrored("masks", "Show who attends to whom.", "trainer"),
+    _mirrored("data", "Look at every row of a dataset.", '"rows.jsonl", tokenizer'),
+    _mirrored("fingerprint", "Show what a tokenizer is made of.", "tokenizer"),
+    _mirrored("tokenizer_diff", "Compare two tokenizers.", "old, new, texts"),
+    _mirrored("tokenizer_files", "Compare a tokenizer's files.", '"checkpoint"'),
     Command(
         "explain",
         "Show the page of a rule.",

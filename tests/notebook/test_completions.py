@@ -23,6 +23,12 @@ def test_subcommands_are_offered(offered):
         [
             "watch",
             "preflight",
+            "tokens",
+            "masks",
+            "data",
+            "fingerprint",
+            "tokenizer_diff",
+            "tokenizer_files",
             "explain",
             "findings",
             "rules",

@@ -115,6 +115,18 @@ def test_preflight_without_anything_to_check_says_so(ftlab_line):
         ftlab_line("preflight")
 
 
+def test_functions_are_called_with_what_was_typed(shell, ftlab_line):
+    shell.user_ns["rows"] = [{"prompt": "1?", "completion": ""}]
+    report = ftlab_line("data rows, progress=False")
+    assert report.rows("empty-answer").tolist() == [0]
+
+
+@pytest.mark.parametrize("name", ["data", "tokens", "tokenizer_diff"])
+def test_functions_without_arguments_say_what_to_type(ftlab_line, name):
+    with pytest.raises(UsageError, match=f"takes arguments: %ftlab {name} "):
+        ftlab_line(name)
+
+
 def test_status_and_detach_without_a_watch(ftlab_line):
     assert repr(ftlab_line("status")) == "Nothing is watched."
     assert repr(ftlab_line("detach")) == "Detached 0 watches."

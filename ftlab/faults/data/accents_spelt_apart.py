@@ -19,8 +19,8 @@ def build(fixed: bool) -> Case:
     broken = one_in(6)
     for at in broken:
         text = f"{rows[at]['prompt']} Où va le café fermé ?"
-        form = "NFC" if fixed else "NFD"
-        rows[at]["prompt"] = unicodedata.normalize(form, text)
+        apart = unicodedata.normalize("NFD", text)
+        rows[at]["prompt"] = text if fixed else apart
     spots = [f"row {at}, prompt, character *" for at in broken]
     return looked_at(rows, spots=spots)
 

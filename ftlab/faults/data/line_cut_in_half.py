@@ -8,21 +8,18 @@ Fix: write the file anew, or leave the line out: ``report.filtered(path)``.
 Source: general; the reader of JSON in `datasets` raises on it as a whole.
 """
 
-from dataclasses import replace
-
+from ftlab.faults.chats import tokenizer
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.rows import as_lines, in_file, looked_at, talks
 
 
 def build(fixed: bool) -> Case:
     """Write a file, and stop in the middle of its last line."""
-    lines = as_lines(talks())
+    lines, made = as_lines(talks()), tokenizer()
     if not fixed:
         lines[-1] = lines[-1][: len(lines[-1]) // 2]
-    case = looked_at(None)
-    case.rows = replace(case.rows, dataset=in_file(lines, case.model))
     at = f"line {len(lines)}, character *"
-    return replace(case, places=(f"data {at}",))
+    return looked_at(in_file(lines, made), made=made, spots=[at])
 
 
 FAULT = Fault(

@@ -55,7 +55,7 @@ def _asked(given: Given) -> Asked:
     asked = getattr(given.args, "max_length", None)
     limit = asked if type(asked) is int and asked > 0 else None
     held = getattr(given.trainer, "eval_dataset", None)
-    small = _is_table(held) and len(held) <= ROWS
+    small = held is not None and _is_table(held) and len(held) <= ROWS
     return Asked(
         type(given.dataset).__name__,
         sources_of(given.dataset),

@@ -6,7 +6,8 @@ from typing import Any
 from IPython.core.completer import SimpleCompletion, context_matcher
 from IPython.core.getipython import get_ipython
 
-from ftlab.notebook.commands import COMMANDS, WATCH_OPTIONS, Command
+from ftlab.notebook.command import Command
+from ftlab.notebook.commands import COMMANDS, WATCH_OPTIONS
 
 _LINE = re.compile(r"^\s*(?P<percent>%%?)ftlab\s+(?P<typed>.*)$")
 

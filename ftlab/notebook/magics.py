@@ -8,7 +8,8 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from ftlab.notebook.cells import run_cell_body
-from ftlab.notebook.commands import COMMANDS, WATCH_OPTIONS, Call, find_command
+from ftlab.notebook.command import Call
+from ftlab.notebook.commands import COMMANDS, WATCH_OPTIONS, find_command
 from ftlab.notebook.debugging import debug_cell
 from ftlab.notebook.terminal import is_terminal, show_summary
 from ftlab.records.errors import FtlabError

@@ -1,6 +1,6 @@
 """What a run has shown, as text for a terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -70,7 +70,8 @@ def _findings(console: "Console", findings: Iterable[Finding]) -> None:
         head = f"{finding.severity.label} {finding.code} {finding.name}"
         _line(console, head, style=_COLOURS[finding.severity])
         _line(console, f"  {finding.message}")
-        _line(console, f"  where: {finding.where}, {_steps(finding)}")
+        seen = [finding.where, *_steps(finding)]
+        _line(console, f"  where: {', '.join(seen)}")
         _line(console, f"  cause: {finding.cause}")
         if finding.follows:
             _line(console, f"  first: {follows(finding)}")
@@ -84,10 +85,11 @@ def _heading(console: "Console", path: Path | None, steps: int, count: int) -> N
     _line(console, f"ftlab: {steps} {noun}, {found}{where}", style="bold")
 
 
-def _steps(finding: Finding) -> str:
-    if finding.first_step == finding.last_step:
-        return f"step {finding.first_step}"
-    return f"steps {finding.first_step} to {finding.last_step}"
+def _steps(finding: Finding) -> Iterator[str]:
+    """Yield when it was seen; nothing where it was there before the first step."""
+    first, last = finding.first_step, finding.last_step
+    if last >= 0:
+        yield f"step {first}" if first == last else f"steps {first} to {last}"
 
 
 def _line(console: "Console", text: str, *, style: str = "") -> None:

@@ -29,6 +29,13 @@ def test_a_finding_says_what_where_why_and_what_to_try():
     ]
 
 
+def test_what_was_there_before_the_run_names_no_step():
+    import dataclasses
+
+    before = dataclasses.replace(finding(), first_step=-1, last_step=-1)
+    assert "  where: object loss" in printed((before,))
+
+
 def test_a_cause_is_printed_above_what_follows_from_it():
     import dataclasses
 

@@ -22,8 +22,14 @@ PARTS = (
 )
 """The parts of a tokenizer, in the order in which they are shown."""
 
+SIDES = "padding and truncation"
+"""The part that goes to and fro with each evaluation."""
+
 LONGEST = 100_000
 """Characters of an entry that are kept; of a longer one its digest is."""
+
+TRAINED_WITH = "trained_with.fingerprint.json"
+"""The file beside a checkpoint that has the fingerprint of the run's tokenizer."""
 
 VERSION = 1
 """Raised when equal tokenizers would get another digest than before."""

@@ -1,0 +1,51 @@
+"""Which disagreements of files a run has mended after it loaded its tokenizer."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from ftlab.probes.plain import readable
+from ftlab.probes.subject import Subject
+from ftlab.probes.taps.forward import innermost
+from ftlab.probes.tokens.pieces import special_ids, text_tokenizer
+from ftlab.records.tokenizer_files import Agreement
+
+_ATTRIBUTES = {"chat template": "chat_template"}
+
+
+def unmended(
+    agreements: Iterable[Agreement], loaded: Any, subject: Subject
+) -> tuple[Agreement, ...]:
+    """Leave out what the user has set himself, or the Trainer for him.
+
+    Parameters
+    ----------
+    agreements
+        About the files that the run's tokenizer was loaded from.
+    loaded
+        The tokenizer that these files give.
+    subject
+        The live tokenizer, and the model whose generation is asked for its ends.
+    """
+    live, model = text_tokenizer(subject.tokenizer), innermost(subject.model)
+    return tuple(
+        each
+        for each in agreements
+        if not (_is_set(each, loaded, live) or _is_heeded(each, live, model))
+    )
+
+
+def _is_set(told: Agreement, loaded: Any, live: Any) -> bool:
+    name = _ATTRIBUTES.get(told.subject, told.subject)
+    if told.status != "differs" or not name.isidentifier():
+        return False
+    found = readable(was=lambda: getattr(loaded, name), now=lambda: getattr(live, name))
+    return "now" in found and found.get("was") != found["now"]
+
+
+def _is_heeded(told: Agreement, live: Any, model: Any) -> bool:
+    """Tell whether a generation of the live model ends at the tokenizer's EOS."""
+    if told.subject != "eos_token_id" or told.status != "differs":
+        return False
+    ends = readable(ends=lambda: model.generation_config.eos_token_id).get("ends")
+    heeded = set(ends if isinstance(ends, list | tuple) else [ends])
+    return bool(special_ids(live).get("eos", frozenset()) & heeded)

@@ -1,0 +1,62 @@
+"""Files that change, and files that only look as if they had."""
+
+import os
+import shutil
+
+import pytest
+
+from ftlab.probes.tokenizer_files.folder_stamps import FolderStamps
+from tests.probes.tokens.vocabularies import byte_level
+
+
+@pytest.fixture
+def folder(tmp_path):
+    byte_level().save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    return tmp_path
+
+
+def test_a_folder_that_nobody_touches_has_not_changed(folder):
+    assert FolderStamps(folder).changed() == ()
+
+
+def test_content_that_is_edited_appears_or_goes_is_named(folder):
+    stamps = FolderStamps(folder)
+    (folder / "tokenizer_config.json").write_text("{}")
+    (folder / "special_tokens_map.json").write_text("{}")
+    (folder / "chat_template.jinja").unlink()
+    assert stamps.changed() == (
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "chat_template.jinja",
+    )
+
+
+def test_an_edit_that_keeps_size_and_time_is_seen_where_the_file_is_another(folder):
+    file = folder / "chat_template.jinja"
+    stamps, before = FolderStamps(folder), file.stat()
+    (folder / "new").write_text("x" * before.st_size)
+    os.utime(folder / "new", ns=(before.st_atime_ns, before.st_mtime_ns))
+    (folder / "new").replace(file)
+    assert stamps.changed() == ("chat_template.jinja",)
+
+
+def test_a_copy_of_the_same_content_is_no_change_and_is_read_once(folder, monkeypatch):
+    stamps = FolderStamps(folder)
+    shutil.copy(folder / "tokenizer.json", folder / "copy")
+    (folder / "copy").replace(folder / "tokenizer.json")
+    assert stamps.changed() == ()
+    monkeypatch.setattr("ftlab.probes.tokenizer_files.folder_stamps._digest", None)
+    assert stamps.changed() == ()
+
+
+def test_the_models_own_files_are_no_matter(folder):
+    stamps = FolderStamps(folder)
+    (folder / "config.json").write_text('{"vocab_size": 3}')
+    assert stamps.changed() == ()
+
+
+def test_what_is_no_file_or_no_folder_raises_nothing(tmp_path):
+    stamps = FolderStamps(tmp_path / "gone")
+    (tmp_path / "gone" / "tokenizer.json").mkdir(parents=True)
+    assert stamps.changed() == ("tokenizer.json",)

@@ -8,9 +8,16 @@ from ftlab.probes.tokenizer_files.embedding_rows import embedding_rows
 from ftlab.probes.tokenizer_files.folder_look import look_at_folder
 from ftlab.probes.tokenizers.folder_tokenizer import is_folder
 from ftlab.records.errors import BadValueError
+from ftlab.records.event import Event
+from ftlab.records.finding import Finding
+from ftlab.records.folder_news import FolderNews
 from ftlab.records.said import said_of
 from ftlab.records.tokenizer_files import TokenizerFiles
+from ftlab.rules.engine import Engine
+from ftlab.rules.reading.tokenizer_folder import FolderRule
+from ftlab.rules.registry import all_rules
 from ftlab.rules.words import an
+from ftlab.runlog.run import Run
 from ftlab.views.tokenizers.tokenizer_files import TokenizerFilesView
 
 
@@ -33,7 +40,8 @@ def tokenizer_files(folder: str | Path, model: Any = None) -> TokenizerFilesView
     Returns
     -------
     TokenizerFilesView
-        ``ok``, ``table()``, ``figure()`` and ``widget()``.
+        ``ok``, ``table()``, ``figure()`` and ``widget()``; ``findings``, what the rules
+        about files say of the disagreements, worst first.
 
     Raises
     ------
@@ -63,7 +71,16 @@ def tokenizer_files(folder: str | Path, model: Any = None) -> TokenizerFilesView
     path = _checked(folder)
     look = look_at_folder(path, _rows(path, model))
     found = TokenizerFiles(path.name or str(path), look.files.states, look.agreements)
-    return TokenizerFilesView(found)
+    return TokenizerFilesView(found, _findings(found))
+
+
+def _findings(files: TokenizerFiles) -> tuple[Finding, ...]:
+    """Let the rules about folders judge one that nobody trains with yet."""
+    run = Run()
+    news = FolderNews("read", files.folder, agreements=files.agreements)
+    run.append(Event("tokenizer-files", 0, 0.0, "", news.as_json()))
+    rules = [each for each in all_rules() if isinstance(each, FolderRule)]
+    return Engine(rules).check(run).findings
 
 
 def _checked(folder: Any) -> Path:

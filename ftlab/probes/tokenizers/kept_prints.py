@@ -73,6 +73,7 @@ class KeptPrints(Probe):
     ) -> None:
         saved = read_fingerprint(owner)
         if saved is not None and saved.digest != trained.digest:
+            self._saved = None  # what is in the folder is known
             self._tell("saved", folder, trained.differing(saved), step)
 
     def _read_back(self, folder: Path, trained: Fingerprint, step: int) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 from ftlab.probes.plain import readable
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
+from ftlab.probes.tokenizer_files.embedding_rows import LIVE
+from ftlab.probes.tokenizers.reader_of import reader_of
 from ftlab.probes.tokens.pieces import special_ids, text_tokenizer
 from ftlab.records.tokenizer_files import Agreement
 
@@ -30,7 +32,11 @@ def unmended(
     return tuple(
         each
         for each in agreements
-        if not (_is_set(each, loaded, live) or _is_heeded(each, live, model))
+        if not (
+            _is_set(each, loaded, live)
+            or _is_heeded(each, live, model)
+            or _is_resized(each, loaded)
+        )
     )
 
 
@@ -49,3 +55,12 @@ def _is_heeded(told: Agreement, live: Any, model: Any) -> bool:
     ends = readable(ends=lambda: model.generation_config.eos_token_id).get("ends")
     heeded = set(ends if isinstance(ends, list | tuple) else [ends])
     return bool(special_ids(live).get("eos", frozenset()) & heeded)
+
+
+def _is_resized(told: Agreement, loaded: Any) -> bool:
+    """Tell whether the live embedding has a row for each id, whatever files say."""
+    rows = told.says.get(LIVE, "").replace(",", "")
+    if told.status != "fails" or not rows.isdecimal():
+        return False
+    reader = reader_of(loaded)
+    return reader is not None and max(at for at, _ in reader.vocabulary()) < int(rows)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -43,21 +44,20 @@ class SourceFolder(Probe):
         self._stamps: FolderStamps | None = None
         self._held: Fingerprint | None = None
         self._known: tuple[str, ...] = ()
-        self._step = 0
         return ()
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Look at the files."""
-        self._step = moment.step
         if self._folder is None:
             return ()
-        told = self._look(self._folder, moment.subject)
+        told = self._look(self._folder, moment.subject, moment.step)
         return () if told is None else (Reading(torch.zeros(0), lambda _: [told]),)
 
-    def _look(self, folder: Path, subject: Subject) -> Event | None:
+    def _look(self, folder: Path, subject: Subject, step: int) -> Event | None:
         if self._stamps is None:
             self._stamps = FolderStamps(folder)
-            return self._first(folder, subject)
+            told, self._held = first_look(folder, subject)
+            return replace(told, step=step)
         changed = self._stamps.changed()
         if changed == self._known:
             return None
@@ -70,26 +70,31 @@ class SourceFolder(Probe):
             "changed", folder.name, changed, parts, apart=run.differing(now)
         )
         words = f"files of the tokenizer in {folder.name} have changed: "
-        return self._event(
-            news, words + (", ".join(changed) or "back to what they were")
-        )
+        words += ", ".join(changed) or "back to what they were"
+        return _event(news, words, step)
 
-    def _first(self, folder: Path, subject: Subject) -> Event:
-        """Compare the files with each other; what the run has mended is no matter."""
-        look = look_at_folder(folder, _rows(folder, subject))
-        agreements = look.agreements
-        if look.reader is not None:
-            loaded = look.reader.tokenizer
-            self._held = read_fingerprint(loaded)
-            agreements = unmended(agreements, loaded, subject)
-        news = FolderNews("read", folder.name, agreements=agreements)
-        unlike = [each for each in agreements if each.status in ("differs", "fails")]
-        words = f"the tokenizer's files in {folder.name}: {len(unlike)} disagreements"
-        return self._event(news, words)
 
-    def _event(self, news: FolderNews, words: str) -> Event:
-        now = time.time()
-        return Event("tokenizer-files", self._step, now, words, news.as_json())
+def first_look(folder: Path, subject: Subject) -> tuple[Event, Fingerprint | None]:
+    """Compare the files with each other; what the run has mended is no matter.
+
+    Returns
+    -------
+    tuple
+        What is told of it, and the fingerprint of the tokenizer that the files give.
+    """
+    look = look_at_folder(folder, _rows(folder, subject))
+    agreements, held = look.agreements, None
+    if look.reader is not None:
+        loaded = look.reader.tokenizer
+        held = read_fingerprint(loaded)
+        agreements = unmended(agreements, loaded, subject)
+    unlike = [each for each in agreements if each.status in ("differs", "fails")]
+    words = f"the tokenizer's files in {folder.name}: {len(unlike)} disagreements"
+    return _event(FolderNews("read", folder.name, agreements=agreements), words), held
+
+
+def _event(news: FolderNews, words: str, step: int = 0) -> Event:
+    return Event("tokenizer-files", step, time.time(), words, news.as_json())
 
 
 def _rows(folder: Path, subject: Subject) -> dict[str, int]:

@@ -19,11 +19,12 @@ def test_a_tokenizer_knows_the_folder_that_it_was_loaded_from(tmp_path, monkeypa
     assert folder == tmp_path / "mine"
 
 
-def test_a_folder_of_the_name_of_a_hubs_model_holds_no_tokenizer(tmp_path):
+def test_a_folder_of_the_name_of_a_hubs_model_holds_no_tokenizer(tmp_path, monkeypatch):
     byte_level().save_pretrained(tmp_path / "mine")
     loaded = AutoTokenizer.from_pretrained(tmp_path / "mine")
     loaded.name_or_path = str(tmp_path)
     assert loaded_from(loaded) is None
+    monkeypatch.chdir(tmp_path / "mine")
     for other in (None, 3, ""):
         loaded.name_or_path = other
         assert loaded_from(loaded) is None

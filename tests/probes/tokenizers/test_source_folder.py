@@ -131,9 +131,19 @@ def test_a_stale_map_that_appears_is_told(folder):
     assert news.parts == ("special tokens",)
 
 
-def test_a_tokenizer_without_a_folder_is_left_alone():
+def test_rows_that_the_live_model_has_got_are_not_missing(folder):
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_special_tokens({"pad_token": "<padding>"})
+    tokenizer.save_pretrained(folder)
+    ((_, news),) = told(folder)  # its model has a row for each id
+    assert unlike(news) == []
+
+
+def test_a_tokenizer_without_a_folder_is_left_alone(recwarn):
     trained = model(len(byte_level()))
     settings = {"probes": [SourceFolder(1)], "tokenizer": byte_level()}
     with Recording(trained, torch.optim.SGD(trained.parameters()), **settings) as run:
         trained(input_ids=torch.tensor([[5]])).logits.sum().backward()
     assert not [each for each in run.records if isinstance(each, Event)]
+    assert not [each for each in recwarn if "ftlab" in str(each.message)]
+    assert not [each for each in recwarn if "detached" in str(each.message)]

@@ -48,12 +48,14 @@ def change(file: Path, **entries: Any) -> None:
     file.write_text(json.dumps(kept), encoding="utf-8")
 
 
-def looped(tokenizer: Any, model: Any = None, rows: Any = None) -> Case:
-    """Make the case of a loop of one's own, on chats by default, four at a time."""
+def looped(
+    tokenizer: Any, model: Any = None, rows: Any = None, *, size: int = 4
+) -> Case:
+    """Make the case of a loop of one's own, on chats by default, ``size`` at a time."""
     model = sized(tokenizer) if model is None else model
     rows = answers_only(tokenizer, chats()) if rows is None else rows
     collate = padded_by_length(tokenizer)
-    batches = [dict(collate(rows[at : at + 4])) for at in range(0, len(rows), 4)]
+    batches = [dict(collate(rows[at : at + size])) for at in range(0, len(rows), size)]
     optimizer = adamw(model)
     step = plain_step(model, optimizer)
     return Case(model, optimizer, batches, step, tokenizer=tokenizer)

@@ -21,7 +21,7 @@ By hand: `ftlab.tokenizer_files(folder)`.
 2. Delete `added_tokens.json` where `tokenizer.json` is right.
 
 ## Known problems
-None known.
+A token that one file alone lists is not judged, whatever is loaded.
 
 ## References
 - huggingface/transformers#35973 (slow and fast tokenizers of one model)

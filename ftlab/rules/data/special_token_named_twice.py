@@ -22,7 +22,8 @@ By hand: `ftlab.tokenizer_files(folder)`.
 2. Or write the same token into both files.
 
 ## Known problems
-None known.
+A token that one file alone names, and that nobody reads, is shown by
+`ftlab.tokenizer_files` and not told here.
 
 ## References
 - axolotl-ai-cloud/axolotl#1322, hiyouga/LlamaFactory#3041

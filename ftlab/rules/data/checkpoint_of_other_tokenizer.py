@@ -73,12 +73,10 @@ class CheckpointOfOtherTokenizer(Rule):
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each folder."""
-        found: dict[str, Finding] = {}
         for step, news in folder_news(run, *PARTS):
             parts = [each for each in news.parts if each in PARTS[news.matter]]
             if parts:
-                found[news.folder] = self._finding(step, news, parts)
-        yield from found.values()
+                yield self._finding(step, news, parts)
 
     def _finding(self, step: int, news: FolderNews, parts: list[str]) -> Finding:
         why = (

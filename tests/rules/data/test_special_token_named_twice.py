@@ -45,8 +45,12 @@ def test_one_name_is_healthy_however_it_is_written():
 
 
 def test_a_token_that_one_file_alone_names_is_no_contradiction():
-    assert found(sep_token="<turn>") == []
-    _, findings = made(
-        tokenizer(), lambda folder: change(folder / CONFIG, unk_token=None)
-    )
+    token = {"content": "</turn>", "special": True, "normalized": False}
+
+    def edit(folder):
+        change(folder / CONFIG, unk_token=None, added_tokens_decoder={"365": token})
+        change(folder / MAP, unk_token="<pad>")
+
+    loaded, findings = made(tokenizer(), edit)
+    assert loaded.unk_token is None  # nobody reads it
     assert findings == ()

@@ -4,6 +4,7 @@ import pytest
 
 from ftlab.faults.chats import tokenizer
 from ftlab.faults.tokenizer_folders import change
+from ftlab.faults.trainers import words
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.vocabulary_beyond_embedding import VocabularyBeyondEmbedding
 from tests.rules.data.folders import (
@@ -37,8 +38,12 @@ def test_a_padding_token_without_a_row_is_found():
     assert finding.place == Place("file", "config.json")
 
 
-def test_a_vocabulary_of_another_model_is_found():
-    assert len(codes(rows=ROWS - 64, pad="!")) == 1
+@pytest.mark.parametrize(("rows", "count"), [(128 - 64, 1), (128 - 63, 0)])
+def test_a_vocabulary_of_another_model_is_found(rows, count):
+    def edit(folder):
+        change(folder / "config.json", vocab_size=rows)
+
+    assert len(made(words(), edit)[1]) == count  # its special tokens are 0, 1 and 2
 
 
 @pytest.mark.parametrize("rows", [ROWS, 512])

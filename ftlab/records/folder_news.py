@@ -25,12 +25,10 @@ class FolderNews:
     files
         Those that changed.
     parts
-        Of the fingerprint, in which what is loaded from the folder differs: from what
-        its files held before, where they changed, and else from the run's tokenizer.
+        Of the fingerprint, in which what is loaded from the folder differs from the
+        run's tokenizer; where files changed, those that they can have changed.
     agreements
         What the files agree on, and what they do not.
-    apart
-        Those in which files that changed differ from the run's tokenizer as it is now.
 
     Examples
     --------
@@ -45,7 +43,6 @@ class FolderNews:
     files: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     agreements: tuple[Agreement, ...] = ()
-    apart: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
@@ -55,7 +52,6 @@ class FolderNews:
             "files": list(self.files),
             "parts": list(self.parts),
             "agreements": [each.as_json() for each in self.agreements],
-            "apart": list(self.apart),
         }
 
     @classmethod
@@ -67,5 +63,4 @@ class FolderNews:
             tuple(map(str, read["files"])),
             tuple(map(str, read["parts"])),
             tuple(map(Agreement.from_json, read["agreements"])),
-            tuple(map(str, read["apart"])),
         )

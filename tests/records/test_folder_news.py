@@ -8,7 +8,5 @@ from ftlab.records.tokenizer_files import Agreement
 
 def test_all_of_it_comes_back():
     agreement = Agreement("eos_token", "differs", "words", {"a.json": "x"}, "stale")
-    news = FolderNews(
-        "read", "mine", ("a.json",), ("merges",), (agreement,), ("model",)
-    )
+    news = FolderNews("read", "mine", ("a.json",), ("merges",), (agreement,))
     assert FolderNews.from_json(json.loads(json.dumps(news.as_json()))) == news

@@ -10,11 +10,11 @@ from the same folder, and gets other ids or another template for the same text.
 
 ## Evidence
 At the steps at which probes look: size, time and inode of the tokenizer's own files,
-and SHA-256 of those that differ. Then the folder is loaded, and its fingerprint
-compared with that of the first look and with the run's tokenizer. Found where one and
-the same part differs from both: what decides on ids, special tokens, added tokens, or
-the template. A run that saves its own tokenizer there is healthy, and so are files that
-were copied over themselves.
+and digests of the entries of those that differ. Then the folder is loaded, and its
+fingerprint compared with that of the run's tokenizer. Found where a part differs that
+the changed entries can decide on: ids, special tokens, added tokens, or the template.
+A run that saves its own tokenizer there is healthy, and so are files that were copied
+over themselves, or written in another style.
 By hand: `ftlab.tokenizer_diff(folder, tokenizer)`.
 
 ## What to try
@@ -63,7 +63,7 @@ class TokenizerFolderChanged(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for the last change."""
         for step, news in folder_news(run, "changed")[-1:]:
-            parts = [e for e in news.parts if e in PARTS and e in news.apart]
+            parts = [each for each in news.parts if each in PARTS]
             if parts:
                 yield self._finding(step, news, parts)
 

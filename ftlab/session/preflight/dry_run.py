@@ -98,8 +98,7 @@ def _read_folder(sink: _Sink, subject: Subject) -> None:
     """Look at the files of the tokenizer; a recorder does it with the first step."""
     folder = loaded_from(subject.tokenizer)
     if folder is not None:
-        event, _ = first_look(folder, subject)
-        sink(event)
+        sink(first_look(folder, subject))
 
 
 def number(loss: Any) -> float:

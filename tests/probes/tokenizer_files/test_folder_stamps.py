@@ -50,7 +50,7 @@ def test_a_copy_of_the_same_content_is_no_change_and_is_read_once(folder, monkey
     shutil.copy(folder / "tokenizer.json", folder / "copy")
     (folder / "copy").replace(folder / "tokenizer.json")
     assert stamps.changed() == {}
-    monkeypatch.setattr("ftlab.probes.tokenizer_files.folder_stamps._sections", None)
+    monkeypatch.setattr("ftlab.probes.tokenizer_files.folder_stamps._content", None)
     assert stamps.changed() == {}
 
 

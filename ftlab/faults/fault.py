@@ -49,7 +49,7 @@ class Case:
     step
         One iteration of the user's loop, its bug included; ``None`` where nothing is
         trained, or a trainer trains.
-    optimizer, scheduler, scaler
+    optimizer, scheduler, scaler, tokenizer
         What the user would hand to ftlab.
     batches
         Are gone through again and again.
@@ -78,7 +78,11 @@ class Case:
     trained_as: Facts | None = None
     afterwards: Callable[[], object] | None = None
     places: tuple[str, ...] = ()
+<<<<<<< HEAD
     rows: Rows | None = None
+=======
+    tokenizer: Any = None
+>>>>>>> tokenizer
     losses: list[float] = field(default_factory=list)
 
     def run(self, steps: int) -> list[float]:

@@ -11,6 +11,7 @@ with one warning.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -162,6 +163,13 @@ class Probe:
 
     def on_handover(self, moment: Moment) -> Iterable[Reading]:
         """Look at what the user has now: a whole model was saved, or watching ends."""
+        return ()
+
+    def on_save(self, moment: Moment, owner: Any, folder: Path) -> Iterable[Reading]:
+        """See the watched model, or any tokenizer, after it was saved in a folder.
+
+        A folder may be of any kind, and gone by now.
+        """
         return ()
 
     def on_unfinished(self, step: int) -> Iterable[Event]:

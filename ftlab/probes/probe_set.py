@@ -23,6 +23,7 @@ _MOMENTS = (
     "on_merge",
     "on_adapters",
     "on_handover",
+    "on_save",
     "on_unfinished",
     "on_close",
 )

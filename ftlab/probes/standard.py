@@ -45,6 +45,8 @@ from ftlab.probes.tensors.gradient_zeros import GradientZeros
 from ftlab.probes.tensors.gradients import Gradients
 from ftlab.probes.tensors.updates import Updates
 from ftlab.probes.tensors.weights import Weights
+from ftlab.probes.tokenizers.kept_prints import KeptPrints
+from ftlab.probes.tokenizers.source_folder import SourceFolder
 from ftlab.probes.tokenizers.tokenizer_prints import TokenizerPrints
 from ftlab.probes.tokens.batch import Batches
 from ftlab.probes.tokens.batch_checks import BatchChecks
@@ -119,6 +121,8 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         RowSamples(interval),
         TurnSamples(interval),
         TokenizerPrints(interval),
+        KeptPrints(),
+        SourceFolder(interval),
         PairRows(interval),
         DecoderStarts(interval),
         CompiledCalls(),

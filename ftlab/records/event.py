@@ -19,6 +19,7 @@ EventKind = Literal[
     "pairs",
     "decoder",
     "tokenizer",
+    "tokenizer-files",
     "attention",
     "batch",
     "loader",

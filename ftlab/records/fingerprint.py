@@ -22,11 +22,20 @@ PARTS = (
 )
 """The parts of a tokenizer, in the order in which they are shown."""
 
+SIDES = "padding and truncation"
+"""The part that goes to and fro with each evaluation."""
+
 LONGEST = 100_000
 """Characters of an entry that are kept; of a longer one its digest is."""
 
+TRAINED_WITH = "trained_with.fingerprint.json"
+"""The file beside a checkpoint that has the fingerprint of the run's tokenizer."""
+
 VERSION = 1
-"""Raised when equal tokenizers would get another digest than before."""
+"""Raised when equal tokenizers would get another digest than before.
+
+What was kept under a lower one stays readable, with the digest that it had.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,8 @@ class Fingerprint:
     parts
         By name; a part that a tokenizer does not have, or that could not be read, is
         absent.
+    version
+        The `VERSION` under which it was read.
 
     Examples
     --------
@@ -99,12 +110,13 @@ class Fingerprint:
     kind: str
     backend: str
     parts: Mapping[str, Part]
+    version: int = VERSION
 
     @property
     def digest(self) -> str:
         """SHA-256 over all parts; neither class nor back end is in it."""
         told = {name: part.digest for name, part in self.parts.items()}
-        return digest_of([VERSION, told])
+        return digest_of([self.version, told])
 
     def differing(self, other: "Fingerprint") -> tuple[str, ...]:
         """Name the parts that are not the same in both."""
@@ -128,7 +140,7 @@ class Fingerprint:
             name: {"digest": p.digest, "size": p.size, "entries": dict(p.entries)}
             for name, p in self.parts.items()
         }
-        told = {"version": VERSION, "digest": self.digest}
+        told = {"version": self.version, "digest": self.digest}
         return told | {"kind": self.kind, "backend": self.backend, "parts": parts}
 
     @classmethod
@@ -138,9 +150,13 @@ class Fingerprint:
         Raises
         ------
         ValueError, TypeError, KeyError
-            Something else was read, it is of another version, or its digest is not
+            Something else was read, it is of a later version, or its digest is not
             that of its parts.
         """
+        version = read["version"]
+        if not isinstance(version, int) or not 1 <= version <= VERSION:
+            msg = f"it is of version {version!r}, not of 1 to {VERSION}"
+            raise ValueError(msg)
         parts = {
             str(name): Part(
                 str(part["digest"]),
@@ -150,10 +166,7 @@ class Fingerprint:
             for name, part in read["parts"].items()
             if name in PARTS
         }
-        made = cls(str(read["kind"]), str(read["backend"]), parts)
-        if read["version"] != VERSION:
-            msg = f"it is of version {read['version']!r}, not of {VERSION}"
-            raise ValueError(msg)
+        made = cls(str(read["kind"]), str(read["backend"]), parts, version)
         if read["digest"] != made.digest:
             msg = "its digest is not that of its parts"
             raise ValueError(msg)

@@ -129,6 +129,9 @@ class TokenizerDiff:
         Tokens that are special on both sides, under other ids: id on either side.
     unchecked
         What could not be compared, and what would let it be.
+    trained
+        Fingerprints of what either side was trained with, where a watch has kept them
+        beside a checkpoint.
 
     Examples
     --------
@@ -148,6 +151,7 @@ class TokenizerDiff:
     moved: Moved | None = None
     shifted: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     unchecked: tuple[str, ...] = ()
+    trained: tuple[Fingerprint | None, Fingerprint | None] = (None, None)
 
     @property
     def same(self) -> bool:

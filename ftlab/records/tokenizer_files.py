@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Status = Literal["agrees", "noted", "differs", "fails", "not checked"]
 
@@ -44,12 +44,35 @@ class Agreement:
         What was seen, in a sentence.
     says
         What each file says, by its name.
+    reason
+        What rules know a disagreement by, such as ``"template-hidden"``; ``""`` for
+        what no rule is about.
+
+    Examples
+    --------
+    >>> from ftlab.records.tokenizer_files import Agreement
+    >>> told = Agreement("eos_token", "differs", "two say two", {"a.json": "</s>"})
+    >>> Agreement.from_json(told.as_json()) == told
+    True
     """
 
     subject: str
     status: Status
     words: str
     says: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads."""
+        told = {"subject": self.subject, "status": self.status, "words": self.words}
+        return told | {"says": dict(self.says), "reason": self.reason}
+
+    @classmethod
+    def from_json(cls, read: Mapping[str, Any]) -> "Agreement":
+        """Make it of what `as_json` gave."""
+        says = {str(file): str(text) for file, text in read["says"].items()}
+        told = str(read["subject"]), read["status"], str(read["words"])
+        return cls(*told, says, str(read["reason"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,9 @@ def fingerprint(tokenizer: Any) -> FingerprintView:
     -------
     FingerprintView
         ``digest``, ``parts`` by name, ``table()``, ``figure()`` and ``widget()``;
-        ``save(path)`` keeps it, `ftlab.tokenizer_diff` compares it.
+        ``save(path)`` keeps it, `ftlab.tokenizer_diff` compares it. Of a checkpoint
+        that was saved under a watch, ``trained`` is that of the run's tokenizer: where
+        the files of the folder hold another one, the view says so.
 
     Raises
     ------
@@ -50,4 +52,5 @@ def fingerprint(tokenizer: Any) -> FingerprintView:
     ...
     ftlab.records.errors.BadValueError: 'no/such/folder' is no folder and no file; ...
     """
-    return FingerprintView(source_of(tokenizer, "fingerprint(tokenizer)").fingerprint)
+    source = source_of(tokenizer, "fingerprint(tokenizer)")
+    return FingerprintView(source.fingerprint, source.trained)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from ftlab.probes.tokenizers.compare_texts import Encoder, first_difference, moved
@@ -34,7 +35,8 @@ def tokenizer_diff(
     -------
     TokenizerDiffView
         ``same``, ``table()`` with the first difference of each text, ``figure()`` and
-        ``widget()``; ``diff`` has all numbers.
+        ``widget()``; ``diff`` has all numbers. A checkpoint that holds another
+        tokenizer than it was trained with under a watch is named.
 
     Raises
     ------
@@ -59,28 +61,30 @@ def tokenizer_diff(
     left, right = (source_of(each, "tokenizer_diff(a, b)") for each in (a, b))
     names = _names(left, right)
     prints = left.fingerprint, right.fingerprint
-    unchecked = tuple(_unchecked(left, right, names, given))
-    shifted = _shifted(*prints)
+    diff = TokenizerDiff(
+        Side(names[0]),
+        Side(names[1]),
+        prints,
+        shifted=_shifted(*prints),
+        unchecked=tuple(_unchecked(left, right, names, given)),
+        trained=(left.trained, right.trained),
+    )
     if left.tokenizer is None or right.tokenizer is None:
-        sides = Side(names[0]), Side(names[1])
-        diff = TokenizerDiff(*sides, prints, shifted=shifted, unchecked=unchecked)
         return TokenizerDiffView(diff)
     one, two = (
         _encoder(name, each) for name, each in zip(names, (left, right), strict=True)
     )
     found = _compare(one, two, given or [])
-    diff = TokenizerDiff(
-        one.side(),
-        two.side(),
-        prints,
+    compared = replace(
+        diff,
+        left=one.side(),
+        right=two.side(),
         texts=len(given or ()),
         equal=len(given or ()) - len(found),
         differences=found,
         moved=moved(one, two),
-        shifted=shifted,
-        unchecked=unchecked,
     )
-    return TokenizerDiffView(diff)
+    return TokenizerDiffView(compared)
 
 
 def _checked(texts: Any) -> list[str] | None:

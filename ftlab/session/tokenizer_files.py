@@ -5,15 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from ftlab.probes.tokenizer_files.embedding_rows import embedding_rows
-from ftlab.probes.tokenizer_files.file_agreements import file_agreements
-from ftlab.probes.tokenizer_files.folder_files import FolderFiles, read_folder
-from ftlab.probes.tokenizers.reader import Reader
-from ftlab.probes.tokenizers.reader_of import reader_of
+from ftlab.probes.tokenizer_files.folder_look import look_at_folder
+from ftlab.probes.tokenizers.folder_tokenizer import is_folder
 from ftlab.records.errors import BadValueError
+from ftlab.records.event import Event
+from ftlab.records.finding import Finding
+from ftlab.records.folder_news import FolderNews
 from ftlab.records.said import said_of
-from ftlab.records.tokenizer_files import Agreement, TokenizerFiles
+from ftlab.records.tokenizer_files import TokenizerFiles
+from ftlab.rules.engine import Engine
+from ftlab.rules.reading.tokenizer_folder import FolderRule
+from ftlab.rules.registry import all_rules
 from ftlab.rules.words import an
-from ftlab.session.tokenizer_sources import is_folder, load_tokenizer
+from ftlab.runlog.run import Run
 from ftlab.views.tokenizers.tokenizer_files import TokenizerFilesView
 
 
@@ -36,7 +40,8 @@ def tokenizer_files(folder: str | Path, model: Any = None) -> TokenizerFilesView
     Returns
     -------
     TokenizerFilesView
-        ``ok``, ``table()``, ``figure()`` and ``widget()``.
+        ``ok``, ``table()``, ``figure()`` and ``widget()``; ``findings``, what the rules
+        about files say of the disagreements, worst first.
 
     Raises
     ------
@@ -64,14 +69,18 @@ def tokenizer_files(folder: str | Path, model: Any = None) -> TokenizerFilesView
     ftlab.records.errors.BadValueError: 'no/such/folder' is no folder; ...
     """
     path = _checked(folder)
-    files = read_folder(path)
-    reader, told = _loaded(
-        path, unread=[each.name for each in files.states if each.problem]
-    )
-    rows = _rows(path, model)
-    agreements = told + _agreements(files, reader, rows)
-    found = TokenizerFiles(path.name or str(path), files.states, agreements)
-    return TokenizerFilesView(found)
+    look = look_at_folder(path, _rows(path, model))
+    found = TokenizerFiles(path.name or str(path), look.files.states, look.agreements)
+    return TokenizerFilesView(found, _findings(found))
+
+
+def _findings(files: TokenizerFiles) -> tuple[Finding, ...]:
+    """Let the rules about folders judge one that nobody trains with yet."""
+    run = Run()
+    news = FolderNews("read", files.folder, agreements=files.agreements)
+    run.append(Event("tokenizer-files", 0, 0.0, "", news.as_json()))
+    rules = [each for each in all_rules() if isinstance(each, FolderRule)]
+    return Engine(rules).check(run).findings
 
 
 def _checked(folder: Any) -> Path:
@@ -86,33 +95,6 @@ def _checked(folder: Any) -> Path:
         "trainer.save_model(folder) wrote."
     )
     raise BadValueError(msg)
-
-
-def _loaded(
-    path: Path, unread: list[str]
-) -> tuple[Reader | None, tuple[Agreement, ...]]:
-    """Load the tokenizer where nothing stands against it, and say so if it does."""
-    if unread:
-        words = f"{', '.join(unread)} cannot be read, so the tokenizer was not loaded"
-        return None, (Agreement("as loaded", "not checked", words),)
-    try:
-        return reader_of(load_tokenizer(path)), ()
-    except BadValueError as error:
-        words = f"transformers cannot load it: {said_of(error.__cause__ or error)}"
-        return None, (Agreement("as loaded", "not checked", words),)
-
-
-def _agreements(
-    files: FolderFiles, reader: Reader | None, rows: dict[str, int]
-) -> tuple[Agreement, ...]:
-    try:
-        return file_agreements(files, reader, rows)
-    except Exception as error:
-        if reader is None:
-            raise
-        words = f"what was loaded cannot be read: {said_of(error)}"
-        told = Agreement("as loaded", "not checked", words)
-        return (told, *file_agreements(files, None, rows))
 
 
 def _rows(path: Path, model: Any) -> dict[str, int]:

@@ -3,6 +3,7 @@
 import pytest
 
 import ftlab
+from ftlab.probes.tokenizers.kept_print import keep_beside
 from ftlab.records.errors import BadValueError
 from tests.probes.tokenizers.real import mistral
 from tests.probes.tokens.vocabularies import byte_level, unigram
@@ -57,3 +58,26 @@ def test_a_folder_without_a_tokenizer_is_named(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(BadValueError, match="no folder and no file"):
         ftlab.fingerprint(tmp_path / "loop")
+
+
+def test_a_checkpoint_says_whether_it_holds_what_was_trained_with(folder):
+    keep_beside(folder, ftlab.fingerprint(byte_level()).fingerprint)
+    view = ftlab.fingerprint(folder)
+    assert view.trained == view.fingerprint
+    assert "= trained with" in repr(view)
+    unigram().save_pretrained(folder)
+    view = ftlab.fingerprint(folder)
+    assert view == ftlab.fingerprint(unigram())
+    assert view.trained == ftlab.fingerprint(byte_level()).fingerprint
+    assert "≠ trained with" in repr(view)
+    words = " ".join(repr(view).split())
+    assert "than these files hold: vocabulary, merges, model" in words
+
+
+def test_a_checkpoint_without_a_tokenizer_has_the_kept_one(tmp_path):
+    made = ftlab.fingerprint(byte_level())
+    keep_beside(tmp_path, made.fingerprint)
+    assert ftlab.fingerprint(tmp_path) == made
+    (tmp_path / "tokenizer.json").write_text("[]")
+    with pytest.raises(BadValueError, match="cannot load a tokenizer from"):
+        ftlab.fingerprint(tmp_path)

@@ -5,6 +5,7 @@ from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 import ftlab
+from ftlab.probes.tokenizers.kept_print import keep_beside
 from ftlab.records.errors import BadValueError
 from tests.probes.tokenizers.real import fast_form, mistral, slow_form
 from tests.probes.tokens.vocabularies import LINES, byte_level, slow, unigram
@@ -121,3 +122,16 @@ def test_looking_leaves_a_tokenizer_as_it_was():
     made(["a b c"], truncation=True, max_length=2)
     ftlab.tokenizer_diff(made, byte_level(), LINES)
     assert made.backend_tokenizer.truncation["max_length"] == 2
+
+
+def test_a_checkpoint_that_was_trained_with_another_tokenizer_is_named(tmp_path):
+    byte_level().save_pretrained(tmp_path / "mine")
+    keep_beside(tmp_path / "mine", ftlab.fingerprint(unigram()).fingerprint)
+    diff = ftlab.tokenizer_diff(tmp_path / "mine", byte_level(), texts=["a"])
+    assert diff.same
+    assert "≠ trained with" in repr(diff)
+    assert "mine: another tokenizer" in repr(diff)
+    keep_beside(tmp_path / "mine", ftlab.fingerprint(byte_level()).fingerprint)
+    assert "trained with" not in repr(
+        ftlab.tokenizer_diff(tmp_path / "mine", unigram())
+    )

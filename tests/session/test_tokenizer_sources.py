@@ -4,9 +4,9 @@ import contextlib
 
 import pytest
 
+from ftlab.probes.tokenizers import kept_print
 from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.records.errors import BadValueError
-from ftlab.session import tokenizer_sources
 from ftlab.session.tokenizer_sources import source_of
 from ftlab.views.tokenizers.fingerprint import FingerprintView
 from tests.probes.tokens.vocabularies import byte_level
@@ -25,7 +25,7 @@ def test_a_source_has_a_name_a_tokenizer_and_a_fingerprint(tmp_path):
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(tokenizer_sources, "LARGEST", 2**20)
+    monkeypatch.setattr(kept_print, "LARGEST", 2**20)
     path = tmp_path / "kept.json"
     path.write_bytes(b" " * (2**20 + 1))
     with pytest.raises(BadValueError, match="more than 1 MiB"):

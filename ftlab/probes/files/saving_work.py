@@ -85,6 +85,11 @@ class SavingWork(LoadingWork):
         if detail.get("kind") != "adapter":
             self._steps.tell("on_handover")
         self._steps.now.ledger.add("save", "model", **detail)
+        self._steps.tell("on_save", owner, folder)
+
+    def after_tokenizer_save(self, owner: Any, folder: Path) -> None:
+        """Show the probes a tokenizer that was saved, whoever's it is."""
+        self._steps.tell("on_save", owner, folder)
 
     def _base_changed(self) -> bool:
         subject = self._steps.subject

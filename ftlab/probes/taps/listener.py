@@ -78,6 +78,9 @@ class Listener(Protocol):
     def after_save(self, owner: Any, folder: Any, selected: Any) -> None:
         """Hear that a model was saved; see `taps.saving`."""
 
+    def after_tokenizer_save(self, owner: Any, folder: Any) -> None:
+        """Hear that a tokenizer was saved, or a processor with one in it."""
+
     def after_write(self, content: Any, file: Any) -> None:
         """Hear that somebody has written tensors, or anything else, to a file."""
 

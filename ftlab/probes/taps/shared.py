@@ -22,6 +22,7 @@ from ftlab.probes.taps.rebinding import one_pass
 from ftlab.probes.taps.saving import tap_saving
 from ftlab.probes.taps.scaler import tap_scaler
 from ftlab.probes.taps.scheduler import tap_scheduler
+from ftlab.probes.taps.tokenizer_saving import tap_tokenizer_saving
 from ftlab.records.handle import CallbackHandle, Handle, HandleStack
 
 
@@ -87,6 +88,7 @@ def _tap() -> None:
             tap_scheduler,
             tap_generation,
             tap_saving,
+            tap_tokenizer_saving,
             tap_loading,
         ):
             _handles.add(tap(_everyone))

@@ -4,11 +4,15 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.probes.tokenizer_files.folder_files import TOKENIZER, FolderFiles
+from ftlab.probes.tokenizer_files.folder_files import TEMPLATE, TOKENIZER, FolderFiles
 from ftlab.probes.tokenizer_files.statements import added_says, size_says, template_says
 from ftlab.probes.tokenizers.reader import Reader
+from ftlab.probes.tokens.pieces import special_ids
 from ftlab.records.tokenizer_files import Agreement
 
+NAMED = ("bos", "eos", "pad", "unk")
+MANY = 64
+"""Ids without rows that are no oversight: Gemma 3 has one, for images."""
 SHOWN, LONG = 3, 40
 """Added tokens that a message names, and characters of a setting that it shows."""
 
@@ -41,7 +45,14 @@ def _template(files: FolderFiles, reader: Reader | None) -> Iterator[Agreement]:
     if reader is not None:
         what = f"that of {by}" if by else "none" if read is None else "another one"
         words += f"; the tokenizer that transformers loads has {what}"
-    yield Agreement("chat template", "differs", words, sizes)
+    reason = "template-hidden" if _is_hidden(says) else ""
+    yield Agreement("chat template", "differs", words, sizes, reason)
+
+
+def _is_hidden(says: Mapping[str, str]) -> bool:
+    """Compare the two that a tokenizer reads; Jinja drops a newline at the end."""
+    both = [says[each] for each in (TEMPLATE, "tokenizer_config.json") if each in says]
+    return len({text.removesuffix("\n") for text in both}) > 1
 
 
 def _added(files: FolderFiles, reader: Reader | None) -> Iterator[Agreement]:
@@ -49,18 +60,20 @@ def _added(files: FolderFiles, reader: Reader | None) -> Iterator[Agreement]:
     if len(says) < 2 and reader is None:
         return
     every = {token for tokens in says.values() for token in tokens}
-    unlike = []
+    unlike, reason = [], ""
     for token in sorted(every):
         ids = {name: tokens[token] for name, tokens in says.items() if token in tokens}
         read = _id_of(reader, token)
         if len({*ids.values(), *([] if reader is None else [read])}) > 1:
             unlike.append(_told_id(token, ids, reader, read))
+        if len(set(ids.values())) > 1:
+            reason = "ids-unlike"
     told = {name: f"{len(tokens):,} tokens" for name, tokens in says.items()}
     if unlike:
         rest = len(unlike) - SHOWN
         more = f"; and {rest:,} more" if rest > 0 else ""
         words = "; ".join(unlike[:SHOWN]) + more
-        yield Agreement("added tokens", "differs", words, told)
+        yield Agreement("added tokens", "differs", words, told, reason)
     elif every:
         yield Agreement("added tokens", "agrees", f"{len(every):,} tokens", told)
 
@@ -95,12 +108,21 @@ def _size(
             f"the tokenizer has ids up to {highest:,}, but there are rows for {sizes}; "
             "model.resize_token_embeddings(len(tokenizer)) adds what is missing"
         )
-        yield Agreement("embedding", "fails", words, told)
+        reason = _reason(reader, highest, min(says.values()))
+        yield Agreement("embedding", "fails", words, told, reason)
     elif len(set(says.values())) > 1:
         yield Agreement("embedding", "differs", f"rows: {sizes}", told)
     elif reader is not None:
         words = f"ids up to {highest:,}, rows for {next(iter(told.values()))}"
         yield Agreement("embedding", "agrees", words, told)
+
+
+def _reason(reader: Reader | None, highest: int, rows: int) -> str:
+    """Tell whether texts will meet an id without a row: a special one, or many."""
+    known = special_ids(reader.tokenizer) if reader else {}
+    named = {each for name in NAMED for each in known.get(name, ())}
+    without = any(each >= rows for each in named)
+    return "rows-missing" if without or highest - rows + 1 >= MANY else ""
 
 
 def _left_over(files: FolderFiles) -> Iterator[Agreement]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeGuard
 
+LIVE = "the model"
+"""Who tells the rows of a live one."""
 LIMIT = 100 * 2**20
 """Bytes of a header; safetensors itself takes no longer one."""
 _EMBEDDING = re.compile(
@@ -35,7 +37,7 @@ def embedding_rows(folder: Path, model: Any = None) -> dict[str, int]:
     found = {}
     if model is not None:
         words = model.get_input_embeddings()
-        found["the model"] = int(words.weight.shape[0])
+        found[LIVE] = int(words.weight.shape[0])
     for file in sorted(folder.glob("*.safetensors")):
         for shape in _shapes(file):
             found[file.name] = max(shape[0], found.get(file.name, 0))

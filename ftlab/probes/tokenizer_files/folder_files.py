@@ -31,6 +31,8 @@ VOCABULARIES = (
 """Files that are named and not opened: what loads them reads them whole."""
 TOKENIZER = "tokenizer.json"
 TEMPLATE = "chat_template.jinja"
+OWN = (TOKENIZER, *CONFIGS[:4], TEMPLATE)
+"""Files that say what the tokenizer is, beside those of its vocabulary."""
 LIMIT, TOKENIZER_LIMIT = 8 * 2**20, 512 * 2**20
 """Bytes. Configurations have some KiB, the largest vocabularies of today 35 MiB."""
 _REVISION = re.compile("[0-9a-f]{40}")
@@ -81,6 +83,20 @@ def read_folder(path: Path) -> FolderFiles:
         if value is not None:
             values[name] = value
     return FolderFiles(path, tuple(states), values)
+
+
+def has_tokenizer(path: Path) -> bool:
+    """Tell whether any file in a folder is a tokenizer's own.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from ftlab.probes.tokenizer_files.folder_files import has_tokenizer
+    >>> has_tokenizer(Path("no such folder"))
+    False
+    """
+    own = (TOKENIZER, "tokenizer_config.json", *VOCABULARIES)
+    return any((path / name).is_symlink() or _exists(path / name) for name in own)
 
 
 def _exists(file: Path) -> bool:

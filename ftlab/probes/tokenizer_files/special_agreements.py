@@ -47,7 +47,8 @@ def _special_token(
     if len({*says.values(), *loaded}) == 1:
         yield Agreement(name, "agrees", f"{next(iter(says.values()))!r}", says)
         return
-    yield Agreement(name, "differs", _told(says, reader, read), says)
+    reason = "names-unlike" if len(set(says.values())) > 1 else ""
+    yield Agreement(name, "differs", _told(says, reader, read), says, reason)
 
 
 def _told(says: Says, reader: Reader | None, read: Any) -> str:
@@ -78,7 +79,7 @@ def _stops(files: FolderFiles, reader: Reader | None) -> Iterator[Agreement]:
             f"a generation stops at {_numbers(stops)} ({file}), and not at the "
             f"tokenizer's eos_token {_piece(reader, eos)}"
         )
-        yield Agreement("eos_token_id", "differs", words, told)
+        yield Agreement("eos_token_id", "differs", words, told, "eos-not-heeded")
     elif any(not set(ids) <= set(stops) for ids in says.values()):
         words = f"config.json says {told.get('config.json')}, {file} {told[file]}"
         words += f"; a generation reads {file}"
@@ -126,7 +127,7 @@ def _around(
     )
     if TOKENIZER in files.values:
         words += f": the post-processor in {TOKENIZER} decides"
-    yield Agreement(subject, "differs", words, says)
+    yield Agreement(subject, "differs", words, says, "flag-idle")
 
 
 def _piece(reader: Reader | None, number: int) -> str:

@@ -9,9 +9,10 @@ import torch
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
-from ftlab.probes.tokenizers.tokenizer_watch import TokenizerWatch
+from ftlab.probes.tokenizers.folder_tokenizer import folder_print, loaded_from
+from ftlab.probes.tokenizers.subject_watch import watch_of
 from ftlab.records.event import Event
-from ftlab.records.fingerprint import Fingerprint
+from ftlab.records.fingerprint import SIDES, Fingerprint
 from ftlab.records.handle import Handle
 
 
@@ -25,28 +26,28 @@ class TokenizerPrints(Probe):
 
     def __init__(self, interval: int = 16) -> None:
         self.schedule = every(interval)
-        self._watch = TokenizerWatch(None)
         self._told: set[str] = set()
         self._last: Fingerprint | None = None
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Begin anew with the run's tokenizer."""
-        self._watch = TokenizerWatch(subject.tokenizer)
         self._told, self._last = set(), None
         return ()
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Look whether it is still what it was."""
-        found = self._watch.fingerprint()
+        found = watch_of(moment.subject).fingerprint()
         if found is None or found is self._last:
             return ()
         before, self._last = self._last, found
         if before is not None and before.digest == found.digest:
             return ()
-        told = self._event(moment.step, before, found)
+        told = self._event(moment, before, found)
         return (Reading(torch.zeros(0), lambda _: [told]),)
 
-    def _event(self, step: int, before: Fingerprint | None, now: Fingerprint) -> Event:
+    def _event(
+        self, moment: Moment, before: Fingerprint | None, now: Fingerprint
+    ) -> Event:
         """Tell a fingerprint in full where it comes for the first time.
 
         The side of the padding may go to and fro with each evaluation.
@@ -57,7 +58,25 @@ class TokenizerPrints(Probe):
             parts = before.differing(now)
             words = f"the tokenizer has changed: {', '.join(parts)}"
             detail["changed"] = list(parts)
+            if set(parts) != {SIDES}:
+                detail |= _on_disk(moment.subject.tokenizer, now)
+                words += (
+                    "; it is what its folder holds" if detail.get("reloaded") else ""
+                )
         if now.digest not in self._told:
             detail["fingerprint"] = now.as_json()
         self._told.add(now.digest)
-        return Event("tokenizer", step, time.time(), words, detail)
+        return Event("tokenizer", moment.step, time.time(), words, detail)
+
+
+def _on_disk(tokenizer: Any, now: Fingerprint) -> dict[str, Any]:
+    """Compare with the folder that it was loaded from: a hot reload gives what it has.
+
+    ``reloaded`` is whether that is so, and ``apart`` names the parts that differ.
+    """
+    folder = loaded_from(tokenizer)
+    held = None if folder is None else folder_print(folder)
+    if held is None:
+        return {}
+    apart = [part for part in now.differing(held) if part != SIDES]
+    return {"reloaded": not apart, "apart": apart}

@@ -64,6 +64,10 @@ class TokenizerWatch:
         found = self.fingerprint()
         return "" if found is None else found.digest
 
+    def is_of(self, tokenizer: Any) -> bool:
+        """Tell whether it watches this very object."""
+        return self._tokenizer is tokenizer
+
     def fingerprint(self) -> Fingerprint | None:
         """Return the fingerprint; the same object as long as nothing changes."""
         reader = reader_of(self._tokenizer)

@@ -14,8 +14,9 @@ from typing import Any
 
 from ftlab.probes.plain import readable
 from ftlab.probes.subject import Subject
+from ftlab.probes.tokenizers.kept_prints import keep_trained
 from ftlab.records.errors import FtlabWarning
-from ftlab.records.handle import rebind
+from ftlab.records.handle import HandleStack, rebind
 from ftlab.records.step import Evaluation
 from ftlab.session.integrations.given_messages import left_out
 from ftlab.session.integrations.removed_columns import FirstRow, removed_and_read
@@ -74,7 +75,9 @@ def is_trainer(target: Any) -> bool:
 
 
 class TrainerLink:
-    """Keeps ``trainer.train`` wrapped until `remove`.
+    """Keeps ``trainer.train`` and ``trainer.save_model`` wrapped until `remove`.
+
+    What is saved when training is over gets the fingerprint of the run's tokenizer too.
 
     Parameters
     ----------
@@ -90,7 +93,11 @@ class TrainerLink:
         self._stop = stop
         self._dtypes = trainable_dtypes(trainer.model)
         self._train = trainer.train
-        self._handle = rebind(trainer, "train", self._watched_train)
+        self._save = trainer.save_model
+        self._subject: Subject | None = None
+        self._handle = HandleStack()
+        self._handle.add(rebind(trainer, "train", self._watched_train))
+        self._handle.add(rebind(trainer, "save_model", self._watched_save))
 
     @property
     def model(self) -> Any:
@@ -98,12 +105,23 @@ class TrainerLink:
         return self._trainer.model
 
     def remove(self) -> None:
-        """Give the trainer its own ``train`` back."""
+        """Give the trainer its own methods back."""
         self._handle.remove()
+
+    def _begun(self, subject: Subject, **settings: Any) -> Observation:
+        self._subject = subject
+        return self._begin(subject, **settings)
+
+    def _watched_save(self, *args: Any, **kwargs: Any) -> Any:
+        result = self._save(*args, **kwargs)
+        folder = args[0] if args else kwargs.get("output_dir")
+        if self._subject is not None and self._trainer.args.should_save:
+            keep_trained(self._subject, folder or self._trainer.args.output_dir)
+        return result
 
     def _watched_train(self, *args: Any, **kwargs: Any) -> Any:
         before = {"dtypes": self._dtypes, "evaluated": has_evaluated(self._trainer)}
-        callback = _callback(self._trainer, self._begin, self._stop, before)
+        callback = _callback(self._trainer, self._begun, self._stop, before)
         self._trainer.add_callback(callback)
         try:
             result = self._train(*args, **kwargs)
@@ -186,6 +204,7 @@ def _callback(trainer: Any, begin: Begin, stop: Stop, before: dict[str, Any]) ->
         """Begins the observation, and passes on what only the trainer knows."""
 
         observation: Observation | None = None
+        subject: Subject | None = None
         first_row = FirstRow()
 
         def on_train_begin(
@@ -203,6 +222,7 @@ def _callback(trainer: Any, begin: Begin, stop: Stop, before: dict[str, Any]) ->
                 told = subject.training.update
                 told({"before": before, "loader": loader_facts(train_dataloader)})
                 self.first_row.hear(trainer, train_dataloader, told)
+                self.subject = subject
                 self.observation = begin(subject, first_step=state.global_step)
             except Exception as error:  # noqa: BLE001  training goes on unwatched
                 msg = f"This training is not watched: {error}"
@@ -211,6 +231,7 @@ def _callback(trainer: Any, begin: Begin, stop: Stop, before: dict[str, Any]) ->
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if self.observation is not None:
                 self.observation.recorder.trainer_step = state.global_step
+                _follow_tokenizer(trainer, self.subject)
 
         def on_evaluate(
             self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any
@@ -221,6 +242,12 @@ def _callback(trainer: Any, begin: Begin, stop: Stop, before: dict[str, Any]) ->
                 self.observation.background.put(Evaluation(step, time.time(), numbers))
 
     return FtlabCallback()
+
+
+def _follow_tokenizer(trainer: Any, subject: Subject | None) -> None:
+    """Look at the tokenizer that the trainer has now: it may be another one."""
+    if subject is not None:
+        subject.tokenizer = getattr(trainer, "processing_class", subject.tokenizer)
 
 
 def _is_number(value: Any) -> bool:

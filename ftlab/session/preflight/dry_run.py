@@ -15,6 +15,8 @@ from ftlab.probes.facts import facts_signature, read_facts
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
+from ftlab.probes.tokenizers.folder_tokenizer import loaded_from
+from ftlab.probes.tokenizers.source_folder import first_look
 from ftlab.records.step import StepRecord
 from ftlab.runlog.run import Run
 from ftlab.session.preflight.failing import Failure, NoLossError, failure_of
@@ -80,6 +82,7 @@ def run_dry(
     sink = _Sink(dry.run, subject)
     sink.read(0)
     if step is None or not batches:
+        _read_folder(sink, subject)
         return
     probes = standard_probes(interval=1, activations=False)
     with Recorder(subject, probes, sink):
@@ -89,6 +92,13 @@ def run_dry(
             except Exception as error:  # noqa: BLE001  told as the item that failed
                 dry.failure = failure_of(error, subject.model)
                 return
+
+
+def _read_folder(sink: _Sink, subject: Subject) -> None:
+    """Look at the files of the tokenizer; a recorder does it with the first step."""
+    folder = loaded_from(subject.tokenizer)
+    if folder is not None:
+        sink(first_look(folder, subject))
 
 
 def number(loss: Any) -> float:

@@ -170,6 +170,7 @@ def _others(case: Case) -> dict[str, Any]:
     return {
         "schedulers": _several(case.scheduler),
         "scaler": case.scaler,
+        "tokenizer": case.tokenizer,
         "training": {"scaler": case.scaler is not None},
         "adapter_dir": case.adapter,
         "trained_as": case.trained_as,

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 from ftlab.records.errors import BadValueError
 from ftlab.records.fingerprint import PARTS, Fingerprint, Part
 from ftlab.runlog.disk import replace
-from ftlab.views.tokenizers.fingerprint_words import part_words
+from ftlab.views.tokenizers.fingerprint_words import SHORT, part_words, trained_line
 from ftlab.views.tokenizers.told import Line, Told, ToldView
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SHORT = 12
-"""Digits of a digest that text and page show; ``.digest`` has all."""
 
 
 class FingerprintView(ToldView):
@@ -27,6 +24,8 @@ class FingerprintView(ToldView):
     ----------
     fingerprint
         What was read.
+    trained
+        That of the tokenizer that a checkpoint was trained with.
 
     Examples
     --------
@@ -40,9 +39,12 @@ class FingerprintView(ToldView):
 
     title = "Fingerprint"
 
-    def __init__(self, fingerprint: Fingerprint) -> None:
+    def __init__(
+        self, fingerprint: Fingerprint, trained: Fingerprint | None = None
+    ) -> None:
         super().__init__()
         self.fingerprint = fingerprint
+        self.trained = trained
 
     @property
     def digest(self) -> str:
@@ -100,7 +102,7 @@ class FingerprintView(ToldView):
             Line("", name, f"{part_words(name, part)}  {part.digest[:SHORT]}")
             for name, part in kept.parts.items()
         )
-        return Told(head, lines)
+        return Told(head, (*trained_line(kept, self.trained), *lines))
 
     def _table(self, summary: Told) -> pd.DataFrame:
         import pandas as pd

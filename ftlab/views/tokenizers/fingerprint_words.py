@@ -4,9 +4,12 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ftlab.records.fingerprint import Change, Part
+from ftlab.records.fingerprint import Change, Fingerprint, Part
 from ftlab.views.style import count
+from ftlab.views.tokenizers.told import Line
 
+SHORT = 12
+"""Digits of a digest that text and page show; ``.digest`` has all."""
 SHOWN = 6
 """Entries that a line names."""
 LONG = 60
@@ -38,6 +41,32 @@ def part_words(name: str, part: Part) -> str:
         return _listed(f"{key} {shown(each)}" for key, each in part.entries.items())
     kinds = [json.loads(v) for k, v in part.entries.items() if _is_kind(k)]
     return _listed(map(str, kinds)) or count(part.size, "setting")
+
+
+def trained_words(found: Fingerprint, trained: Fingerprint) -> str:
+    """Say in one line what files hold in place of what was trained with.
+
+    Examples
+    --------
+    >>> from ftlab.records.fingerprint import Fingerprint, part_of
+    >>> from ftlab.views.tokenizers.fingerprint_words import trained_words
+    >>> old = Fingerprint("Own", "python", {"switches": part_of({"legacy": True})})
+    >>> new = Fingerprint("Own", "python", {"switches": part_of({"legacy": False})})
+    >>> trained_words(new, old)
+    'another tokenizer (9da10cfcfd4b) than these files hold: switches'
+    """
+    parts = ", ".join(trained.differing(found))
+    digest = trained.digest[:SHORT]
+    return f"another tokenizer ({digest}) than these files hold: {parts}"
+
+
+def trained_line(found: Fingerprint, trained: Fingerprint | None) -> tuple[Line, ...]:
+    """Return the line about what was trained with, if it is known."""
+    if trained is None:
+        return ()
+    if trained.digest == found.digest:
+        return (Line("=", "trained with", "this tokenizer"),)
+    return (Line("≠", "trained with", trained_words(found, trained)),)
 
 
 def change_words(change: Change) -> str:

@@ -14,7 +14,11 @@ from ftlab.records.tokenizer_diff import (
     TokenizerDiff,
 )
 from ftlab.views.style import count
-from ftlab.views.tokenizers.fingerprint_words import change_words, part_words
+from ftlab.views.tokenizers.fingerprint_words import (
+    change_words,
+    part_words,
+    trained_words,
+)
 from ftlab.views.tokenizers.told import Line, Told, ToldView
 
 if TYPE_CHECKING:
@@ -77,7 +81,7 @@ class TokenizerDiffView(ToldView):
         diff = self.diff
         sides = f"{diff.left.name} against {diff.right.name}"
         head = f"Tokenizers: {sides}: {_verdict(diff)}"
-        lines = [*_texts(diff), *_ids(diff), *_parts(diff)]
+        lines = [*_trained(diff), *_texts(diff), *_ids(diff), *_parts(diff)]
         lines += [Line("?", "not checked", each) for each in diff.unchecked]
         return Told(head, tuple(lines or [Line("=", "parts", "all the same")]))
 
@@ -99,6 +103,15 @@ class TokenizerDiffView(ToldView):
             for each in self.diff.differences
         ]
         return pd.DataFrame(rows, columns=list(_TABLE)).astype(_TABLE)
+
+
+def _trained(diff: TokenizerDiff) -> Iterator[Line]:
+    """Tell of a checkpoint whose files are not what it was trained with."""
+    sides = zip((diff.left, diff.right), diff.prints, diff.trained, strict=True)
+    for side, found, trained in sides:
+        if trained is not None and trained.digest != found.digest:
+            words = f"{side.name}: {trained_words(found, trained)}"
+            yield Line("≠", "trained with", words)
 
 
 def _texts(diff: TokenizerDiff) -> Iterator[Line]:

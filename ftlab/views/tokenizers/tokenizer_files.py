@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ftlab.records.finding import Finding
 from ftlab.records.tokenizer_files import Agreement, FileState, Status, TokenizerFiles
 from ftlab.views.style import count, size
 from ftlab.views.tokenizers.told import Line, Told, ToldView
@@ -30,6 +31,8 @@ class TokenizerFilesView(ToldView):
     ----------
     files
         What was read and compared.
+    findings
+        What rules say of it.
 
     Examples
     --------
@@ -43,9 +46,12 @@ class TokenizerFilesView(ToldView):
 
     title = "Tokenizer files"
 
-    def __init__(self, files: TokenizerFiles) -> None:
+    def __init__(
+        self, files: TokenizerFiles, findings: tuple[Finding, ...] = ()
+    ) -> None:
         super().__init__()
         self.files = files
+        self.findings = findings
 
     @property
     def ok(self) -> bool:

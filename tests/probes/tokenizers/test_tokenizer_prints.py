@@ -1,17 +1,22 @@
 """The tokenizer's fingerprint in the records of a run."""
 
 import json
+from pathlib import Path
 
+import pytest
 import torch
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
-from transformers import PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerFast, TrainerCallback
 
+import ftlab
+from ftlab.faults import chats
 from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.probes.tokenizers.tokenizer_prints import TokenizerPrints
 from ftlab.records.event import Event
 from ftlab.records.fingerprint import Fingerprint
 from tests.probes.recording import Recording
+from tests.probes.tokens.vocabularies import byte_level
 
 
 def made() -> PreTrainedTokenizerFast:
@@ -78,3 +83,60 @@ def test_it_looks_at_the_steps_of_its_interval():
 def test_without_a_tokenizer_nothing_is_told():
     assert told(None) == []
     assert told(object()) == []
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    byte_level().save_pretrained(tmp_path)
+    return AutoTokenizer.from_pretrained(tmp_path)
+
+
+def reload(tokenizer):
+    """Change the files, and take what they hold into the live tokenizer."""
+    folder = Path(tokenizer.name_or_path)
+    other = AutoTokenizer.from_pretrained(folder)
+    other.add_special_tokens({"additional_special_tokens": ["<|tool|>"]})
+    other.save_pretrained(folder)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|tool|>"]})
+
+
+def test_a_hot_reload_is_verified_by_the_folder(loaded):
+    _, second = told(loaded, at=3, change=reload)
+    assert second.detail["reloaded"]
+    assert second.detail["apart"] == []
+    assert second.message.endswith("; it is what its folder holds")
+
+
+def test_a_change_that_the_folder_does_not_have_is_told_with_what_is_apart(loaded):
+    _, second = told(loaded, at=3, change=lambda each: each.add_tokens(["<new>"]))
+    assert second.detail["reloaded"] is False
+    assert second.detail["apart"] == ["vocabulary", "added tokens"]
+
+
+def test_the_side_of_the_padding_asks_no_folder(loaded):
+    def swap(each):
+        each.padding_side = "left" if each.padding_side == "right" else "right"
+
+    _, second = told(loaded, at=3, change=swap)
+    assert second.detail["changed"] == ["padding and truncation"]
+    assert "reloaded" not in second.detail
+
+
+def test_a_trainer_that_gets_another_tokenizer_tells_it(tmp_path):
+    tokenizer = chats.tokenizer()
+    rows = chats.labelled(chats.ids_of(tokenizer, chats.chats()))
+    case = chats.trained_on(tokenizer, rows, chats.padded_by_length(tokenizer))
+
+    class Replace(TrainerCallback):
+        def on_step_end(self, args, state, control, **_):
+            if state.global_step == 2:
+                case.trainer.processing_class = chats.tokenizer(adds_bos=True)
+
+    case.trainer.add_callback(Replace())
+    watch = ftlab.watch(case.trainer, run_dir=tmp_path / "run")
+    case.trainer.train()
+    changed = [
+        e.detail.get("changed") for e in watch.run.events if e.kind == "tokenizer"
+    ]
+    assert changed == [None, ["post-processor"]]
+    watch.detach()

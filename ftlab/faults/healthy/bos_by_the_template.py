@@ -1,0 +1,25 @@
+"""The configuration asks for BOS, the tokenizer adds none, the template writes it."""
+
+from pathlib import Path
+
+from ftlab.faults.chats import tokenizer
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.tokenizer_folders import CONFIG, change, loaded, looped
+
+
+def build() -> Case:
+    """Leave the flag in the configuration of a tokenizer that adds none."""
+
+    def edit(folder: Path) -> None:
+        change(folder / CONFIG, add_bos_token=True)
+
+    return looped(loaded(tokenizer(), edit))
+
+
+HEALTHY = Healthy(
+    "bos-by-the-template",
+    "a flag for BOS has no effect, and each sample begins with BOS",
+    looks_like=("DAT075",),
+    builder=build,
+    steps=8,
+)

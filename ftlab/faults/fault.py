@@ -78,11 +78,8 @@ class Case:
     trained_as: Facts | None = None
     afterwards: Callable[[], object] | None = None
     places: tuple[str, ...] = ()
-<<<<<<< HEAD
     rows: Rows | None = None
-=======
     tokenizer: Any = None
->>>>>>> tokenizer
     losses: list[float] = field(default_factory=list)
 
     def run(self, steps: int) -> list[float]:

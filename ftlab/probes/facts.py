@@ -94,11 +94,22 @@ def _training(subject: Subject) -> dict[str, Any]:
     readers = {
         "tokenizer": lambda: tokenizer_facts(subject.tokenizer),
         "world_size": _world_size,
-        "randomness": randomness_facts,
+        "randomness": functools.partial(_randomness, subject),
     }
     told = {k: functools.partial(jsonable, v) for k, v in subject.training.items()}
     facts = dict(subject.scaling) | readable(**readers | told)
     return {name: value for name, value in facts.items() if value not in ({}, "")}
+
+
+_begun: "weakref.WeakKeyDictionary[Subject, dict[str, Any]]"
+_begun = weakref.WeakKeyDictionary()
+
+
+def _randomness(subject: Subject) -> dict[str, Any]:
+    """Read once what the run's random numbers hang on: as it begins."""
+    if subject not in _begun:
+        _begun[subject] = randomness_facts()
+    return _begun[subject]
 
 
 def _world_size() -> int:

@@ -64,6 +64,7 @@ _ARGUMENTS = (
     "seed",
     "data_seed",
     "full_determinism",
+    "ignore_data_skip",
 )
 
 
@@ -202,6 +203,7 @@ def _callback(trainer: Any, begin: Begin, stop: Stop, before: dict[str, Any]) ->
                 subject = trainer_subject(trainer)
                 told = subject.training.update
                 told({"before": before, "loader": loader_facts(train_dataloader)})
+                told({"resumed": _resumed(args, state)})
                 self.first_row.hear(trainer, train_dataloader, told)
                 self.observation = begin(subject, first_step=state.global_step)
             except Exception as error:  # noqa: BLE001  training goes on unwatched
@@ -221,6 +223,17 @@ def _callback(trainer: Any, begin: Begin, stop: Stop, before: dict[str, Any]) ->
                 self.observation.background.put(Evaluation(step, time.time(), numbers))
 
     return FtlabCallback()
+
+
+def _resumed(args: Any, state: Any) -> dict[str, Any]:
+    """Tell where a training goes on that was resumed; nothing for one that begins."""
+    if not state.global_step:
+        return {}
+    return {
+        "step": state.global_step,
+        "epoch": float(state.epoch or 0.0),
+        "skips": not args.ignore_data_skip,
+    }
 
 
 def _is_number(value: Any) -> bool:

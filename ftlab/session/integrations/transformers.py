@@ -18,6 +18,7 @@ from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import rebind
 from ftlab.records.step import Evaluation
 from ftlab.session.integrations.given_messages import left_out
+from ftlab.session.integrations.given_texts import retold
 from ftlab.session.integrations.removed_columns import FirstRow, removed_and_read
 from ftlab.session.integrations.trainer_arguments import asked_settings
 from ftlab.session.integrations.trainer_made import (
@@ -164,6 +165,7 @@ def _training_facts(trainer: Any) -> dict[str, Any]:
         **_loss_facts(trainer),
         **readable(columns=lambda: removed_and_read(trainer)).get("columns", {}),
         **readable(messages=lambda: left_out(trainer)).get("messages", {}),
+        **readable(texts=lambda: retold(trainer)).get("texts", {}),
     }
 
 

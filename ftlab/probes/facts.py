@@ -10,7 +10,7 @@ import os
 import platform
 import sys
 import weakref
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,7 +91,7 @@ def versions() -> dict[str, str]:
 
 def _training(subject: Subject) -> dict[str, Any]:
     """Merge what the trainer told with what the subject shows."""
-    readers = {
+    readers: dict[str, Callable[[], Any]] = {
         "tokenizer": lambda: tokenizer_facts(subject.tokenizer),
         "world_size": _world_size,
         "randomness": functools.partial(_randomness, subject),

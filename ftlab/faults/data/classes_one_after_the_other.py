@@ -27,10 +27,10 @@ def build(fixed: bool) -> Case:
     """Train a classifier on rows of one class after the other."""
     model = roberta()
     optimizer = adamw(model)
-    rows: list[Any] = rows_of(batches(12))
+    rows: Any = rows_of(batches(12))
     for at, row in enumerate(rows):
         row["labels"] = torch.tensor(at * LABELS // len(rows))
-    mixed = {"shuffle": True, "generator": seeded()} if fixed else {}
+    mixed: Any = {"shuffle": True, "generator": seeded()} if fixed else {}
     loader: Any = DataLoader(rows, batch_size=SIZE, **mixed)
     return Case(model, optimizer, Epochs(loader), plain_step(model, optimizer))
 

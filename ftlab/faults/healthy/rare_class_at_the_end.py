@@ -19,7 +19,7 @@ def build() -> Case:
     """Train a classifier on rows of a class that is rare."""
     model = roberta()
     optimizer = adamw(model)
-    rows: list[Any] = rows_of(batches(12))
+    rows: Any = rows_of(batches(12))
     for at, row in enumerate(rows):
         row["labels"] = torch.tensor(int(at == len(rows) - 1))
     epochs = Epochs(DataLoader(rows, batch_size=4))

@@ -34,7 +34,7 @@ def global_python() -> random.Random:
 
 def global_numpy() -> np.random.RandomState:
     """Return the generator behind ``numpy.random.rand``."""
-    return np.random.get_state.__self__  # type: ignore[attr-defined, no-any-return]
+    return np.random.get_state.__self__  # type: ignore[attr-defined]
 
 
 def python_seed(generator: random.Random, named: Iterable[int] = ()) -> int | None:

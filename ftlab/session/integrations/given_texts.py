@@ -13,6 +13,9 @@ from ftlab.probes.tokens.template_survey import left_as_it_was
 ROWS, TOKENS = 8, 256
 """First rows that are looked at, and tokens of each."""
 
+LETTERS = 16 * TOKENS
+"""Of a text, from which so many tokens are made."""
+
 TEXTS = ("text", "content", "formatted_text")
 """Columns that hold what ids are made of."""
 
@@ -46,7 +49,7 @@ def retold(trainer: Any) -> dict[str, Any]:
 def _kept(ids: list[int], text: str, tokenizer: Any) -> float:
     """Return the share of tokens in common, of what is shorter."""
     settings = {"add_special_tokens": False, "truncation": False, "padding": False}
-    made = list(tokenizer(text, **settings)["input_ids"])[:TOKENS]
+    made = list(tokenizer(text[:LETTERS], **settings)["input_ids"])[:TOKENS]
     held = list(ids)[:TOKENS]
     matcher = SequenceMatcher(None, held, made, autojunk=False)
     same = sum(each.size for each in matcher.get_matching_blocks())

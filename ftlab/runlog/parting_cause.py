@@ -192,14 +192,17 @@ def _said(start: LoaderStart) -> str:
 def _of_workers(one: WorkerStart | None, other: WorkerStart | None) -> Iterator[str]:
     if one is None or other is None:
         return
-    names = [GENERATORS[n] for n, value in one.rng.items() if other.rng.get(n) != value]
+    columns = [name for name, value in one.rng.items() if other.rng.get(name) != value]
     who = f"worker {one.worker}, which made the batch,"
     if one.seed != other.seed:
         yield f"{who} was seeded {one.seed}, and {other.seed}"
-    if names:
+    if columns:
+        names = listed([GENERATORS[name] for name in columns])
+        seeds = [each.reseeded.get(columns[0]) for each in (one, other)]
+        otherwise = "otherwise" if None in seeds else f"with {seeds[0]}, and {seeds[1]}"
         yield (
-            f"{who} began with other random numbers of {listed(names)}, though torch "
-            f"has seeded both {one.seed}: its worker_init_fn seeds it otherwise"
+            f"{who} began with other random numbers of {names}, though torch has "
+            f"seeded both {one.seed}: its worker_init_fn seeds it {otherwise}"
         )
 
 

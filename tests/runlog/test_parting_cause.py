@@ -47,7 +47,7 @@ def test_one_worker_s_seed():
     assert first == Parting(IDS, 1, (0, 0))
     assert cause.startswith("worker 1, which made the batch, began with other random")
     assert "numbers of Python's random" in cause
-    assert "its worker_init_fn seeds it otherwise" in cause
+    assert "its worker_init_fn seeds it with 101, and 108" in cause
 
 
 def test_one_worker_s_seed_within_micro_batches():

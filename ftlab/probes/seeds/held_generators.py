@@ -66,7 +66,8 @@ def generators_in(*owners: Any) -> Iterator[_Found]:
         inner: list[_Found] = []
         for path, each in level:
             for name, value in _entries(each):
-                if id(value) in known or len(known) > OBJECTS:
+                leaf = isinstance(value, _LEAVES)
+                if leaf or id(value) in known or len(known) > OBJECTS:
                     continue
                 full = f"{path}.{name}"
                 known.add(id(value))
@@ -116,8 +117,6 @@ def _everybody() -> tuple[Any, ...]:
 
 
 def _entries(owner: Any) -> Iterator[_Found]:
-    if isinstance(owner, _LEAVES):
-        return
     if isinstance(owner, FunctionType):
         yield from _named_in(owner)
     elif isinstance(owner, list | tuple):

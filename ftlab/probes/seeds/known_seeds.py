@@ -29,7 +29,7 @@ State = Hashable
 
 def global_python() -> random.Random:
     """Return the generator behind ``random.random``."""
-    return random.random.__self__  # type: ignore[attr-defined, no-any-return]
+    return random.random.__self__  # type: ignore[attr-defined]
 
 
 def global_numpy() -> np.random.RandomState:

@@ -45,8 +45,8 @@ def test_other_seeds_are_not_known():
 
 
 def test_seeds_that_numpy_cannot_have_are_cut():
-    numpy = np.random.RandomState(5)
-    assert numpy_seed(numpy, [(1 << 32) + 5]) == 5
+    numpy = np.random.RandomState(NAMED)
+    assert numpy_seed(numpy, [(1 << 32) + NAMED]) == NAMED
 
 
 def test_everybody_s_generators_are_found():

@@ -12,7 +12,8 @@ note: who sets `ignore_data_skip` may prefer it to waiting.
 The Trainer's state where it was resumed (step, part of an epoch) and
 `ignore_data_skip`; and that the first loader gives rows in order, or draws its order
 with a seed and the number of the epoch, which are those of the first time.
-Measured: a Trainer resumed at step 5 of 8 gives rows at step 5 that step 0 had.
+Measured: a Trainer resumed at step 5 of 8 parts there from the one that went on, and
+draws with the seed and the epoch of step 0; with batches left out it does not part.
 By hand: `watch.seeds.against(ftlab.open_run(...))` with the run that was broken off.
 
 ## What to try

@@ -29,11 +29,12 @@ By hand: `tokenizer(tokenizer.decode(ids))["input_ids"] == ids`.
 2. `ftlab.tokenizer_diff(old, new)`, where both are at hand.
 
 ## Known problems
-It is not true that ids of another tokenizer hardly ever come back: half of them did at
-the least, in the wrong ones that were measured, and 88 % in most rows. Vocabularies that
-are small, Unigram, of whole words or bytes give back nearly all: they are seldom found,
-nor is the third Mistral's read as the first's (3 % of places). Texts that were cut with dropout of merges beforehand (4 to 10 % of
-places), or that a model without training has drawn, look the same.
+It is not true that ids of another tokenizer hardly ever come back: of the wrong ones
+that were measured half did at the least, and most in most rows. Vocabularies that are
+small, Unigram, of whole words or bytes give back nearly all: they are seldom found, nor
+is the third Mistral's read as the first's (3 % of places). Texts that were cut with
+dropout of merges beforehand (4 to 10 % of places), or that a model without training has
+drawn, look the same.
 
 ## References
 - Provilkov et al., BPE-Dropout (2020)

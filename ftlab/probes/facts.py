@@ -10,7 +10,7 @@ import os
 import platform
 import sys
 import weakref
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,14 +91,25 @@ def versions() -> dict[str, str]:
 
 def _training(subject: Subject) -> dict[str, Any]:
     """Merge what the trainer told with what the subject shows."""
-    readers = {
+    readers: dict[str, Callable[[], Any]] = {
         "tokenizer": lambda: tokenizer_facts(subject.tokenizer),
         "world_size": _world_size,
-        "randomness": randomness_facts,
+        "randomness": functools.partial(_randomness, subject),
     }
     told = {k: functools.partial(jsonable, v) for k, v in subject.training.items()}
     facts = dict(subject.scaling) | readable(**readers | told)
     return {name: value for name, value in facts.items() if value not in ({}, "")}
+
+
+_begun: "weakref.WeakKeyDictionary[Subject, dict[str, Any]]"
+_begun = weakref.WeakKeyDictionary()
+
+
+def _randomness(subject: Subject) -> dict[str, Any]:
+    """Read once what the run's random numbers hang on: as it begins."""
+    if subject not in _begun:
+        _begun[subject] = randomness_facts()
+    return _begun[subject]
 
 
 def _world_size() -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ftlab.records.copied_rows import CopiedRows
 from ftlab.records.id_facts import IdFacts
+from ftlab.records.round_trip import RoundTrip
 from ftlab.records.spelled_mark import SpelledMark
 
 NOTHING, TEXT = -1, -2
@@ -224,6 +225,8 @@ class SeenSamples:
         What all ids have in common.
     copied
         How many rows of each micro-batch are different.
+    trip
+        What becomes of ids that are read again.
     """
 
     step: int
@@ -233,6 +236,7 @@ class SeenSamples:
     marks: tuple[SpelledMark, ...] = ()
     ids: IdFacts | None = None
     copied: tuple[CopiedRows, ...] = ()
+    trip: RoundTrip | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return what `from_json` reads."""
@@ -243,6 +247,7 @@ class SeenSamples:
             "marks": [each.as_json() for each in self.marks],
             "ids": self.ids and self.ids.as_json(),
             "copied": [each.as_json() for each in self.copied],
+            "trip": self.trip and self.trip.as_json(),
         }
 
     @classmethod
@@ -257,4 +262,5 @@ class SeenSamples:
             tuple(map(SpelledMark.from_json, read.get("marks", ()))),
             IdFacts.from_json(ids) if (ids := read.get("ids")) else None,
             tuple(map(CopiedRows.from_json, read.get("copied", ()))),
+            RoundTrip.from_json(trip) if (trip := read.get("trip")) else None,
         )

@@ -7,12 +7,20 @@ of the same samples the generators, the weights, versions, and at last the arith
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ftlab.records.loader_start import GENERATORS, LoaderStart, WorkerStart
+from ftlab.records.loader_start import (
+    GENERATORS,
+    LoaderStart,
+    WorkerStart,
+    is_chosen,
+)
 from ftlab.runlog.run_comparison import IDS, RATES, Parting, rows_by_place
+
+NUMPY_DRAWN = 1 << 64
+"""Seeds from here on NumPy has drawn of the system: no seed was given."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,7 +44,9 @@ def cause_of(left: Run, right: Run, found: Parting | None) -> str:
         told = next(_of_samples(left, right, found), "")
         known = _order(left, right) if found.what == IDS else ""
         rest = (
-            "" if known else "the data, what prepares it, or the tokenizer is another"
+            "in the dataset, or as its sampler says"
+            if known
+            else "the data, what prepares it, or the tokenizer is another"
         )
         return ": ".join(filter(None, [known, told or rest]))
     if found.what == RATES:
@@ -50,7 +60,7 @@ def _order(left: Run, right: Run) -> str:
     fed = [[*rows_by_place(run, steps, "ids").values()] for run in (left, right)]
     if not all(fed):
         return ""
-    one, other = (np.sort(np.concatenate(each)) for each in fed)
+    one, other = (np.unique(np.concatenate(each)) for each in fed)
     same = np.array_equal(one, other, equal_nan=True)
     return "the same samples in another order" if same else ""
 
@@ -60,13 +70,36 @@ def _order(left: Run, right: Run) -> str:
 
 def _of_samples(left: Run, right: Run, found: Parting) -> Iterator[str]:
     yield from _of_sizes(left, right, found.step)
+    yield from _of_resumes(left, right)
     (one, batch), (other, _) = (_batch(run, found) for run in (left, right))
     if one is not None and other is not None:
         yield from _of_loaders(one, other)
+        yield from _of_held(one, other)
         yield from _of_workers(one.worker_of(batch), other.worker_of(batch))
+        yield from _of_contents(one, other)
         if one.workers:
             return
     yield from _of_generators(left, right, found.step)
+
+
+def _of_resumes(left: Run, right: Run) -> Iterator[str]:
+    """Say that one run goes on from a checkpoint, and what it does with its epoch."""
+    told = [dict(first_training(run).get("resumed", {})) for run in (left, right)]
+    if told[0] == told[1]:
+        return
+    for resumed in filter(None, told):
+        behind = (
+            "leaves out the batches of its epoch that were used before"
+            if resumed["skips"]
+            else "begins its epoch anew (ignore_data_skip)"
+        )
+        yield f"one was resumed at step {resumed['step']}, and {behind}"
+
+
+def first_training(run: Run) -> Mapping[str, Any]:
+    """Return what was read of the training when the run began."""
+    history = run.facts_history[:1]
+    return history[0].training if history else {}
 
 
 def loader_starts(run: Run) -> list[LoaderStart]:
@@ -107,6 +140,31 @@ def _of_loaders(one: LoaderStart, other: LoaderStart) -> Iterator[str]:
         )
 
 
+def _of_held(one: LoaderStart, other: LoaderStart) -> Iterator[str]:
+    """Say which generator of the dataset begins elsewhere."""
+    held = {each.name: each for each in other.held}
+    for each in one.held:
+        twin = held.get(each.name, each)
+        drawn = one.draws_from(each.name) is not False
+        if drawn and each.state != twin.state:
+            seeds = dict.fromkeys(_held_seed(e.seed) for e in (each, twin))
+            yield f"{each.name} stood elsewhere at the start: {', and '.join(seeds)}"
+
+
+def _held_seed(seed: int | None) -> str:
+    if seed is None:
+        return "a seed that is not known"
+    return f"seed {seed}" if is_chosen(seed) else "it was given no seed"
+
+
+def _of_contents(one: LoaderStart, other: LoaderStart) -> Iterator[str]:
+    if one.contents and other.contents and one.contents != other.contents:
+        yield (
+            "the dataset itself was made otherwise: its fingerprint is "
+            f"{one.contents}, and {other.contents}"
+        )
+
+
 def _of_sizes(left: Run, right: Run, step: int) -> Iterator[str]:
     for name, what in (("micro_batches", "micro-batches"), ("batch_size", "rows")):
         counts = []
@@ -118,7 +176,9 @@ def _of_sizes(left: Run, right: Run, step: int) -> Iterator[str]:
 
 
 def _seed(start: LoaderStart) -> str:
-    return "torch's generator" if start.seed is None else f"the seed {start.seed}"
+    if start.seed is None:
+        return "torch's generator"
+    return f"the seed {start.seed}" if start.seed < NUMPY_DRAWN else "no seed"
 
 
 def _said(start: LoaderStart) -> str:
@@ -132,14 +192,17 @@ def _said(start: LoaderStart) -> str:
 def _of_workers(one: WorkerStart | None, other: WorkerStart | None) -> Iterator[str]:
     if one is None or other is None:
         return
-    names = [GENERATORS[n] for n, value in one.rng.items() if other.rng.get(n) != value]
+    columns = [name for name, value in one.rng.items() if other.rng.get(name) != value]
     who = f"worker {one.worker}, which made the batch,"
     if one.seed != other.seed:
         yield f"{who} was seeded {one.seed}, and {other.seed}"
-    if names:
+    if columns:
+        names = listed([GENERATORS[name] for name in columns])
+        seeds = [each.reseeded.get(columns[0]) for each in (one, other)]
+        otherwise = "otherwise" if None in seeds else f"with {seeds[0]}, and {seeds[1]}"
         yield (
-            f"{who} began with other random numbers of {_listed(names)}, though torch "
-            f"has seeded both {one.seed}: its worker_init_fn seeds it otherwise"
+            f"{who} began with other random numbers of {names}, though torch has "
+            f"seeded both {one.seed}: its worker_init_fn seeds it {otherwise}"
         )
 
 
@@ -149,7 +212,7 @@ def _of_generators(left: Run, right: Run, step: int) -> Iterator[str]:
     names = [GENERATORS[n] for n, value in one.items() if other.get(n, value) != value]
     if names:
         where = f"behind step {step - 1}" if step else "when the run began"
-        yield f"random numbers of {_listed(names)} stood elsewhere {where}"
+        yield f"random numbers of {listed(names)} stood elsewhere {where}"
 
 
 def _generators(run: Run, step: int) -> Mapping[str, float]:
@@ -158,9 +221,7 @@ def _generators(run: Run, step: int) -> Mapping[str, float]:
     if len(before):
         known = {n: float(table[n][before[-1]]) for n in GENERATORS if n in table}
         return {name: value for name, value in known.items() if not np.isnan(value)}
-    first = run.facts_history[:1]
-    told = first[0].training.get("randomness", {}) if first else {}
-    return dict(told.get("rng", {}))
+    return dict(first_training(run).get("randomness", {}).get("rng", {}))
 
 
 # -- losses and gradients of the same samples
@@ -175,7 +236,7 @@ def _of_numbers(left: Run, right: Run, found: Parting) -> Iterator[str]:
     versions = [_versions(run) for run in (left, right)]
     names = [n for n in versions[0] if versions[1].get(n) != versions[0][n]]
     if names:
-        yield f"versions differ: {_listed(sorted(names))}"
+        yield f"versions differ: {listed(sorted(names))}"
     yield (
         "samples, random numbers and versions are the same: kernels that are not "
         "deterministic, other weights, or other code"
@@ -205,5 +266,13 @@ def _weights(left: Run, right: Run, step: int) -> bool:
     return any(found[0][each] != found[1][each] for each in both)
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Join names into a phrase.
+
+    Examples
+    --------
+    >>> from ftlab.runlog.parting_cause import listed
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
     return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

@@ -5,13 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ftlab.records.loader_start import LoaderStart
-from ftlab.runlog.parting_cause import loader_starts
+from ftlab.records.loader_start import (
+    GENERATORS,
+    HeldGenerator,
+    LoaderStart,
+    WorkerStart,
+    is_chosen,
+)
+from ftlab.runlog.parting_cause import (
+    NUMPY_DRAWN,
+    first_training,
+    listed,
+    loader_starts,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ftlab.runlog.run import Run
+
+DAY = 86_400
+"""Seconds: a seed that is as near to the time of the start was taken from a clock."""
+
+SEEDS = {"rng_python": "python_seed", "rng_numpy": "numpy_seed"}
+"""Generators whose seed was found in their state, and the fact that holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +66,42 @@ def sources_of(run: Run) -> tuple[Source, ...]:
     torch | seed 7
     Python's hash | PYTHONHASHSEED=0
     """
-    history = run.facts_history
-    training = history[0].training if history else {}
-    found = [*_process(training.get("randomness", {})), *_trainer(training)]
-    return (*found, *_loader(loader_starts(run)))
+    training = first_training(run)
+    known = training.get("randomness", {})
+    found = [*_generators(known), *_process(known), *_trainer(training)]
+    return (*found, *_loader(loader_starts(run), torch_is_fixed(known)))
+
+
+def torch_is_fixed(known: Mapping[str, Any]) -> bool | None:
+    """Tell whether torch's seed is the same at another start; ``None`` if unknown.
+
+    One that was drawn is not, and of the time of the start nobody knows.
+    """
+    seed = known.get("torch_seed")
+    if seed is None:
+        return None
+    if not is_chosen(int(seed)):
+        return False
+    by_clock = abs(int(seed) - int(known.get("clock", -DAY))) < DAY
+    return None if by_clock else True
+
+
+def _generators(known: Mapping[str, Any]) -> Iterator[Source]:
+    fixed = torch_is_fixed(known)
+    if "torch_seed" in known:
+        clock = ", the time of the start" if fixed is None else ""
+        yield Source("torch", f"seed {known['torch_seed']}{clock}", fixed)
+    if "cuda_seed" in known:
+        seed = int(known["cuda_seed"])
+        yield Source("torch on CUDA", f"seed {seed}", fixed and is_chosen(seed))
+    for column, name in SEEDS.items():
+        if name in known:
+            seed = known[name]
+            said = "no seed is known" if seed is None else f"seed {seed}"
+            yield Source(GENERATORS[column], said, None if seed is None else True)
 
 
 def _process(known: Mapping[str, Any]) -> Iterator[Source]:
-    if "torch_seed" in known:
-        yield Source("torch", f"seed {known['torch_seed']}", _is_set(known))
     if "hash_seed" in known:
         seed = known["hash_seed"]
         drawn = not seed or seed == "random"
@@ -71,33 +115,84 @@ def _process(known: Mapping[str, Any]) -> Iterator[Source]:
         yield Source("kernels", f"{said}, on {on}", fixed or on == "cpu")
 
 
-def _is_set(known: Mapping[str, Any]) -> bool | None:
-    """Tell a seed that somebody chose from one that torch has drawn: 64 bits wide."""
-    return None if int(known["torch_seed"]) < 1 << 32 else False
-
-
 def _trainer(training: Mapping[str, Any]) -> Iterator[Source]:
     arguments = training.get("args", {})
-    if "seed" in arguments:
-        yield Source("TrainingArguments.seed", str(arguments["seed"]), True)
-    if "data_seed" in arguments:
-        yield Source("TrainingArguments.data_seed", str(arguments["data_seed"]), True)
+    for name in ("seed", "data_seed", "full_determinism"):
+        if arguments.get(name):
+            yield Source(f"TrainingArguments.{name}", str(arguments[name]), True)
     if int(training.get("world_size", 1)) > 1:
         yield Source("processes", str(training["world_size"]), True)
+    resumed = training.get("resumed")
+    if resumed:
+        said = "batches of its epoch that were used are left out"
+        if not resumed["skips"]:
+            said = "its epoch begins anew (ignore_data_skip)"
+        yield Source("resume", f"from step {resumed['step']}; {said}", True)
 
 
-def _loader(starts: list[LoaderStart]) -> Iterator[Source]:
+def _loader(starts: list[LoaderStart], torch: bool | None) -> Iterator[Source]:
     if not starts:
         return
     first = starts[0]
-    drawn = "torch's generator" if first.seed is None else f"seed {first.seed}"
-    said = {
+    epochs = [each.epoch for each in starts if each.epoch is not None]
+    said = _order(first)
+    said += f"; set_epoch {', '.join(map(str, epochs))}" if epochs else ""
+    yield Source("order of samples", said, order_is_fixed(first, torch))
+    if first.contents:
+        yield Source("dataset", f"fingerprint {first.contents}")
+    for held in first.held:
+        yield Source(held.name, _held(held), held_is_fixed(held))
+    seed = first.workers_seed
+    fixed = torch if seed is None else is_chosen(seed) or None
+    for each in first.started:
+        yield Source(f"worker {each.worker}", _worker(each), fixed)
+
+
+def order_is_fixed(start: LoaderStart, torch: bool | None) -> bool | None:
+    """Tell whether another start gives out rows in the same order."""
+    if start.order in ("stream", "own"):
+        return None
+    if start.order == "in order":
+        return True
+    if start.seed is None:
+        return torch
+    if is_chosen(start.seed):
+        return True
+    return False if not start.sampler else None  # of a stream, drawn by NumPy
+
+
+def held_is_fixed(held: HeldGenerator) -> bool | None:
+    """Tell whether a generator of the dataset begins the same at another start."""
+    if held.seed is None:
+        return None
+    return is_chosen(held.seed)
+
+
+def _order(start: LoaderStart) -> str:
+    drawn = "torch's generator" if start.seed is None else f"seed {start.seed}"
+    if start.seed is not None and start.seed >= NUMPY_DRAWN:
+        drawn = "no seed of its own"
+    return {
         "random": f"random, drawn with {drawn}",
         "stream": "that of the stream",
-        "own": f"that of {first.sampler}",
-    }.get(first.order, first.order)
-    epochs = [each.epoch for each in starts if each.epoch is not None]
-    said += f"; set_epoch {', '.join(map(str, epochs))}" if epochs else ""
-    yield Source("order of samples", said, first.order == "in order" or None)
-    for each in first.started:
-        yield Source(f"worker {each.worker}", f"seed {each.seed}")
+        "own": f"that of {start.sampler}",
+    }.get(start.order, start.order)
+
+
+def _held(held: HeldGenerator) -> str:
+    seed = "no seed is known" if held.seed is None else f"seed {held.seed}"
+    drawn = held.seed is not None and not is_chosen(held.seed)
+    return f"{held.kind}, " + ("no seed was given" if drawn else seed)
+
+
+def _worker(start: WorkerStart) -> str:
+    said = f"seed {start.seed}"
+    for seed in dict.fromkeys(start.reseeded.values()):
+        names = [n for n, value in start.reseeded.items() if value == seed]
+        number = "another number" if seed is None else str(seed)
+        said += f"; worker_init_fn seeds {_named(names)} with {number}"
+    return said + (f"; draws from {_named(start.drawn)}" if start.drawn else "")
+
+
+def _named(columns: Iterable[str]) -> str:
+    return listed([GENERATORS.get(each, each) for each in columns])

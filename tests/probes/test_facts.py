@@ -214,3 +214,13 @@ def test_signature_walks_at_once_when_a_module_was_heard_to_get_a_parameter():
     model.extra = torch.nn.Parameter(torch.ones(1))
     subject.registrations += 1
     assert facts_signature(subject) != before
+
+
+def test_randomness_is_read_once_as_the_run_begins():
+    model = torch.nn.Linear(2, 2)
+    subject = Subject(model)
+    torch.manual_seed(3)
+    first = read_facts(subject, 0).training["randomness"]
+    torch.manual_seed(4)
+    assert first["torch_seed"] == 3
+    assert read_facts(subject, 1).training["randomness"] == first

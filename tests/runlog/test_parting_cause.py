@@ -7,7 +7,7 @@ import torch
 
 from ftlab.records.event import Event
 from ftlab.records.facts import Facts
-from ftlab.records.loader_start import LoaderStart
+from ftlab.records.loader_start import HeldGenerator, LoaderStart
 from ftlab.records.step import StepRecord
 from ftlab.runlog.parting_cause import cause_of, loader_starts
 from ftlab.runlog.run import Run
@@ -19,7 +19,7 @@ from ftlab.runlog.run_comparison import (
     Parting,
     compare_runs,
 )
-from tests.probes.seeds.trainings import train
+from tests.probes.seeds.trainings import Augmented, train
 
 
 def told(one, other):
@@ -47,7 +47,7 @@ def test_one_worker_s_seed():
     assert first == Parting(IDS, 1, (0, 0))
     assert cause.startswith("worker 1, which made the batch, began with other random")
     assert "numbers of Python's random" in cause
-    assert "its worker_init_fn seeds it otherwise" in cause
+    assert "its worker_init_fn seeds it with 101, and 108" in cause
 
 
 def test_one_worker_s_seed_within_micro_batches():
@@ -140,3 +140,45 @@ def test_epochs_of_a_sampler():
     assert cause_of(one, other, Parting(IDS, 0, (0, 0))).endswith(
         "set_epoch has said 0, and 1"
     )
+
+
+def test_generators_of_the_dataset():
+    def start(seed, state, drawn=("Rows.rng",)):
+        held = (HeldGenerator("Rows.rng", "NumPy", seed, state),)
+        return LoaderStart(0, order="in order", held=held, drawn=drawn)
+
+    found = Parting(IDS, 0, (0, 0))
+    one, other = (run_of(1, loader=start(n, n)) for n in (1, 2))
+    said = "Rows.rng stood elsewhere at the start: seed 1, and seed 2"
+    assert cause_of(one, other, found) == said
+    one, other = (run_of(1, loader=start(1 << 100, n)) for n in (1, 2))
+    assert cause_of(one, other, found).endswith("the start: it was given no seed")
+    one, other = (run_of(1, loader=start(n, n, ())) for n in (1, 2))
+    assert "Rows.rng" not in cause_of(one, other, found)
+
+
+def test_fingerprints_of_datasets():
+    starts = (LoaderStart(0, order="in order", contents=each) for each in ("a", "b"))
+    one, other = (run_of(1, loader=each) for each in starts)
+    said = "the dataset itself was made otherwise: its fingerprint is a, and b"
+    assert cause_of(one, other, Parting(IDS, 0, (0, 0))) == said
+
+
+def test_a_run_that_was_resumed():
+    resumed = {"training": {"resumed": {"step": 5, "skips": False}}}
+    start = LoaderStart(0, order="random", seed=3)
+    one, other = run_of(1, loader=start), run_of(1, facts=resumed, loader=start)
+    said = "one was resumed at step 5, and begins its epoch anew (ignore_data_skip)"
+    assert cause_of(one, other, Parting(IDS, 0, (0, 0))) == said
+
+
+def test_other_rows_of_a_dataset():
+    class Backwards(Augmented):
+        def __getitem__(self, index):
+            return super().__getitem__(15 - index)
+
+    settings = {"shuffle": False, "before": lambda _: random.seed(0)}
+    one, other = (train(rows=each, **settings) for each in (Augmented(), Backwards()))
+    first, cause = told(one, other)
+    assert first.what == IDS
+    assert cause.startswith("the same samples in another order: in the dataset")

@@ -11,15 +11,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from torch.utils.data import (
-    DataLoader,
-    IterableDataset,
-    RandomSampler,
-    SequentialSampler,
-)
+from torch.utils.data import DataLoader
 
 from ftlab.probes.probe import Moment, Probe, Reading
-from ftlab.probes.seeds.rng_states import rng_digests
+from ftlab.probes.seeds.held_generators import held_states
+from ftlab.probes.seeds.loader_reading import loader_start
 from ftlab.probes.seeds.worker_reports import Reporting, reported
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.rebinding import rebind_method
@@ -41,17 +37,48 @@ class _Begun:
     start: LoaderStart
     folder: Path
     dataset: Any
+    collate: Callable[[], Any]
     iterator: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Untold:
-    """One start of which not all workers have told so far."""
+class _Open:
+    """One start of which not all is known so far.
+
+    Attributes
+    ----------
+    patience
+        Micro-batches that it is waited for before it is told.
+    told
+        What was said of it last.
+    final
+        What was known when the folder of the reports went.
+    """
 
     start: LoaderStart
     folder: Path
+    dataset: Callable[[], Any]
+    collate: Callable[[], Any]
     patience: int = PATIENCE
-    told: bool = False
+    told: LoaderStart | None = None
+    final: LoaderStart | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next micro-batch may bring something that is worth telling."""
+        if self.told is None:
+            return True
+        return len(self.told.started) < self.start.workers and self.patience > 0
+
+    def known(self) -> LoaderStart:
+        """Read what its workers have told, or what the main process has drawn."""
+        if self.final is not None:
+            return self.final
+        if self.start.workers:
+            return replace(self.start, started=reported(self.folder))
+        now = held_states(self.dataset(), self.collate())
+        moved = (e.name for e in self.start.held if now.get(e.name, e.state) != e.state)
+        return replace(self.start, drawn=tuple(moved))
 
 
 class LoaderStarts(Probe):
@@ -69,7 +96,7 @@ class LoaderStarts(Probe):
     def _begin(self) -> None:
         self._folder: Path | None = None
         self._waiting: list[_Begun] = []
-        self._untold: list[_Untold] = []
+        self._open: list[_Open] = []
         self._dataset: Callable[[], Any] | None = None
         self._step = -1
         self._micro_batch = 0
@@ -82,6 +109,8 @@ class LoaderStarts(Probe):
         yield rebind_method(DataLoader, "__iter__", self._hearing())
 
     def _clear(self) -> None:
+        with contextlib.suppress(Exception):  # a report that cannot be read
+            self._open = [replace(each, final=each.known()) for each in self._open]
         folder, self._folder = self._folder, None
         self._waiting, self._dataset = [], None
         if folder is not None:
@@ -95,12 +124,13 @@ class LoaderStarts(Probe):
             start, folder = prepared
             before = loader.worker_init_fn
             if start.workers:
-                loader.worker_init_fn = Reporting(before, folder)
+                loader.worker_init_fn = Reporting(before, folder, loader.collate_fn)
             try:
                 made = original(loader)
             finally:
                 loader.worker_init_fn = before
-            begun = _Begun(start, folder, loader.dataset, _held(made))
+            held = loader.dataset, _held(loader.collate_fn), _held(made)
+            begun = _Begun(start, folder, *held)
             self._waiting = [*self._read_now(), begun]
             return made
 
@@ -139,32 +169,34 @@ class LoaderStarts(Probe):
             start = replace(
                 begun.start, step=moment.step, micro_batch=self._micro_batch
             )
-            self._untold.append(_Untold(start, begun.folder))
-        if self._untold:
+            self._open.append(_Open(start, begun.folder, self._dataset, begun.collate))
+        if len(self._open) > 1 or any(each.waits for each in self._open):
             yield Reading(torch.zeros(0), self._tell)
 
     def on_unfinished(self, step: int) -> Iterable[Event]:
-        """Tell what is known, once, of loaders whose workers have not all reported.
+        """Tell what is known of all loaders by now, where it is something new.
 
         Whether watching ends or somebody looks, nobody says: they are told again when
-        all have, and the later event holds.
+        more is known, and the latest event holds.
         """
-        untold, self._untold = self._untold, []
-        for each in untold:
-            whole = replace(each.start, started=reported(each.folder))
-            if not each.told:
-                yield _event(whole)
-            if len(whole.started) < whole.workers:
-                self._untold.append(replace(each, told=True))
+        found = [(each, each.known()) for each in self._open]
+        self._open = [replace(each, told=known) for each, known in found]
+        return [_event(known) for each, known in found if known != each.told]
 
     def _tell(self, _: Any) -> Iterable[Event]:
-        untold, self._untold = self._untold, []
-        for each in untold:
-            whole = replace(each.start, started=reported(each.folder))
-            if len(whole.started) == whole.workers or not each.patience:
-                yield _event(whole)
-            else:
-                self._untold.append(replace(each, patience=each.patience - 1))
+        """Tell of loaders that have begun, and of those that another one follows."""
+        waiting, self._open = self._open, []
+        for each in waiting:
+            last = each is waiting[-1]
+            looked = each
+            if not last or each.waits:
+                known = each.known()
+                whole = len(known.started) == known.workers
+                if known != each.told and (whole or not each.patience):
+                    yield _event(known)
+                    looked = replace(each, told=known)
+            if last:
+                self._open.append(replace(looked, patience=max(each.patience - 1, 0)))
 
 
 def _event(start: LoaderStart) -> Event:
@@ -182,65 +214,3 @@ def _words(start: LoaderStart) -> str:
     seeds = ", ".join(f"{each.worker}: {each.seed}" for each in start.started)
     drawn = "" if start.seed is None else f", seed {start.seed}"
     return f"{start.dataset} {start.order}{drawn}" + (seeds and f", workers {seeds}")
-
-
-def loader_start(loader: Any) -> LoaderStart:
-    """Read how a loader will give out its batches.
-
-    Examples
-    --------
-    >>> from torch.utils.data import DataLoader
-    >>> from ftlab.probes.seeds.loader_starts import loader_start
-    >>> start = loader_start(DataLoader([1, 2, 3]))
-    >>> start.dataset, start.order, start.workers
-    ('list', 'in order', 0)
-    """
-    dataset = loader.dataset
-    known = LoaderStart(
-        0,
-        dataset=type(dataset).__name__,
-        workers=int(loader.num_workers),
-        rng=rng_digests(),
-    )
-    if isinstance(dataset, IterableDataset):
-        return replace(known, order="stream", epoch=_number(dataset, "epoch"))
-    sampler = _innermost(loader)
-    generators = [getattr(sampler, "generator", None), loader.generator]
-    own = [
-        each.initial_seed() for each in generators if isinstance(each, torch.Generator)
-    ]
-    told = [_number(sampler, name) for name in ("initial_seed", "seed")]
-    seeds = [each for each in (*told, *own) if each is not None]
-    return replace(
-        known,
-        sampler=type(sampler).__name__,
-        order=_order(sampler),
-        seed=seeds[0] if seeds else None,
-        epoch=_number(sampler, "epoch"),
-    )
-
-
-def _innermost(loader: Any) -> Any:
-    """Return what gives single indices, within batch samplers and their wrappers."""
-    found = loader.batch_sampler if loader.batch_sampler is not None else loader.sampler
-    while (inner := _inside(found)) is not None:
-        found = inner
-    return found
-
-
-def _inside(sampler: Any) -> Any:
-    held = vars(sampler) if hasattr(sampler, "__dict__") else {}
-    inner = [held.get(name) for name in ("batch_sampler", "sampler")]
-    return next((each for each in inner if each is not None), None)
-
-
-def _order(sampler: Any) -> str:
-    if isinstance(sampler, SequentialSampler):
-        return "in order"
-    drawn = isinstance(sampler, RandomSampler) or getattr(sampler, "shuffle", False)
-    return "random" if drawn else "own"
-
-
-def _number(owner: Any, name: str) -> int | None:
-    value = getattr(owner, name, None)
-    return value if type(value) is int else None

@@ -1,11 +1,18 @@
 """What the random numbers and the arithmetic of a process hang on."""
 
 import os
+import time
 from typing import Any
 
 import torch
 
 from ftlab.probes.plain import readable
+from ftlab.probes.seeds.known_seeds import (
+    global_numpy,
+    global_python,
+    numpy_seed,
+    python_seed,
+)
 from ftlab.probes.seeds.rng_states import rng_digests
 
 
@@ -23,6 +30,10 @@ def randomness_facts() -> dict[str, Any]:
     backends = torch.backends
     return readable(
         torch_seed=torch.initial_seed,
+        cuda_seed=_cuda_seed,
+        python_seed=lambda: python_seed(global_python(), [torch.initial_seed()]),
+        numpy_seed=lambda: numpy_seed(global_numpy(), [torch.initial_seed()]),
+        clock=lambda: int(time.time()),
         rng=rng_digests,
         hash_seed=lambda: os.environ.get("PYTHONHASHSEED", ""),
         deterministic=torch.are_deterministic_algorithms_enabled,
@@ -32,6 +43,13 @@ def randomness_facts() -> dict[str, Any]:
         threads=torch.get_num_threads,
         device=_device,
     )
+
+
+def _cuda_seed() -> int:
+    if not torch.cuda.is_initialized():
+        msg = "CUDA has not begun"
+        raise LookupError(msg)
+    return int(torch.cuda.initial_seed())
 
 
 def _device() -> str:

@@ -1,21 +1,34 @@
-"""How the processes of a data loader begin, as they tell it themselves.
+"""How the processes of a data loader begin and end, as they tell it themselves.
 
 `Reporting` stands in for ``worker_init_fn`` in the workers: it calls the user's own
-function and then writes down, into a file of a folder, where the worker's generators
-stand. Nothing is drawn, and a worker that cannot write goes on all the same.
+function and then writes down, into files of a folder, where the worker's generators
+stand; and once more when the process ends, which of them have been drawn from. Nothing
+is drawn, and a worker that cannot write goes on all the same.
 """
 
 import contextlib
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from ftlab.probes.seeds.held_generators import held_states
+from ftlab.probes.seeds.known_seeds import (
+    global_numpy,
+    global_python,
+    numpy_seed,
+    python_seed,
+)
 from ftlab.probes.seeds.rng_states import rng_digests
 from ftlab.records.loader_start import WorkerStart
+
+_LAST = 0
+"""Priority among what a process does at its end; some number, or it is not done."""
 
 
 class Reporting:
@@ -27,22 +40,61 @@ class Reporting:
         The user's function, or ``None``.
     folder
         Where the reports go.
+    collate
+        What makes batches of rows; it may hold generators, as the dataset may.
     """
 
-    def __init__(self, inner: Callable[[int], Any] | None, folder: Path) -> None:
+    def __init__(
+        self, inner: Callable[[int], Any] | None, folder: Path, collate: Any = None
+    ) -> None:
         self.inner = inner
         self.folder = folder
+        self.collate = collate
 
     def __call__(self, worker: int) -> None:
         """Run in the worker, before its first batch."""
+        before = _quiet_digests()
         if self.inner is not None:
             self.inner(worker)
         with contextlib.suppress(Exception):  # nothing of ours may end a worker
-            info: Any = torch.utils.data.get_worker_info()
-            told = {"worker": worker, "seed": info.seed, "rng": rng_digests()}
-            written = self.folder / f"{os.getpid()}.part"
-            written.write_text(json.dumps(told), encoding="utf-8")
-            written.rename(self.folder / f"worker-{worker}.json")
+            self._begin(worker, before)
+
+    def _begin(self, worker: int, before: dict[str, float]) -> None:
+        info: Any = torch.utils.data.get_worker_info()
+        owners = info.dataset, self.collate
+        rng, held = rng_digests(), held_states(*owners)
+        moved = [name for name in rng if name in before and rng[name] != before[name]]
+        reseeded = {name: _seed_of(name) for name in moved}
+        told = {"worker": worker, "seed": info.seed, "rng": rng}
+        self._write(f"worker-{worker}", told | {"reseeded": reseeded, "held": held})
+        Finalize(None, self._end, (worker, owners, rng | held), exitpriority=_LAST)
+
+    def _end(self, worker: int, owners: Any, began: dict[str, float]) -> None:
+        with contextlib.suppress(Exception):
+            now = rng_digests() | held_states(*owners)
+            drawn = [name for name in began if now.get(name) != began[name]]
+            self._write(f"end-{worker}", {"drawn": drawn})
+
+    def _write(self, name: str, told: dict[str, Any]) -> None:
+        written = self.folder / f"{os.getpid()}.part"
+        written.write_text(json.dumps(told), encoding="utf-8")
+        written.rename(self.folder / f"{name}.json")
+
+
+def _quiet_digests() -> dict[str, float]:
+    with contextlib.suppress(Exception):
+        return rng_digests()
+    return {}
+
+
+def _seed_of(column: str) -> int | None:
+    """Return what a generator of this process was seeded with, where it is known."""
+    torch_seed = torch.initial_seed()
+    if column == "rng_python":
+        return python_seed(global_python(), [torch_seed])
+    if column == "rng_numpy":
+        return numpy_seed(global_numpy(), [torch_seed])
+    return torch_seed
 
 
 def reported(folder: Path) -> tuple[WorkerStart, ...]:
@@ -56,7 +108,13 @@ def reported(folder: Path) -> tuple[WorkerStart, ...]:
     ()
     """
     read = [json.loads(each.read_bytes()) for each in folder.glob("worker-*.json")]
-    return tuple(sorted((WorkerStart(**told) for told in read), key=_number))
+    started = sorted((WorkerStart(**told) for told in read), key=_number)
+    return tuple(replace(each, drawn=_drawn(folder, each.worker)) for each in started)
+
+
+def _drawn(folder: Path, worker: int) -> tuple[str, ...] | None:
+    end = folder / f"end-{worker}.json"
+    return tuple(json.loads(end.read_bytes())["drawn"]) if end.exists() else None
 
 
 def _number(start: WorkerStart) -> int:

@@ -26,6 +26,7 @@ from ftlab.probes.tokens.border_guesses import border_guesses
 from ftlab.probes.tokens.copied_rows import copied_rows
 from ftlab.probes.tokens.narrow_ids import id_facts
 from ftlab.probes.tokens.piece_names import piece_names
+from ftlab.probes.tokens.round_trips import round_trips
 from ftlab.probes.tokens.sample_reading import Columns, Row, samples_in_batch
 from ftlab.probes.tokens.spelled_marks import spelled_marks
 from ftlab.records.event import Event
@@ -135,7 +136,8 @@ def rows_event(
     marks = spelled_marks(texts, tokenizer, stops) if stops else ()
     ids = id_facts(texts, special, tokenizer)
     copied = tuple(copied_rows(rows))
-    seen = SeenSamples(step, tuple(samples), named, pieces, marks, ids, copied)
+    trip = round_trips(texts, special, tokenizer)
+    seen = SeenSamples(step, tuple(samples), named, pieces, marks, ids, copied, trip)
     words = f"{len(samples)} samples of the batch were looked at"
     return Event("rows", step, time.time(), words, seen.as_json())
 

@@ -17,7 +17,8 @@ the first rows are others.
 By hand: `next(iter(loader))` twice.
 
 ## What to try
-1. `loader.sampler.set_epoch(epoch)` at the beginning of each epoch.
+1. `loader.sampler.set_epoch(epoch)` at the beginning of each epoch;
+   `dataset.set_epoch(epoch)` for a stream of the library datasets.
 2. A generator that is made once, before the loop, and not seeded in each epoch.
 
 ## Known problems
@@ -29,14 +30,12 @@ Loaders that give rows in their own order are left alone: that is a choice.
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.loader_start import LoaderStart
-from ftlab.rules.rule import Need, Rule
+from ftlab.rules.reading.loaders import NEEDS, has_loader, rows_from
+from ftlab.rules.rule import Rule
 from ftlab.runlog.parting_cause import loader_starts
 from ftlab.runlog.run import Run
-from ftlab.runlog.run_comparison import rows_by_place
 
 ROWS, LEAST, DIFFERENT = 64, 8, 4
 """First rows of an epoch that are compared, at most and at least, and how many of them
@@ -44,12 +43,6 @@ have to be different."""
 
 EPOCHS = 4
 """Epochs that are looked at."""
-
-NEEDS = Need(
-    "how the loader begins its epochs",
-    "ftlab.watch(...) around a loop over a DataLoader",
-    lambda run: any(event.kind == "loader" for event in run.whole.events),
-)
 
 
 class EpochsInOneOrder(Rule):
@@ -63,14 +56,14 @@ class EpochsInOneOrder(Rule):
 
     def applies(self, run: Run) -> bool:
         """Leave out runs whose loop has no DataLoader."""
-        return not run.facts.model or NEEDS.present(run)
+        return has_loader(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding where each later epoch repeats the first."""
         starts = [each for each in loader_starts(run) if each.order == "random"]
         if len(starts) < 2:
             return
-        first, *later = [_begin(run, each) for each in starts[:EPOCHS]]
+        first, *later = [rows_from(run, e, ROWS, "ids") for e in starts[:EPOCHS]]
         same = [_length(first, each) for each in later]
         whole = [n for n, rows in zip(same, later, strict=True) if len(rows) >= LEAST]
         if whole and min(whole) >= LEAST:
@@ -85,7 +78,7 @@ class EpochsInOneOrder(Rule):
             cause="set_epoch was not called: the sampler draws with the same seed."
             if fixed
             else "The order is drawn with the same seed in each epoch.",
-            fix="loader.sampler.set_epoch(epoch) at the beginning of each epoch."
+            fix=f"{_owner(start)}.set_epoch(epoch) at the beginning of each epoch."
             if fixed
             else "Make the generator once, before the loop over epochs.",
             places=[Place("object", start.sampler or "DataLoader")],
@@ -95,16 +88,9 @@ class EpochsInOneOrder(Rule):
         )
 
 
-def _begin(run: Run, start: LoaderStart) -> list[float]:
-    """Return the digests of the first rows of an epoch, in their order."""
-    steps = run.window(start.step, start.step + ROWS).steps.step
-    fed = [
-        (int(step), micro, row, float(value))
-        for (micro, row), values in rows_by_place(run, steps, "ids").items()
-        for step, value in zip(steps, values, strict=True)
-        if not np.isnan(value) and (step, micro) >= (start.step, start.micro_batch)
-    ]
-    return [value for *_, value in sorted(fed)[:ROWS]]
+def _owner(start: LoaderStart) -> str:
+    """Say what has a ``set_epoch``: a sampler, or a stream that shuffles itself."""
+    return "loader.sampler" if start.sampler else "dataset"
 
 
 def _length(one: list[float], other: list[float]) -> int:

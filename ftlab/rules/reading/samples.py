@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from ftlab.records.copied_rows import CopiedRows
 from ftlab.records.finding import Place
 from ftlab.records.id_facts import IdFacts
+from ftlab.records.round_trip import RoundTrip
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
 from ftlab.rules.rule import Need
 from ftlab.runlog.run import Run
@@ -47,6 +48,8 @@ class Samples:
         Step, and what its ids have in common.
     copied
         Step, and how many rows of a micro-batch of it are different.
+    trips
+        Step, and what becomes of its ids when they are read again.
     """
 
     sights: tuple[Sight, ...]
@@ -55,6 +58,7 @@ class Samples:
     marked: tuple[SeenSamples, ...] = ()
     numbers: tuple[tuple[int, IdFacts], ...] = ()
     copied: tuple[tuple[int, CopiedRows], ...] = ()
+    trips: tuple[tuple[int, RoundTrip], ...] = ()
 
     def ids(self, kind: str) -> frozenset[int]:
         """Return the ids of one kind."""
@@ -103,7 +107,9 @@ def _gather(run: Run) -> Samples:
     marked = tuple(each for each in seen if each.marks)
     numbers = tuple((each.step, each.ids) for each in seen if each.ids is not None)
     copied = tuple((each.step, rows) for each in seen for rows in each.copied)
-    return Samples(tuple(sights.values()), special, pieces, marked, numbers, copied)
+    trips = tuple((each.step, each.trip) for each in seen if each.trip is not None)
+    found = tuple(sights.values())
+    return Samples(found, special, pieces, marked, numbers, copied, trips)
 
 
 def without_tokens(run: Run) -> bool:

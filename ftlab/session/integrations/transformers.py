@@ -19,6 +19,7 @@ from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import HandleStack, rebind
 from ftlab.records.step import Evaluation
 from ftlab.session.integrations.given_messages import left_out
+from ftlab.session.integrations.given_texts import retold
 from ftlab.session.integrations.removed_columns import FirstRow, removed_and_read
 from ftlab.session.integrations.trainer_arguments import asked_settings
 from ftlab.session.integrations.trainer_made import (
@@ -65,6 +66,7 @@ _ARGUMENTS = (
     "seed",
     "data_seed",
     "full_determinism",
+    "ignore_data_skip",
 )
 
 
@@ -181,6 +183,7 @@ def _training_facts(trainer: Any) -> dict[str, Any]:
         **_loss_facts(trainer),
         **readable(columns=lambda: removed_and_read(trainer)).get("columns", {}),
         **readable(messages=lambda: left_out(trainer)).get("messages", {}),
+        **readable(texts=lambda: retold(trainer)).get("texts", {}),
     }
 
 
@@ -221,6 +224,7 @@ def _callback(trainer: Any, begin: Begin, stop: Stop, before: dict[str, Any]) ->
                 subject = trainer_subject(trainer)
                 told = subject.training.update
                 told({"before": before, "loader": loader_facts(train_dataloader)})
+                told({"resumed": _resumed(args, state)})
                 self.first_row.hear(trainer, train_dataloader, told)
                 self.subject = subject
                 self.observation = begin(subject, first_step=state.global_step)
@@ -248,6 +252,17 @@ def _follow_tokenizer(trainer: Any, subject: Subject | None) -> None:
     """Look at the tokenizer that the trainer has now: it may be another one."""
     if subject is not None:
         subject.tokenizer = getattr(trainer, "processing_class", subject.tokenizer)
+
+
+def _resumed(args: Any, state: Any) -> dict[str, Any]:
+    """Tell where a training goes on that was resumed; nothing for one that begins."""
+    if not state.global_step:
+        return {}
+    return {
+        "step": state.global_step,
+        "epoch": float(state.epoch or 0.0),
+        "skips": not args.ignore_data_skip,
+    }
 
 
 def _is_number(value: Any) -> bool:

@@ -134,7 +134,7 @@ class RunComparisonView(View[ComparisonSummary]):
         lines = [
             f"Two runs: they differ from step {first.step} on",
             f"  first in {first.what}{where}",
-            *_wrapped(f"because {summary.cause}"),
+            *wrapped(f"because {summary.cause}"),
         ]
         return "\n".join([*lines, *_unlike(summary)])
 
@@ -143,7 +143,8 @@ WIDTH = 96
 """Characters of a line of text."""
 
 
-def _wrapped(sentence: str) -> list[str]:
+def wrapped(sentence: str) -> list[str]:
+    """Break a sentence into lines of a view's text."""
     return textwrap.wrap(sentence, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 

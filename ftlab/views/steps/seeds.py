@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ftlab.records.loader_start import GENERATORS
+from ftlab.runlog.same_data import SameData, same_data
 from ftlab.runlog.seed_chain import Source, sources_of
-from ftlab.views.steps.run_comparison import RunComparisonView
+from ftlab.views.steps.run_comparison import RunComparisonView, wrapped
 from ftlab.views.style import SERIES, count
 from ftlab.views.view import View
 
@@ -31,6 +32,8 @@ class SeedSummary:
 
     Attributes
     ----------
+    same
+        Whether another start would see the same data.
     sources
         Of random numbers, order and arithmetic.
     steps
@@ -39,6 +42,7 @@ class SeedSummary:
         By generator, the steps behind which it stood elsewhere than before.
     """
 
+    same: SameData
     sources: tuple[Source, ...]
     steps: int
     drawn: dict[str, NDArray[np.int64]]
@@ -94,7 +98,9 @@ class SeedsView(View[SeedSummary]):
             if np.isfinite(values).any():
                 moved = np.flatnonzero(values[1:] != values[:-1]) + 1
                 drawn[name] = table.step[moved]
-        return SeedSummary(sources_of(self._run), len(table), drawn)
+        return SeedSummary(
+            same_data(self._run), sources_of(self._run), len(table), drawn
+        )
 
     def _table(self, summary: SeedSummary) -> pd.DataFrame:
         import pandas as pd
@@ -125,7 +131,10 @@ class SeedsView(View[SeedSummary]):
     def _text(self, summary: SeedSummary) -> str:
         if not summary.sources and not summary.steps:
             return "Seeds: nothing recorded yet"
-        lines = [f"Seeds: {count(summary.steps, 'step')}"]
+        lines = [
+            f"Seeds: {count(summary.steps, 'step')}",
+            *wrapped(f"another start would see the same data: {summary.same}"),
+        ]
         for each in summary.sources:
             said = f" ({_SAID[each.fixed]})" if each.fixed is False else ""
             lines.append(f"  {each.name}: {each.value}{said}")

@@ -2,68 +2,19 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
-from torch.utils.data import (
-    DataLoader,
-    DistributedSampler,
-    IterableDataset,
-    RandomSampler,
-    WeightedRandomSampler,
-)
+from torch.utils.data import DataLoader
 
 import ftlab
 from ftlab.faults.tiny import llama
-from ftlab.probes.seeds.loader_starts import LoaderStarts, _Untold, loader_start
+from ftlab.probes.seeds.loader_starts import LoaderStarts, _Open
 from ftlab.records.loader_start import LoaderStart
 from ftlab.runlog.parting_cause import loader_starts
 from ftlab.runlog.run import Run
 from tests.probes.seeds.trainings import Augmented, seed_all, train
 from tests.session.scenarios import trainer
-
-
-class Stream(IterableDataset):
-    epoch = 3
-
-    def __iter__(self):
-        return iter([1])
-
-
-@pytest.mark.parametrize(
-    ("settings", "order", "seed"),
-    [
-        ({}, "in order", None),
-        ({"shuffle": True}, "random", None),
-        ({"shuffle": True, "generator": 7}, "random", 7),
-        ({"sampler": "weighted"}, "own", None),
-        ({"sampler": "random"}, "random", 5),
-        ({"sampler": "distributed"}, "random", 11),
-        ({"batch_size": None, "sampler": "random"}, "random", 5),
-    ],
-)
-def test_how_rows_are_drawn(settings, order, seed):
-    rows = Augmented()
-    generator = torch.Generator().manual_seed(5)
-    made = {
-        "weighted": lambda: WeightedRandomSampler([1.0] * 16, 16),
-        "random": lambda: RandomSampler(rows, generator=generator),
-        "distributed": lambda: DistributedSampler(rows, 2, 0, seed=11),
-    }
-    given = dict(settings)
-    if "sampler" in given:
-        given["sampler"] = made[given["sampler"]]()
-    if "generator" in given:
-        given["generator"] = torch.Generator().manual_seed(given["generator"])
-    start = loader_start(DataLoader(rows, **given))
-    assert (start.order, start.seed, start.dataset) == (order, seed, "Augmented")
-
-
-def test_streams_and_epochs_are_told():
-    start = loader_start(DataLoader(Stream()))
-    assert (start.order, start.sampler, start.epoch) == ("stream", "", 3)
-    sampler = DistributedSampler(Augmented(), 2, 0)
-    sampler.set_epoch(4)
-    assert loader_start(DataLoader(Augmented(), sampler=sampler)).epoch == 4
 
 
 def test_each_epoch_is_told_with_its_workers():
@@ -74,6 +25,45 @@ def test_each_epoch_is_told_with_its_workers():
     assert len(set(seeds)) == 4
     states = [each.rng["rng_python"] for each in first.started]
     assert [each.rng["rng_python"] for each in second.started] == states
+
+
+def test_workers_tell_at_their_end_what_they_have_drawn_from():
+    starts = loader_starts(train(epochs=2, num_workers=2))
+    drawn = [each.drawn for start in starts for each in start.started]
+    assert drawn == [("rng_python",)] * 4
+
+
+def test_workers_of_an_epoch_that_is_broken_off_tell_it_too():
+    model = llama(vocab_size=64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    loader = DataLoader(Augmented(), batch_size=2, num_workers=2)
+    with ftlab.watch(model, optimizer) as watch:
+        for batch in loader:
+            model(**batch).loss.backward()
+            optimizer.step()
+            break
+    (start,) = loader_starts(watch.run)
+    assert [each.drawn for each in start.started] == [("rng_python",)] * 2
+
+
+class Held(Augmented):
+    def __init__(self):
+        self.rng, self.idle = np.random.default_rng(3), np.random.default_rng(4)
+
+    def __getitem__(self, index):
+        ids = torch.arange(8) + 3 * index + 1
+        ids[int(self.rng.integers(8))] = 0
+        return {"input_ids": ids, "labels": ids.clone()}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_generators_of_the_dataset_are_followed(workers):
+    (start,) = loader_starts(train(rows=Held(), num_workers=workers))
+    assert [(e.name, e.seed) for e in start.held] == [("Held.rng", 3), ("Held.idle", 4)]
+    assert start.draws_from("Held.rng") is True
+    assert start.draws_from("Held.idle") is False
+    states = [each.held["Held.rng"] for each in start.started]
+    assert states == [start.held[0].state] * workers
 
 
 def test_a_micro_batch_within_a_step_may_begin_an_epoch():
@@ -110,7 +100,8 @@ def test_the_loader_is_as_it_was_and_gives_what_it_would_have_given():
 def test_persistent_workers_report_once():
     run = train(epochs=2, num_workers=1, persistent_workers=True)
     first, second = loader_starts(run)
-    assert len(first.started) == 1
+    (worker,) = first.started
+    assert worker.drawn is None  # it goes on as long as its loader
     assert second.started == ()
 
 
@@ -138,7 +129,7 @@ def test_a_loader_that_cannot_be_read_trains_all_the_same(monkeypatch):
 def test_a_look_before_all_workers_have_told_is_made_good(tmp_path):
     probe = LoaderStarts()
     start = LoaderStart(0, workers=2)
-    probe._untold.append(_Untold(start, tmp_path))
+    probe._open.append(_Open(start, tmp_path, list, list))
     (early,) = probe.on_unfinished(0)
     assert early.detail["started"] == ()
     assert list(probe.on_unfinished(0)) == []

@@ -34,7 +34,9 @@ def seed_all(seed=0):
     torch.manual_seed(seed)
 
 
-def train(*, seed=0, epochs=1, accumulation=1, before=None, more=None, **settings):
+def train(
+    *, seed=0, epochs=1, accumulation=1, before=None, more=None, rows=None, **settings
+):
     """Train some steps; returns the run.
 
     Parameters
@@ -43,13 +45,16 @@ def train(*, seed=0, epochs=1, accumulation=1, before=None, more=None, **setting
         Called before each batch is used, with its number.
     more
         Seeds the second worker so much higher.
+    rows
+        The dataset; `Augmented` by default.
     """
     model = llama(vocab_size=64)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     seed_all(seed)
     if more is not None:
         settings["worker_init_fn"] = functools.partial(seeded, more=more)
-    loader = DataLoader(Augmented(), **({"batch_size": 2, "shuffle": True} | settings))
+    rows = Augmented() if rows is None else rows
+    loader = DataLoader(rows, **({"batch_size": 2, "shuffle": True} | settings))
     with ftlab.watch(model, optimizer) as watch:
         for _ in range(epochs):
             for number, batch in enumerate(loader):

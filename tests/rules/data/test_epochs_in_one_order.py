@@ -15,7 +15,7 @@ from tests.runs import RunBuilder
 RULE = EpochsInOneOrder()
 
 
-def check(*epochs, order="random", epoch=None):
+def check(*epochs, order="random", epoch=None, sampler="Own"):
     """Feed two rows to a step, epoch by epoch."""
     builder = RunBuilder().facts(model={"class": "Llama"})
     for row in range(2):
@@ -24,7 +24,7 @@ def check(*epochs, order="random", epoch=None):
         builder.run.append(name)
     for rows in epochs:
         number = builder.step_number
-        start = LoaderStart(number, sampler="Own", order=order, epoch=epoch)
+        start = LoaderStart(number, sampler=sampler, order=order, epoch=epoch)
         builder.run.append(Event("loader", number, 0.0, "", start.as_json()))
         for at in range(0, len(rows), 2):
             fed = np.array(rows[at : at + 2], np.float32)
@@ -73,3 +73,9 @@ def test_runs_without_a_loader_are_left_out():
     assert Engine([RULE]).check(run).not_checked == ()
     (left,) = Engine([RULE]).check(RunBuilder().run).not_checked
     assert left.code == RULE.code
+
+
+def test_streams_have_a_set_epoch_of_their_own():
+    (finding,) = check(ROWS, ROWS, epoch=0, sampler="").findings
+    assert finding.fix.startswith("dataset.set_epoch")
+    assert finding.place == Place("object", "DataLoader")

@@ -29,6 +29,8 @@ def run_of(*states, seed=3, losses=None):
 def test_sources_and_draws_are_told():
     assert repr(SeedsView(run_of(1.0, 1.0, 2.0, 2.0, 5.0))).splitlines() == [
         "Seeds: 5 steps",
+        "  another start would see the same data: yes, all generators that were found "
+        "begin the same",
         "  torch: seed 7",
         "  Python's hash: drawn anew at each start (not fixed)",
         "  kernels: any algorithm, on cpu",

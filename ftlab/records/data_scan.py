@@ -202,6 +202,9 @@ class DataScan:
         What could not be looked for, with what to do about it.
     complete
         Whether all rows were looked at; ``False`` after an interrupt.
+    changed
+        Files that changed while they were read: what was found may be of no state of
+        theirs.
     seconds
         What the scan took, the search for similar rows left out.
     """
@@ -216,6 +219,7 @@ class DataScan:
     not_checked: tuple[str, ...] = ()
     complete: bool = True
     seconds: float = 0.0
+    changed: tuple[str, ...] = ()
 
     @property
     def worst(self) -> Severity | None:

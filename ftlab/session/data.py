@@ -26,7 +26,7 @@ from ftlab.views.data.data_report import DataView
 TRAINED = "train"
 """The split that is looked at, of several; the others are the evaluation data."""
 
-Stamp = tuple[int, int]
+_CHANGED = "The dataset has changed since it was scanned; scan it again."
 
 
 class DataReport(DataView):
@@ -50,13 +50,13 @@ class DataReport(DataView):
         self._rows = judged.rows
         self.known = judged.known
         self._sources = sources
-        self._stamps = _stamps(sources)
+        self._stamps = judged.stamps
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is worse than a note."""
+        """Whether nothing is worse than a note, in rows that did not change."""
         worst = self.summary.worst
-        return worst is None or worst < Severity.WARNING
+        return not self.summary.changed and (worst is None or worst < Severity.WARNING)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -118,19 +118,30 @@ class DataReport(DataView):
             There is no such kind.
         """
         kinds = self._dropped(drop)
-        if not self.summary.complete:
-            msg = "The scan was stopped before the end; scan the dataset again."
-            raise BadValueError(msg)
-        if _stamps(self._sources) != self._stamps:
-            msg = "The dataset has changed since it was scanned; scan it again."
-            raise BadValueError(msg)
+        self._check_whole()
+        self._check_same()
         sets = [self._rows[kind] for kind in kinds if kind in self._rows]
         with untouched():
             return write_copy(
                 self._sources,
                 os.fspath(path),
                 lambda row: any(row in each for each in sets),
+                self._check_same,
             )
+
+    def _check_whole(self) -> None:
+        msg = ""
+        if not self.summary.complete:
+            msg = "The scan was stopped before the end; scan the dataset again."
+        elif self.summary.changed:
+            names = ", ".join(self.summary.changed[:3])
+            msg = f"{names} changed while it was read; scan the dataset again."
+        if msg:
+            raise BadValueError(msg)
+
+    def _check_same(self) -> None:
+        if self._stamps.changed():
+            raise BadValueError(_CHANGED)
 
     def _dropped(self, drop: Iterable[str] | None) -> list[str]:
         if drop is None:
@@ -260,20 +271,6 @@ def _name_of(dataset: Any) -> str:
         ):
             return f"{len(dataset)} files"
     return type(dataset).__name__
-
-
-def _stamps(sources: list[Source]) -> list[Stamp]:
-    """Return what shows that a file has changed: its size and time."""
-    found = []
-    for source in sources:
-        if source.path:
-            try:
-                facts = Path(source.path).stat()
-            except OSError:
-                found.append((-1, -1))
-            else:
-                found.append((facts.st_size, facts.st_mtime_ns))
-    return found
 
 
 def _total(sources: list[Source]) -> int | None:

@@ -94,6 +94,7 @@ def _as_json(scan: DataScan) -> dict[str, Any]:
         "name": scan.name,
         "rows": scan.rows,
         "complete": scan.complete,
+        "changed": list(scan.changed),
         "formats": dict(scan.formats),
         "roles": dict(scan.roles),
         "lengths": {

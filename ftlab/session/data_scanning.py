@@ -20,6 +20,7 @@ from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.scan import Looks, Scan, entries_of
+from ftlab.probes.data.stamps import Stamps
 from ftlab.probes.data.text_store import TextStore
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
@@ -71,6 +72,7 @@ def scan_sources(asked: Asked, tick: Tick = int, tick_near: Tick = int) -> Judge
 
 
 def _prepared(asked: Asked) -> Going:
+    stamps = Stamps(asked.sources)
     remarks: list[str] = []
     counter = None if asked.tokenizer is None else TokenCounter(asked.tokenizer)
     facts = _facts(asked, remarks)
@@ -91,7 +93,8 @@ def _prepared(asked: Asked) -> Going:
     if asked.evaluation:
         texts = TextStore() if looks.texts else None
         evaluation = read_evaluation(asked.evaluation, texts)
-    return Going(asked, Scan(asked.sources, looks), looks, remarks, evaluation)
+    scan = Scan(asked.sources, looks)
+    return Going(asked, scan, looks, remarks, stamps, evaluation)
 
 
 def _facts(asked: Asked, remarks: list[str]) -> TemplateFacts | None:

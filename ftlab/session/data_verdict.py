@@ -11,9 +11,11 @@ from ftlab.probes.data.entries import Source
 from ftlab.probes.data.evaluation import Evaluation
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.scan import Looks, Scan
+from ftlab.probes.data.stamps import Stamps
 from ftlab.probes.data.text_faults import repairer
 from ftlab.probes.data.token_counts import TokenCounter, rendered_length
 from ftlab.records.data_scan import DataScan, Lengths, NearPass
+from ftlab.records.printable import printable
 from ftlab.records.scanned_rows import ScannedRows
 from ftlab.rules.dataset_issues import issues_of
 
@@ -53,6 +55,7 @@ class Going:
     scan: Scan
     looks: Looks
     remarks: list[str]
+    stamps: Stamps
     evaluation: Evaluation | None = None
     complete: bool = True
 
@@ -69,11 +72,14 @@ class Judged:
         What it has counted, for the rules.
     rows
         The rows of each kind of fault.
+    stamps
+        Of what was read, taken before it was.
     """
 
     scan: DataScan
     known: ScannedRows
     rows: dict[str, RowSet]
+    stamps: Stamps
 
 
 def judged(going: Going, near: NearPass | None, seconds: float) -> Judged:
@@ -98,8 +104,9 @@ def judged(going: Going, near: NearPass | None, seconds: float) -> Judged:
         (*going.remarks, *_not_checked(going)),
         going.complete,
         seconds,
+        changed=tuple(map(printable, going.stamps.changed())),
     )
-    return Judged(shown, known, scan.findings.rows)
+    return Judged(shown, known, scan.findings.rows, going.stamps)
 
 
 def _meant(going: Going) -> Iterator[str]:

@@ -11,6 +11,7 @@ from datasets import Dataset, DatasetDict, IterableDataset
 import ftlab
 from ftlab.records.errors import BadValueError, UnknownNameError
 from ftlab.rules.dataset_issues import row_kinds
+from ftlab.session import data as session_data
 from tests.probes.tokens import vocabularies
 
 TOKENIZER = vocabularies.byte_level()
@@ -491,3 +492,69 @@ def test_names_of_faults_are_known():
 def test_a_bar_is_shown_where_it_is_asked_for(capsys, shown):
     scanned(chat(), progress=shown)
     assert ("scanning" in capsys.readouterr().err) == shown
+
+
+class Changing:
+    """A tokenizer at whose first sight of the rows somebody else changes them."""
+
+    model_max_length = 10**30
+
+    def __init__(self, change):
+        self.change = change
+        self.convert_ids_to_tokens = TOKENIZER.convert_ids_to_tokens
+
+    def __call__(self, texts, **settings):
+        if len(texts) > 1 and self.change is not None:
+            self.change()
+            self.change = None
+        return TOKENIZER(texts, **settings)
+
+
+def test_a_file_that_changes_under_the_scan_is_named_and_not_copied(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, chat())))
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(path.read_bytes())
+    report = scanned(path, Changing(lambda: other.replace(path)))
+    assert report.summary.changed == ("rows.jsonl",)
+    assert "rows.jsonl changed while it was read" in repr(report)
+    assert not report.ok
+    with pytest.raises(BadValueError, match="rows.jsonl changed while it was read"):
+        report.filtered(tmp_path / "new.jsonl")
+
+
+def test_a_list_that_grows_under_the_scan_or_after_it_is_not_copied(tmp_path):
+    rows = chat()
+    grown = scanned(rows, Changing(lambda: rows.append(chat(1, seed=3)[0])))
+    assert grown.summary.changed == ("the dataset",)
+    report = scanned(rows)
+    assert report.summary.changed == ()
+    rows.insert(0, {"text": "another row"})
+    with pytest.raises(BadValueError, match="has changed since it was scanned"):
+        report.filtered(tmp_path / "new.jsonl")
+
+
+def test_a_file_that_changes_under_the_copy_leaves_no_copy(tmp_path, monkeypatch):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, chat())))
+    report = scanned(path)
+    monkeypatch.setattr(
+        session_data, "write_copy", changing(session_data.write_copy, path)
+    )
+    with pytest.raises(BadValueError, match="has changed since it was scanned"):
+        report.filtered(tmp_path / "new.jsonl")
+    assert [each.name for each in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+def changing(write, path):
+    """Change the file while it is copied."""
+
+    def changed(sources, target, left_out, *given):
+        def look(row):
+            if row == 3:
+                path.write_bytes(path.read_bytes() + b"\n")
+            return left_out(row)
+
+        return write(sources, target, look, *given)
+
+    return changed

@@ -20,7 +20,12 @@ _BATCHES = {"parquet": parquet_batches, "arrow": arrow_batches}
 LeftOut = Callable[[int], bool]
 
 
-def write_copy(sources: Sequence[Source], path: str, left_out: LeftOut) -> int:
+def write_copy(
+    sources: Sequence[Source],
+    path: str,
+    left_out: LeftOut,
+    check: Callable[[], None] | None = None,
+) -> int:
     """Write the rows that are not left out, and return how many these are.
 
     Lines of JSON are copied as they are. Parquet and Arrow files keep their columns
@@ -33,6 +38,8 @@ def write_copy(sources: Sequence[Source], path: str, left_out: LeftOut) -> int:
         ``.parquet`` or ``.arrow``.
     left_out
         Tells by the number of a row.
+    check
+        Called before the copy appears under its name; what it raises keeps it away.
 
     Raises
     ------
@@ -48,6 +55,8 @@ def write_copy(sources: Sequence[Source], path: str, left_out: LeftOut) -> int:
     try:
         with part.open("xb") as file:
             kept = write(sources, file, left_out)
+        if check is not None:
+            check()
         part.replace(target)
     except (OSError, pa.ArrowException) as error:
         msg = f"{path} was not written: {error}."

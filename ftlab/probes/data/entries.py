@@ -66,6 +66,8 @@ class Source:
         Of the file; ``""`` for rows in memory.
     form
         ``"json lines"``, ``"json array"``, ``"parquet"``, ``"arrow"`` or ``"rows"``.
+    count
+        Tells how many there are now, of rows in memory; ``None`` where nobody knows.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Source:
     total: int | None = None
     path: str = ""
     form: str = "rows"
+    count: Callable[[], int] | None = None
 
 
 def excerpt_of(text: str, at: int) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -155,10 +155,14 @@ def _in_memory(what: Any) -> Source:
         return Source("", "row", partial(_numbered, rows), len(what))
     _check_iterable(what)
     if isinstance(what, Sequence) or not hasattr(what, "__iter__"):
-        return Source("", "row", partial(_by_number, what), len(what))
-    sized = hasattr(what, "__len__")
-    read = partial(_of_stream, what)
-    return Source("", "row", read, len(what) if sized else None)
+        return _counted(partial(_by_number, what), what)
+    if hasattr(what, "__len__"):
+        return _counted(partial(_of_stream, what), what)
+    return Source("", "row", partial(_of_stream, what))
+
+
+def _counted(read: Callable[[], Iterator[Entry]], what: Any) -> Source:
+    return Source("", "row", read, len(what), count=partial(len, what))
 
 
 def _check_iterable(what: Any) -> None:

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from ftlab.probes.data.arrow_files import arrow_rows, parquet_file, parquet_rows
 from ftlab.probes.data.entries import Broken, Entry, Source
-from ftlab.probes.data.json_files import array_of, is_array, lines_of
+from ftlab.probes.data.json_arrays import array_of
+from ftlab.probes.data.json_files import is_array, lines_of
 from ftlab.records.errors import BadValueError
 
 JSON = (".jsonl", ".json", ".ndjson", ".jsonl.gz", ".json.gz")

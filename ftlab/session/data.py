@@ -68,9 +68,14 @@ class DataReport(DataView):
 
         Raises
         ------
+        BadValueError
+            It is no name.
         UnknownNameError
             There is no such kind.
         """
+        if not isinstance(kind, str):
+            msg = f"The kind of fault is {kind!r}; pass its name: 'empty-answer'."
+            raise BadValueError(msg)
         if kind not in row_kinds():
             msg = f"There is no fault {kind!r}; {near_names(kind, row_kinds())}."
             raise UnknownNameError(msg)
@@ -124,7 +129,7 @@ class DataReport(DataView):
         with untouched():
             return write_copy(
                 self._sources,
-                os.fspath(path),
+                os.fspath(path) if isinstance(path, os.PathLike) else path,
                 lambda row: any(row in each for each in sets),
                 self._check_same,
             )
@@ -146,6 +151,9 @@ class DataReport(DataView):
     def _dropped(self, drop: Iterable[str] | None) -> list[str]:
         if drop is None:
             return [issue.name for issue in self.summary.issues if issue.left_out]
+        if not isinstance(drop, Iterable):
+            msg = f"drop={drop!r}; pass names of faults: ['empty-answer']."
+            raise BadValueError(msg)
         kinds = [drop] if isinstance(drop, str) else list(drop)
         for kind in kinds:
             self.rows(kind)

@@ -405,6 +405,10 @@ def test_rows_without_faults_are_kept():
     assert report.rows("near-duplicate").tolist() == []
     with pytest.raises(UnknownNameError, match="near ones are 'duplicate-row'"):
         report.kept("duplicate-rows")
+    with pytest.raises(BadValueError, match="drop=5; pass names"):
+        report.kept(5)
+    with pytest.raises(BadValueError, match="pass its name"):
+        report.rows(["duplicate-row"])
 
 
 def test_a_filtered_copy_is_written_and_the_file_stays(tmp_path):

@@ -11,6 +11,10 @@ SHOWN = 60
 """Characters of an excerpt."""
 
 
+LeftOut = Callable[[int], bool]
+"""Tells of a row, by its number, whether a copy leaves it out."""
+
+
 class Entry(NamedTuple):
     """A row.
 

@@ -202,6 +202,9 @@ class DataScan:
         What could not be looked for, with what to do about it.
     complete
         Whether all rows were looked at; ``False`` after an interrupt.
+    stopped
+        Whether Ctrl-C ended the comparing, or the reading of the evaluation data;
+        ``not_checked`` says what is left.
     changed
         Files that changed while they were read: what was found may be of no state of
         theirs.
@@ -219,6 +222,7 @@ class DataScan:
     not_checked: tuple[str, ...] = ()
     complete: bool = True
     seconds: float = 0.0
+    stopped: bool = False
     changed: tuple[str, ...] = ()
 
     @property

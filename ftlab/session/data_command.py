@@ -14,6 +14,11 @@ from ftlab.session.summary import print_text
 FOUND, STOPPED = 1, 130
 """Exit codes: there is a warning or an error; the scan was stopped by Ctrl-C."""
 
+_NO_COPY = (
+    "{} was not written: the scan was stopped. Start it again; --no-near leaves out the "
+    "search for rows that are almost the same."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class DataCommand:
@@ -53,7 +58,9 @@ def run_data(asked: DataCommand, stream: TextIO) -> int:
     else:
         print_text(repr(report), stream)
         print_text(_speed(scan), sys.stderr, style="dim")
-    if not scan.complete:
+    if not scan.complete or scan.stopped:
+        if asked.write is not None:
+            print_text(_NO_COPY.format(asked.write), sys.stderr)
         return STOPPED
     if asked.write is not None:
         _write(report, asked)
@@ -94,6 +101,7 @@ def _as_json(scan: DataScan) -> dict[str, Any]:
         "name": scan.name,
         "rows": scan.rows,
         "complete": scan.complete,
+        "stopped": scan.stopped,
         "changed": list(scan.changed),
         "formats": dict(scan.formats),
         "roles": dict(scan.roles),

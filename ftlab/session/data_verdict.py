@@ -12,6 +12,7 @@ from ftlab.probes.data.evaluation import Evaluation
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.scan import Looks, Scan
 from ftlab.probes.data.stamps import Stamps
+from ftlab.probes.data.stopping import Stop
 from ftlab.probes.data.text_faults import repairer
 from ftlab.probes.data.token_counts import TokenCounter, rendered_length
 from ftlab.records.data_scan import DataScan, Lengths, NearPass
@@ -49,15 +50,23 @@ class Asked:
 
 @dataclass(slots=True)
 class Going:
-    """What the parts of one scan hand on to each other."""
+    """What the parts of one scan hand on to each other.
+
+    Attributes
+    ----------
+    stop
+        Hears Ctrl-C; another one does once all rows are read.
+    """
 
     asked: Asked
     scan: Scan
     looks: Looks
     remarks: list[str]
     stamps: Stamps
+    stop: Stop = field(default_factory=Stop)
     evaluation: Evaluation | None = None
     complete: bool = True
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,8 @@ def judged(going: Going, near: NearPass | None, seconds: float) -> Judged:
         (*going.remarks, *_not_checked(going)),
         going.complete,
         seconds,
-        changed=tuple(map(printable, going.stamps.changed())),
+        going.stopped,
+        tuple(map(printable, going.stamps.changed())),
     )
     return Judged(shown, known, scan.findings.rows, going.stamps)
 

@@ -81,7 +81,7 @@ class NearRows:
             for first, texts in self._blocks():
                 self._write(first, texts)
                 tick(len(texts))
-            yield from self._proven()
+            yield from self._proven(tick)
         finally:
             for band in self._bands:
                 band.close()
@@ -132,7 +132,7 @@ class NearRows:
                 key ^= key >> np.uint64(29)
             band.extend(np.where(empty, own, key.view(np.int64)))
 
-    def _proven(self) -> Iterator[tuple[int, int, float]]:
+    def _proven(self, tick: Tick) -> Iterator[tuple[int, int, float]]:
         known: set[tuple[int, int]] = set()
         for band in self._bands:
             for rows, firsts in band.repeated():
@@ -144,6 +144,7 @@ class NearRows:
                         known.clear()
                     known.add((row, first))
                     self.candidates += 1
+                    tick(0)
                     similarity = self.similarity(row, first)
                     if similarity >= THRESHOLD:
                         self.found.add(row)

@@ -21,7 +21,7 @@ from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.text_faults import text_faults
-from ftlab.probes.data.text_store import BETWEEN, TextStore, compared
+from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
 from ftlab.probes.data.token_counts import LONG, RENDERED, RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
 from ftlab.records.data_scan import Spot
@@ -176,11 +176,12 @@ class Scan:
         """Return how a row begins; ``""`` where the texts are not kept."""
         if self.texts is None:
             return ""
-        return excerpt_of(self.texts[number].replace(BETWEEN, "\n").strip(), 0)
+        said = said_in(self.texts[number])
+        return excerpt_of(said.replace(BETWEEN, "\n").strip(), 0)
 
     def end(self, number: int) -> str:
         """Return how a row ends; ``""`` where the texts are not kept."""
-        text = "" if self.texts is None else self.texts[number].rstrip()
+        text = "" if self.texts is None else said_in(self.texts[number]).rstrip()
         return excerpt_of(text, max(len(text) - 20, 0))
 
     def _keep(self, read: RowParts | None) -> None:

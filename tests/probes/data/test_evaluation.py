@@ -33,7 +33,7 @@ def test_rows_and_prompts_of_the_evaluation_are_found(monkeypatch, block):
     assert evaluation.held == {0, 2}
     assert evaluation.texts is not None
     assert len(evaluation.texts) == evaluation.count
-    assert evaluation.texts[1] == BETWEEN
+    assert evaluation.texts[1] == BETWEEN * 2
     rows = scan.findings.rows
     assert rows["leaked-evaluation-row"].numbers().tolist() == [5, 7, 41]
     assert rows["leaked-evaluation-prompt"].numbers().tolist() == [40]

@@ -71,12 +71,12 @@ def test_rows_that_are_lost_keep_the_numbers_of_the_others():
     assert [(r.tolist(), f.tolist()) for r, f in scan.keys.repeated()] == [([4], [0])]
     assert scan.texts is not None
     assert [scan.texts[at] for at in range(6)] == [
-        "\x00a",
+        "\x00a\x00",
         "",
         "",
         "",
-        "\x00a",
-        "\x00b",
+        "\x00a\x00",
+        "\x00b\x00",
     ]
     assert scan.beginning(5) == "b"
 

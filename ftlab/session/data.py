@@ -1,8 +1,7 @@
 """`ftlab.data`: every row of a dataset, before anything is trained on it."""
 
 import os
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,11 @@ from ftlab.records.near import near as near_names
 from ftlab.rules.dataset_issues import row_kinds
 from ftlab.session.data_findings import findings_of
 from ftlab.session.data_limits import limit_of
+from ftlab.session.data_given import evaluation_of, name_of, splits_of
 from ftlab.session.data_scanning import scan_sources
 from ftlab.session.data_verdict import Asked, Judged
 from ftlab.session.progress import progress_bar
 from ftlab.views.data.data_report import DataView
-
-TRAINED = "train"
-"""The split that is looked at, of several; the others are the evaluation data."""
 
 _CHANGED = "The dataset has changed since it was scanned; scan it again."
 
@@ -225,13 +222,14 @@ def data(
     ftlab.records.errors.BadValueError: The dataset is of type int; pass ...
     """
     known = tokenizer if tokenizer is not None else processing_class
-    dataset, evaluation = _splits(dataset, evaluation)
+    name = name_of(dataset)
+    dataset, evaluation = splits_of(dataset, evaluation)
     sources = sources_of(dataset)
     asked = Asked(
-        _name_of(dataset),
+        name,
         sources,
         known,
-        [] if evaluation is None else _evaluation_of(evaluation),
+        [] if evaluation is None else evaluation_of(evaluation),
         *limit_of(max_length, known),
         near_duplicates,
     )
@@ -243,42 +241,6 @@ def data(
     ):
         found = scan_sources(asked, tick, tick_near)
     return DataReport(found, sources)
-
-
-def _splits(dataset: Any, evaluation: Any) -> tuple[Any, Any]:
-    """Take the training split of several, and the others for evaluation."""
-    if not isinstance(dataset, Mapping) or not hasattr(dataset, "column_names"):
-        return dataset, evaluation
-    if TRAINED not in dataset:
-        names = ", ".join(map(str, dataset)) or "nothing"
-        first = next(iter(dataset), TRAINED)
-        msg = (
-            f"The dataset holds {names}, and no {TRAINED}; one of them goes: "
-            f"ftlab.data(dataset[{first!r}], tokenizer)."
-        )
-        raise BadValueError(msg)
-    others = [each for name, each in dataset.items() if name != TRAINED]
-    return dataset[TRAINED], others if evaluation is None and others else evaluation
-
-
-def _evaluation_of(given: Any) -> list[Source]:
-    several = isinstance(given, list) and all(hasattr(e, "column_names") for e in given)
-    if several or (isinstance(given, Mapping) and hasattr(given, "column_names")):
-        splits = given.values() if isinstance(given, Mapping) else given
-        return [source for each in splits for source in sources_of(each)]
-    return sources_of(given)
-
-
-def _name_of(dataset: Any) -> str:
-    if isinstance(dataset, str | os.PathLike):
-        return Path(os.fspath(dataset)).name or os.fspath(dataset)
-    if isinstance(dataset, list | tuple) and dataset:
-        first = dataset[0]
-        if isinstance(first, os.PathLike) or str(first).endswith(
-            (".jsonl", ".parquet")
-        ):
-            return f"{len(dataset)} files"
-    return type(dataset).__name__
 
 
 def _total(sources: list[Source]) -> int | None:

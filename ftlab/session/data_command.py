@@ -15,8 +15,8 @@ FOUND, STOPPED = 1, 130
 """Exit codes: there is a warning or an error; the scan was stopped by Ctrl-C."""
 
 _NO_COPY = (
-    "{} was not written: the scan was stopped. Start it again; --no-near leaves out the "
-    "search for rows that are almost the same."
+    "{} was not written: the scan was stopped. Start it again; --no-near leaves out "
+    "the search for rows that are almost the same."
 )
 
 

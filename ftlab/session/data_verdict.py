@@ -169,6 +169,8 @@ def _not_checked(going: Going) -> Iterator[str]:
             "what is cut off: pass the training's limit, "
             "ftlab.data(dataset, tokenizer, max_length=2048)"
         )
+    if going.scan.refused:
+        yield f"tokens of {going.scan.refused:,} rows: {going.scan.first_refused}"
     if not asked.evaluation:
         yield (
             "rows of the evaluation data: pass it, ftlab.data(dataset, tokenizer, "

@@ -7,6 +7,7 @@ import unicodedata
 
 import pytest
 from datasets import Dataset, DatasetDict, IterableDataset
+from transformers import PreTrainedTokenizer
 
 import ftlab
 from ftlab.records.errors import BadValueError, UnknownNameError
@@ -523,7 +524,7 @@ def test_a_file_that_changes_under_the_scan_is_named_and_not_copied(tmp_path):
     assert report.summary.changed == ("rows.jsonl",)
     assert "rows.jsonl changed while it was read" in repr(report)
     assert not report.ok
-    with pytest.raises(BadValueError, match="rows.jsonl changed while it was read"):
+    with pytest.raises(BadValueError, match=r"rows\.jsonl changed while it was read"):
         report.filtered(tmp_path / "new.jsonl")
 
 
@@ -562,3 +563,67 @@ def changing(write, path):
         return write(sources, target, look, *given)
 
     return changed
+
+
+class Refusing(PreTrainedTokenizer):
+    """A tokenizer in Python that one text is too much for."""
+
+    vocab_size = 1
+
+    def get_vocab(self):
+        return {"a": 0}
+
+    def _tokenize(self, text):
+        if "boo" in text:
+            msg = "no boo\x1b[2J"
+            raise RuntimeError(msg)
+        return text.split()
+
+    def _convert_token_to_id(self, _):
+        return 0
+
+    def _convert_id_to_token(self, _):
+        return "a"
+
+
+class Never(Refusing):
+    """One that every text is too much for."""
+
+    def _tokenize(self, text):
+        return super()._tokenize(f"boo {text}")
+
+
+def test_a_text_at_which_the_tokenizer_raises_is_named_and_the_rest_is_counted():
+    rows = [{"text": f"some words {at}"} for at in range(9)]
+    report = scanned([*rows, {"text": "boo here"}], Refusing())
+    assert report.summary.lengths.total == 27
+    (said,) = (each for each in report.summary.not_checked if "tokens of" in each)
+    assert said == (
+        r"tokens of 1 rows: row 9: the tokenizer raised RuntimeError: no boo\x1b[2J"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "said"),
+    [
+        (Refusing, "The tokenizer is the class Refusing; pass one of"),
+        ("text".split, "of type builtin_function_or_method; pass one of"),
+        (lambda texts, **_: texts, "of type function; pass one of"),
+        (Never(), "raised RuntimeError at its first text: no boo"),
+    ],
+)
+def test_what_is_no_tokenizer_is_said(tokenizer, said):
+    with pytest.raises(BadValueError, match=said):
+        scanned(chat(), tokenizer)
+
+
+def test_a_folder_of_splits_is_read_as_the_splits_are(tmp_path):
+    DatasetDict(
+        train=Dataset.from_list(chat()), test=Dataset.from_list(chat(3))
+    ).save_to_disk(str(tmp_path / "saved"))
+    report = scanned(tmp_path / "saved")
+    assert (report.summary.rows, report.summary.name) == (40, "saved")
+    assert report.rows("leaked-evaluation-row").tolist() == [0, 1, 2]
+    assert scanned(chat(), evaluation=tmp_path / "saved").rows(
+        "leaked-evaluation-row"
+    ).tolist() == list(range(40))

@@ -122,16 +122,16 @@ def read_evaluation(
             said = f"{part.lost:,} of {part.rows:,} rows of {name} cannot be read"
             remarks.append(printable(f"{OF}: {said}: {part.why}"))
     known = _known(reader.rows), _known(reader.prompts)
-    return Evaluation(
-        reader.count, *known, texts, tokens, stop.asked, tuple(remarks)
-    )
+    return Evaluation(reader.count, *known, texts, tokens, stop.asked, tuple(remarks))
 
 
 def unlike(scan: Scan, evaluation: Evaluation) -> str:
     """Say whether one side holds ids of tokens and the other one texts."""
     texts = evaluation.count - evaluation.tokens
     if evaluation.tokens and "tokens" not in scan.formats:
-        return f"{OF}: {evaluation.tokens:,} are ids of tokens, and those trained on texts"
+        return (
+            f"{OF}: {evaluation.tokens:,} are ids of tokens, and those trained on texts"
+        )
     if texts and set(scan.formats) <= {"tokens", ""}:
         return f"{OF}: {texts:,} are texts, and those trained on ids of tokens"
     return ""

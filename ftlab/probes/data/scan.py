@@ -84,6 +84,11 @@ class Scan:
         What the rows come from.
     looks
         What they are looked at with.
+
+    Attributes
+    ----------
+    refused, first_refused
+        How many rows made the tokenizer raise, and the place of the first.
     """
 
     def __init__(self, sources: list[Source], looks: Looks) -> None:
@@ -98,6 +103,7 @@ class Scan:
         self.prompts = KeyFile() if looks.prompts else None
         self.texts = TextStore() if looks.texts else None
         self.first_rows: list[tuple[RowParts, int]] = []
+        self.refused, self.first_refused = 0, ""
         self._looks = looks
         self._places = Places(sources)
         self._block = _Block()
@@ -225,7 +231,33 @@ class Scan:
         before = self._counting
         self._counting = done, self._thread.submit(counter.counts, texts)
         if before is not None:
-            self._measure_all(before[0], before[1].result())
+            self._take_counted(*before)
+
+    def _take_counted(self, block: _Block, counting: Future[Counted]) -> None:
+        """Measure a block; where a text makes the tokenizer raise, row by row."""
+        try:
+            counted = counting.result()
+        except Exception:  # noqa: BLE001  the user's own tokenizer
+            for row in block.rows:
+                self._take_alone(row)
+        else:
+            self._measure_all(block, counted)
+
+    def _take_alone(self, row: _Row) -> None:
+        counter = self._looks.counter
+        texts = [
+            part.text.encode("utf-8", "replace").decode() for part in row.read.parts
+        ]
+        try:
+            counted = ([], []) if counter is None else counter.counts(texts)
+        except Exception as error:  # noqa: BLE001  the user's own tokenizer
+            self.refused += 1
+            said = f"{type(error).__name__}: {error}"
+            self.first_refused = self.first_refused or (
+                f"{self.place(row.number)}: the tokenizer raised {printable(said[:200])}"
+            )
+        else:
+            self._measure_all(_Block([row]), counted)
 
     def _measure_all(self, block: _Block, counted: Counted) -> None:
         counts, unknown = counted
@@ -271,7 +303,7 @@ class Scan:
         if self._counting is not None:
             block, counting = self._counting
             self._counting = None
-            self._measure_all(block, counting.result())
+            self._take_counted(block, counting)
 
     def close(self) -> None:
         """Let files and the thread go."""

@@ -29,7 +29,9 @@ def test_lines_are_copied_as_they_are(tmp_path):
         b'{"b": 1,  "a": "\\u00e9"}\r\n\n{"broken"\n{"c":2}\n{"d": 1e400}\n{"e": 5}'
     )
     before = source.read_bytes()
-    kept = write_copy(sources_of(source), str(tmp_path / "new.jsonl"), {1, 2}.__contains__)
+    kept = write_copy(
+        sources_of(source), str(tmp_path / "new.jsonl"), {1, 2}.__contains__
+    )
     assert kept == 3
     content = (tmp_path / "new.jsonl").read_bytes()
     assert content == b'{"b": 1,  "a": "\\u00e9"}\n{"d": 1e400}\n{"e": 5}\n'
@@ -117,9 +119,7 @@ def test_elements_of_an_array_are_copied_as_they_are_written(tmp_path):
     )
     new = tmp_path / "new.jsonl"
     assert write_copy(sources_of(source), str(new), lambda _: False) == 2
-    assert new.read_bytes() == (
-        b'{"a": 1, "a":  2.50}\n{"b": "\\ud800", "c": NaN}\n'
-    )
+    assert new.read_bytes() == (b'{"a": 1, "a":  2.50}\n{"b": "\\ud800", "c": NaN}\n')
 
 
 def test_halves_of_characters_and_numbers_of_numpy_stay_what_they_are(tmp_path):
@@ -159,7 +159,9 @@ def test_columns_in_another_order_are_put_in_order(tmp_path):
     sources = sources_of([tmp_path / "a.parquet", tmp_path / "b.parquet"])
     assert write_copy(sources, str(tmp_path / "new.parquet"), is_even) == 6
     assert pq.read_table(tmp_path / "new.parquet").to_pylist() == ODD
-    pq.write_table(pa.table({"n": [1], "text": ["a"], "m": [2]}), tmp_path / "c.parquet")
+    pq.write_table(
+        pa.table({"n": [1], "text": ["a"], "m": [2]}), tmp_path / "c.parquet"
+    )
     sources = sources_of([tmp_path / "a.parquet", tmp_path / "c.parquet"])
     with pytest.raises(BadValueError, match=r"different columns.*as lines"):
         write_copy(sources, str(tmp_path / "other.parquet"), is_even)

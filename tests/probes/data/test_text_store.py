@@ -47,7 +47,9 @@ def test_what_is_beside_the_texts_is_kept_apart_from_them():
     row = {"prompt": "a\x00b", "completion": "c", "images": [b"1"]}
     kept = compared(parts_of(row))
     assert said_in(kept) == "a\x00b\x00c"
-    assert sides_of(kept)[2] != sides_of(compared(parts_of(row | {"images": [b"2"]})))[2]
+    assert (
+        sides_of(kept)[2] != sides_of(compared(parts_of(row | {"images": [b"2"]})))[2]
+    )
     assert sides_of(kept)[2] == sides_of(compared(parts_of(dict(row))))[2] != ""
 
 

@@ -16,8 +16,8 @@ from ftlab.records.finding import Finding, Severity
 from ftlab.records.near import near as near_names
 from ftlab.rules.dataset_issues import row_kinds
 from ftlab.session.data_findings import findings_of
-from ftlab.session.data_limits import limit_of
 from ftlab.session.data_given import evaluation_of, name_of, splits_of
+from ftlab.session.data_limits import limit_of
 from ftlab.session.data_scanning import scan_sources
 from ftlab.session.data_verdict import Asked, Judged
 from ftlab.session.progress import progress_bar
@@ -70,9 +70,7 @@ class DataReport(DataView):
         UnknownNameError
             There is no such kind.
         """
-        if not isinstance(kind, str):
-            msg = f"The kind of fault is {kind!r}; pass its name: 'empty-answer'."
-            raise BadValueError(msg)
+        _check_name(kind)
         if kind not in row_kinds():
             msg = f"There is no fault {kind!r}; {near_names(kind, row_kinds())}."
             raise UnknownNameError(msg)
@@ -148,13 +146,23 @@ class DataReport(DataView):
     def _dropped(self, drop: Iterable[str] | None) -> list[str]:
         if drop is None:
             return [issue.name for issue in self.summary.issues if issue.left_out]
-        if not isinstance(drop, Iterable):
-            msg = f"drop={drop!r}; pass names of faults: ['empty-answer']."
-            raise BadValueError(msg)
+        _check_names(drop)
         kinds = [drop] if isinstance(drop, str) else list(drop)
         for kind in kinds:
             self.rows(kind)
         return kinds
+
+
+def _check_name(kind: object) -> None:
+    if not isinstance(kind, str):
+        msg = f"The kind of fault is {kind!r}; pass its name: 'empty-answer'."
+        raise BadValueError(msg)
+
+
+def _check_names(drop: object) -> None:
+    if not isinstance(drop, Iterable):
+        msg = f"drop={drop!r}; pass names of faults: ['empty-answer']."
+        raise BadValueError(msg)
 
 
 def data(

@@ -15,6 +15,7 @@ from ftlab.probes.data.across_rows import (
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
+from ftlab.probes.data.file_marks import layout_of
 from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
@@ -28,6 +29,7 @@ from ftlab.probes.templates.survey import survey
 from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.records.data_scan import NearPass
 from ftlab.records.errors import BadValueError
+from ftlab.records.printable import printable
 from ftlab.records.template import TemplateFacts
 from ftlab.replay.interrupts import on_interrupt
 from ftlab.session.data_verdict import Asked, Going, Judged, judged
@@ -137,7 +139,9 @@ def _check_readable(going: Going) -> None:
         raise BadValueError(msg)
     unread = scan.findings.spots.get("unreadable-row", [])
     if unread and not scan.formats:
-        msg = f"No row can be read: {unread[0]!r}."
+        first = going.asked.sources[0]
+        of = f" of {printable(first.path)}" if first.path else ""
+        msg = f"No row{of} can be read: {unread[0]!r}. {layout_of(unread[0].excerpt)}"
         raise BadValueError(msg)
     if set(scan.formats) == {""}:
         spot = scan.findings.spots["unknown-columns"][0]

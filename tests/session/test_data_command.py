@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ftlab.records.errors import FtlabError
 from ftlab.session import data_command, data_scanning
 from ftlab.session.data_command import DataCommand, run_data
 from tests.probes.tokens import vocabularies
@@ -122,3 +123,25 @@ def test_a_search_that_was_stopped_is_exit_130_and_writes_no_copy(
     assert "rows that are almost the same: stopped" in said.out
     assert "--no-near leaves out" in said.err
     assert not new.exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"write": "bad.jsonl"}, "exists; name a new file"),
+        ({"write": "new.jsonl", "drop": ("empty-answers",)}, "near ones"),
+    ],
+)
+def test_a_copy_that_cannot_be_made_is_refused_before_the_scan(
+    monkeypatch, folder, asked, said
+):
+    monkeypatch.setattr(data_command, "data", None)  # nothing is read
+    asked = asked | {"write": folder / asked["write"]}
+    with pytest.raises(FtlabError, match=said):
+        run_data(DataCommand((folder / "good.jsonl",), **asked), sys.stdout)
+
+
+def test_names_of_files_are_escaped_on_a_terminal(folder):
+    done = ftlab("data", folder / "no\x1b[31m.jsonl")
+    assert (done.returncode, "\x1b" in done.stderr) == (2, False)
+    assert r"no\x1b[31m.jsonl does not exist" in done.stderr

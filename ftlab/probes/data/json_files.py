@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from ftlab.probes.data.entries import LARGEST, Broken, Entry, excerpt_of
+from ftlab.probes.data.file_marks import other_format
 from ftlab.records.errors import BadValueError
 
 CHUNK = 1 << 20
@@ -16,7 +17,6 @@ CHUNK = 1 << 20
 
 _DECODER = json.JSONDecoder()
 _UTF8_MARK = codecs.BOM_UTF8
-_OTHER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 CUT_OFF = (EOFError, OSError, zlib.error)
 
 
@@ -41,14 +41,9 @@ def is_array(path: str) -> bool:
     except CUT_OFF as error:
         msg = f"{path} cannot be read: {error}."
         raise BadValueError(msg) from error
-    for mark, name in _OTHER_MARKS.items():
-        if head.startswith(mark):
-            msg = (
-                f"{path} is {name}; rows are read as UTF-8. Write it anew: "
-                f"open(new, 'w', encoding='utf-8').write(open(old, "
-                f"encoding='{name.lower()}').read())."
-            )
-            raise BadValueError(msg)
+    if other := other_format(head):
+        msg = f"{path} {other}."
+        raise BadValueError(msg)
     begins = head.removeprefix(_UTF8_MARK).lstrip().startswith(b"[")
     return begins and not _holds_arrays(path)
 

@@ -77,7 +77,7 @@ def _check_unmixed(what: Any) -> None:
     if not isinstance(what, list | tuple):
         return
     first = what[:FEW]
-    other = next((each for each in first if isinstance(each, os.PathLike)), None)
+    other: Any = next((e for e in first if isinstance(e, os.PathLike)), None)
     if other is None and len(first) == len(what):  # texts may end like a name
         names = (each for each in first if isinstance(each, str))
         other = next((each for each in names if each.endswith(ENDINGS)), None)

@@ -65,7 +65,8 @@ def test_what_cannot_be_compared_is_remarked_with_the_reason():
     unknown = source([pair(1), {"foo": 1}, Broken("lost", rows=3)])
     whole = source([pair(2)])
     assert remarks(named, unknown, whole, source([])) == (
-        "rows of the evaluation data: 1 of 1 rows of held.jsonl cannot be read: no JSON",
+        "rows of the evaluation data: 1 of 1 rows of held.jsonl cannot be read: "
+        "no JSON",
         "rows of the evaluation data: 4 of 5 rows of the dataset cannot be read: "
         "the row holds foo",
         "rows of the evaluation data: the dataset holds no rows",

@@ -16,10 +16,11 @@ from ftlab.probes.data.across_rows import (
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
 from ftlab.probes.data.file_marks import layout_of
+from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.scan import Looks, Scan, entries_of
+from ftlab.probes.data.scan import Scan, entries_of
 from ftlab.probes.data.stamps import Stamps
 from ftlab.probes.data.stopping import Stop
 from ftlab.probes.data.text_store import TextStore

@@ -9,8 +9,9 @@ import numpy as np
 from ftlab.probes.data.across_rows import lengths_of, scanned_rows
 from ftlab.probes.data.entries import Source
 from ftlab.probes.data.evaluation import Evaluation
+from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.scan import Looks, Scan
+from ftlab.probes.data.scan import Scan
 from ftlab.probes.data.stamps import Stamps
 from ftlab.probes.data.stopping import Stop
 from ftlab.probes.data.text_faults import repairer

@@ -16,14 +16,14 @@ from ftlab.probes.data.answer_faults import answer_faults, is_answer
 from ftlab.probes.data.answer_lengths import AnswerLengths
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.label_leaks import LabelLeaks
+from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.text_faults import text_faults
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
-from ftlab.probes.data.token_counts import LONG, RENDERED, RowLengths, TokenCounter
-from ftlab.probes.data.token_marks import TokenMarks
+from ftlab.probes.data.token_counts import LONG, RENDERED
 from ftlab.records.data_scan import Spot
 from ftlab.records.printable import printable
 
@@ -32,30 +32,6 @@ BLOCK_ROWS, BLOCK_CHARS = 1000, 1 << 20
 
 UNKNOWN_SHARE = 0.02
 """Share of unknown tokens from which on a row is named."""
-
-
-@dataclass(frozen=True, slots=True)
-class Looks:
-    """What rows are looked at with.
-
-    Attributes
-    ----------
-    counter, lengths
-        Count tokens; ``None`` without a tokenizer: characters are counted.
-    limit
-        Tokens behind which a training cuts a row off; 0 where nobody knows.
-    prompts
-        Whether the keys of prompts are kept, for the evaluation data.
-    texts
-        Whether the texts are kept in a file, to be compared later.
-    """
-
-    marks: TokenMarks
-    counter: TokenCounter | None = None
-    lengths: RowLengths | None = None
-    limit: int = 0
-    prompts: bool = False
-    texts: bool = True
 
 
 class _Row(NamedTuple):
@@ -252,10 +228,10 @@ class Scan:
             counted = ([], []) if counter is None else counter.counts(texts)
         except Exception as error:  # noqa: BLE001  the user's own tokenizer
             self.refused += 1
-            said = f"{type(error).__name__}: {error}"
-            self.first_refused = self.first_refused or (
-                f"{self.place(row.number)}: the tokenizer raised {printable(said[:200])}"
-            )
+            said = printable(f"{type(error).__name__}: {error}"[:200])
+            place = self.place(row.number)
+            first = f"{place}: the tokenizer raised {said}"
+            self.first_refused = self.first_refused or first
         else:
             self._measure_all(_Block([row]), counted)
 

@@ -76,6 +76,6 @@ class Spill:
 def _full(error: OSError) -> BadValueError:
     return BadValueError(
         f"The folder for temporary files cannot be written: {error}. Set TMPDIR to one "
-        "with room for the dataset's texts, or pass near_duplicates=False, --no-near on "
-        "the command line, which keeps 8 bytes of a row."
+        "with room for the dataset's texts, or pass near_duplicates=False (on the "
+        "command line: --no-near), which keeps 8 bytes of a row."
     )

@@ -5,7 +5,8 @@ import pytest
 from ftlab.probes.data import row_keys
 from ftlab.probes.data.entries import Broken, Entry, Source
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
-from ftlab.probes.data.scan import Looks, Scan, entries_of
+from ftlab.probes.data.looks import Looks
+from ftlab.probes.data.scan import Scan, entries_of
 from ftlab.probes.data.stopping import Stop
 from ftlab.probes.data.text_store import BETWEEN, TextStore
 from ftlab.probes.data.token_marks import TokenMarks

@@ -13,6 +13,7 @@ import typer
 
 from ftlab._version import __version__
 from ftlab.records.errors import FtlabError
+from ftlab.records.printable import printable
 
 app = typer.Typer(
     name="ftlab",
@@ -42,7 +43,7 @@ def main() -> None:
     except typer.Abort:
         result = 130
     except FtlabError as error:
-        typer.echo(str(error), err=True)
+        typer.echo("\n".join(map(printable, str(error).split("\n"))), err=True)
         result = UNREADABLE
     except Exception as error:
         if not hasattr(error, "show"):  # not a complaint about the command line

@@ -202,6 +202,12 @@ class DataScan:
         What could not be looked for, with what to do about it.
     complete
         Whether all rows were looked at; ``False`` after an interrupt.
+    stopped
+        Whether Ctrl-C ended the comparing, or the reading of the evaluation data;
+        ``not_checked`` says what is left.
+    changed
+        Files that changed while they were read: what was found may be of no state of
+        theirs.
     seconds
         What the scan took, the search for similar rows left out.
     """
@@ -216,6 +222,8 @@ class DataScan:
     not_checked: tuple[str, ...] = ()
     complete: bool = True
     seconds: float = 0.0
+    stopped: bool = False
+    changed: tuple[str, ...] = ()
 
     @property
     def worst(self) -> Severity | None:

@@ -1,8 +1,7 @@
 """`ftlab.data`: every row of a dataset, before anything is trained on it."""
 
 import os
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,16 +16,14 @@ from ftlab.records.finding import Finding, Severity
 from ftlab.records.near import near as near_names
 from ftlab.rules.dataset_issues import row_kinds
 from ftlab.session.data_findings import findings_of
+from ftlab.session.data_given import evaluation_of, name_of, splits_of
 from ftlab.session.data_limits import limit_of
 from ftlab.session.data_scanning import scan_sources
 from ftlab.session.data_verdict import Asked, Judged
 from ftlab.session.progress import progress_bar
 from ftlab.views.data.data_report import DataView
 
-TRAINED = "train"
-"""The split that is looked at, of several; the others are the evaluation data."""
-
-Stamp = tuple[int, int]
+_CHANGED = "The dataset has changed since it was scanned; scan it again."
 
 
 class DataReport(DataView):
@@ -50,13 +47,13 @@ class DataReport(DataView):
         self._rows = judged.rows
         self.known = judged.known
         self._sources = sources
-        self._stamps = _stamps(sources)
+        self._stamps = judged.stamps
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is worse than a note."""
+        """Whether nothing is worse than a note, in rows that did not change."""
         worst = self.summary.worst
-        return worst is None or worst < Severity.WARNING
+        return not self.summary.changed and (worst is None or worst < Severity.WARNING)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -68,9 +65,12 @@ class DataReport(DataView):
 
         Raises
         ------
+        BadValueError
+            It is no name.
         UnknownNameError
             There is no such kind.
         """
+        _check_name(kind)
         if kind not in row_kinds():
             msg = f"There is no fault {kind!r}; {near_names(kind, row_kinds())}."
             raise UnknownNameError(msg)
@@ -118,27 +118,51 @@ class DataReport(DataView):
             There is no such kind.
         """
         kinds = self._dropped(drop)
-        if not self.summary.complete:
-            msg = "The scan was stopped before the end; scan the dataset again."
-            raise BadValueError(msg)
-        if _stamps(self._sources) != self._stamps:
-            msg = "The dataset has changed since it was scanned; scan it again."
-            raise BadValueError(msg)
+        self._check_whole()
+        self._check_same()
         sets = [self._rows[kind] for kind in kinds if kind in self._rows]
         with untouched():
             return write_copy(
                 self._sources,
-                os.fspath(path),
+                os.fspath(path) if isinstance(path, os.PathLike) else path,
                 lambda row: any(row in each for each in sets),
+                self._check_same,
             )
+
+    def _check_whole(self) -> None:
+        msg = ""
+        if not self.summary.complete:
+            msg = "The scan was stopped before the end; scan the dataset again."
+        elif self.summary.changed:
+            names = ", ".join(self.summary.changed[:3])
+            msg = f"{names} changed while it was read; scan the dataset again."
+        if msg:
+            raise BadValueError(msg)
+
+    def _check_same(self) -> None:
+        if self._stamps.changed():
+            raise BadValueError(_CHANGED)
 
     def _dropped(self, drop: Iterable[str] | None) -> list[str]:
         if drop is None:
             return [issue.name for issue in self.summary.issues if issue.left_out]
+        _check_names(drop)
         kinds = [drop] if isinstance(drop, str) else list(drop)
         for kind in kinds:
             self.rows(kind)
         return kinds
+
+
+def _check_name(kind: object) -> None:
+    if not isinstance(kind, str):
+        msg = f"The kind of fault is {kind!r}; pass its name: 'empty-answer'."
+        raise BadValueError(msg)
+
+
+def _check_names(drop: object) -> None:
+    if not isinstance(drop, Iterable):
+        msg = f"drop={drop!r}; pass names of faults: ['empty-answer']."
+        raise BadValueError(msg)
 
 
 def data(
@@ -206,13 +230,14 @@ def data(
     ftlab.records.errors.BadValueError: The dataset is of type int; pass ...
     """
     known = tokenizer if tokenizer is not None else processing_class
-    dataset, evaluation = _splits(dataset, evaluation)
+    name = name_of(dataset)
+    dataset, evaluation = splits_of(dataset, evaluation)
     sources = sources_of(dataset)
     asked = Asked(
-        _name_of(dataset),
+        name,
         sources,
         known,
-        [] if evaluation is None else _evaluation_of(evaluation),
+        [] if evaluation is None else evaluation_of(evaluation),
         *limit_of(max_length, known),
         near_duplicates,
     )
@@ -224,56 +249,6 @@ def data(
     ):
         found = scan_sources(asked, tick, tick_near)
     return DataReport(found, sources)
-
-
-def _splits(dataset: Any, evaluation: Any) -> tuple[Any, Any]:
-    """Take the training split of several, and the others for evaluation."""
-    if not isinstance(dataset, Mapping) or not hasattr(dataset, "column_names"):
-        return dataset, evaluation
-    if TRAINED not in dataset:
-        names = ", ".join(map(str, dataset)) or "nothing"
-        first = next(iter(dataset), TRAINED)
-        msg = (
-            f"The dataset holds {names}, and no {TRAINED}; one of them goes: "
-            f"ftlab.data(dataset[{first!r}], tokenizer)."
-        )
-        raise BadValueError(msg)
-    others = [each for name, each in dataset.items() if name != TRAINED]
-    return dataset[TRAINED], others if evaluation is None and others else evaluation
-
-
-def _evaluation_of(given: Any) -> list[Source]:
-    several = isinstance(given, list) and all(hasattr(e, "column_names") for e in given)
-    if several or (isinstance(given, Mapping) and hasattr(given, "column_names")):
-        splits = given.values() if isinstance(given, Mapping) else given
-        return [source for each in splits for source in sources_of(each)]
-    return sources_of(given)
-
-
-def _name_of(dataset: Any) -> str:
-    if isinstance(dataset, str | os.PathLike):
-        return Path(os.fspath(dataset)).name or os.fspath(dataset)
-    if isinstance(dataset, list | tuple) and dataset:
-        first = dataset[0]
-        if isinstance(first, os.PathLike) or str(first).endswith(
-            (".jsonl", ".parquet")
-        ):
-            return f"{len(dataset)} files"
-    return type(dataset).__name__
-
-
-def _stamps(sources: list[Source]) -> list[Stamp]:
-    """Return what shows that a file has changed: its size and time."""
-    found = []
-    for source in sources:
-        if source.path:
-            try:
-                facts = Path(source.path).stat()
-            except OSError:
-                found.append((-1, -1))
-            else:
-                found.append((facts.st_size, facts.st_mtime_ns))
-    return found
 
 
 def _total(sources: list[Source]) -> int | None:

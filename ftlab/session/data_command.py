@@ -1,18 +1,26 @@
 """``ftlab data``: a scan of files, as text for a terminal or as JSON."""
 
 import json
+import os
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from ftlab.records.data_scan import DataScan
-from ftlab.records.errors import BadValueError
+from ftlab.records.errors import BadValueError, UnknownNameError
+from ftlab.records.near import near as near_names
+from ftlab.rules.dataset_issues import row_kinds
 from ftlab.session.data import DataReport, data
 from ftlab.session.summary import print_text
 
 FOUND, STOPPED = 1, 130
 """Exit codes: there is a warning or an error; the scan was stopped by Ctrl-C."""
+
+_NO_COPY = (
+    "{} was not written: the scan was stopped. Start it again; --no-near leaves out "
+    "the search for rows that are almost the same."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,8 @@ def run_data(asked: DataCommand, stream: TextIO) -> int:
     if asked.drop is not None and asked.write is None:
         msg = "--drop says what a copy leaves out; name the copy: --write FILE."
         raise BadValueError(msg)
+    if asked.write is not None:
+        _check_copy(asked.write, asked.drop)
     report = data(
         asked.files[0] if len(asked.files) == 1 else list(asked.files),
         _tokenizer(asked.tokenizer) if asked.tokenizer else None,
@@ -53,11 +63,24 @@ def run_data(asked: DataCommand, stream: TextIO) -> int:
     else:
         print_text(repr(report), stream)
         print_text(_speed(scan), sys.stderr, style="dim")
-    if not scan.complete:
+    if not scan.complete or scan.stopped:
+        if asked.write is not None:
+            print_text(_NO_COPY.format(asked.write), sys.stderr)
         return STOPPED
     if asked.write is not None:
         _write(report, asked)
     return 0 if report.ok else FOUND
+
+
+def _check_copy(path: Path, drop: tuple[str, ...] | None) -> None:
+    """Refuse what would be refused once everything is read."""
+    if os.path.lexists(path):
+        msg = f"{path} exists; name a new file: what is there is never changed."
+        raise BadValueError(msg)
+    for kind in drop or ():
+        if kind not in row_kinds():
+            msg = f"--drop {kind!r} is no fault; {near_names(kind, row_kinds())}."
+            raise UnknownNameError(msg)
 
 
 def _write(report: DataReport, asked: DataCommand) -> None:
@@ -94,6 +117,8 @@ def _as_json(scan: DataScan) -> dict[str, Any]:
         "name": scan.name,
         "rows": scan.rows,
         "complete": scan.complete,
+        "stopped": scan.stopped,
+        "changed": list(scan.changed),
         "formats": dict(scan.formats),
         "roles": dict(scan.roles),
         "lengths": {

@@ -29,6 +29,6 @@ def limit_of(max_length: int | None, tokenizer: Any) -> tuple[int, str]:
             raise BadValueError(msg)
         return max_length, "max_length"
     own = getattr(text_tokenizer(tokenizer), "model_max_length", None)
-    if isinstance(own, int) and 0 < own < NO_LIMIT:
+    if type(own) is int and 0 < own < NO_LIMIT:
         return own, "the tokenizer's model_max_length"
     return 0, ""

@@ -1,10 +1,9 @@
 """Scanning a dataset from beginning to end, and judging what was found.
 
-Who calls whom: `ftlab.data` calls `scan_sources`. It reads the evaluation data, gives
-all rows to a `Scan`, compares them afterwards, and lets `data_verdict` judge.
+Who calls whom: `ftlab.data` calls `scan_sources`. It gives all rows to a `Scan`, reads
+the evaluation data, compares both, and lets `data_verdict` judge.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -15,11 +14,15 @@ from ftlab.probes.data.across_rows import (
     report_repeated,
 )
 from ftlab.probes.data.entries import Broken, Entry
-from ftlab.probes.data.evaluation import read_evaluation, report_leaks
+from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
+from ftlab.probes.data.file_marks import layout_of
+from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.scan import Looks, Scan, entries_of
+from ftlab.probes.data.scan import Scan, entries_of
+from ftlab.probes.data.stamps import Stamps
+from ftlab.probes.data.stopping import Stop
 from ftlab.probes.data.text_store import TextStore
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
@@ -27,12 +30,15 @@ from ftlab.probes.templates.survey import survey
 from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.records.data_scan import NearPass
 from ftlab.records.errors import BadValueError
+from ftlab.records.printable import printable
 from ftlab.records.template import TemplateFacts
 from ftlab.replay.interrupts import on_interrupt
 from ftlab.session.data_verdict import Asked, Going, Judged, judged
 
 PEEKED = 100
 """Rows that are read to see what form they have."""
+
+NEAR = "rows that are almost the same"
 
 TICK = 1000
 """Rows between two steps of a progress bar."""
@@ -43,7 +49,8 @@ Tick = Callable[[int], object]
 def scan_sources(asked: Asked, tick: Tick = int, tick_near: Tick = int) -> Judged:
     """Look at all rows, or as many as are asked for.
 
-    An interrupt ends the reading: what was read until then is reported.
+    An interrupt ends the reading, or the comparing behind it: what is known until then
+    is reported.
 
     Parameters
     ----------
@@ -58,12 +65,15 @@ def scan_sources(asked: Asked, tick: Tick = int, tick_near: Tick = int) -> Judge
     began = time.perf_counter()
     going = _prepared(asked)
     try:
-        _read(going, tick)
-        _check_readable(going.scan)
-        seconds = time.perf_counter() - began
-        _compare(going)
-        near = _near(going, tick_near) if going.complete else None
-        return judged(going, near, seconds)
+        with on_interrupt(lambda: going.stop.heard()):
+            _read(going, tick)
+            _check_readable(going)
+            seconds = time.perf_counter() - began
+            going.stop = Stop()
+            _read_evaluation(going)
+            _compare(going)
+            near = _near(going, tick_near) if going.complete else None
+            return judged(going, near, seconds)
     finally:
         going.scan.close()
         if going.evaluation is not None and going.evaluation.texts is not None:
@@ -71,6 +81,7 @@ def scan_sources(asked: Asked, tick: Tick = int, tick_near: Tick = int) -> Judge
 
 
 def _prepared(asked: Asked) -> Going:
+    stamps = Stamps(asked.sources)
     remarks: list[str] = []
     counter = None if asked.tokenizer is None else TokenCounter(asked.tokenizer)
     facts = _facts(asked, remarks)
@@ -87,11 +98,7 @@ def _prepared(asked: Asked) -> Going:
         bool(asked.evaluation),
         asked.near and minhash() is not None,
     )
-    evaluation = None
-    if asked.evaluation:
-        texts = TextStore() if looks.texts else None
-        evaluation = read_evaluation(asked.evaluation, texts)
-    return Going(asked, Scan(asked.sources, looks), looks, remarks, evaluation)
+    return Going(asked, Scan(asked.sources, looks), looks, remarks, stamps)
 
 
 def _facts(asked: Asked, remarks: list[str]) -> TemplateFacts | None:
@@ -109,17 +116,13 @@ def _facts(asked: Asked, remarks: list[str]) -> TemplateFacts | None:
 def _read(going: Going, tick: Tick) -> None:
     """Read all rows, or up to where somebody stops it: none is left half counted."""
     scan = going.scan
-    stopped = threading.Event()
     told = 0
-    with on_interrupt(stopped.set):
-        for source, entry in _wanted(going.asked):
-            scan.take(source, entry)
-            if scan.rows - told >= TICK:
-                tick(scan.rows - told)
-                told = scan.rows
-            if stopped.is_set():
-                going.complete = False
-                break
+    for source, entry in going.stop.rows(_wanted(going.asked)):
+        scan.take(source, entry)
+        if scan.rows - told >= TICK:
+            tick(scan.rows - told)
+            told = scan.rows
+    going.complete = not going.stop.asked
     tick(scan.rows - told)
     scan.finish()
 
@@ -128,13 +131,18 @@ def _wanted(asked: Asked) -> Iterator[tuple[int, Entry]]:
     return islice(entries_of(asked.sources), asked.most or None)
 
 
-def _check_readable(scan: Scan) -> None:
+def _check_readable(going: Going) -> None:
+    scan = going.scan
+    if not scan.rows and not going.complete:
+        raise KeyboardInterrupt  # nobody waits for an answer about no rows
     if not scan.rows:
         msg = "The dataset has no rows."
         raise BadValueError(msg)
     unread = scan.findings.spots.get("unreadable-row", [])
     if unread and not scan.formats:
-        msg = f"No row can be read: {unread[0]!r}."
+        first = going.asked.sources[0]
+        of = f" of {printable(first.path)}" if first.path else ""
+        msg = f"No row{of} can be read: {unread[0]!r}. {layout_of(unread[0].excerpt)}"
         raise BadValueError(msg)
     if set(scan.formats) == {""}:
         spot = scan.findings.spots["unknown-columns"][0]
@@ -147,18 +155,45 @@ def _check_readable(scan: Scan) -> None:
         raise BadValueError(msg)
 
 
+def _read_evaluation(going: Going) -> None:
+    if not going.asked.evaluation:
+        return
+    texts = TextStore() if going.looks.texts else None
+    read = read_evaluation(going.asked.evaluation, texts, going.stop)
+    going.evaluation = read
+    going.stopped |= read.stopped
+    other = unlike(going.scan, read)
+    going.remarks += [*read.remarks, *([other] if other else [])]
+
+
 def _compare(going: Going) -> None:
     """Find what only all rows together tell: copies, and what answers share."""
-    report_repeated(going.scan)
-    report_leaks_of_labels(going.scan)
-    report_cut_answers(going.scan)
-    if going.evaluation is not None:
-        report_leaks(going.scan, going.evaluation)
+    scan, evaluation = going.scan, going.evaluation
+    steps: list[Callable[[], object]] = [
+        lambda: report_repeated(scan),
+        lambda: report_leaks_of_labels(scan),
+        lambda: report_cut_answers(scan),
+    ]
+    if evaluation is not None:
+        steps.append(lambda: report_leaks(scan, evaluation))
+    for step in steps:
+        if going.stop.asked and not going.stopped:
+            _leave_out(going, "what all rows together tell")
+            return
+        step()
+
+
+def _leave_out(going: Going, what: str) -> None:
+    going.stopped = True
+    going.remarks.append(f"{what}: stopped before the end")
 
 
 def _near(going: Going, tick: Tick) -> NearPass | None:
     scan = going.scan
     if scan.texts is None:
+        return None
+    if going.stop.asked:
+        _leave_out(going, NEAR)
         return None
     copies = scan.findings.rows.get("duplicate-row", RowSet())
     # behind the rows that are trained on, so that each pair names one of these
@@ -178,7 +213,8 @@ def _near(going: Going, tick: Tick) -> NearPass | None:
             )
 
     try:
-        return near_pass(NearRows(scan.texts, copies), report, tick)
+        ticked = going.stop.checked(tick)
+        return near_pass(NearRows(scan.texts, copies), report, ticked)
     except KeyboardInterrupt:
-        going.remarks.append("rows that are almost the same: stopped before the end")
+        _leave_out(going, NEAR)
         return None

@@ -9,11 +9,15 @@ import numpy as np
 from ftlab.probes.data.across_rows import lengths_of, scanned_rows
 from ftlab.probes.data.entries import Source
 from ftlab.probes.data.evaluation import Evaluation
+from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.scan import Looks, Scan
+from ftlab.probes.data.scan import Scan
+from ftlab.probes.data.stamps import Stamps
+from ftlab.probes.data.stopping import Stop
 from ftlab.probes.data.text_faults import repairer
 from ftlab.probes.data.token_counts import TokenCounter, rendered_length
 from ftlab.records.data_scan import DataScan, Lengths, NearPass
+from ftlab.records.printable import printable
 from ftlab.records.scanned_rows import ScannedRows
 from ftlab.rules.dataset_issues import issues_of
 
@@ -47,14 +51,23 @@ class Asked:
 
 @dataclass(slots=True)
 class Going:
-    """What the parts of one scan hand on to each other."""
+    """What the parts of one scan hand on to each other.
+
+    Attributes
+    ----------
+    stop
+        Hears Ctrl-C; another one does once all rows are read.
+    """
 
     asked: Asked
     scan: Scan
     looks: Looks
     remarks: list[str]
+    stamps: Stamps
+    stop: Stop = field(default_factory=Stop)
     evaluation: Evaluation | None = None
     complete: bool = True
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +82,14 @@ class Judged:
         What it has counted, for the rules.
     rows
         The rows of each kind of fault.
+    stamps
+        Of what was read, taken before it was.
     """
 
     scan: DataScan
     known: ScannedRows
     rows: dict[str, RowSet]
+    stamps: Stamps
 
 
 def judged(going: Going, near: NearPass | None, seconds: float) -> Judged:
@@ -98,8 +114,10 @@ def judged(going: Going, near: NearPass | None, seconds: float) -> Judged:
         (*going.remarks, *_not_checked(going)),
         going.complete,
         seconds,
+        going.stopped,
+        tuple(map(printable, going.stamps.changed())),
     )
-    return Judged(shown, known, scan.findings.rows)
+    return Judged(shown, known, scan.findings.rows, going.stamps)
 
 
 def _meant(going: Going) -> Iterator[str]:
@@ -152,6 +170,8 @@ def _not_checked(going: Going) -> Iterator[str]:
             "what is cut off: pass the training's limit, "
             "ftlab.data(dataset, tokenizer, max_length=2048)"
         )
+    if going.scan.refused:
+        yield f"tokens of {going.scan.refused:,} rows: {going.scan.first_refused}"
     if not asked.evaluation:
         yield (
             "rows of the evaluation data: pass it, ftlab.data(dataset, tokenizer, "

@@ -7,10 +7,12 @@ import unicodedata
 
 import pytest
 from datasets import Dataset, DatasetDict, IterableDataset
+from transformers import PreTrainedTokenizer
 
 import ftlab
 from ftlab.records.errors import BadValueError, UnknownNameError
 from ftlab.rules.dataset_issues import row_kinds
+from ftlab.session import data as session_data
 from tests.probes.tokens import vocabularies
 
 TOKENIZER = vocabularies.byte_level()
@@ -404,6 +406,10 @@ def test_rows_without_faults_are_kept():
     assert report.rows("near-duplicate").tolist() == []
     with pytest.raises(UnknownNameError, match="near ones are 'duplicate-row'"):
         report.kept("duplicate-rows")
+    with pytest.raises(BadValueError, match="drop=5; pass names"):
+        report.kept(5)
+    with pytest.raises(BadValueError, match="pass its name"):
+        report.rows(["duplicate-row"])
 
 
 def test_a_filtered_copy_is_written_and_the_file_stays(tmp_path):
@@ -491,3 +497,133 @@ def test_names_of_faults_are_known():
 def test_a_bar_is_shown_where_it_is_asked_for(capsys, shown):
     scanned(chat(), progress=shown)
     assert ("scanning" in capsys.readouterr().err) == shown
+
+
+class Changing:
+    """A tokenizer at whose first sight of the rows somebody else changes them."""
+
+    model_max_length = 10**30
+
+    def __init__(self, change):
+        self.change = change
+        self.convert_ids_to_tokens = TOKENIZER.convert_ids_to_tokens
+
+    def __call__(self, texts, **settings):
+        if len(texts) > 1 and self.change is not None:
+            self.change()
+            self.change = None
+        return TOKENIZER(texts, **settings)
+
+
+def test_a_file_that_changes_under_the_scan_is_named_and_not_copied(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, chat())))
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(path.read_bytes())
+    report = scanned(path, Changing(lambda: other.replace(path)))
+    assert report.summary.changed == ("rows.jsonl",)
+    assert "rows.jsonl changed while it was read" in repr(report)
+    assert not report.ok
+    with pytest.raises(BadValueError, match=r"rows\.jsonl changed while it was read"):
+        report.filtered(tmp_path / "new.jsonl")
+
+
+def test_a_list_that_grows_under_the_scan_or_after_it_is_not_copied(tmp_path):
+    rows = chat()
+    grown = scanned(rows, Changing(lambda: rows.append(chat(1, seed=3)[0])))
+    assert grown.summary.changed == ("the dataset",)
+    report = scanned(rows)
+    assert report.summary.changed == ()
+    rows.insert(0, {"text": "another row"})
+    with pytest.raises(BadValueError, match="has changed since it was scanned"):
+        report.filtered(tmp_path / "new.jsonl")
+
+
+def test_a_file_that_changes_under_the_copy_leaves_no_copy(tmp_path, monkeypatch):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, chat())))
+    report = scanned(path)
+    monkeypatch.setattr(
+        session_data, "write_copy", changing(session_data.write_copy, path)
+    )
+    with pytest.raises(BadValueError, match="has changed since it was scanned"):
+        report.filtered(tmp_path / "new.jsonl")
+    assert [each.name for each in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+def changing(write, path):
+    """Change the file while it is copied."""
+
+    def changed(sources, target, left_out, *given):
+        def look(row):
+            if row == 3:
+                path.write_bytes(path.read_bytes() + b"\n")
+            return left_out(row)
+
+        return write(sources, target, look, *given)
+
+    return changed
+
+
+class Refusing(PreTrainedTokenizer):
+    """A tokenizer in Python that one text is too much for."""
+
+    vocab_size = 1
+
+    def get_vocab(self):
+        return {"a": 0}
+
+    def _tokenize(self, text):
+        if "boo" in text:
+            msg = "no boo\x1b[2J"
+            raise RuntimeError(msg)
+        return text.split()
+
+    def _convert_token_to_id(self, _):
+        return 0
+
+    def _convert_id_to_token(self, _):
+        return "a"
+
+
+class Never(Refusing):
+    """One that every text is too much for."""
+
+    def _tokenize(self, text):
+        return super()._tokenize(f"boo {text}")
+
+
+def test_a_text_at_which_the_tokenizer_raises_is_named_and_the_rest_is_counted():
+    rows = [{"text": f"some words {at}"} for at in range(9)]
+    report = scanned([*rows, {"text": "boo here"}], Refusing())
+    assert report.summary.lengths.total == 27
+    (said,) = (each for each in report.summary.not_checked if "tokens of" in each)
+    assert said == (
+        r"tokens of 1 rows: row 9: the tokenizer raised RuntimeError: no boo\x1b[2J"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "said"),
+    [
+        (Refusing, "The tokenizer is the class Refusing; pass one of"),
+        ("text".split, "of type builtin_function_or_method; pass one of"),
+        (lambda texts, **_: texts, "of type function; pass one of"),
+        (Never(), "raised RuntimeError at its first text: no boo"),
+    ],
+)
+def test_what_is_no_tokenizer_is_said(tokenizer, said):
+    with pytest.raises(BadValueError, match=said):
+        scanned(chat(), tokenizer)
+
+
+def test_a_folder_of_splits_is_read_as_the_splits_are(tmp_path):
+    DatasetDict(
+        train=Dataset.from_list(chat()), test=Dataset.from_list(chat(3))
+    ).save_to_disk(str(tmp_path / "saved"))
+    report = scanned(tmp_path / "saved")
+    assert (report.summary.rows, report.summary.name) == (40, "saved")
+    assert report.rows("leaked-evaluation-row").tolist() == [0, 1, 2]
+    assert scanned(chat(), evaluation=tmp_path / "saved").rows(
+        "leaked-evaluation-row"
+    ).tolist() == list(range(40))

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ftlab.session import data_command
+from ftlab.records.errors import FtlabError
+from ftlab.session import data_command, data_scanning
 from ftlab.session.data_command import DataCommand, run_data
 from tests.probes.tokens import vocabularies
 from tests.session.test_data import Interrupting, answered, chat, scanned
@@ -103,5 +104,44 @@ def test_a_scan_that_was_stopped_is_exit_130_and_shows_what_it_has(monkeypatch, 
     monkeypatch.setattr(data_command, "data", lambda *_, **__: stopped)
     asked = DataCommand((Path("rows.jsonl"),), write=Path("new.jsonl"))
     assert run_data(asked, sys.stdout) == 130
-    assert "stopped before the end" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "stopped before the end" in said.out
+    assert "new.jsonl was not written: the scan was stopped" in said.err
     assert not Path("new.jsonl").exists()
+
+
+def test_a_search_that_was_stopped_is_exit_130_and_writes_no_copy(
+    monkeypatch, capsys, folder
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(data_scanning, "near_pass", interrupted)
+    new = folder / "new.jsonl"
+    assert run_data(DataCommand((folder / "bad.jsonl",), write=new), sys.stdout) == 130
+    said = capsys.readouterr()
+    assert "rows that are almost the same: stopped" in said.out
+    assert "--no-near leaves out" in said.err
+    assert not new.exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"write": "bad.jsonl"}, "exists; name a new file"),
+        ({"write": "new.jsonl", "drop": ("empty-answers",)}, "near ones"),
+    ],
+)
+def test_a_copy_that_cannot_be_made_is_refused_before_the_scan(
+    monkeypatch, folder, asked, said
+):
+    monkeypatch.setattr(data_command, "data", None)  # nothing is read
+    asked = asked | {"write": folder / asked["write"]}
+    with pytest.raises(FtlabError, match=said):
+        run_data(DataCommand((folder / "good.jsonl",), **asked), sys.stdout)
+
+
+def test_names_of_files_are_escaped_on_a_terminal(folder):
+    done = ftlab("data", folder / "no\x1b[31m.jsonl")
+    assert (done.returncode, "\x1b" in done.stderr) == (2, False)
+    assert r"no\x1b[31m.jsonl does not exist" in done.stderr

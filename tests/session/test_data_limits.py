@@ -13,6 +13,7 @@ def test_what_is_asked_goes_before_what_the_tokenizer_says():
     assert limit_of(64, tokenizer) == (64, "max_length")
     assert limit_of(None, tokenizer) == (512, "the tokenizer's model_max_length")
     assert limit_of(None, SimpleNamespace(model_max_length=10**30)) == (0, "")
+    assert limit_of(None, SimpleNamespace(model_max_length=True)) == (0, "")
 
 
 @pytest.mark.parametrize("given", [0, -1, True, "8", 8.0])

@@ -14,6 +14,7 @@ BATCH = 1024
 """Rows that are read at once, fewer where they are large."""
 
 ARROW_MARK = b"ARROW1"
+_NO_VALUE = (pa.ArrowException, ValueError, OverflowError, KeyError)
 _UNREADABLE = (pa.ArrowException, OSError, ValueError, MemoryError)
 """A broken size may ask for any amount of memory."""
 
@@ -44,19 +45,25 @@ def parquet_rows(path: str) -> Iterator[Entry]:
             yield Entry(number, batch)
             number += batch.rows
             continue
-        for row in _values(batch):
+        for row in values_of(batch):
             yield Entry(number, row)
             number += 1
 
 
-def _values(batch: pa.RecordBatch) -> list[Any]:
-    """Return rows as Python values; one whose text is no UTF-8 is named."""
+def values_of(batch: pa.RecordBatch | pa.Table) -> list[Any]:
+    """Return rows as Python values; one that has none is named.
+
+    Its text may be no UTF-8, its time lie in a zone that nobody knows.
+    """
     try:
         return batch.to_pylist()
-    except UnicodeDecodeError as error:
+    except _NO_VALUE as error:
         if batch.num_rows == 1:
-            return [Broken(f"no UTF-8: {error}")]
-    return [row for at in range(batch.num_rows) for row in _values(batch.slice(at, 1))]
+            utf8 = isinstance(error, UnicodeDecodeError)
+            return [Broken(f"{'no UTF-8' if utf8 else 'no value'}: {_short(error)}")]
+    return [
+        row for at in range(batch.num_rows) for row in values_of(batch.slice(at, 1))
+    ]
 
 
 def parquet_batches(path: str) -> Iterator[pa.RecordBatch | Broken]:
@@ -86,7 +93,7 @@ def arrow_rows(path: str) -> Iterator[Entry]:
             number += batch.rows
             continue
         for start in range(0, batch.num_rows, BATCH):
-            for row in _values(batch.slice(start, BATCH)):
+            for row in values_of(batch.slice(start, BATCH)):
                 yield Entry(number, row)
                 number += 1
 

@@ -1,30 +1,41 @@
-"""A copy of a dataset without some rows; what it is copied from is only read."""
+"""A copy of a dataset without some rows; what it is copied from is only read.
 
-import json
+Who calls whom: `write_copy` chooses a writer by the name's ending, and lets it write
+into a file of its own beside the target, which becomes the copy when it is whole.
+"""
+
 import os
+import secrets
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from ftlab.probes.data.arrow_files import arrow_batches, parquet_batches
-from ftlab.probes.data.entries import Broken, Source
-from ftlab.probes.data.json_files import raw_lines
+from ftlab.probes.data.copied_batches import COLUMNAR, write_arrow, write_parquet
+from ftlab.probes.data.copied_lines import write_lines
+from ftlab.probes.data.entries import LeftOut, Source
 from ftlab.records.errors import BadValueError
 
 LINES = ".jsonl"
-_BATCHES = {"parquet": parquet_batches, "arrow": arrow_batches}
+LONGEST = 100
+"""Characters of the name that the file keeps while it is written."""
 
-LeftOut = Callable[[int], bool]
+Writer = Callable[[Sequence[Source], BinaryIO, LeftOut], int]
 
 
-def write_copy(sources: Sequence[Source], path: str, left_out: LeftOut) -> int:
+def write_copy(
+    sources: Sequence[Source],
+    path: str,
+    left_out: LeftOut,
+    check: Callable[[], None] | None = None,
+) -> int:
     """Write the rows that are not left out, and return how many these are.
 
-    Lines of JSON are copied as they are. Parquet and Arrow files keep their columns
-    where the copy is such a file. The copy appears under its name when it is whole.
+    Lines of JSON, and the elements of a JSON array, are copied as they are written.
+    Parquet and Arrow files keep their columns where the copy is such a file. The copy
+    appears under its name when it is whole.
 
     Parameters
     ----------
@@ -33,117 +44,85 @@ def write_copy(sources: Sequence[Source], path: str, left_out: LeftOut) -> int:
         ``.parquet`` or ``.arrow``.
     left_out
         Tells by the number of a row.
+    check
+        Called before the copy appears under its name; what it raises keeps it away.
 
     Raises
     ------
     BadValueError
         The file exists, cannot be written, or cannot hold these rows.
     """
+    write = checked_target(sources, path)
     target = Path(path)
-    write = _writer(sources, target)
-    if os.path.lexists(target):
-        msg = f"{path} exists; name a new file: what is there is never changed."
-        raise BadValueError(msg)
-    part = target.with_name(f".{target.name}.part")
     try:
-        with part.open("xb") as file:
-            kept = write(sources, file, left_out)
-        part.replace(target)
-    except (OSError, pa.ArrowException) as error:
+        with _own_file(target) as part:
+            with part.open("wb") as file:
+                kept = write(sources, file, left_out)
+            if check is not None:
+                check()
+            _put(part, target)
+    except BadValueError:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
         msg = f"{path} was not written: {error}."
         raise BadValueError(msg) from error
-    finally:
-        part.unlink(missing_ok=True)
     return kept
 
 
-def _writer(
-    sources: Sequence[Source], target: Path
-) -> Callable[[Sequence[Source], BinaryIO, LeftOut], int]:
+def checked_target(sources: Sequence[Source], path: object) -> Writer:
+    """Return what writes a copy of this name.
+
+    Raises
+    ------
+    BadValueError
+        It is no name of a new file with rows.
+    """
+    if not isinstance(path, str) or not path or "\0" in path:
+        msg = f"The copy's name is {path!r}; pass that of a new file: 'rows{LINES}'."
+        raise BadValueError(msg)
+    write = _writer(sources, Path(path))
+    if os.path.lexists(path):
+        raise BadValueError(_exists(path))
+    return write
+
+
+def _exists(path: str) -> str:
+    return f"{path} exists; name a new file: what is there is never changed."
+
+
+@contextmanager
+def _own_file(target: Path) -> Iterator[Path]:
+    """Make a file beside the target that nobody else has, and take it away."""
+    name = f".{target.name[:LONGEST]}.{secrets.token_hex(8)}.part"
+    part = target.with_name(name)
+    part.open("xb").close()
+    try:
+        yield part
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _put(part: Path, target: Path) -> None:
+    """Give the copy its name, unless another file got it meanwhile."""
+    try:
+        os.link(part, target)
+    except FileExistsError as error:
+        raise BadValueError(_exists(str(target))) from error
+    except OSError:  # a file system without links
+        if os.path.lexists(target):
+            raise BadValueError(_exists(str(target))) from None
+        part.replace(target)
+
+
+def _writer(sources: Sequence[Source], target: Path) -> Writer:
     ending = target.suffix
     if ending == LINES:
-        return _write_lines
-    columnar = all(source.form in _BATCHES for source in sources)
+        return write_lines
+    columnar = all(source.form in COLUMNAR for source in sources)
     if columnar and ending == ".parquet":
-        return _write_parquet
+        return write_parquet
     if columnar and ending == ".arrow":
-        return _write_arrow
+        return write_arrow
     allowed = f"{LINES}, .parquet or .arrow" if columnar else LINES
     msg = f"{target} ends in {ending or 'nothing'}; a copy of these ends in {allowed}."
     raise BadValueError(msg)
-
-
-def _write_lines(sources: Sequence[Source], file: BinaryIO, left_out: LeftOut) -> int:
-    number = kept = 0
-    for source in sources:
-        for line, rows in _lines(source):
-            if line and not left_out(number):
-                file.write(line)
-                kept += 1
-            number += rows
-    return kept
-
-
-def _lines(source: Source) -> Iterator[tuple[bytes, int]]:
-    """Yield each row as a line, ``b""`` for what cannot be read, and how many it is."""
-    if source.form == "json lines":
-        for _, raw in raw_lines(source.path):
-            yield b"" if isinstance(raw, Broken) else raw.rstrip(b"\r\n") + b"\n", 1
-        return
-    for entry in source.read():
-        if isinstance(entry.value, Broken):
-            yield b"", entry.value.rows
-        else:
-            yield _dumped(entry.at, entry.value), 1
-
-
-def _dumped(at: int, row: Any) -> bytes:
-    try:
-        return json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-    except (TypeError, ValueError, RecursionError) as error:
-        msg = (
-            f"Row {at} holds what JSON cannot: {error}. "
-            "dataset.select(report.kept()) gives the rows themselves."
-        )
-        raise BadValueError(msg) from error
-
-
-def _filtered(sources: Sequence[Source], left_out: LeftOut) -> Iterator[pa.RecordBatch]:
-    number = 0
-    for source in sources:
-        for batch in _BATCHES[source.form](source.path):
-            if isinstance(batch, Broken):
-                number += batch.rows
-                continue
-            numbers = range(number, number + batch.num_rows)
-            yield batch.filter(pa.array([not left_out(each) for each in numbers]))
-            number += batch.num_rows
-
-
-def _write_parquet(sources: Sequence[Source], file: BinaryIO, left_out: LeftOut) -> int:
-    return _write_batches(
-        sources, left_out, lambda schema: pq.ParquetWriter(file, schema)
-    )
-
-
-def _write_arrow(sources: Sequence[Source], file: BinaryIO, left_out: LeftOut) -> int:
-    return _write_batches(
-        sources, left_out, lambda schema: pa.ipc.new_file(file, schema)
-    )
-
-
-def _write_batches(
-    sources: Sequence[Source], left_out: LeftOut, opened: Callable[[Any], Any]
-) -> int:
-    batches = _filtered(sources, left_out)
-    first = next(batches, None)
-    if first is None:
-        msg = "nothing can be read"
-        raise OSError(msg)
-    kept = first.num_rows
-    with opened(first.schema) as writer:
-        writer.write_batch(first)
-        for batch in batches:
-            writer.write_batch(batch.cast(first.schema))
-            kept += batch.num_rows
-    return kept

@@ -11,6 +11,10 @@ SHOWN = 60
 """Characters of an excerpt."""
 
 
+LeftOut = Callable[[int], bool]
+"""Tells of a row, by its number, whether a copy leaves it out."""
+
+
 class Entry(NamedTuple):
     """A row.
 
@@ -66,6 +70,8 @@ class Source:
         Of the file; ``""`` for rows in memory.
     form
         ``"json lines"``, ``"json array"``, ``"parquet"``, ``"arrow"`` or ``"rows"``.
+    count
+        Tells how many there are now, of rows in memory; ``None`` where nobody knows.
     """
 
     name: str
@@ -74,6 +80,7 @@ class Source:
     total: int | None = None
     path: str = ""
     form: str = "rows"
+    count: Callable[[], int] | None = None
 
 
 def excerpt_of(text: str, at: int) -> str:

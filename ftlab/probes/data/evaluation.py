@@ -10,7 +10,11 @@ from ftlab.probes.data.entries import Broken, Source
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import RowParts, parts_of
 from ftlab.probes.data.scan import Scan
+from ftlab.probes.data.stopping import Stop
 from ftlab.probes.data.text_store import TextStore, compared
+from ftlab.records.printable import printable
+
+OF = "rows of the evaluation data"
 
 Numbers = NDArray[np.int64]
 
@@ -31,6 +35,12 @@ class Evaluation:
     ----------
     texts
         Of all rows, to be compared; ``None`` where nobody asked.
+    tokens
+        Rows that are ids of tokens.
+    stopped
+        Whether there are more rows than were read.
+    remarks
+        What could not be compared, and why.
     held
         Rows that the training holds too, as far as they are known.
     """
@@ -39,26 +49,92 @@ class Evaluation:
     rows: Known
     prompts: Known
     texts: TextStore | None = None
+    tokens: int = 0
+    stopped: bool = False
+    remarks: tuple[str, ...] = ()
     held: set[int] = field(default_factory=set)
 
 
-def read_evaluation(sources: list[Source], texts: TextStore | None) -> Evaluation:
-    """Read the evaluation data: 16 bytes of each row are kept in memory."""
-    rows: list[tuple[int, int]] = []
-    prompts: list[tuple[int, int]] = []
-    count = 0
+@dataclass(slots=True)
+class _Part:
+    """What one source of the evaluation data has given."""
+
+    rows: int = 0
+    lost: int = 0
+    tokens: int = 0
+    why: str = ""
+
+
+class _Reader:
+    """Goes through the evaluation data once."""
+
+    def __init__(self, texts: TextStore | None) -> None:
+        self.rows: list[tuple[int, int]] = []
+        self.prompts: list[tuple[int, int]] = []
+        self.count = 0
+        self._texts = texts
+
+    def take(self, value: object, part: _Part) -> None:
+        """Keep the keys of a row."""
+        lost = value.rows if isinstance(value, Broken) else 1
+        read = RowParts("") if isinstance(value, Broken) else parts_of(value)
+        whole = read.kind == "tokens" or any(each.text.strip() for each in read.parts)
+        if whole:
+            self.rows.append((row_key(read), self.count))
+        if (asked := prompt_key(read) if whole else None) is not None:
+            self.prompts.append((asked, self.count))
+        part.tokens += read.kind == "tokens"
+        if not read.kind:
+            part.lost += lost
+            part.why = part.why or _why(value, read)
+        if self._texts is not None:
+            for _ in range(lost):
+                self._texts.append(compared(read))
+        self.count += lost
+        part.rows += lost
+
+
+def _why(value: object, read: RowParts) -> str:
+    return value.says if isinstance(value, Broken) else read.faults[0][2]
+
+
+def read_evaluation(
+    sources: list[Source], texts: TextStore | None, stop: Stop | None = None
+) -> Evaluation:
+    """Read the evaluation data: 16 bytes of each row are kept in memory.
+
+    What cannot be read, or not be understood, is remarked.
+    """
+    reader, remarks, tokens = _Reader(texts), [], 0
+    stop = stop or Stop()
     for source in sources:
-        for entry in source.read():
-            broken = isinstance(entry.value, Broken)
-            read = RowParts("") if broken else parts_of(entry.value)
-            rows.append((row_key(read) if read.parts else hash(("", count)), count))
-            asked = prompt_key(read)
-            if asked is not None:
-                prompts.append((asked, count))
-            if texts is not None:
-                texts.append(compared(read))
-            count += 1
-    return Evaluation(count, _known(rows), _known(prompts), texts)
+        part = _Part()
+        for entry in stop.rows(source.read()):
+            reader.take(entry.value, part)
+        name = printable(source.name or "the dataset")
+        tokens += part.tokens
+        if stop.asked:
+            remarks.append(f"{OF}: stopped in {name} behind {reader.count:,} rows")
+            break
+        if not part.rows:
+            remarks.append(f"{OF}: {name} holds no rows")
+        elif part.lost:
+            said = f"{part.lost:,} of {part.rows:,} rows of {name} cannot be read"
+            remarks.append(printable(f"{OF}: {said}: {part.why}"))
+    known = _known(reader.rows), _known(reader.prompts)
+    return Evaluation(reader.count, *known, texts, tokens, stop.asked, tuple(remarks))
+
+
+def unlike(scan: Scan, evaluation: Evaluation) -> str:
+    """Say whether one side holds ids of tokens and the other one texts."""
+    texts = evaluation.count - evaluation.tokens
+    if evaluation.tokens and "tokens" not in scan.formats:
+        return (
+            f"{OF}: {evaluation.tokens:,} are ids of tokens, and those trained on texts"
+        )
+    if texts and set(scan.formats) <= {"tokens", ""}:
+        return f"{OF}: {texts:,} are texts, and those trained on ids of tokens"
+    return ""
 
 
 def _known(pairs: list[tuple[int, int]]) -> Known:

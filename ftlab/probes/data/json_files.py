@@ -1,4 +1,4 @@
-"""Rows of JSON Lines files, and of files that hold one JSON array."""
+"""Rows of JSON Lines files, and what such files are told from others by."""
 
 import codecs
 import gzip
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from ftlab.probes.data.entries import LARGEST, Broken, Entry, excerpt_of
+from ftlab.probes.data.file_marks import other_format
 from ftlab.records.errors import BadValueError
 
 CHUNK = 1 << 20
@@ -16,8 +17,7 @@ CHUNK = 1 << 20
 
 _DECODER = json.JSONDecoder()
 _UTF8_MARK = codecs.BOM_UTF8
-_OTHER_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
-_CUT_OFF = (EOFError, OSError, zlib.error)
+CUT_OFF = (EOFError, OSError, zlib.error)
 
 
 def opened(path: str) -> BinaryIO:
@@ -38,18 +38,23 @@ def is_array(path: str) -> bool:
     try:
         with opened(path) as file:
             head = file.read(4096)
-    except _CUT_OFF as error:
+    except CUT_OFF as error:
         msg = f"{path} cannot be read: {error}."
         raise BadValueError(msg) from error
-    for mark, name in _OTHER_MARKS.items():
-        if head.startswith(mark):
-            msg = (
-                f"{path} is {name}; rows are read as UTF-8. Write it anew: "
-                f"open(new, 'w', encoding='utf-8').write(open(old, "
-                f"encoding='{name.lower()}').read())."
-            )
-            raise BadValueError(msg)
-    return head.removeprefix(_UTF8_MARK).lstrip().startswith(b"[")
+    if other := other_format(head):
+        msg = f"{path} {other}."
+        raise BadValueError(msg)
+    begins = head.removeprefix(_UTF8_MARK).lstrip().startswith(b"[")
+    return begins and not _holds_arrays(path)
+
+
+def _holds_arrays(path: str) -> bool:
+    """Tell whether an array fills the first line of several: each line is a row."""
+    lines = raw_lines(path)
+    first = next(lines)[1]
+    if isinstance(first, Broken) or isinstance(_row_of(first), Broken):
+        return False
+    return next(lines, None) is not None
 
 
 def raw_lines(path: str) -> Iterator[tuple[int, bytes | Broken]]:
@@ -63,7 +68,7 @@ def raw_lines(path: str) -> Iterator[tuple[int, bytes | Broken]]:
             number += 1
             try:
                 line = file.readline(LARGEST + 1)
-            except _CUT_OFF as error:
+            except CUT_OFF as error:
                 yield number, Broken(f"the file cannot be read from here on: {error}")
                 return
             if not line:
@@ -105,12 +110,6 @@ def lines_of(path: str) -> Iterator[Entry]:
         yield Entry(number, line if isinstance(line, Broken) else _row_of(line))
 
 
-def _behind(found: Broken, begun: int) -> Broken:
-    """Count from the element's own beginning, and say what that means for the rest."""
-    says = f"{found.says}; what is behind it is not read"
-    return Broken(says, max(found.char - begun, -1), found.excerpt)
-
-
 def _row_of(line: bytes) -> Any:
     try:
         text = line.decode("utf-8")
@@ -118,7 +117,7 @@ def _row_of(line: bytes) -> Any:
         shown = line[max(0, error.start - 20) : error.start + 40]
         says = f"no UTF-8: byte 0x{line[error.start]:02x}"
         return Broken(says, error.start, shown.decode("utf-8", "backslashreplace"))
-    return _parsed(text.strip(), _whole)
+    return parsed(text.strip(), _whole)
 
 
 def _whole(text: str) -> Any:
@@ -129,7 +128,7 @@ def _whole(text: str) -> Any:
     return value
 
 
-def _parsed(text: str, parse: Callable[[str], Any]) -> Any:
+def parsed(text: str, parse: Callable[[str], Any]) -> Any:
     """Parse, and say in words what stands in the way."""
     try:
         return parse(text)
@@ -140,85 +139,3 @@ def _parsed(text: str, parse: Callable[[str], Any]) -> Any:
         return Broken("values nested too deeply", -1, text[:60])
     except ValueError as error:  # a number with thousands of digits
         return Broken(f"no row: {str(error)[:120]}", -1, text[:60])
-
-
-def array_of(path: str) -> Iterator[Entry]:
-    """Yield the elements of a file that holds one JSON array, by their number from 0.
-
-    Only what is needed for the next element is in memory. Where an element is no JSON,
-    nobody knows where the next one begins: what is behind it is not read.
-    """
-    with opened(path) as file:
-        yield from _Array(file).elements()
-
-
-class _Array:
-    """Reads on as far as the next element needs."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
-        self._text = ""
-        self._at = self._passed = 0
-        self._ended = False
-        self._more(CHUNK)
-        self._text = self._text.removeprefix("\ufeff")
-
-    def elements(self) -> Iterator[Entry]:
-        """Yield them in order."""
-        self._pass_over("[")
-        number = 0
-        while self._next() not in ("]", ""):
-            value = self._element()
-            yield Entry(number, value)
-            if isinstance(value, Broken):
-                return
-            number += 1
-            if self._next() == ",":
-                self._at += 1
-        if not self._next():
-            said = "the file ends within the array: it was cut off"
-            yield Entry(number, Broken(said, -1, self._text[-60:]))
-
-    def _element(self) -> Any:
-        wanted = CHUNK
-        while True:
-            found, begun = _parsed(self._text, self._decoded), self._at
-            failed = isinstance(found, Broken)
-            # a number may go on in what was not read yet
-            whole = not failed and self._at + self._passed < len(self._text)
-            if whole or self._ended or len(self._text) - begun > LARGEST:
-                self._at += self._passed
-                return _behind(found, begun) if failed else found
-            self._more(wanted)
-            wanted *= 2
-
-    def _decoded(self, text: str) -> Any:
-        self._passed = 0
-        value, end = _DECODER.raw_decode(text, self._at)
-        self._passed = end - self._at
-        return value
-
-    def _next(self) -> str:
-        """Return the next character that is no white space; ``""`` at the end."""
-        while True:
-            while self._at < len(self._text) and self._text[self._at] in " \t\r\n":
-                self._at += 1
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if self._ended:
-                return ""
-            self._more(CHUNK)
-
-    def _pass_over(self, mark: str) -> None:
-        if self._next() == mark:
-            self._at += 1
-
-    def _more(self, size: int) -> None:
-        try:
-            read = self._file.read(size)
-        except _CUT_OFF:
-            read = b""
-        self._ended = not read
-        self._text = self._text[self._at :] + self._decode(read, final=self._ended)
-        self._at = 0

@@ -4,7 +4,8 @@ Each row is written down as 20 numbers, each made of 6 minima over its shingles;
 that share one are compared for real. Of rows with a Jaccard similarity of 0.8 this
 misses 3 in 1,000. Shingles that stand in a tenth of all rows are the frame of a
 template, and do not count for prompts. Two rows are the same only if their answers are,
-too: several answers to one prompt are meant.
+too, and what is beside the texts: several answers to one prompt are meant, and so is
+one question about several pictures.
 """
 
 import time
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from ftlab.probes.data.row_keys import KeyFile
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.shingles import shingles
-from ftlab.probes.data.text_store import BETWEEN, TextStore
+from ftlab.probes.data.text_store import TextStore, said_in, sides_of
 from ftlab.records.data_scan import NearPass
 
 THRESHOLD = 0.8
@@ -81,7 +82,7 @@ class NearRows:
             for first, texts in self._blocks():
                 self._write(first, texts)
                 tick(len(texts))
-            yield from self._proven()
+            yield from self._proven(tick)
         finally:
             for band in self._bands:
                 band.close()
@@ -89,7 +90,7 @@ class NearRows:
     def _blocks(self) -> Iterator[tuple[int, list[str]]]:
         first, block, chars = 0, [], 0
         for number, text in enumerate(self._texts):
-            block.append("" if number in self._skipped else text)
+            block.append("" if number in self._skipped else said_in(text))
             chars += len(block[-1])
             if len(block) >= BLOCK_ROWS or chars >= BLOCK_CHARS:
                 yield first, block
@@ -102,7 +103,7 @@ class NearRows:
         count = len(self._texts)
         step = max(1, count // SAMPLE)
         chosen = [n for n in range(0, count, step) if n not in self._skipped]
-        found = [np.unique(shingles([self._texts[n]])[0]) for n in chosen]
+        found = [np.unique(shingles([said_in(self._texts[n])])[0]) for n in chosen]
         if not found:
             return self._frame
         numbers, rows = np.unique(np.concatenate(found), return_counts=True)
@@ -132,7 +133,7 @@ class NearRows:
                 key ^= key >> np.uint64(29)
             band.extend(np.where(empty, own, key.view(np.int64)))
 
-    def _proven(self) -> Iterator[tuple[int, int, float]]:
+    def _proven(self, tick: Tick) -> Iterator[tuple[int, int, float]]:
         known: set[tuple[int, int]] = set()
         for band in self._bands:
             for rows, firsts in band.repeated():
@@ -144,21 +145,29 @@ class NearRows:
                         known.clear()
                     known.add((row, first))
                     self.candidates += 1
+                    tick(0)
                     similarity = self.similarity(row, first)
                     if similarity >= THRESHOLD:
                         self.found.add(row)
                         yield row, first, similarity
 
     def similarity(self, row: int, other: int) -> float:
-        """Return the smaller one of two similarities: of prompts, and of answers."""
-        pairs = zip(self._sides(row), self._sides(other), strict=True)
-        return min(_jaccard(one, two) for one, two in pairs)
+        """Return the smaller one of two similarities: of prompts, and of answers.
 
-    def _read_sides(self, row: int) -> tuple[Shingles, Shingles]:
-        sides = self._texts[row].split(BETWEEN, 1)
-        numbers, borders = shingles(sides if len(sides) == 2 else [sides[0], ""])
+        Rows with other pictures, tools or labels are not similar at all.
+        """
+        asked, answered, beside = self._sides(row)
+        asked_too, answered_too, beside_too = self._sides(other)
+        if beside != beside_too:
+            return 0.0
+        return min(_jaccard(asked, asked_too), _jaccard(answered, answered_too))
+
+    def _read_sides(self, row: int) -> tuple[Shingles, Shingles, str]:
+        *sides, beside = sides_of(self._texts[row])
+        numbers, borders = shingles(sides)
         asked, answered = numbers[: borders[1]], numbers[borders[1] :]
-        return np.unique(asked[self._outside(asked)]), np.unique(answered)
+        asked = asked[self._outside(asked)]
+        return np.unique(asked), np.unique(answered), beside
 
 
 def _jaccard(one: Shingles, two: Shingles) -> float:

@@ -56,8 +56,8 @@ def frozen(value: Any, depth: int = DEPTH) -> Hashable:
         return id(value)
     if isinstance(value, Mapping):
         return tuple((k, frozen(v, depth - 1)) for k, v in value.items())
-    if isinstance(value, np.ndarray):
-        return value.tobytes()
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "biuO":
+        return value.shape, value.tobytes()
     if isinstance(value, list | tuple):
         if value and all(type(each) is int for each in value):
             return repr(value)  # hash(-1) is hash(-2)

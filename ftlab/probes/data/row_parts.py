@@ -1,8 +1,10 @@
 """What a row says, and who says it: read by the columns that it has."""
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any, NamedTuple
 
+from ftlab.probes.data.plain import plain
 from ftlab.probes.tokens.dataset_rows import TALKS, TEXTS
 from ftlab.probes.tokens.sources import SPEAKERS
 
@@ -96,14 +98,15 @@ def parts_of(row: Any) -> RowParts:
     (('unknown-columns', '', 'the row holds a'),)
     """
     if not isinstance(row, Mapping):
+        row = plain(row)
         row = {"text": row} if isinstance(row, str) else {"messages": row}
     for talk in TALKS:
         if row.get(talk) is not None:
             return _talk(row, talk)
     if "chosen" in row and "rejected" in row:
         return _preference(row)
-    if "input_ids" in row:
-        return RowParts("tokens", beside=row["input_ids"])
+    if row.get("input_ids") is not None:
+        return _ids(row["input_ids"])
     for prompt, answer in PAIRS:
         if (
             prompt in row
@@ -113,6 +116,20 @@ def parts_of(row: Any) -> RowParts:
         ):
             return _pair(row, prompt, answer)
     return _single(row)
+
+
+def _ids(value: Any) -> RowParts:
+    """Read the ids of tokens, one after another."""
+    ids = plain(value)
+    if not isinstance(ids, list | tuple):
+        said = f"input_ids {_kind(ids)}, not a list of ids"
+    elif not set(map(type, ids)) <= {int} and not all(
+        isinstance(each, Integral) for each in ids
+    ):
+        said = "input_ids holds what is no id"
+    else:
+        return RowParts("tokens", beside=ids)
+    return RowParts("", faults=(("unknown-columns", "input_ids", said),))
 
 
 def _single(row: Mapping[str, Any]) -> RowParts:
@@ -125,7 +142,7 @@ def _single(row: Mapping[str, Any]) -> RowParts:
         parts = _value(row["prompt"], "prompt", "user", faults)
         return RowParts("prompt", tuple(parts), _beside(row), tuple(faults))
     held = ", ".join(str(name)[:40] for name in list(row)[:8]) or "nothing"
-    empty = next((n for n in (*TALKS, *TEXTS) if n in row), None)
+    empty = next((n for n in (*TALKS, *TEXTS, "input_ids") if n in row), None)
     said = f"{empty} {_kind(row[empty])}" if empty else f"the row holds {held}"
     return RowParts("", faults=(("unknown-columns", empty or "", said),))
 
@@ -167,6 +184,7 @@ def _texts(parts: list[Part]) -> list[tuple[str, str]]:
 
 def _says(value: Any) -> bool:
     """Tell whether a value is a text or messages, and no record of another form."""
+    value = value if isinstance(value, str) else plain(value)
     if isinstance(value, list | tuple):
         return all(isinstance(each, Mapping) for each in value)
     return value is None or isinstance(value, str | int | float)
@@ -178,6 +196,7 @@ def _value(
     """Read a text, or messages, which a prompt or an answer may be as well."""
     if isinstance(value, str):
         return [Part(column, -1, role, value)]
+    value = plain(value)
     if value is None or value != value:  # what pandas takes for missing
         return [Part(column, -1, role, "")]
     if isinstance(value, int | float):
@@ -188,6 +207,7 @@ def _value(
 def _messages(talk: Any, column: str, faults: list[tuple[str, str, str]]) -> list[Part]:
     if isinstance(talk, Mapping):
         talk = _unfolded(talk)
+    talk = talk if isinstance(talk, list) else plain(talk)
     if not isinstance(talk, list | tuple):
         said = f"{_kind(talk)}, not a list of messages"
         faults.append(("malformed-messages", column, said))
@@ -207,7 +227,7 @@ def _messages(talk: Any, column: str, faults: list[tuple[str, str, str]]) -> lis
             faults.append(("malformed-messages", where, said))
             continue
         if not text or text.isspace():
-            more = more or any(message[k] for k in message if k not in _OWN)
+            more = more or any(plain(message[k]) for k in message if k not in _OWN)
         parts.append(Part(column, index, role, text, more))
     return parts
 
@@ -231,6 +251,7 @@ def _joined(content: Any) -> tuple[str | None, bool]:
     """
     if content is None:
         return "", False
+    content = plain(content)
     if not isinstance(content, list | tuple):
         return None, False
     texts = []
@@ -246,7 +267,8 @@ def _joined(content: Any) -> tuple[str | None, bool]:
 
 def _unfolded(talk: Mapping[str, Any]) -> Any:
     """Turn columns of messages into messages: datasets keeps lists of rows so."""
-    columns = {k: v for k, v in talk.items() if isinstance(v, list)}
+    held = {name: plain(column) for name, column in talk.items()}
+    columns = {name: each for name, each in held.items() if isinstance(each, list)}
     if not columns or len({len(v) for v in columns.values()}) != 1:
         return talk
     rows = zip(*columns.values(), strict=True)

@@ -16,14 +16,14 @@ from ftlab.probes.data.answer_faults import answer_faults, is_answer
 from ftlab.probes.data.answer_lengths import AnswerLengths
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.label_leaks import LabelLeaks
+from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.text_faults import text_faults
-from ftlab.probes.data.text_store import BETWEEN, TextStore, compared
-from ftlab.probes.data.token_counts import LONG, RENDERED, RowLengths, TokenCounter
-from ftlab.probes.data.token_marks import TokenMarks
+from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
+from ftlab.probes.data.token_counts import LONG, RENDERED
 from ftlab.records.data_scan import Spot
 from ftlab.records.printable import printable
 
@@ -32,30 +32,6 @@ BLOCK_ROWS, BLOCK_CHARS = 1000, 1 << 20
 
 UNKNOWN_SHARE = 0.02
 """Share of unknown tokens from which on a row is named."""
-
-
-@dataclass(frozen=True, slots=True)
-class Looks:
-    """What rows are looked at with.
-
-    Attributes
-    ----------
-    counter, lengths
-        Count tokens; ``None`` without a tokenizer: characters are counted.
-    limit
-        Tokens behind which a training cuts a row off; 0 where nobody knows.
-    prompts
-        Whether the keys of prompts are kept, for the evaluation data.
-    texts
-        Whether the texts are kept in a file, to be compared later.
-    """
-
-    marks: TokenMarks
-    counter: TokenCounter | None = None
-    lengths: RowLengths | None = None
-    limit: int = 0
-    prompts: bool = False
-    texts: bool = True
 
 
 class _Row(NamedTuple):
@@ -84,6 +60,11 @@ class Scan:
         What the rows come from.
     looks
         What they are looked at with.
+
+    Attributes
+    ----------
+    refused, first_refused
+        How many rows made the tokenizer raise, and the place of the first.
     """
 
     def __init__(self, sources: list[Source], looks: Looks) -> None:
@@ -98,6 +79,7 @@ class Scan:
         self.prompts = KeyFile() if looks.prompts else None
         self.texts = TextStore() if looks.texts else None
         self.first_rows: list[tuple[RowParts, int]] = []
+        self.refused, self.first_refused = 0, ""
         self._looks = looks
         self._places = Places(sources)
         self._block = _Block()
@@ -176,11 +158,12 @@ class Scan:
         """Return how a row begins; ``""`` where the texts are not kept."""
         if self.texts is None:
             return ""
-        return excerpt_of(self.texts[number].replace(BETWEEN, "\n").strip(), 0)
+        said = said_in(self.texts[number])
+        return excerpt_of(said.replace(BETWEEN, "\n").strip(), 0)
 
     def end(self, number: int) -> str:
         """Return how a row ends; ``""`` where the texts are not kept."""
-        text = "" if self.texts is None else self.texts[number].rstrip()
+        text = "" if self.texts is None else said_in(self.texts[number]).rstrip()
         return excerpt_of(text, max(len(text) - 20, 0))
 
     def _keep(self, read: RowParts | None) -> None:
@@ -224,7 +207,33 @@ class Scan:
         before = self._counting
         self._counting = done, self._thread.submit(counter.counts, texts)
         if before is not None:
-            self._measure_all(before[0], before[1].result())
+            self._take_counted(*before)
+
+    def _take_counted(self, block: _Block, counting: Future[Counted]) -> None:
+        """Measure a block; where a text makes the tokenizer raise, row by row."""
+        try:
+            counted = counting.result()
+        except Exception:  # noqa: BLE001  the user's own tokenizer
+            for row in block.rows:
+                self._take_alone(row)
+        else:
+            self._measure_all(block, counted)
+
+    def _take_alone(self, row: _Row) -> None:
+        counter = self._looks.counter
+        texts = [
+            part.text.encode("utf-8", "replace").decode() for part in row.read.parts
+        ]
+        try:
+            counted = ([], []) if counter is None else counter.counts(texts)
+        except Exception as error:  # noqa: BLE001  the user's own tokenizer
+            self.refused += 1
+            said = printable(f"{type(error).__name__}: {error}"[:200])
+            place = self.place(row.number)
+            first = f"{place}: the tokenizer raised {said}"
+            self.first_refused = self.first_refused or first
+        else:
+            self._measure_all(_Block([row]), counted)
 
     def _measure_all(self, block: _Block, counted: Counted) -> None:
         counts, unknown = counted
@@ -270,7 +279,7 @@ class Scan:
         if self._counting is not None:
             block, counting = self._counting
             self._counting = None
-            self._measure_all(block, counting.result())
+            self._take_counted(block, counting)
 
     def close(self) -> None:
         """Let files and the thread go."""

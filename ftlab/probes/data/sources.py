@@ -2,16 +2,18 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from ftlab.probes.data.arrow_files import arrow_rows, parquet_file, parquet_rows
 from ftlab.probes.data.entries import Broken, Entry, Source
-from ftlab.probes.data.json_files import array_of, is_array, lines_of
+from ftlab.probes.data.json_arrays import array_of
+from ftlab.probes.data.json_files import is_array, lines_of
+from ftlab.probes.data.memory_rows import in_memory
 from ftlab.records.errors import BadValueError
 
 JSON = (".jsonl", ".json", ".ndjson", ".jsonl.gz", ".json.gz")
@@ -21,7 +23,8 @@ ENDINGS = (*JSON, ".parquet", ".arrow")
 _NO_DATA = ("dataset_info.json", "state.json", "dataset_dict.json")
 """What ``save_to_disk`` writes beside the rows."""
 
-BATCH = 1000
+FEW = 50
+"""Elements of a list in which names of files are looked for among rows."""
 
 
 def sources_of(what: Any) -> list[Source]:
@@ -53,37 +56,72 @@ def sources_of(what: Any) -> list[Source]:
     if isinstance(what, str | os.PathLike):
         return _of_path(os.fspath(what))
     if _are_paths(what):
-        return _of_several(list(map(os.fspath, what)))
-    return [_in_memory(what)]
+        return _told_apart(_of_several(list(map(os.fspath, what))))
+    _check_unmixed(what)
+    return [in_memory(what)]
 
 
 def _are_paths(what: Any) -> bool:
-    return (
-        isinstance(what, list | tuple)
-        and bool(what)
-        and all(isinstance(each, os.PathLike) for each in what)
-    ) or (_are_names(what))
-
-
-def _are_names(what: Any) -> bool:
-    """Tell whether strings are names of files, not texts."""
+    """Tell whether a list holds names of files, not texts."""
     if not isinstance(what, list | tuple) or not what:
         return False
-    return all(isinstance(each, str) and each.endswith(ENDINGS) for each in what)
+    return all(
+        isinstance(each, os.PathLike)
+        or (isinstance(each, str) and each.endswith(ENDINGS))
+        for each in what
+    )
+
+
+def _check_unmixed(what: Any) -> None:
+    """Refuse a list of names in which some are none: their rows would be missing."""
+    if not isinstance(what, list | tuple):
+        return
+    first = what[:FEW]
+    other: Any = next((e for e in first if isinstance(e, os.PathLike)), None)
+    if other is None and len(first) == len(what):  # texts may end like a name
+        names = (each for each in first if isinstance(each, str))
+        other = next((each for each in names if each.endswith(ENDINGS)), None)
+    if other is not None:
+        msg = (
+            f"The list holds {str(other)[:200]!r}, the name of a file, and what is "
+            f"none; pass only names that end in {', '.join(ENDINGS)}, or only rows."
+        )
+        raise BadValueError(msg)
 
 
 def _of_path(path: str) -> list[Source]:
     kind = _kind_of(path)
     if stat.S_ISDIR(kind):
-        found = sorted(_files_below(path))
-        if not found:
-            msg = f"{path} holds no file that ends in {', '.join(ENDINGS)}."
-            raise BadValueError(msg)
-        return _of_several(found)
+        return _of_folder(path)
     if not stat.S_ISREG(kind):
         msg = f"{path} is no file: rows are read from files that can be read twice."
         raise BadValueError(msg)
     return [_of_file(path)]
+
+
+def _of_folder(path: str) -> list[Source]:
+    errors: list[OSError] = []
+    found = sorted(_files_below(path, errors.append))
+    lost = [_lost(str(error.filename), str(error)) for error in errors]
+    if not found and not lost:
+        msg = f"{path} holds no file that ends in {', '.join(ENDINGS)}."
+        raise BadValueError(msg)
+    return _told_apart(_of_several(found) if found else [], path) + lost
+
+
+def _told_apart(sources: list[Source], folder: str = "") -> list[Source]:
+    """Name files by their folders where several have the same name."""
+    names = Counter(source.name for source in sources)
+    return [
+        replace(source, name=_within(source.path, folder))
+        if names[source.name] > 1 and source.path
+        else source
+        for source in sources
+    ]
+
+
+def _within(path: str, folder: str) -> str:
+    return os.path.relpath(path, folder) if folder else path
 
 
 def _of_several(paths: list[str]) -> list[Source]:
@@ -95,9 +133,13 @@ def _of_several(paths: list[str]) -> list[Source]:
         try:
             found += _of_path(path)
         except BadValueError as error:
-            lost = Entry(0, Broken(str(error).rstrip(".")))
-            found.append(Source(Path(path).name, "row", partial(iter, (lost,))))
+            found.append(_lost(path, str(error).rstrip(".")))
     return found
+
+
+def _lost(path: str, says: str) -> Source:
+    entry = Entry(0, Broken(says))
+    return Source(Path(path).name, "row", partial(iter, (entry,)))
 
 
 def _kind_of(path: str) -> int:
@@ -114,8 +156,8 @@ def _kind_of(path: str) -> int:
     raise BadValueError(msg)
 
 
-def _files_below(path: str) -> Iterator[str]:
-    for folder, _, names in os.walk(path):  # follows no links, so it ends
+def _files_below(path: str, failed: Callable[[OSError], None]) -> Iterator[str]:
+    for folder, _, names in os.walk(path, onerror=failed):  # follows no links: it ends
         for name in names:
             if name.endswith(ENDINGS) and name not in _NO_DATA:
                 yield str(Path(folder, name))
@@ -125,16 +167,14 @@ def _of_file(path: str) -> Source:
     name = Path(path).name
     if name.endswith(JSON):
         if is_array(path):
-            return Source(
-                name, "row", partial(array_of, path), None, path, "json array"
-            )
-        return Source(name, "line", partial(lines_of, path), None, path, "json lines")
+            return _reading(path, array_of, "json array")
+        return _reading(path, lines_of, "json lines", unit="line")
     if name.endswith(".parquet"):
         with parquet_file(path) as file:
             rows = file.metadata.num_rows
-        return Source(name, "row", partial(parquet_rows, path), rows, path, "parquet")
+        return _reading(path, parquet_rows, "parquet", rows)
     if name.endswith(".arrow"):
-        return Source(name, "row", partial(arrow_rows, path), None, path, "arrow")
+        return _reading(path, arrow_rows, "arrow")
     msg = (
         f"{path}: files are known by their names, which end in {', '.join(ENDINGS)}. "
         "datasets.load_dataset reads others: ftlab.data(load_dataset('csv', "
@@ -143,86 +183,20 @@ def _of_file(path: str) -> Source:
     raise BadValueError(msg)
 
 
-def _in_memory(what: Any) -> Source:
-    if isinstance(what, pa.Table):
-        return Source("", "row", partial(_numbered, what.to_pylist), len(what))
-    if hasattr(what, "with_format") and hasattr(what, "features"):
-        sized = hasattr(what, "__len__")
-        read = partial(_of_table if sized else _of_stream, what)
-        return Source("", "row", read, len(what) if sized else None)
-    if hasattr(what, "to_dict") and hasattr(what, "columns"):  # a pandas DataFrame
-        rows = partial(what.to_dict, orient="records")
-        return Source("", "row", partial(_numbered, rows), len(what))
-    _check_iterable(what)
-    if isinstance(what, Sequence) or not hasattr(what, "__iter__"):
-        return Source("", "row", partial(_by_number, what), len(what))
-    sized = hasattr(what, "__len__")
-    read = partial(_of_stream, what)
-    return Source("", "row", read, len(what) if sized else None)
+def _reading(
+    path: str,
+    read: Callable[[str], Iterator[Entry]],
+    form: str,
+    total: int | None = None,
+    unit: str = "row",
+) -> Source:
+    """Return a file that is named where it cannot be opened when its turn comes."""
 
-
-def _check_iterable(what: Any) -> None:
-    kind = type(what).__name__
-    if isinstance(what, Iterator):
-        msg = (
-            f"The dataset is a {kind}, which gives each row once: pass a list of its "
-            "rows, the name of their file, or a datasets.IterableDataset."
-        )
-        raise BadValueError(msg)
-    by_number = hasattr(what, "__getitem__") and hasattr(what, "__len__")
-    if isinstance(what, bytes) or not (by_number or isinstance(what, Iterable)):
-        msg = (
-            f"The dataset is {what if what is None else f'of type {kind}'}; pass the "
-            "name of a file (JSON Lines, JSON, Parquet, Arrow), a Dataset, or a list "
-            "of rows: ftlab.data([{'messages': [...]}], tokenizer)."
-        )
-        raise BadValueError(msg)
-    if isinstance(what, Mapping):
-        msg = (
-            f"The dataset is a {kind} with {', '.join(map(str, list(what)[:5]))}; a "
-            "single row goes as [row], columns as datasets.Dataset.from_dict(columns)."
-        )
-        raise BadValueError(msg)
-
-
-def _of_table(dataset: Any) -> Iterator[Entry]:
-    """Read a ``Dataset`` in batches, as Python values, without decoding pictures."""
-    number = 0
-    for table in dataset.with_format("arrow").iter(batch_size=BATCH):
-        for row in table.to_pylist():
-            yield Entry(number, row)
-            number += 1
-
-
-def _numbered(rows: Any) -> Iterator[Entry]:
-    for number, row in enumerate(rows()):
-        yield Entry(number, row)
-
-
-def _of_stream(rows: Any) -> Iterator[Entry]:
-    """Read what may fail on the way: the rows up to there are known."""
-    number = 0
-    stream = iter(rows)
-    while True:
+    def entries() -> Iterator[Entry]:
         try:
-            row = next(stream)
-        except StopIteration:
-            return
-        except Exception as error:  # noqa: BLE001  the user's own dataset
-            said = str(error).strip().partition("\n")[0]
-            yield Entry(
-                number, Broken(f"the dataset raised {type(error).__name__}: {said}")
-            )
-            return
-        yield Entry(number, row)
-        number += 1
+            yield from read(path)
+        except (OSError, BadValueError) as error:
+            says = f"cannot be read any more: {str(error).rstrip('.')}"
+            yield Entry(0, Broken(says, rows=max(total or 1, 1)))
 
-
-def _by_number(rows: Any) -> Iterator[Entry]:
-    for number in range(len(rows)):
-        try:
-            row = rows[number]
-        except Exception as error:  # noqa: BLE001  the user's own dataset
-            said = str(error).strip().partition("\n")[0]
-            row = Broken(f"the dataset raised {type(error).__name__}: {said}")
-        yield Entry(number, row)
+    return Source(Path(path).name, unit, entries, total, path, form)

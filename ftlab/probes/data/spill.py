@@ -1,5 +1,6 @@
 """What is too much for memory, in a file that has no name."""
 
+import contextlib
 import os
 import tempfile
 
@@ -24,7 +25,10 @@ class Spill:
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile(prefix="ftlab-")  # noqa: SIM115
+        try:
+            self._file = tempfile.TemporaryFile(prefix="ftlab-")  # noqa: SIM115
+        except OSError as error:
+            raise _full(error) from error
         self._waiting: list[bytes] = []
         self._held = self._written = 0
 
@@ -57,12 +61,7 @@ class Spill:
             self._file.write(b"".join(self._waiting))
             self._file.flush()
         except OSError as error:
-            msg = (
-                f"The folder for temporary files, {tempfile.gettempdir()}, cannot be "
-                f"written: {error}. Set TMPDIR to one with room for the dataset's "
-                "texts, or pass near_duplicates=False, which keeps 8 bytes of a row."
-            )
-            raise BadValueError(msg) from error
+            raise _full(error) from error
         self._written += self._held
         self._held = 0
         self._waiting = []
@@ -70,4 +69,13 @@ class Spill:
     def close(self) -> None:
         """Let the file go."""
         self._waiting = []
-        self._file.close()
+        with contextlib.suppress(OSError):  # a full disk was told when it was full
+            self._file.close()
+
+
+def _full(error: OSError) -> BadValueError:
+    return BadValueError(
+        f"The folder for temporary files cannot be written: {error}. Set TMPDIR to one "
+        "with room for the dataset's texts, or pass near_duplicates=False (on the "
+        "command line: --no-near), which keeps 8 bytes of a row."
+    )

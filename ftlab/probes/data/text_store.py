@@ -2,14 +2,16 @@
 
 from array import array
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from ftlab.probes.data.row_keys import frozen
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.spill import Spill
 
 BETWEEN = "\x00"
-"""Stands between what is asked and what is answered."""
+"""Stands between what is asked, what is answered, and what is beside."""
 
 BLOCK = 1 << 16
 
@@ -17,21 +19,42 @@ BLOCK = 1 << 16
 def compared(read: RowParts) -> str:
     r"""Return the texts in which a row may be like another: asked, then answered.
 
-    Of a conversation the last answer counts: rows may be made of it turn by turn.
+    Of a conversation the last answer counts: rows may be made of it turn by turn. What
+    makes rows of equal texts differ, a picture or a label, follows as a number.
 
     Examples
     --------
     >>> from ftlab.probes.data.row_parts import parts_of
     >>> from ftlab.probes.data.text_store import compared
     >>> compared(parts_of({"prompt": "1+1?", "completion": "2"}))
-    '1+1?\x002'
+    '1+1?\x002\x00'
     """
     parts = [part for part in read.parts if part.role != "system"]
-    answers = [part for part in parts if part.role in ("assistant", "")]
+    answers = [at for at, part in enumerate(parts) if part.role in ("assistant", "")]
     if read.kind == "messages":
         answers = answers[-1:]
-    asked = "\n".join(part.text for part in parts if part not in answers)
-    return asked + BETWEEN + "\n".join(part.text for part in answers)
+    chosen = set(answers)
+    asked = "\n".join(part.text for at, part in enumerate(parts) if at not in chosen)
+    answered = "\n".join(parts[at].text for at in answers)
+    beside = read.beside is not None and read.kind != "tokens"
+    return BETWEEN.join((asked, answered, beside_of(read.beside) if beside else ""))
+
+
+def beside_of(value: Any) -> str:
+    """Return what stands for everything beside the texts, within one process."""
+    return f"{hash(frozen(value)):x}"
+
+
+def said_in(kept: str) -> str:
+    """Return the texts of what `compared` gave."""
+    return kept.rpartition(BETWEEN)[0]
+
+
+def sides_of(kept: str) -> tuple[str, str, str]:
+    """Return what was asked, what was answered, and what stands for the rest."""
+    said, _, beside = kept.rpartition(BETWEEN)
+    asked, _, answered = said.partition(BETWEEN)
+    return asked, answered, beside
 
 
 class TextStore:

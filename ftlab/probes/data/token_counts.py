@@ -1,6 +1,7 @@
 """How many tokens texts are, and how many more a chat template writes around them."""
 
 import copy
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,16 +46,30 @@ class TokenCounter:
 
     def __init__(self, tokenizer: Any) -> None:
         inner = text_tokenizer(tokenizer)
-        if not callable(inner):
+        if not callable(inner) or isinstance(inner, type) or inspect.isroutine(inner):
+            kind = f"of type {type(tokenizer).__name__}"
+            of = f"the class {inner.__name__}" if isinstance(inner, type) else kind
             msg = (
-                f"The tokenizer is of type {type(tokenizer).__name__}; pass one of "
+                f"The tokenizer is {of}; pass one of "
                 "transformers: AutoTokenizer.from_pretrained(folder)."
             )
             raise BadValueError(msg)
         self._encode = _encoder(inner)
+        first = self._tried(tokenizer)
         unknown = getattr(inner, "unk_token_id", None)
-        becomes = isinstance(unknown, int) and unknown in self.ids(_UNSEEN)
+        becomes = isinstance(unknown, int) and unknown in first
         self.unknown: int | None = unknown if becomes else None
+
+    def _tried(self, tokenizer: Any) -> list[int]:
+        """Tokenise a text, to see whether it can be done at all."""
+        try:
+            return self.ids(_UNSEEN)
+        except Exception as error:
+            msg = (
+                f"The tokenizer, of type {type(tokenizer).__name__}, raised "
+                f"{type(error).__name__} at its first text: {error}"
+            )
+            raise BadValueError(msg) from error
 
     def counts(self, texts: Sequence[str]) -> tuple[list[int], list[int]]:
         """Return the tokens of each text, and how many of them are unknown."""

@@ -51,6 +51,8 @@ def head_words(scan: DataScan) -> str:
     forms = ", ".join(f"{name} {n:,}" for name, n in scan.formats.items() if name)
     words = f"{scan.name}, {count(scan.rows, 'row')}"
     words += f" ({forms})" if forms else ""
+    if scan.changed:
+        words += f"; {', '.join(scan.changed[:3])} changed while it was read"
     return words if scan.complete else f"{words}; stopped before the end"
 
 

@@ -11,7 +11,8 @@ from ftlab.probes.data.across_rows import (
     scanned_rows,
 )
 from ftlab.probes.data.entries import Entry, Source
-from ftlab.probes.data.scan import Looks, Scan, entries_of
+from ftlab.probes.data.looks import Looks
+from ftlab.probes.data.scan import Scan, entries_of
 from ftlab.probes.data.token_marks import TokenMarks
 from ftlab.records.data_scan import Lengths
 from ftlab.rules import dataset_issues

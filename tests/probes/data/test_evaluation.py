@@ -4,8 +4,10 @@ import pytest
 
 from ftlab.probes.data import row_keys
 from ftlab.probes.data.entries import Broken, Entry, Source
-from ftlab.probes.data.evaluation import read_evaluation, report_leaks
-from ftlab.probes.data.scan import Looks, Scan, entries_of
+from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
+from ftlab.probes.data.looks import Looks
+from ftlab.probes.data.scan import Scan, entries_of
+from ftlab.probes.data.stopping import Stop
 from ftlab.probes.data.text_store import BETWEEN, TextStore
 from ftlab.probes.data.token_marks import TokenMarks
 
@@ -32,7 +34,7 @@ def test_rows_and_prompts_of_the_evaluation_are_found(monkeypatch, block):
     assert evaluation.held == {0, 2}
     assert evaluation.texts is not None
     assert len(evaluation.texts) == evaluation.count
-    assert evaluation.texts[1] == BETWEEN
+    assert evaluation.texts[1] == BETWEEN * 2
     rows = scan.findings.rows
     assert rows["leaked-evaluation-row"].numbers().tolist() == [5, 7, 41]
     assert rows["leaked-evaluation-prompt"].numbers().tolist() == [40]
@@ -53,3 +55,58 @@ def test_nothing_in_common_is_nothing_found():
     report_leaks(scan, evaluation)
     assert set(scan.findings.rows) == {"unreadable-row"}
     assert not evaluation.held
+
+
+def remarks(*sources, stop=None):
+    return read_evaluation(list(sources), None, stop).remarks
+
+
+def test_what_cannot_be_compared_is_remarked_with_the_reason():
+    named = Source("held.jsonl", "line", lambda: iter([Entry(1, Broken("no JSON"))]))
+    unknown = source([pair(1), {"foo": 1}, Broken("lost", rows=3)])
+    whole = source([pair(2)])
+    assert remarks(named, unknown, whole, source([])) == (
+        "rows of the evaluation data: 1 of 1 rows of held.jsonl cannot be read: "
+        "no JSON",
+        "rows of the evaluation data: 4 of 5 rows of the dataset cannot be read: "
+        "the row holds foo",
+        "rows of the evaluation data: the dataset holds no rows",
+    )
+
+
+def test_rows_that_are_lost_are_counted():
+    evaluation = read_evaluation([source([Broken("lost", rows=7), pair(1)])], None)
+    assert (evaluation.count, evaluation.rows.rows.tolist()) == (8, [7])
+
+
+def test_rows_of_ids_are_compared_by_their_ids():
+    ids = [[at, at + 1, at + 2] for at in range(9)]
+    evaluation = read_evaluation([source([{"input_ids": ids[4]}])], None)
+    sources = [source([{"input_ids": each} for each in ids])]
+    scan = Scan(sources, Looks(TokenMarks(None), prompts=True))
+    for at, entry in entries_of(sources):
+        scan.take(at, entry)
+    report_leaks(scan, evaluation)
+    assert scan.findings.rows["leaked-evaluation-row"].numbers().tolist() == [4]
+    assert unlike(scan, evaluation) == ""
+    texts = read_evaluation([source([pair(1)])], None)
+    assert "1 are texts, and those trained on ids of tokens" in unlike(scan, texts)
+    scan.formats.clear()
+    scan.formats["text"] = 9
+    assert "1 are ids of tokens" in unlike(scan, evaluation)
+
+
+def test_what_was_read_until_somebody_stopped_it_is_known():
+    stop = Stop()
+
+    def rows():
+        yield Entry(0, pair(1))
+        stop.heard()
+        yield Entry(1, pair(2))
+        yield Entry(2, pair(3))
+
+    evaluation = read_evaluation([Source("a", "row", rows)], None, stop)
+    assert (evaluation.count, evaluation.stopped) == (2, True)
+    assert evaluation.remarks == (
+        "rows of the evaluation data: stopped in a behind 2 rows",
+    )

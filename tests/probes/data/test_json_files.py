@@ -1,4 +1,4 @@
-"""JSON Lines and JSON arrays, whole and broken."""
+"""JSON Lines, whole and broken, and what is told from them."""
 
 import gzip
 import json
@@ -7,7 +7,7 @@ import pytest
 
 from ftlab.probes.data import json_files
 from ftlab.probes.data.entries import Broken
-from ftlab.probes.data.json_files import array_of, is_array, lines_of
+from ftlab.probes.data.json_files import is_array, lines_of
 from ftlab.records.errors import BadValueError
 
 
@@ -85,47 +85,16 @@ def test_another_encoding_is_said(written, encoding):
         is_array(path)
 
 
-ROWS = [{"text": "a" * size, "n": size, "of": [1.5, None]} for size in range(40)]
-
-
-@pytest.mark.parametrize("indent", [None, 1])
-@pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
-def test_an_array_is_read_in_pieces(written, monkeypatch, indent, chunk):
-    monkeypatch.setattr(json_files, "CHUNK", chunk)
-    path = written(json.dumps([*ROWS, 17, 1234], indent=indent), "rows.json")
-    assert is_array(path)
-    entries = list(array_of(path))
-    assert [entry.value for entry in entries] == [*ROWS, 17, 1234]
-    assert [entry.at for entry in entries] == list(range(42))
-
-
-def test_an_empty_array_has_no_rows(written):
-    assert list(array_of(written(" [ ] ", "rows.json"))) == []
-
-
 @pytest.mark.parametrize(
-    ("text", "rows", "says"),
+    ("text", "array"),
     [
-        ('[{"a": 1}, {"a": ', 1, "no JSON: Expecting value"),
-        ('[{"a": 1}, {"a": 2}', 2, "the file ends within the array"),
-        ('[{"a": 1}, oops, {"a": 2}]', 1, "no JSON: Expecting value"),
+        ('[{"a": 1}]', True),
+        ('\n [{"a": 1},\n{"a": 2}]\n\n', True),
+        ('[{"a": 1}]\n \n', True),
+        ('[{"a": 1}]\n[{"a": 2}]\n', False),
+        ('[{"a": 1}]\n{"a": 2}\n', False),
+        ('[{"a": 1}\n{"a": 2}]\n', True),
     ],
 )
-def test_an_array_is_read_up_to_where_it_breaks(written, text, rows, says):
-    entries = list(array_of(written(text, "rows.json")))
-    ((at, value),) = broken(entries)
-    assert (at, len(entries)) == (rows, rows + 1)
-    assert says in value.says
-
-
-def test_an_element_that_is_too_large_ends_the_reading(written, monkeypatch):
-    monkeypatch.setattr(json_files, "LARGEST", 500)
-    monkeypatch.setattr(json_files, "CHUNK", 100)
-    path = written(json.dumps([{"a": 1}, {"a": "x" * 5000}]), "rows.json")
-    entries = list(array_of(path))
-    assert "what is behind it is not read" in entries[1].value.says
-
-
-def test_bytes_that_are_no_utf_8_stand_in_their_row(written):
-    path = written(b'[{"text": "a\xffb"}, {"text": "c"}]', "rows.json")
-    assert [entry.value["text"] for entry in array_of(path)] == ["a\udcffb", "c"]
+def test_lines_that_are_arrays_are_told_from_one_array(written, text, array):
+    assert is_array(written(text)) is array

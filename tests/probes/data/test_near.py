@@ -17,8 +17,8 @@ WORDS = [f"{a}{b}" for a in "bcdfglmnprst" for b in ("ale", "orn", "ist", "ube",
 
 def stored(rows):
     store = TextStore()
-    for asked, answered in rows:
-        store.append(f"{asked}{BETWEEN}{answered}")
+    for asked, answered, *beside in rows:
+        store.append(BETWEEN.join((asked, answered, *(beside or ("",)))))
     return store
 
 
@@ -90,6 +90,13 @@ def test_rows_that_are_left_out_and_empty_ones_are_not_compared():
     rows = [("a b c", "d"), ("A B C", "D"), ("", ""), ("", "")]
     assert found(rows) == {1: (0, 1.0)}
     assert found(rows, skipped=[1]) == {}
+
+
+def test_rows_with_other_pictures_are_not_the_same():
+    asked, answered = "Is there a cat in this picture?", "No, there is none."
+    rows = [(asked, answered, "1f"), (asked, answered, "2e")]
+    rows += [(asked.upper(), answered, "1f"), (asked, answered)]
+    assert found(rows) == {2: (0, 1.0)}
 
 
 def test_texts_without_spaces_are_compared_by_characters():

@@ -77,3 +77,10 @@ def test_values_of_all_kinds_are_frozen():
     assert len({hash(each) for each in made}) == len(values)
     assert frozen([1, 2]) == frozen([1, 2])
     assert frozen({"a": {3}}) != frozen({"a": {3}})
+
+
+def test_arrays_are_the_same_where_they_hold_the_same():
+    assert frozen(np.arange(3)) == frozen([0, 1, 2])
+    made = [np.array([[b"a" * 90], {}], object) for _ in range(2)]
+    assert frozen(made[0]) == frozen(made[1])
+    assert frozen(np.zeros((2, 3))) != frozen(np.zeros((3, 2)))

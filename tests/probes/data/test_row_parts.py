@@ -1,6 +1,8 @@
 """Rows of all usual forms, and of none."""
 
+import numpy as np
 import pytest
+import torch
 
 from ftlab.probes.data.row_parts import parts_of
 
@@ -140,3 +142,58 @@ def test_unknown_columns_are_listed():
 def test_what_stands_beside_the_texts_is_kept():
     assert parts_of({"text": "a", "label": 1}).beside == [1]
     assert parts_of({"prompt": "a", "completion": "b", "image": b"x"}).beside == [b"x"]
+
+
+def test_arrays_are_read_as_the_lists_that_they_hold():
+    talk = np.array(
+        [
+            {"role": "user", "content": np.array([{"type": "text", "text": "a"}])},
+            {"role": "assistant", "content": "b"},
+        ]
+    )
+    whole = [USER, ANSWER]
+    pair = {"prompt": talk[:1], "completion": talk[1:]}
+    columns = {"role": np.array(["user", "assistant"]), "content": np.array(["a", "b"])}
+    for row in ({"messages": talk}, talk, pair, {"messages": columns}):
+        read = parts_of(row)
+        assert [(part.role, part.text) for part in read.parts] == whole
+        assert read.faults == ()
+    call = {"role": "assistant", "content": "", "tool_calls": np.array([1, 2])}
+    assert parts_of({"messages": [call]}).parts[0].says_more
+
+
+def test_numbers_of_numpy_are_numbers():
+    read = parts_of({"question": np.int64(3), "answer": np.float32(0.5)})
+    assert [part.text for part in read.parts] == ["3", "0.5"]
+
+
+@pytest.mark.parametrize(
+    "ids", [[1, 2], (1, 2), np.arange(1, 3), torch.arange(1, 3), [np.int32(1), 2]]
+)
+def test_ids_of_all_kinds_are_read(ids):
+    read = parts_of({"input_ids": ids})
+    assert (read.kind, list(read.beside)) == ("tokens", [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (None, "input_ids is missing"),
+        (5, "input_ids is of type int, not a list of ids"),
+        ("abc", "input_ids is a text, not a list of ids"),
+        (np.array(5), "input_ids is of type int, not a list of ids"),
+        (torch.zeros(2, 2, dtype=int), "input_ids holds what is no id"),
+        ([1, "a", None], "input_ids holds what is no id"),
+        ([1.5], "input_ids holds what is no id"),
+        ({}, "input_ids is of type dict, not a list of ids"),
+    ],
+)
+def test_what_are_no_ids_is_named(ids, said):
+    read = parts_of({"input_ids": ids})
+    assert (read.kind, read.faults) == ("", (("unknown-columns", "input_ids", said),))
+    assert parts_of({"input_ids": None, "text": "a"}).kind == "text"
+
+
+def test_an_array_of_texts_as_a_prompt_is_named():
+    read = parts_of({"prompt": np.array(["a", "b"]), "completion": "x"})
+    assert {fault[0] for fault in read.faults} == {"malformed-messages"}

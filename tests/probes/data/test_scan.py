@@ -4,7 +4,8 @@ import pytest
 
 from ftlab.probes.data import scan as scan_module
 from ftlab.probes.data.entries import Broken, Entry, Source
-from ftlab.probes.data.scan import Looks, Scan, entries_of
+from ftlab.probes.data.looks import Looks
+from ftlab.probes.data.scan import Scan, entries_of
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
 from tests.probes.tokens import vocabularies
@@ -71,12 +72,12 @@ def test_rows_that_are_lost_keep_the_numbers_of_the_others():
     assert [(r.tolist(), f.tolist()) for r, f in scan.keys.repeated()] == [([4], [0])]
     assert scan.texts is not None
     assert [scan.texts[at] for at in range(6)] == [
-        "\x00a",
+        "\x00a\x00",
         "",
         "",
         "",
-        "\x00a",
-        "\x00b",
+        "\x00a\x00",
+        "\x00b\x00",
     ]
     assert scan.beginning(5) == "b"
 

@@ -2,7 +2,9 @@
 
 import json
 import os
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -128,6 +130,10 @@ def test_links_in_a_circle_end(folder):
         (iter(ROWS), "a list_iterator, which gives each row once"),
         ({"text": ["a"]}, r"a dict with text; .*from_dict"),
         (b"rows", "of type bytes"),
+        (dict, "of type type"),
+        (np.array(5), "has no length: len"),
+        (["a.jsonl", {"text": "b"}], r"holds 'a\.jsonl', the name of a file"),
+        ([{"text": "b"}, Path("a.txt")], r"holds 'a\.txt', the name of a file"),
     ],
 )
 def test_what_cannot_be_read_is_answered_with_what_can(what, said):
@@ -150,3 +156,55 @@ def test_files_that_cannot_be_read_are_refused_by_name(tmp_path):
     os.mkfifo(tmp_path / "pipe.jsonl")
     with pytest.raises(BadValueError, match="is no file"):
         sources_of(tmp_path / "pipe.jsonl")
+
+
+BAD_TEXT = pa.Array.from_buffers(
+    pa.string(), 3, pa.array([b"abc", b"a\xffb", b"def"]).buffers()
+)
+
+
+@pytest.mark.parametrize("wrapped", [lambda table: table, Dataset])
+def test_a_row_that_is_no_utf_8_is_named_and_the_others_are_read(wrapped):
+    first, second, third = values(wrapped(pa.table({"text": BAD_TEXT})))
+    assert (first, third) == ({"text": "abc"}, {"text": "def"})
+    assert second.says.startswith("no UTF-8: ")
+
+
+def test_a_time_in_a_zone_that_nobody_knows_is_named():
+    times = pa.array([1, None], pa.timestamp("ms", tz="Nowhere/Bad"))
+    first, second = values(pa.table({"text": ["a", "b"], "t": times}))
+    assert first.says.startswith("no value: ")
+    assert second == {"text": "b", "t": None}
+
+
+def test_a_file_that_is_gone_when_its_turn_comes_is_named(folder):
+    sources = sources_of(folder)
+    (folder / "a.jsonl").unlink()
+    (folder / "c.parquet").unlink()
+    found = [entry.value for source in sources for entry in source.read()]
+    assert found[0].says.startswith("cannot be read any more: [Errno 2]")
+    assert found[1:-1] == ROWS[10:20]
+    assert (type(found[-1]), found[-1].rows) == (Broken, 10)
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(folder):
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        (folder / name / "rows.jsonl").write_text(json.dumps(ROWS[0]))
+    names = [source.name for source in sources_of(folder)]
+    assert names[-2:] == ["one/rows.jsonl", "two/rows.jsonl"]
+
+
+def test_a_folder_that_cannot_be_opened_is_named(folder, monkeypatch):
+    (folder / "inner").mkdir()
+    opened = os.scandir
+
+    def denied(path):  # root may open everything
+        if str(path).endswith("inner"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    found = values(folder)
+    assert found[:-1] == ROWS
+    assert "Permission denied" in found[-1].says

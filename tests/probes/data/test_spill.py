@@ -1,6 +1,7 @@
 """Bytes come back, and a full disk is told."""
 
 import random
+import tempfile
 
 import pytest
 
@@ -46,3 +47,20 @@ def test_a_full_disk_is_told_with_what_helps():
     with pytest.raises(BadValueError, match=r"No space left.*near_duplicates=False"):
         spill.read(0, 4)
     spill.close()
+
+
+def test_a_full_disk_is_told_once_and_closing_tells_nothing_more():
+    spill = Spill()
+    spill._file.close()
+    spill._file = open("/dev/full", "wb")  # noqa: PTH123, SIM115  a disk without room
+    spill.append(b"text" * 9)
+    with pytest.raises(BadValueError, match=r"No space left.*--no-near"):
+        spill._flush()
+    spill.close()
+    assert spill._file.closed
+
+
+def test_a_folder_for_temporary_files_that_is_missing_is_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(BadValueError, match="Set TMPDIR to one with room"):
+        Spill()

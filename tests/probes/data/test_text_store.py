@@ -1,12 +1,13 @@
 """Texts come back as they were, in any order."""
 
 import random
+import time
 
 import pytest
 
 from ftlab.probes.data import text_store
 from ftlab.probes.data.row_parts import parts_of
-from ftlab.probes.data.text_store import TextStore, compared
+from ftlab.probes.data.text_store import TextStore, compared, said_in, sides_of
 
 
 @pytest.mark.parametrize("block", [1 << 16, 7])
@@ -35,8 +36,26 @@ def talk(*roles):
 
 def test_the_last_answer_and_what_is_before_it_are_compared_apart():
     row = talk("system", "user", "assistant", "user", "assistant")
-    assert compared(parts_of(row)) == "u1\na2\nu3\x00a4"
-    assert compared(parts_of(talk("user"))) == "u0\x00"
+    assert compared(parts_of(row)) == "u1\na2\nu3\x00a4\x00"
+    assert compared(parts_of(talk("user"))) == "u0\x00\x00"
     row = {"prompt": "a", "chosen": "b", "rejected": "c"}
-    assert compared(parts_of(row)) == "a\x00b\nc"
-    assert compared(parts_of("text")) == "\x00text"
+    assert compared(parts_of(row)) == "a\x00b\nc\x00"
+    assert compared(parts_of("text")) == "\x00text\x00"
+
+
+def test_what_is_beside_the_texts_is_kept_apart_from_them():
+    row = {"prompt": "a\x00b", "completion": "c", "images": [b"1"]}
+    kept = compared(parts_of(row))
+    assert said_in(kept) == "a\x00b\x00c"
+    assert (
+        sides_of(kept)[2] != sides_of(compared(parts_of(row | {"images": [b"2"]})))[2]
+    )
+    assert sides_of(kept)[2] == sides_of(compared(parts_of(dict(row))))[2] != ""
+
+
+def test_a_talk_of_many_messages_is_compared_in_no_time():
+    talk = [{"role": "assistant", "content": f"{at}"} for at in range(20_000)]
+    began = time.perf_counter()
+    kept = compared(parts_of({"prompt": talk, "completion": "It is."}))
+    assert kept.count("\n") == 20_000
+    assert time.perf_counter() - began < 5

@@ -1,0 +1,30 @@
+"""What the rows of a dataset are looked at with."""
+
+from dataclasses import dataclass
+
+from ftlab.probes.data.token_counts import RowLengths, TokenCounter
+from ftlab.probes.data.token_marks import TokenMarks
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What rows are looked at with.
+
+    Attributes
+    ----------
+    counter, lengths
+        Count tokens; ``None`` without a tokenizer: characters are counted.
+    limit
+        Tokens behind which a training cuts a row off; 0 where nobody knows.
+    prompts
+        Whether the keys of prompts are kept, for the evaluation data.
+    texts
+        Whether the texts are kept in a file, to be compared later.
+    """
+
+    marks: TokenMarks
+    counter: TokenCounter | None = None
+    lengths: RowLengths | None = None
+    limit: int = 0
+    prompts: bool = False
+    texts: bool = True

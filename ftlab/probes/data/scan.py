@@ -5,7 +5,6 @@ and hands these over in blocks to a thread that counts tokens, which the fast to
 do beside the looking. `Scan.finish` waits for the last block.
 """
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,20 +14,28 @@ from typing import NamedTuple
 from ftlab.probes.data.answer_faults import answer_faults, is_answer
 from ftlab.probes.data.answer_lengths import AnswerLengths
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
+from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.label_leaks import LabelLeaks
+from ftlab.probes.data.no_answers import no_answers
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
+from ftlab.probes.data.secrets import secrets, without_secrets
 from ftlab.probes.data.text_faults import text_faults
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared
 from ftlab.probes.data.token_counts import LONG, RENDERED, RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
+from ftlab.probes.data.written_forms import written_forms
+from ftlab.probes.data.wrong_letters import wrong_letters
 from ftlab.records.data_scan import Spot
 from ftlab.records.printable import printable
 
 BLOCK_ROWS, BLOCK_CHARS = 1000, 1 << 20
 """Rows, and characters, that are counted at once."""
+
+LOOKS = (answer_faults, no_answers, written_forms, secrets)
+"""What all rows are looked at with, whoever tokenises them."""
 
 UNKNOWN_SHARE = 0.02
 """Share of unknown tokens from which on a row is named."""
@@ -40,6 +47,8 @@ class Looks:
 
     Attributes
     ----------
+    marks, foreign
+        Look for control strings.
     counter, lengths
         Count tokens; ``None`` without a tokenizer: characters are counted.
     limit
@@ -56,6 +65,7 @@ class Looks:
     limit: int = 0
     prompts: bool = False
     texts: bool = True
+    foreign: ForeignMarks = field(default_factory=lambda: ForeignMarks(None))
 
 
 class _Row(NamedTuple):
@@ -130,12 +140,11 @@ class Scan:
         for part in read.parts:
             self.roles[part.role] += 1
             if part.text:
-                for fault in text_faults(part.text):
+                for fault in (*text_faults(part.text), *wrong_letters(part.text)):
                     self.report_in(number, part, *fault)
-        for part, fault in itertools.chain(
-            answer_faults(read), self._looks.marks.faults(read)
-        ):
-            self.report_in(number, part, *fault)
+        for look in (*LOOKS, self._looks.marks.faults, self._looks.foreign.faults):
+            for part, fault in look(read):
+                self.report_in(number, part, *fault)
         self.leaks.look(number, read)
 
     def report_in(
@@ -143,7 +152,7 @@ class Scan:
     ) -> None:
         """Count a row for what stands in one of its texts."""
         if self.findings.add(name, number):
-            shown = excerpt_of(part.text, char) if char >= 0 else ""
+            shown = _shown(part.text, char) if char >= 0 else ""
             self._keep_spot(name, number, part.where, char, says, shown)
 
     def report(
@@ -176,12 +185,12 @@ class Scan:
         """Return how a row begins; ``""`` where the texts are not kept."""
         if self.texts is None:
             return ""
-        return excerpt_of(self.texts[number].replace(BETWEEN, "\n").strip(), 0)
+        return _shown(self.texts[number].replace(BETWEEN, "\n").strip(), 0)
 
     def end(self, number: int) -> str:
         """Return how a row ends; ``""`` where the texts are not kept."""
         text = "" if self.texts is None else self.texts[number].rstrip()
-        return excerpt_of(text, max(len(text) - 20, 0))
+        return _shown(text, max(len(text) - 20, 0))
 
     def _keep(self, read: RowParts | None) -> None:
         """Write down what tells this row from others."""
@@ -278,6 +287,10 @@ class Scan:
         for file in (self.keys, self.prompts, self.texts):
             if file is not None:
                 file.close()
+
+
+def _shown(text: str, char: int) -> str:
+    return excerpt_of(without_secrets(text), char)
 
 
 def entries_of(sources: list[Source]) -> Iterator[tuple[int, Entry]]:

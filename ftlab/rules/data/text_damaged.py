@@ -19,11 +19,11 @@ unless the tokenizer does so itself. `mixed-scripts` from 0.01: a letter that lo
 one of another script, between two letters of that. `escaped-text` from 0.01: a whole
 text in JSON's quotes and escapes, or line ends as a backslash and an n, outside quotes,
 in a text of one line. `wrapped-answer` from 0.01 and not above 0.5, where it is the
-form that is asked for: a dictionary with `answer`, `output` or the like, and at most two
-other keys. `html-entities` from 0.01: two in a text without tags or code, in a row that
-does not speak of HTML. `hyphenated-lines` from 0.01: two words that go on in the next
-line, and one for each 1,500 characters. The shares are conventions of ours: below them
-rows are told as a note.
+form that is asked for: a dictionary with `answer`, `output` or the like, and two other
+keys at most. `html-entities` from 0.01: two in a text without tags or code, in a row
+that does not speak of HTML. `hyphenated-lines` from 0.01: two words that go on in the
+next line, and one for each 1,500 characters. The shares are conventions of ours: below
+them rows are told as a note.
 Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
 with cp1252, and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.

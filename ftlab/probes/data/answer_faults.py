@@ -66,6 +66,12 @@ _NO_WORDS = "-.?!\"'\u2026\u2014\u2013_*,;:" + _UNSEEN
 _WHOLE = tuple(".?!\u3002\uff1f\uff01\u061f")
 """What a sentence ends with."""
 
+_REQUESTS = frozenset(
+    {"please", "write", "explain", "tell", "give", "describe", "summarise", "summarize"}
+    | {"list", "translate", "name", "create", "generate"}
+)
+"""What a prompt begins with that is whole without a full stop."""
+
 Placed = tuple[Part, TextFault]
 
 
@@ -135,7 +141,7 @@ def _is_meant(text: str) -> bool:
     """Tell whether a text ends with a smiley, a letter's closing, or a verse."""
     if text.endswith("("):
         return text[:-1].endswith(_SMILING)
-    if not text.endswith((",", "\uff0c", "\u3001")):
+    if not text.endswith((",", "\uff0c", "\u3001")) or text.startswith(("{", "[")):
         return False
     lines = text.splitlines()
     if len(lines) < VERSES or len(lines[-1]) > SHORT_LINE:
@@ -218,5 +224,7 @@ def _repeated(parts: Sequence[Part]) -> Iterator[Placed]:
     said = answer.text.strip()
     if prompt.message >= 0 or len(whole) < SHORTEST // 3 or not said.startswith(whole):
         return
-    if said == whole or whole.endswith(_WHOLE) or "\n" in prompt.text:
+    asks = whole.partition(" ")[0].casefold() in _REQUESTS
+    alone = said == whole or (asks and said[len(whole)] == "\n")
+    if alone or whole.endswith(_WHOLE) or "\n" in prompt.text:
         yield answer, TextFault("prompt-in-completion", 0, "the prompt once more")

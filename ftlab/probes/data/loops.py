@@ -1,5 +1,7 @@
 """Answers that say one thing again and again until they end."""
 
+import re
+
 from ftlab.probes.data.text_faults import TextFault
 
 SHORTEST, REPEATS, OF_LINES = 200, 6, 16
@@ -8,7 +10,9 @@ SHORTEST, REPEATS, OF_LINES = 200, 6, 16
 SEEN, LONGEST = 30, 600
 """Characters that are looked for before the end, and how far back."""
 
-_OF_CODE = frozenset("|{}()[]<>=;\t")
+_OF_CODE, _OF_TABLES = re.compile(r"[{}()\[\]<>=;]"), ("|", "\t")
+CODE = 0.08
+"""Share of brackets and signs above which lines are code."""
 
 
 def looping(text: str) -> TextFault | None:
@@ -45,4 +49,6 @@ def looping(text: str) -> TextFault | None:
 
 def _says_something(unit: str) -> bool:
     words = not unit.isascii() or any(char.isspace() for char in unit)
-    return words and any(map(str.isalpha, unit)) and _OF_CODE.isdisjoint(unit)
+    signs = len(_OF_CODE.findall(unit))
+    plain = signs <= CODE * len(unit) and not any(mark in unit for mark in _OF_TABLES)
+    return words and plain and any(map(str.isalpha, unit))

@@ -21,7 +21,7 @@ FORMS = {
     "-----BEGIN ": (
         "a private key",
         r"-----BEGIN (?:[A-Z]{2,8} )?PRIVATE KEY-----(?:\s|\\n)+"
-        r"(?:[A-Za-z0-9+/=]{40,}(?:\s|\\n)+){2,}",
+        r"(?:[A-Za-z0-9+/]{40,}={0,2}(?:\s|\\n)+){2,}[A-Za-z0-9+/=]*",
     ),
 }
 """By how they begin: what they are, and their whole form."""
@@ -34,10 +34,11 @@ _SEARCHES = [
 LETTERS = 0.4
 """Share of different characters in a drawn key, of as many as it may have at most."""
 
-MOST = 36
+MOST, SEEN = 36, 80
+"""Characters of a key that may all be different, and in which words are looked for."""
 
 _EXAMPLE = re.compile(
-    r"example|your|xxx|\*\*\*|dummy|sample|placeholder|redacted|test|1234|abcd|0000|fake",
+    r"example|your|xxxx|\*\*\*|dummy|sample|placeholder|redacted|test|1234|abcd|0000|fake",
     re.IGNORECASE,
 )
 """What keys in manuals hold."""
@@ -82,8 +83,9 @@ def _drawn(search: re.Pattern[str], text: str, begins: str) -> re.Match[str] | N
     for found in search.finditer(text):
         key = found.group()[len(begins) :]
         different = len(set(key)) / min(len(key), MOST)
-        mixed = any(map(str.isdigit, key)) or not (key.islower() or key.isupper())
-        if different >= LETTERS and mixed and not _EXAMPLE.search(key):
+        words = key.islower() and not any(map(str.isdigit, key))
+        example = words or _EXAMPLE.search(key, 0, SEEN)
+        if different >= LETTERS and not example:
             return found
     return None
 

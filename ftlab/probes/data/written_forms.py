@@ -20,7 +20,7 @@ PER_PAGE = 1500
 """Characters of a page: words are hyphenated at least once on each."""
 
 _ENTITY = re.compile("&(?:quot|amp|apos|nbsp|lt|gt|#39|#x27|#34);")
-_MARKUP = re.compile(r"</?[A-Za-z!]|`|html|xml|entit|escap", re.IGNORECASE)
+_MARKUP = re.compile(r"</?[A-Za-z!]|```|html|xml|entit|escap", re.IGNORECASE)
 _HYPHENATED = re.compile(r"[a-z]{2}-\n[a-z]{2}")
 _LINE_END = re.compile(
     r"(?<=[\w.,:;!?)])(?:\\r)?\\n(?:(?:\\r)?\\n|(?=[A-Z#*\u2022-]|\d+[.)] |\Z))"
@@ -129,7 +129,11 @@ def _asks_for(row: RowParts, *words: str) -> bool:
 
 
 def _entities(text: str, row: RowParts) -> TextFault | None:
-    found = list(_ENTITY.finditer(text))
+    found = [
+        each
+        for each in _ENTITY.finditer(text)
+        if text.count("`", 0, each.start()) % 2 == 0
+    ]
     if len(found) < FEWEST or any(map(_speaks_of_markup, row.parts)):
         return None
     return TextFault("html-entities", found[0].start(), repr(found[0].group()))

@@ -5,6 +5,7 @@ and hands these over in blocks to a thread that counts tokens, which the fast to
 do beside the looking. `Scan.finish` waits for the last block.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,26 +17,21 @@ from ftlab.probes.data.answer_lengths import AnswerLengths
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.label_leaks import LabelLeaks
-from ftlab.probes.data.no_answers import no_answers
 from ftlab.probes.data.places import Places
+from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
-from ftlab.probes.data.secrets import secrets, without_secrets
+from ftlab.probes.data.secrets import without_secrets
 from ftlab.probes.data.text_faults import text_faults
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared
 from ftlab.probes.data.token_counts import LONG, RENDERED, RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
-from ftlab.probes.data.written_forms import written_forms
-from ftlab.probes.data.wrong_letters import wrong_letters
 from ftlab.records.data_scan import Spot
 from ftlab.records.printable import printable
 
 BLOCK_ROWS, BLOCK_CHARS = 1000, 1 << 20
 """Rows, and characters, that are counted at once."""
-
-LOOKS = (answer_faults, no_answers, written_forms, secrets)
-"""What all rows are looked at with, whoever tokenises them."""
 
 UNKNOWN_SHARE = 0.02
 """Share of unknown tokens from which on a row is named."""
@@ -140,11 +136,14 @@ class Scan:
         for part in read.parts:
             self.roles[part.role] += 1
             if part.text:
-                for fault in (*text_faults(part.text), *wrong_letters(part.text)):
+                for fault in text_faults(part.text):
                     self.report_in(number, part, *fault)
-        for look in (*LOOKS, self._looks.marks.faults, self._looks.foreign.faults):
-            for part, fault in look(read):
-                self.report_in(number, part, *fault)
+        for part, fault in itertools.chain(
+            answer_faults(read),
+            row_faults(read, self._looks.foreign),
+            self._looks.marks.faults(read),
+        ):
+            self.report_in(number, part, *fault)
         self.leaks.look(number, read)
 
     def report_in(

@@ -44,6 +44,29 @@ _EXAMPLE = re.compile(
 """What keys in manuals hold."""
 
 
+_BY_SIGN = tuple(
+    (sign, tuple(each for each in FORMS if sign in each)) for sign in ("_", "-", "A")
+)
+"""One character is found sooner than several."""
+
+
+def may_hold_secret(text: str) -> bool:
+    """Tell whether anything in a text begins as a key does.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.secrets import may_hold_secret
+    >>> may_hold_secret("a well-known hf_token"), may_hold_secret("a token")
+    (True, False)
+    """
+    for sign, begins in _BY_SIGN:
+        if sign in text:
+            for each in begins:
+                if each in text:
+                    return True
+    return False
+
+
 def secrets(row: RowParts) -> Iterator[Placed]:
     """Yield the keys in the texts of a row.
 

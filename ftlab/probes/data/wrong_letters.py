@@ -30,8 +30,22 @@ def wrong_letters(text: str) -> Iterator[TextFault]:
     """
     if "?? ?" in text and (found := _lost(text)):
         yield found
-    if not text.isascii() and (mixed := _mixed(text)):
+    if has_other_letters(text) and (mixed := _mixed(text)):
         yield mixed
+
+
+def has_other_letters(text: str) -> bool:
+    """Tell whether a text may hold Greek or Cyrillic letters.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.wrong_letters import has_other_letters
+    >>> has_other_letters("caf\u00e9"), has_other_letters("\u03b1 and b")
+    (False, True)
+    """
+    return not text.isascii() and bool(
+        text.encode("utf-8", "replace").translate(None, _OTHERS)
+    )
 
 
 def _lost(text: str) -> TextFault | None:
@@ -45,8 +59,6 @@ def _lost(text: str) -> TextFault | None:
 
 
 def _mixed(text: str) -> TextFault | None:
-    if not text.encode("utf-8", "replace").translate(None, _OTHERS):
-        return None
     found = _MIXED.search(text)
     if found is None:
         return None

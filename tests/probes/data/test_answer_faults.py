@@ -56,6 +56,7 @@ def test_is_silent_on_healthy_answers(answer):
             "ends with ,",
         ),
         (f"{LONG} it.\n\n{LONG} it,", "ends with ,"),
+        (f"{LONG}\n{LONG}\nand so it goes,", "ends with ,"),
         (f"Dear Ana,\n\n{LONG}\n{LONG} it,", "ends with ,"),
         (f"{LONG} (", "ends with ("),
         (f"{LONG}、", "ends with 、"),
@@ -164,6 +165,7 @@ def test_a_completion_may_go_on_with_a_title_or_a_first_line():
     title = "The Great Wall of the North"
     row = {"prompt": title, "completion": f"{title} is a place of stone."}
     assert names_in(row) == []
+    assert names_in({"prompt": title, "completion": title}) == ["prompt-in-completion"]
     code = "def add(left, right, third=0):"
     assert names_in({"prompt": code, "completion": f"{code}\n    pass"}) == []
     assert names_in({"prompt": title, "completion": f"{title}\n\nA place."}) == []

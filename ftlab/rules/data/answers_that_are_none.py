@@ -19,7 +19,7 @@ do, to a prompt that does not speak of errors. These and `answer-behind-mark` fr
 of the rows, a convention of ours; `missing-value-as-input` from 0.01.
 `answer-behind-mark` and `reasoning-without-answer` above 0.5 are how such rows are made
 (prompts, reasoning alone), and not told. `model-named-in-answer` is always a note.
-Measured: on 71 healthy sets with 44,000 rows, two of reasoning and one of refusals
+Measured: on 71 healthy sets with 45,639 rows, two of reasoning and one of refusals
 among them, none of these is a warning.
 By hand: `collections.Counter(row["completion"] for row in rows).most_common(20)`.
 

@@ -12,8 +12,8 @@ Every text, for what begins and is built as the keys of GitHub, AWS, Google, Sla
 Hugging Face and of models' services are, and for blocks of private keys; one row is
 enough. Of its characters, or of 36 where there are more, 0.4 are different ones, and it
 holds no word as manuals put into examples: `EXAMPLE`, `your`, `xxxx`, `1234`.
-Measured: of 2,000 drawn keys of these forms each was found; no row of 71 healthy sets
-has one. Where a place is shown, stars stand for what may be a key.
+Measured: of 2,000 drawn keys of five of these forms 1,999 were found; no row of 71
+healthy sets has one. Where a place is shown, stars stand for what may be a key.
 By hand: `grep -nE 'ghp_[A-Za-z0-9]{36}|AKIA[A-Z2-7]{16}' rows.jsonl`.
 
 ## What to try

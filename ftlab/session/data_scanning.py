@@ -16,6 +16,7 @@ from ftlab.probes.data.across_rows import (
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
 from ftlab.probes.data.file_marks import layout_of
+from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
@@ -97,6 +98,7 @@ def _prepared(asked: Asked) -> Going:
         asked.limit if counter is not None else 0,
         bool(asked.evaluation),
         asked.near and minhash() is not None,
+        ForeignMarks(asked.tokenizer, facts),
     )
     return Going(asked, Scan(asked.sources, looks), looks, remarks, stamps)
 

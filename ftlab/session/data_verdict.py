@@ -124,6 +124,8 @@ def _meant(going: Going) -> Iterator[str]:
     """Yield what is no fault here: as the tokenizer or most of the rows have it."""
     if _composes(going.looks.counter):
         yield "decomposed-letters"
+    if going.scan.answers.mostly_short:
+        yield "missing-value-as-answer"
     missing = going.scan.findings.rows.get("missing-end-mark", ())
     if going.looks.marks.ended < len(missing):
         yield "missing-end-mark"

@@ -38,6 +38,22 @@ def test_a_tokenizer_that_composes_letters_is_served_well():
     assert names == ["decomposed-letters"]
 
 
+def test_nan_may_be_one_of_many_short_answers():
+    rows = [{"prompt": f"What is {at}?", "completion": f"{at}"} for at in range(30)]
+    rows.append({"prompt": "What is 0/0?", "completion": "nan"})
+    assert scanned(rows).issues == ()
+    for row in rows[:20]:
+        row["completion"] += " is what it is, and what it was all the time."
+    assert [i.name for i in scanned(rows).issues] == ["missing-value-as-answer"]
+
+
+def test_the_marks_of_another_model_are_told():
+    rows = asked(chat(), 0, "[INST] How are you today? [/INST]")
+    (issue,) = scanned(rows, tokenizer=TOKENIZER).issues
+    assert (issue.name, issue.code) == ("foreign-mark-in-content", "DAT064")
+    assert scanned(rows).issues == ()
+
+
 def test_marks_that_most_texts_lack_are_not_missed():
     texts = [{"text": f"{at}."} for at in range(9)]
     ended = [{"text": f"{at}<|im_end|>"} for at in range(9, 30)]

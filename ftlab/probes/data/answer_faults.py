@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from ftlab.probes.data.loops import looping
 from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
@@ -38,7 +39,38 @@ _LEADING = frozenset(
     {"the", "an", "and", "or", "but", "because", "although", "whereas", "which"}
     | {"their", "my", "your", "our", "its"}
 )
-"""Words that no sentence ends with."""
+"""Words that no sentence ends with, in English."""
+
+_ENGLISH = frozenset({"the", "of", "and", "to", "is", "that", "with"})
+OF_ENGLISH = 2
+"""How many of these words make a text English."""
+
+SHORT_LINE, SHORT_LAST, VERSES = 60, 40, 3
+"""Characters of lines of verse and of a letter's closing; lines that make a verse."""
+
+_SMILING = (":", ";", "=", ":-", ";-", "=-", ":'")
+"""What makes a smiley of an open bracket."""
+
+_MIDDLE = (
+    "<MID>",
+    "<fim_middle>",
+    "<fim-middle>",
+    "<|fim_middle|>",
+    "<\uff5cfim\u2581end\uff5c>",
+)
+"""Marks of prompts that are answered by what stands between two pieces of a text."""
+
+_UNSEEN = " \t\r\n\v\f\u200b\u200c\u200d\u2060\ufeff\xa0"
+_NO_WORDS = "-.?!\"'\u2026\u2014\u2013_*,;:" + _UNSEEN
+
+_WHOLE = tuple(".?!\u3002\uff1f\uff01\u061f")
+"""What a sentence ends with."""
+
+_REQUESTS = frozenset(
+    {"please", "write", "explain", "tell", "give", "describe", "summarise", "summarize"}
+    | {"list", "translate", "name", "create", "generate"}
+)
+"""What a prompt begins with that is whole without a full stop."""
 
 Placed = tuple[Part, TextFault]
 
@@ -60,7 +92,8 @@ def answer_faults(row: RowParts) -> Iterator[Placed]:
     [('completion', 'empty-answer')]
     """
     for part in row.parts:
-        if is_answer(part) and (fault := _fault_of(part)):
+        fault = _fault_of(part) if is_answer(part) else None
+        if fault is not None and not _fills_a_gap(row):
             yield part, fault
     if row.kind == "messages" and row.parts:
         yield from _order(row.parts)
@@ -70,28 +103,62 @@ def answer_faults(row: RowParts) -> Iterator[Placed]:
         yield row.parts[0], TextFault("empty-text", -1, "nothing to read")
 
 
+def _fills_a_gap(row: RowParts) -> bool:
+    """Tell whether the answer is the middle of a text, which ends anywhere."""
+    asked = [part.text for part in row.parts if not is_answer(part)]
+    return any(mark in text for text in asked for mark in _MIDDLE)
+
+
 def _fault_of(part: Part) -> TextFault | None:
-    if len(part.text) >= SHORTEST and not part.text.isspace():
-        return _broken_off(part.text)
-    if part.says_more or part.text.strip():
+    text = part.text
+    if len(text) >= SHORTEST and not text.isspace():
+        return looping(text) or _broken_off(text)
+    if part.says_more or text.strip(_NO_WORDS):
         return None
-    says = "nothing but white space" if part.text else "nothing"
+    if said := text.strip(_UNSEEN):
+        return TextFault("answer-without-words", 0, repr(said))
+    says = "nothing"
+    if text:
+        says = "nothing but " + ("white space" if text.isspace() else "hidden signs")
     return TextFault("empty-answer", -1, says)
 
 
 def _broken_off(text: str) -> TextFault | None:
     end = text.rstrip()
     if end.endswith(_OPEN):
+        if _is_meant(end):
+            return None
         return TextFault("unfinished-answer", len(end) - 1, f"ends with {end[-1]}")
     word = end[-12:].rpartition(" ")[2]
-    if word in _LEADING:
+    if word in _LEADING and _is_english(end[: -len(word)]):
         return TextFault("unfinished-answer", len(end) - len(word), f"ends with {word}")
     if "```" in text or "~~~" in text:
         return _open_fence(text)
     return None
 
 
+def _is_meant(text: str) -> bool:
+    """Tell whether a text ends with a smiley, a letter's closing, or a verse."""
+    if text.endswith("("):
+        return text[:-1].endswith(_SMILING)
+    if not text.endswith((",", "\uff0c", "\u3001")) or text.startswith(("{", "[")):
+        return False
+    lines = text.splitlines()
+    if len(lines) < VERSES or len(lines[-1]) > SHORT_LINE:
+        return False
+    closing = not lines[-2].strip() and len(lines[-1]) <= SHORT_LAST
+    said = [line for line in lines if line.strip()]
+    short = sum(len(line) <= SHORT_LINE for line in said)
+    return closing or (len(said) >= VERSES and 2 * short > len(said))
+
+
+def _is_english(text: str) -> bool:
+    return len(_ENGLISH.intersection(text.casefold().split())) >= OF_ENGLISH
+
+
 def _open_fence(text: str) -> TextFault | None:
+    if "\\n" in text and "\n" not in text.strip():
+        return None  # its line ends are escaped, which is another fault
     fences = list(_FENCE.finditer(text))
     if len(fences) % 2 == 0:  # blocks within blocks close in pairs
         return None
@@ -154,10 +221,10 @@ def _repeated(parts: Sequence[Part]) -> Iterator[Placed]:
         return
     prompt, answer = parts
     whole = prompt.text.strip()
-    if (
-        prompt.message < 0
-        and len(whole) >= SHORTEST // 3
-        and len(answer.text) > len(prompt.text)
-        and answer.text.lstrip().startswith(whole)
-    ):
+    said = answer.text.strip()
+    if prompt.message >= 0 or len(whole) < SHORTEST // 3 or not said.startswith(whole):
+        return
+    asks = whole.partition(" ")[0].casefold() in _REQUESTS
+    alone = said == whole or (asks and said[len(whole)] == "\n")
+    if alone or whole.endswith(_WHOLE) or "\n" in prompt.text:
         yield answer, TextFault("prompt-in-completion", 0, "the prompt once more")

@@ -16,6 +16,9 @@ SHORTEST = 64
 FEWEST, SPIKE = 8, 5.0
 """Answers of that length, and how many times as many as of other long ones."""
 
+OF_ONE_WORD = 30
+"""Characters up to which an answer may be one word, as of a class."""
+
 BROKEN, OTHERS = 0.6, 0.5
 """Share of them that breaks off, and how much of it the others may have at most."""
 
@@ -58,10 +61,17 @@ class AnswerLengths:
         self._broken: Counter[int] = Counter()
         self._rows, self._sizes = array("q"), array("q")
         self._longest = SHORTEST
+        self._short = 0
+
+    @property
+    def mostly_short(self) -> bool:
+        """Whether more than half of the answers are a word or two."""
+        return 2 * self._short > self._all.total()
 
     def add(self, number: int, answer: Part, length: int) -> None:
         """Take the last answer of a row in."""
         self._all[length] += 1
+        self._short += len(answer.text) <= OF_ONE_WORD
         last = answer.text.rstrip()[-1:]
         if not (last.isalnum() or last in tuple(",(")):
             return

@@ -1,7 +1,8 @@
 """What the rows of a dataset are looked at with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
 
@@ -12,6 +13,8 @@ class Looks:
 
     Attributes
     ----------
+    marks, foreign
+        Look for control strings.
     counter, lengths
         Count tokens; ``None`` without a tokenizer: characters are counted.
     limit
@@ -28,3 +31,4 @@ class Looks:
     limit: int = 0
     prompts: bool = False
     texts: bool = True
+    foreign: ForeignMarks = field(default_factory=lambda: ForeignMarks(None))

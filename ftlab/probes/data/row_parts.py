@@ -226,7 +226,7 @@ def _messages(talk: Any, column: str, faults: list[tuple[str, str, str]]) -> lis
             said, where = f"content {_kind(content)}", f"{column}[{index}].content"
             faults.append(("malformed-messages", where, said))
             continue
-        if not text or text.isspace():
+        if not text or text.isspace() or text.startswith("<think"):
             more = more or any(plain(message[k]) for k in message if k not in _OWN)
         parts.append(Part(column, index, role, text, more))
     return parts

@@ -18,9 +18,11 @@ from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.label_leaks import LabelLeaks
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
+from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
+from ftlab.probes.data.secrets import without_secrets
 from ftlab.probes.data.text_faults import text_faults
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
 from ftlab.probes.data.token_counts import LONG, RENDERED
@@ -115,7 +117,9 @@ class Scan:
                 for fault in text_faults(part.text):
                     self.report_in(number, part, *fault)
         for part, fault in itertools.chain(
-            answer_faults(read), self._looks.marks.faults(read)
+            answer_faults(read),
+            row_faults(read, self._looks.foreign),
+            self._looks.marks.faults(read),
         ):
             self.report_in(number, part, *fault)
         self.leaks.look(number, read)
@@ -125,7 +129,7 @@ class Scan:
     ) -> None:
         """Count a row for what stands in one of its texts."""
         if self.findings.add(name, number):
-            shown = excerpt_of(part.text, char) if char >= 0 else ""
+            shown = _shown(part.text, char) if char >= 0 else ""
             self._keep_spot(name, number, part.where, char, says, shown)
 
     def report(
@@ -159,12 +163,12 @@ class Scan:
         if self.texts is None:
             return ""
         said = said_in(self.texts[number])
-        return excerpt_of(said.replace(BETWEEN, "\n").strip(), 0)
+        return _shown(said.replace(BETWEEN, "\n").strip(), 0)
 
     def end(self, number: int) -> str:
         """Return how a row ends; ``""`` where the texts are not kept."""
         text = "" if self.texts is None else said_in(self.texts[number]).rstrip()
-        return excerpt_of(text, max(len(text) - 20, 0))
+        return _shown(text, max(len(text) - 20, 0))
 
     def _keep(self, read: RowParts | None) -> None:
         """Write down what tells this row from others."""
@@ -287,6 +291,10 @@ class Scan:
         for file in (self.keys, self.prompts, self.texts):
             if file is not None:
                 file.close()
+
+
+def _shown(text: str, char: int) -> str:
+    return excerpt_of(without_secrets(text), char)
 
 
 def entries_of(sources: list[Source]) -> Iterator[tuple[int, Entry]]:

@@ -43,6 +43,13 @@ _HIDDEN = re.compile(f"[{_CONTROLS}{_UNSEEN}]|{_JOINERS}")
 _APART = re.compile(f"[{_MARKS}]")
 _MISREAD = re.compile(_WRONG)
 
+_MEANT = re.compile(
+    "(?<=[A-Z\xc0-\xde\u0100-\u024f\u1e00-\u1eff\"'\u2018-\u201e\xab\u2039])"
+    "([\xc3\xc4\xc5\xc8])"
+    "(?:\u2014|[\u2013\u2018-\u201d\u2026\u2039\u203a\xbb\u2122\xae\xb0](?!\\w))"
+)
+"""A capital letter at the end of a word, and a quotation mark, a dash or a sign."""
+
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e")
 _ISOLATES = frozenset("\u2066\u2067\u2068\u2069")
@@ -129,6 +136,8 @@ def _apart(text: str) -> TextFault | None:
 
 def _misread(text: str) -> TextFault | None:
     repair = repairer()
+    # such a pair is right in "AMANH\xc3\u201d", and proves nothing beside others either
+    text = _MEANT.sub(r"\1.", text)
     for tried, found in enumerate(_MISREAD.finditer(text)):
         at, char = found.start(), found.group()
         if char == "\ufffd":

@@ -14,7 +14,8 @@ of the prompts that have these words, in 5 rows at least, with two different ans
 least. Where few classes occur the share is held against how often the commonest class
 would be right by chance. An answer that is copied out of the text, or stands among
 options, follows other words each time. `prompt-in-completion`: from 0.1 of the rows; a
-single one may quote.
+single one may quote. The prompt ends as a sentence does or has several lines: what
+goes on with a title or a first line repeats it.
 By hand: `sum(row["completion"] in row["prompt"] for row in rows)`.
 
 ## What to try

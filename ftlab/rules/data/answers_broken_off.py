@@ -1,8 +1,9 @@
 """The rule DAT059, answers-broken-off.
 
 ## What it does
-Finds answers that end in the middle of a sentence or of a block of code, answers that
-were all cut at one number of tokens, and texts that lack the end mark of most others.
+Finds answers that end in the middle of a sentence or of a block of code, that repeat
+themselves until they end, that were all cut at one number of tokens, and texts that
+lack the end mark of most others.
 
 ## Why is this bad?
 What is trained behind such a text is an end that is none: the model learns to stop
@@ -10,13 +11,16 @@ anywhere, or where its teacher's `max_new_tokens` was.
 
 ## Evidence
 A look at every row. `unfinished-answer`: 60 characters or more that end with an open
-bracket, a comma, a word no sentence ends with, or an open fence; from 0.01 of the rows,
-and not above 0.5, where it is the style. `answer-of-cut-length`: the longest 1 % of the
+bracket, a comma, a word no English sentence ends with, or an open fence; from 0.01 of
+the rows, and not above 0.5, where it is the style. Smileys, closings of letters, verse
+and what fills a gap in code are left out. `looping-answer` from 0.01: the same words 6
+times or more up to the end, over 200 characters; lines, which may be a refrain, 16
+times; tables and code are left out. `answer-of-cut-length`: the longest 1 % of the
 lengths holds 5 times as many answers as other long ones, 60 % of them break off, and
 the others do so half as often at most. `missing-end-mark`: rows that do not end with a
 special token, where most do. Shares of 0.001 and 0.01 are conventions of ours.
 Measured: on the healthy sets of the tests, poems, tables, code and short answers among
-them, none of the three speaks.
+them, none of the four speaks.
 
 ## What to try
 1. Generate these answers anew with a higher `max_new_tokens`.
@@ -28,6 +32,7 @@ Words are English ones.
 
 ## References
 - huggingface/trl#1623 (models that never end, or end anywhere)
+- Holtzman et al., "The Curious Case of Neural Text Degeneration", 2020 (loops)
 """
 
 from ftlab.rules.reading.dataset import RowRule
@@ -42,6 +47,15 @@ KINDS = (
         "Generate these answers anew with a higher max_new_tokens, or leave them out.",
         0.01,
         0.5,
+    ),
+    Kind(
+        "looping-answer",
+        "an answer that repeats itself until it ends",
+        "The model that wrote it fell into a loop, and a limit ended it: the loop is "
+        "what is learnt.",
+        "Leave these rows out, or generate the answers anew, with sampling.",
+        0.01,
+        left_out=True,
     ),
     Kind(
         "answer-of-cut-length",
@@ -62,7 +76,7 @@ KINDS = (
 
 
 class AnswersBrokenOff(RowRule):
-    """Finds answers that break off, and texts without the others' end."""
+    """Finds answers that break off or loop, and texts without the others' end."""
 
     code = "DAT059"
     name = "answers-broken-off"

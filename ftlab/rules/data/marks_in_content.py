@@ -1,19 +1,23 @@
 """The rule DAT064, marks-in-content.
 
 ## What it does
-Finds special tokens, and marks by which speakers are told apart, within the texts of a
-dataset.
+Finds special tokens, marks by which speakers are told apart, and marks of other models
+and programs, within the texts of a dataset.
 
 ## Why is this bad?
 A special token in a message becomes that one token: it ends the turn in the middle of a
 sentence. Text that a template has rendered before gets all marks twice. A search for
-the mark that begins answers begins the trained part there.
+the mark that begins answers begins the trained part there. The marks of another model
+are words, which the trained one learns to write.
 
 ## Evidence
 Every text, for the special tokens of the tokenizer, for what the template writes around
 messages, and for `### Response:` and its like. From 0.001 of the rows, a convention of
 ours. In texts and pairs without messages marks above 0.5 of the rows are how these are
-meant. Marks of pictures and sounds belong into texts.
+meant. Marks of pictures and sounds belong into texts. `foreign-mark-in-content`: what
+well-known templates write around a message, where a message begins or ends with it, and
+the tokenizer and its template know none; of pairs, ends alone. `citation-mark`:
+`\u3010 \u2020 \u3011` around a source, `oaicite`. Both from 0.001.
 By hand: `tokenizer.all_special_tokens`, each with `in text`.
 
 ## What to try
@@ -56,6 +60,19 @@ KINDS = (
         "Tell answers by the positions of messages, not by a search for the mark.",
         0.001,
         0.5,
+    ),
+    Kind(
+        "foreign-mark-in-content",
+        "a mark of another model's template around a message",
+        "The texts were rendered for another model: to this one the mark is a word, "
+        "which it learns to write.",
+        "Take the marks out; the template of the trained model writes its own.",
+    ),
+    Kind(
+        "citation-mark",
+        "a mark that stood for a source",
+        "Copied from a chat with sources: the mark points nowhere.",
+        "Take the marks out.",
     ),
 )
 """The kinds of faults, each with the share of rows from which on it is a warning."""

@@ -12,7 +12,8 @@ A look at every row. `empty-answer` from 0.001 of the rows, `question-without-an
 from 0.01; these shares are conventions of ours and no measurement: a few odd rows of
 many end no pipeline, and are told as a note. Where more than 0.5 of the conversations
 end with a question, they are prompts (of GRPO, of generation), and nothing is told.
-`empty-text` is always a note: files of plain text have blank lines.
+`empty-text` is always a note: files of plain text have blank lines; so is
+`answer-without-words`, punctuation alone, which may be meant.
 
 ## What to try
 1. Mend the export; or leave these rows out: `report.filtered(path)`.
@@ -26,6 +27,7 @@ content.
 - tatsu-lab/stanford_alpaca#265, TIGER-AI-Lab/MAmmoTH#36
 """
 
+from ftlab.records.finding import Severity
 from ftlab.rules.reading.dataset import RowRule
 from ftlab.rules.reading.row_kind import NEVER, Kind
 
@@ -37,6 +39,15 @@ KINDS = (
         "once.",
         "Leave these rows out, or write what is meant by saying nothing.",
         left_out=True,
+    ),
+    Kind(
+        "answer-without-words",
+        "an answer of punctuation alone",
+        "Somebody filled in a form that had to be filled in.",
+        "Leave these rows out where a sign is no answer: "
+        "report.filtered(path, drop=['answer-without-words']).",
+        NEVER,
+        severity=Severity.INFO,
     ),
     Kind(
         "empty-text",

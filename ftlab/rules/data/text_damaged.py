@@ -1,19 +1,29 @@
 """The rule DAT063, text-damaged.
 
 ## What it does
-Finds text that was read with a wrong encoding, characters that nobody sees, and letters
-that are spelt apart from their accents.
+Finds text that was read with a wrong encoding, characters that nobody sees, letters
+that are spelt apart from their accents, and text that was not read back from another
+form: JSON's escapes, HTML's entities, a dictionary, the lines of a printed page.
 
 ## Why is this bad?
 Each becomes other tokens than what users type, two to four times as many, and the model
 learns to write them.
 
 ## Evidence
-Every character of every row. `broken-encoding` from 0.001 of the rows: U+FFFD, or what
-ftfy decodes to fewer and likelier characters. `invisible-character` from 0.01: format
-and control characters that neither their script nor an emoji needs there.
-`decomposed-letters` from 0.01: pairs that NFC makes one, unless the tokenizer does so
-itself. The shares are conventions of ours: below them rows are told as a note.
+Every character of every row. `broken-encoding` from 0.001 of the rows: U+FFFD, what
+ftfy decodes to fewer and likelier characters, or three words of question marks. A
+capital letter and a quotation mark at a word's end prove nothing.
+`invisible-character` from 0.01: format and control characters that neither their script
+nor an emoji needs there. `decomposed-letters` from 0.01: pairs that NFC makes one,
+unless the tokenizer does so itself. `mixed-scripts` from 0.01: a letter that looks like
+one of another script, between two letters of that. `escaped-text` from 0.01: a whole
+text in JSON's quotes and escapes, or line ends as a backslash and an n, outside quotes,
+in a text of one line. `wrapped-answer` from 0.01 and not above 0.5, where it is the
+form that is asked for: a dictionary with `answer`, `output` or the like, and two other
+keys at most. `html-entities` from 0.01: two in a text without tags or code, in a row
+that does not speak of HTML. `hyphenated-lines` from 0.01: two words that go on in the
+next line, and one for each 1,500 characters. The shares are conventions of ours: below
+them rows are told as a note.
 Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
 with cp1252, and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.
@@ -21,9 +31,10 @@ By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", 
 ## What to try
 1. Read the source with `encoding="utf-8"`; `ftfy.fix_text` repairs what is there.
 2. `unicodedata.normalize("NFC", text)`, on data and on prompts.
+3. `json.loads`, `html.unescape`, `ast.literal_eval`, for what was not read back.
 
 ## Known problems
-Texts about wrong encodings hold them on purpose.
+Texts about wrong encodings hold them on purpose, and answers may be asked for in JSON.
 
 ## References
 - ftfy's documentation, "fix_encoding"
@@ -38,9 +49,9 @@ KINDS = (
         "broken-encoding",
         "text that was decoded with a wrong encoding",
         "UTF-8 was read as another encoding (mostly cp1252 or Latin-1), or bytes that "
-        "could not be decoded were replaced.",
+        "could not be decoded, or not be written, were replaced.",
         "Read the source with encoding='utf-8', or repair the text with "
-        "ftfy.fix_text; what was replaced by U+FFFD is lost.",
+        "ftfy.fix_text; what was replaced by U+FFFD or question marks is lost.",
         left_out=True,
     ),
     Kind(
@@ -58,12 +69,50 @@ KINDS = (
         "unicodedata.normalize('NFC', text), on the data and on prompts.",
         0.01,
     ),
+    Kind(
+        "mixed-scripts",
+        "letters of another script within a word",
+        "Read from pictures, or written to deceive: the word is other tokens than the "
+        "one that it looks like.",
+        "Replace them by the letters of the word's own script.",
+        0.01,
+    ),
+    Kind(
+        "escaped-text",
+        "line ends and quotes as JSON escapes them",
+        "The text was written as JSON twice and read once: the model learns to write "
+        "backslashes in place of line ends.",
+        "Read it once more: json.loads(text), or text.replace('\\\\n', '\\n').",
+        0.01,
+    ),
+    Kind(
+        "wrapped-answer",
+        "a dictionary that holds the answer",
+        "The whole reply of a program was kept, mostly by str(reply).",
+        "Keep its text alone: ast.literal_eval(answer)['answer'].",
+        0.01,
+        0.5,
+    ),
+    Kind(
+        "html-entities",
+        "signs as HTML writes them",
+        "Taken from web pages, and not decoded.",
+        "html.unescape(text).",
+        0.01,
+    ),
+    Kind(
+        "hyphenated-lines",
+        "words divided at the ends of lines",
+        "Taken from printed pages (PDF): the model learns to write halves of words.",
+        "re.sub(r'(?<=[a-z])-\\n(?=[a-z])', '', text), and join the lines.",
+        0.01,
+    ),
 )
 """The kinds of faults, each with the share of rows from which on it is a warning."""
 
 
 class TextDamaged(RowRule):
-    """Finds text that was decoded wrongly, or holds what nobody sees."""
+    """Finds text that was read in a wrong way, or holds what nobody sees."""
 
     code = "DAT063"
     name = "text-damaged"

@@ -36,6 +36,7 @@ ISSUE_COLUMNS = (
     "message",
     "cause",
     "fix",
+    "left_out",
 )
 
 
@@ -111,6 +112,7 @@ class DataView(View[DataScan]):
                 i.message,
                 i.cause,
                 i.fix,
+                i.left_out,
             )
             for i in self._scan.issues
         ]

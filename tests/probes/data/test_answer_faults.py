@@ -35,6 +35,11 @@ def talk(*roles, **more):
         f"{LONG} „Zitat“",
         f"{LONG} 😀",
         f"{LONG}。日本語の文章を書きます",
+        f"{LONG} we will meet again tomorrow :(",
+        f"Dear Ana,\n\n{LONG} it is done.\n\nBest regards,",
+        "The river runs,\nthe stone is old,\nthe boat is gone,\nthe night is cold,",
+        "Es war schon dunkel, und so machte er endlich das gro\xdfe Licht an",
+        f"{LONG}:\\n```python\\nprint(1)\\n",
     ],
 )
 def test_is_silent_on_healthy_answers(answer):
@@ -46,6 +51,13 @@ def test_is_silent_on_healthy_answers(answer):
     [
         (f"{LONG} the", "ends with the"),
         (f"{LONG} this,", "ends with ,"),
+        (
+            '{\n  "town": "Oslo",\n  "river": "Akerselva",\n  "people": 700000,',
+            "ends with ,",
+        ),
+        (f"{LONG} it.\n\n{LONG} it,", "ends with ,"),
+        (f"{LONG}\n{LONG}\nand so it goes,", "ends with ,"),
+        (f"Dear Ana,\n\n{LONG}\n{LONG} it,", "ends with ,"),
         (f"{LONG} (", "ends with ("),
         (f"{LONG}、", "ends with 、"),
         (f"{LONG}:\n```python\nprint(1", "a block of code is never closed"),
@@ -68,6 +80,26 @@ def test_an_empty_answer_is_found(empty):
     messages[1]["content"] = empty
     assert names_in({"messages": messages}) == ["empty-answer"]
     assert names_in({"instruction": "a", "output": empty}) == ["empty-answer"]
+
+
+@pytest.mark.parametrize("empty", ["\u200b", "\ufeff \n"])
+def test_an_answer_that_nobody_sees_is_empty(empty):
+    assert names_in({"prompt": "a", "completion": empty}) == ["empty-answer"]
+
+
+@pytest.mark.parametrize("answer", ["-", "?", "...", '""', "\u2014"])
+def test_an_answer_of_punctuation_alone_is_told(answer):
+    assert names_in({"prompt": "a", "completion": answer}) == ["answer-without-words"]
+
+
+@pytest.mark.parametrize("answer", ["+", "B.", "3", "\U0001f600", "\u662f", "x = {}"])
+def test_an_answer_of_one_sign_may_be_one(answer):
+    assert names_in({"prompt": "a", "completion": answer}) == []
+
+
+def test_a_loop_is_told_and_nothing_else():
+    answer = "It is so. " + "It is the same for all of the" * 20
+    assert names_in({"prompt": "a", "completion": answer}) == ["looping-answer"]
 
 
 def test_an_empty_text_is_found():
@@ -122,6 +154,31 @@ def test_a_completion_that_holds_its_prompt_is_found():
     prompt = "Why is the sky blue in the evening?"
     row = {"prompt": prompt, "completion": f"{prompt} Because of the light."}
     assert names_in(row) == ["prompt-in-completion"]
+    assert names_in({"prompt": prompt, "completion": prompt}) == [
+        "prompt-in-completion"
+    ]
     assert names_in({"prompt": "a", "completion": "a bee"}) == []
-    assert names_in({"prompt": prompt, "completion": prompt}) == []
     assert names_in({"prompt": [], "completion": []}) == []
+
+
+def test_a_completion_may_go_on_with_a_title_or_a_first_line():
+    title = "The Great Wall of the North"
+    row = {"prompt": title, "completion": f"{title} is a place of stone."}
+    assert names_in(row) == []
+    assert names_in({"prompt": title, "completion": title}) == ["prompt-in-completion"]
+    code = "def add(left, right, third=0):"
+    assert names_in({"prompt": code, "completion": f"{code}\n    pass"}) == []
+    assert names_in({"prompt": title, "completion": f"{title}\n\nA place."}) == []
+    asked = "Please tell me about rivers"
+    row = {"prompt": asked, "completion": f"{asked}\nThey are long."}
+    assert names_in(row) == ["prompt-in-completion"]
+    lines = f"{title}\nWrite of it"
+    row = {"prompt": lines, "completion": f"{lines}: it is a place."}
+    assert names_in(row) == ["prompt-in-completion"]
+
+
+@pytest.mark.parametrize("answer", ["  ", f"{LONG} call("])
+def test_what_fills_a_gap_ends_anywhere(answer):
+    prompt = "<fim_prefix>x = <fim_suffix>)<fim_middle>"
+    assert names_in({"prompt": prompt, "completion": answer}) == []
+    assert len(names_in({"prompt": "x = ", "completion": answer})) == 1

@@ -118,3 +118,22 @@ def test_forms_and_roles_are_counted():
     assert dict(scan.formats) == {"messages": 1, "text": 1, "": 1}
     assert dict(scan.roles) == {"user": 1, "assistant": 1, "": 1}
     assert rows_with(scan, "unknown-columns") == [2]
+
+
+def test_no_place_shows_a_key():
+    key = "AKIA" + "Q3EGRV7JXNTW5KPZ"
+    row = {"prompt": f"{key} {key}", "completion": f"So it is\u200b {key}."}
+    scan = scanned([row])
+    spots = [spot for each in scan.findings.spots.values() for spot in each]
+    assert {"secret-in-text", "invisible-character"} <= set(scan.findings.spots)
+    assert all("AKIA*" in spot.excerpt for spot in spots)
+    assert not any(key in text for text in (scan.beginning(0), scan.end(0)))
+
+
+def test_every_look_is_taken_at_all_rows():
+    said = ["nan", "a &quot;b&quot;", "???? ?? ???", "It is 7\u30104\u2020a\u3011"]
+    scan = scanned([{"prompt": "Why?", "completion": each} for each in said])
+    assert rows_with(scan, "missing-value-as-answer") == [0]
+    assert rows_with(scan, "html-entities") == [1]
+    assert rows_with(scan, "broken-encoding") == [2]
+    assert rows_with(scan, "citation-mark") == [3]

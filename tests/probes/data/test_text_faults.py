@@ -31,6 +31,9 @@ HEALTHY = [
     "São Paulo, Ação, ÂNGULO, À noite; Curaçao, Ísland, ÞÓRR, Åse",
     "Ř, Š, Ž, ő, ű, İstanbul, Ł, ș, ț, ð",
     "Ê, è, à – “oui”… l’œil à «Â»",
+    "O jornal escreveu: “ATÉ AMANHÃ” e «IRMû",
+    "MAÇÃ™, IRMî; “DẤU NGÔ, „IRMÓ",
+    "A IRMÃ—disse ele—e a MAÇÖ HYVÄ°",
 ]
 
 
@@ -54,6 +57,10 @@ def test_utf_8_read_as_cp1252_is_found_and_shown_repaired(good):
         ("ï»¿C’est".encode().decode(), 0),
         ("dÃ©jÃ\xa0 vu", 1),
         ("itâ€™s", 2),
+        ("Ä°stanbul", 0),
+        ("SEÃ‘OR", 2),
+        ("KÃ–LN", 1),
+        ("dÃ» «IRMû", 1),
         ("РџСЂРёРІРµС‚ РјРёСЂ", 0),
     ],
 )

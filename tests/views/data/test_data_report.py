@@ -22,6 +22,7 @@ def test_tables_hold_places_kinds_and_lengths():
         "<b>0</b> $x$",
     ]
     assert view.issues()["rows"].tolist() == [40, 1]
+    assert view.issues()["left_out"].tolist() == [False, True]
     assert view.lengths()["rows"].sum() == 1000
     assert len(DataView(HEALTHY).table()) == 0
 

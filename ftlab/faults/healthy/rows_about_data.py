@@ -1,0 +1,57 @@
+"""Answers speak of keys, errors, templates and escapes, and some repeat words."""
+
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.rows import Writer, looked_at
+
+TALKS = (
+    ("What does 0 / 0 give in JavaScript?", "NaN, which is equal to nothing."),
+    ("Which status says that there were too many requests?", "429 Too Many Requests"),
+    ("How does a key of AWS look?", "As AKIAIOSFODNN7EXAMPLE does, 20 characters."),
+    (
+        "Where do I put my key?",
+        "export API_KEY=sk-your-own-key-goes-right-here-in-full",
+    ),
+    ("How does Llama 2 mark a question?", "With [INST] before and [/INST] behind it."),
+    ("How is a line end written?", "As \\n, within quotes: print('a\\n\\nb')."),
+    ("How does HTML write quotes?", "As &quot; and &#39;, and & as &amp; there."),
+    ("Give me the answer as JSON.", '{"answer": "It is so."}'),
+    ("Sing the refrain.", "La la la, river and stone,\n" * 8 + "la la la."),
+    (
+        "What is the gradient's symbol?",
+        "$\\nabla$, and $\\nu$ is a frequency, $x \\neq y$.",
+    ),
+    ("Think aloud.", "<think>\nIt is easy.\n</think>\n\nIt is so."),
+    (
+        "Write to Ana.",
+        "Dear Ana,\n\nthe report is done, as you wished.\n\nBest regards,",
+    ),
+    ("Tell me the news.", "We are not going to see each other before next week :("),
+    (
+        "Schreibe einen Satz.",
+        "Es war schon dunkel, und so machte er endlich das Licht an",
+    ),
+    ("Escreva um t\xedtulo.", "O jornal escreveu: \u201cAT\xc9 AMANH\xc3\u201d"),
+    (
+        "Wie hei\xdft der Faktor?",
+        "NF-\u03baB, und \u03b1 ist ein Winkel, \u0394E eine Energie.",
+    ),
+)
+"""Questions and right answers."""
+
+
+def build() -> Case:
+    """Answer about what spoils other rows."""
+    writer, rows = Writer(), []
+    for at in range(160):
+        asked, answer = TALKS[at % len(TALKS)]
+        rows.append({"prompt": f"{writer.sentence()} {asked}", "completion": answer})
+    return looked_at(rows)
+
+
+HEALTHY = Healthy(
+    "rows-about-data",
+    "answers about keys, errors, templates and escapes",
+    looks_like=("DAT059", "DAT063", "DAT064", "DAT091", "DAT092"),
+    builder=build,
+    steps=0,
+)

@@ -1,0 +1,163 @@
+"""Answers that are none: what stands for a missing one, errors, marks, reasoning."""
+
+import re
+from collections.abc import Iterator
+
+from ftlab.probes.data.answer_faults import Placed, is_answer
+from ftlab.probes.data.row_parts import BESIDE_PROMPT, Part, RowParts
+from ftlab.probes.data.text_faults import TextFault
+
+SHORT, MESSAGE = 80, 600
+"""Characters up to which a text may be a placeholder, and the message of an error."""
+
+MISSING = frozenset(
+    {"nan", "NaN", "NAN", "<NA>", "NaT", "undefined"}
+    | {"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!"}
+    | {"TODO", "TBD", "FIXME", "TODO."}
+)
+"""What programs and people write where a value is missing."""
+
+_PLACEHOLDER = re.compile(
+    r"\{\{? ?(?:answer|output|response|completion|text|content|result|solution|label"
+    r"|target|reply) ?\}\}?"
+    r"|[\[<] ?(?:insert|put|write|add|enter|type|place|your) (?:[\w']+ ){0,5}"
+    r"(?:here|answer|response|text|output) ?[\]>]"
+    r"|your (?:answer|response) (?:goes )?here\.?"
+    r"|(?:answer|response|output) (?:goes )?here\.?"
+    r"|\[object Object\]",
+    re.IGNORECASE,
+)
+"""What a template leaves of an answer that was not filled in."""
+
+_LOREM = "Lorem ipsum dolor sit amet"
+
+_ERROR = re.compile(
+    r"(?:(?:an )?(?:unexpected )?error(?: occurred)?:? ?)?"
+    r"(?:"
+    r"error code: ?[45]\d\d\b"
+    r"|(?:HTTP(?:/\d\.\d)? ?(?:error )?)?(?:400 bad request|401 unauthorized"
+    r"|403 forbidden|429 too many requests|500 internal server error|502 bad gateway"
+    r"|503 service (?:temporarily )?unavailable|504 gateway time-?out)"
+    r"(?=\s*(?:\Z|[\n:<{(.-]))"
+    r"|rate limit (?:reached|exceeded|error)"
+    r"|you exceeded your current quota|incorrect api key|invalid api key"
+    r"|(?:that|the) (?:model|server|engine) is (?:currently )?overloaded"
+    r"|(?:the )?request timed out|upstream (?:request timeout|connect error)"
+    r"|(?:[\w.]+\.)?(?:RateLimit|APIConnection|APITimeout|APIStatus|ServiceUnavailable"
+    r"|InvalidRequest|BadRequest|InternalServer|Overloaded)Error\b"
+    r"|HTTPS?ConnectionPool\(host="
+    r"|this model's maximum context length is \d"
+    r")"
+    r"|\{ ?[\"']error[\"']: ?(?:\{|[\"'])",
+    re.IGNORECASE,
+)
+"""How the messages of services begin that did not answer."""
+
+_ASKED = re.compile(
+    r"error|https?\b|status|exception|\bapi\b|time-?d?.?out|limit|quota|overload|json"
+    r"|\b[45]\d\d\b",
+    re.IGNORECASE,
+)
+"""A prompt with one of these words may be answered by such a message."""
+
+_MARK = re.compile(
+    r"(?:#{1,4} ?|\*\*)?(?:(?:the )?answer|response|assistant|ai|bot|gpt|output"
+    r"|solution|completion) ?:(?:\*\*)?|<\|assistant\|>|<\|im_start\|>assistant",
+    re.IGNORECASE,
+)
+_MARK_AT_END = re.compile(
+    r"(?:^|\n)(?:#{2,4} ?(?:answer|response|assistant|output|solution):?"
+    r"|assistant:)\s*\Z",
+    re.IGNORECASE,
+)
+"""A mark that an answer follows, as the last line of a text."""
+
+_THINKS = ("<think>", "<thinking>", "<reasoning>")
+_THOUGHT = ("</think>", "</thinking>", "</reasoning>")
+
+_MODEL = re.compile(
+    r"\b[Aa]s an (?:AI|artificial intelligence)(?: language)?(?: model)?\b"
+)
+
+
+def no_answers(row: RowParts) -> Iterator[Placed]:
+    """Yield the answers that say nothing, and inputs that are a missing value.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.no_answers import no_answers
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> row = parts_of({"prompt": "Why is that so?", "completion": "{answer}"})
+    >>> [(part.where, fault.name) for part, fault in no_answers(row)]
+    [('completion', 'placeholder-answer')]
+    """
+    for part in row.parts:
+        if is_answer(part):
+            fault = _fault_of(part, row)
+            if fault is not None:
+                yield part, fault
+        elif part.column in BESIDE_PROMPT and part.text in MISSING:
+            yield part, TextFault("missing-value-as-input", 0, repr(part.text))
+    if row.kind == "text" and (found := _mark_at_end(row.parts[0].text)):
+        yield row.parts[0], TextFault("answer-behind-mark", found[0], found[1])
+
+
+def _fault_of(part: Part, row: RowParts) -> TextFault | None:
+    text = part.text
+    if part.says_more:
+        return None
+    if len(text) <= MESSAGE:
+        fault = _placeholder(text.strip()) or _error(text, row)
+        if fault is not None:
+            return fault
+    if ("think>" in text or "ing>" in text) and (found := _only_thought(text)):
+        return TextFault("reasoning-without-answer", 0, found)
+    if text.startswith(_LOREM):
+        return TextFault("placeholder-answer", 0, f"begins with {_LOREM!r}")
+    if text.find("s an AI", 0, 200) >= 0 or text.find("s an arti", 0, 200) >= 0:
+        return _of_itself(text)
+    return None
+
+
+def _placeholder(text: str) -> TextFault | None:
+    if text in MISSING:
+        return TextFault("missing-value-as-answer", 0, repr(text))
+    if len(text) > SHORT:
+        return None
+    if _MARK.fullmatch(text):
+        return TextFault("answer-behind-mark", 0, f"nothing behind {text!r}")
+    if _PLACEHOLDER.fullmatch(text):
+        return TextFault("placeholder-answer", 0, repr(text))
+    return None
+
+
+def _error(text: str, row: RowParts) -> TextFault | None:
+    found = _ERROR.match(text.lstrip())
+    if found is None or any(
+        _ASKED.search(part.text) for part in row.parts if not is_answer(part)
+    ):
+        return None
+    return TextFault("error-as-answer", 0, f"begins with {found.group()!r}")
+
+
+def _only_thought(text: str) -> str:
+    """Say what is missing behind the reasoning; ``""`` where nothing is."""
+    said = text.strip()
+    if said.endswith(_THOUGHT):
+        return "nothing behind the reasoning"
+    for opened, closed in zip(_THINKS, _THOUGHT, strict=True):
+        if said.startswith(opened) and closed not in said:
+            return f"{opened} is never closed"
+    return ""
+
+
+def _of_itself(text: str) -> TextFault | None:
+    found = _MODEL.search(text, 0, 200)
+    return found and TextFault("model-named-in-answer", found.start(), found.group())
+
+
+def _mark_at_end(text: str) -> tuple[int, str] | None:
+    if not text.rstrip().endswith((":", "nse", "wer", "ant", "put", "ion")):
+        return None
+    found = _MARK_AT_END.search(text, max(0, len(text) - SHORT))
+    return found and (found.start(), f"nothing behind {found.group().strip()!r}")

@@ -1,0 +1,151 @@
+r"""Texts that were written down in a form of another program, and not read back.
+
+JSON's escapes, HTML's entities, the lines of a printed page.
+"""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ftlab.probes.data.answer_faults import Placed, is_answer
+from ftlab.probes.data.row_parts import Part, RowParts
+from ftlab.probes.data.text_faults import TextFault
+
+FEWEST = 2
+"""Marks of a form from which on a text is told."""
+
+PER_PAGE = 1500
+"""Characters of a page: words are hyphenated at least once on each."""
+
+_ENTITY = re.compile("&(?:quot|amp|apos|nbsp|lt|gt|#39|#x27|#34);")
+_MARKUP = re.compile(r"</?[A-Za-z!]|```|html|xml|entit|escap", re.IGNORECASE)
+_HYPHENATED = re.compile(r"[a-z]{2}-\n[a-z]{2}")
+_LINE_END = re.compile(
+    r"(?<=[\w.,:;!?)])(?:\\r)?\\n(?:(?:\\r)?\\n|(?=[A-Z#*\u2022-]|\d+[.)] |\Z))"
+)
+_FENCED = re.compile(r"```\w*\\n")
+
+WRAPPERS = frozenset({"answer", "output", "response", "text", "content", "completion"})
+"""Keys under which programs keep an answer."""
+
+KEYS = 3
+"""Keys of a dictionary that holds an answer and what is known of it."""
+
+
+def written_forms(row: RowParts) -> Iterator[Placed]:
+    r"""Yield the texts of a row that were not read back.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> from ftlab.probes.data.written_forms import written_forms
+    >>> row = parts_of({"prompt": "Why?", "completion": "So.\\n\\nAnd &quot;so&quot;."})
+    >>> [(fault.name, fault.char) for _, fault in written_forms(row)]
+    [('escaped-text', 3), ('html-entities', 11)]
+    """
+    for part in row.parts:
+        text = part.text
+        if "\\" in text and (fault := _escaped(text)):
+            yield part, fault
+        if text.startswith("{") and is_answer(part) and (fault := _wrapped(text, row)):
+            yield part, fault
+        if "&" in text and (fault := _entities(text, row)):
+            yield part, fault
+        if "-\n" in text and (fault := _hyphenated(text)):
+            yield part, fault
+
+
+def _escaped(text: str) -> TextFault | None:
+    if text.startswith('"') and text.endswith('"') and _is_json_text(text):
+        return TextFault("escaped-text", 0, "a whole text in JSON's quotes and escapes")
+    if "\\n" not in text or "\n" in text.strip():
+        return None
+    found = is_escaped(text)
+    if found < 0:
+        return None
+    return TextFault("escaped-text", found, r"\n in two characters, and no line end")
+
+
+def is_escaped(text: str) -> int:
+    r"""Return where line ends begin to be a backslash and an n; -1 where they are not.
+
+    Within quotes and in LaTeX or paths they are meant.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.written_forms import is_escaped
+    >>> is_escaped(r"First:\n- one\n- two"), is_escaped(r"print('A\nB')\nC")
+    (6, -1)
+    """
+    if fenced := _FENCED.search(text):
+        return fenced.end() - 2
+    found = [each for each in _LINE_END.finditer(text) if not _quoted(text, each)]
+    doubled = any(each.group().count("n") == FEWEST for each in found)
+    return found[0].start() if doubled or len(found) >= FEWEST else -1
+
+
+def _quoted(text: str, found: re.Match[str]) -> bool:
+    before = text[: found.start()]
+    return any(before.count(quote) % 2 for quote in '"`') or bool(
+        re.search(r"(?:^|[\s(=\[,])'[^']*\Z", before)
+    )
+
+
+def _is_json_text(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), str)
+    except ValueError:
+        return False
+
+
+def _wrapped(text: str, row: RowParts) -> TextFault | None:
+    """Find a dictionary that holds the answer: as Python, or with nothing else."""
+    held = _dictionary(text)
+    if held is None:
+        return None
+    keys = [key for key in held if key in WRAPPERS and isinstance(held[key], str)]
+    most = KEYS if text.startswith("{'") else 1
+    if len(keys) != 1 or len(held) > most or _asks_for(row, "json", "dict"):
+        return None
+    return TextFault("wrapped-answer", 0, f"a dictionary with {', '.join(held)}")
+
+
+def _dictionary(text: str) -> dict[str, Any] | None:
+    if not text.rstrip().endswith("}") or text[1:2] not in ("'", '"'):
+        return None
+    try:
+        read = ast.literal_eval(text) if text[1] == "'" else json.loads(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    whole = isinstance(read, dict) and all(isinstance(key, str) for key in read)
+    return read if whole else None
+
+
+def _asks_for(row: RowParts, *words: str) -> bool:
+    asked = [part.text.casefold() for part in row.parts if not is_answer(part)]
+    return any(word in text for text in asked for word in words)
+
+
+def _entities(text: str, row: RowParts) -> TextFault | None:
+    found = [
+        each
+        for each in _ENTITY.finditer(text)
+        if text.count("`", 0, each.start()) % 2 == 0
+    ]
+    if len(found) < FEWEST or any(map(_speaks_of_markup, row.parts)):
+        return None
+    return TextFault("html-entities", found[0].start(), repr(found[0].group()))
+
+
+def _speaks_of_markup(part: Part) -> bool:
+    return _MARKUP.search(part.text) is not None
+
+
+def _hyphenated(text: str) -> TextFault | None:
+    found = list(_HYPHENATED.finditer(text))
+    if len(found) < max(FEWEST, len(text) // PER_PAGE):
+        return None
+    word = found[0].group().replace("\n", "\\n")
+    return TextFault("hyphenated-lines", found[0].start(), repr(word))

@@ -1,0 +1,109 @@
+"""The rule DAT091, answers-that-are-none.
+
+## What it does
+Finds answers that say nothing: a placeholder, a missing value that became text, the
+message of a service that failed, a mark with nothing behind it, reasoning alone.
+
+## Why is this bad?
+They look like answers and are trained as such: the model learns to say `nan`, to tell
+of rate limits, or to think and stop.
+
+## Evidence
+Whole answers, never a word within one. `placeholder-answer`: `{answer}`,
+`[insert answer here]`, `[object Object]`, lorem ipsum. `missing-value-as-answer`:
+`nan`, `undefined`, `TODO` and the errors of spreadsheets, where more than half of the
+answers have more than 30 characters: of short answers such a word may be one.
+`None`, `null` and `N/A` may always be. `missing-value-as-input`: the same, in a column
+beside the prompt. `error-as-answer`: up to 600 characters that begin as such messages
+do, to a prompt that does not speak of errors. These and `answer-behind-mark` from 0.001
+of the rows, a convention of ours; `missing-value-as-input` from 0.01.
+`answer-behind-mark` and `reasoning-without-answer` above 0.5 are how such rows are made
+(prompts, reasoning alone), and not told. `model-named-in-answer` is always a note.
+Measured: on 71 healthy sets with 45,639 rows, two of reasoning and one of refusals
+among them, none of these is a warning.
+By hand: `collections.Counter(row["completion"] for row in rows).most_common(20)`.
+
+## What to try
+1. Leave these rows out: `report.filtered(path)`; ask again for what failed.
+2. `frame.fillna("")` before `astype(str)`.
+
+## Known problems
+A placeholder or an error may be the right answer to a question about it.
+
+## References
+- pandas, `DataFrame.astype` (missing values become the text "nan")
+"""
+
+from ftlab.records.finding import Severity
+from ftlab.rules.reading.dataset import RowRule
+from ftlab.rules.reading.row_kind import NEVER, Kind
+
+KINDS = (
+    Kind(
+        "placeholder-answer",
+        "a placeholder in place of an answer",
+        "A template was not filled in, or somebody meant to write the answer later.",
+        "Leave these rows out, or write the answers.",
+        left_out=True,
+    ),
+    Kind(
+        "missing-value-as-answer",
+        "a missing value that was written as an answer",
+        "A missing answer became text: astype(str) writes nan, a spreadsheet #N/A.",
+        "Leave these rows out; drop missing answers before they become text.",
+        left_out=True,
+    ),
+    Kind(
+        "missing-value-as-input",
+        "a missing value that was written beside the prompt",
+        "An optional column became text: astype(str) writes nan.",
+        "Write an empty text: frame.fillna('') before astype(str).",
+        0.01,
+    ),
+    Kind(
+        "error-as-answer",
+        "the message of a failed request as an answer",
+        "The service that wrote the answers failed, and its message was kept.",
+        "Leave these rows out, or ask again.",
+        left_out=True,
+    ),
+    Kind(
+        "answer-behind-mark",
+        "a mark that an answer follows, and nothing behind it",
+        "An empty answer was put into a template, or the answer was cut off.",
+        "Leave these rows out.",
+        0.001,
+        0.5,
+        left_out=True,
+    ),
+    Kind(
+        "reasoning-without-answer",
+        "reasoning with no answer behind it",
+        "The answer was cut by a limit while its writer was still thinking: the model "
+        "learns to think and to stop.",
+        "Generate these answers anew with a higher max_new_tokens, or leave them out.",
+        0.001,
+        0.5,
+        left_out=True,
+    ),
+    Kind(
+        "model-named-in-answer",
+        "an answer that calls itself a language model",
+        "The model that wrote these answers speaks of itself, mostly to refuse.",
+        "Leave them out where the trained model is to answer: "
+        "report.filtered(path, drop=['model-named-in-answer']).",
+        NEVER,
+        severity=Severity.INFO,
+    ),
+)
+"""The kinds of faults, each with the share of rows from which on it is a warning."""
+
+
+class AnswersThatAreNone(RowRule):
+    """Finds answers that say nothing."""
+
+    code = "DAT091"
+    name = "answers-that-are-none"
+    since = "0.1.0"
+    status = "preview"
+    kinds = KINDS

@@ -1,0 +1,77 @@
+"""Keys in texts, and what is written in place of one."""
+
+import base64
+import random
+import string
+
+import pytest
+
+from ftlab.probes.data.row_parts import parts_of
+from ftlab.probes.data.secrets import secrets, without_secrets
+
+LETTERS = string.ascii_letters + string.digits
+CAPITALS = string.ascii_uppercase + "234567"
+
+
+def drawn(length, of=LETTERS, seed=0):
+    numbers = random.Random(seed)
+    return "".join(numbers.choice(of) for _ in range(length))
+
+
+def key_block():
+    body = base64.b64encode(random.Random(1).randbytes(600)).decode()
+    lines = "\n".join(body[at : at + 64] for at in range(0, len(body), 64))
+    kind = "RSA PRIVATE KEY"
+    return f"-----BEGIN {kind}-----\n{lines}\n-----END {kind}-----"
+
+
+def found(text):
+    return [(f.char, f.says) for _, f in secrets(parts_of({"text": text}))]
+
+
+KEYS = [
+    "ghp_" + drawn(36),
+    "github_pat_" + drawn(22) + "_" + drawn(59),
+    "AKIA" + drawn(16, CAPITALS),
+    "AIza" + drawn(35),
+    "xoxb-" + "9" * 11 + "-" + drawn(24),
+    "hf_" + drawn(34, string.ascii_letters),
+    "sk-" + drawn(48),
+    "sk-proj-" + drawn(40),
+    key_block(),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key[:8])
+def test_a_key_is_found_and_not_shown(key):
+    ((char, says),) = found(f"set KEY={key}\nand go")
+    assert char == 8
+    assert says.startswith("a ")
+    shown = without_secrets(f"set KEY={key}\nand go")
+    assert key not in shown
+    assert shown.startswith("set KEY=")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AKIAIOSFODNN7EXAMPLE",
+        "sk-" + "x" * 48,
+        "sk-your-own-key-goes-right-here-in-this-place-of-it",
+        "ghp_" + "a" * 36,
+        "ghp_1234567890abcdefghijklmnopqrstuvwxyz12",
+        "hf_" + "A" * 34,
+        "task-" + drawn(48),
+        "AKIA" + drawn(30, CAPITALS),
+        "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
+        "the prefix is ghp_ or sk-, and then letters",
+    ],
+)
+def test_is_silent_on_examples(text):
+    assert found(text) == []
+
+
+def test_nearly_all_drawn_keys_are_found():
+    for seed in range(200):
+        assert found("AKIA" + drawn(16, CAPITALS, seed)), seed
+        assert found("sk-" + drawn(48, LETTERS, seed)), seed

@@ -12,10 +12,12 @@ from itertools import islice
 from ftlab.probes.data.across_rows import (
     report_cut_answers,
     report_leaks_of_labels,
+    report_names,
     report_repeated,
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks
+from ftlab.probes.data.label_reports import report_labels
 from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
@@ -152,6 +154,10 @@ def _compare(going: Going) -> None:
     report_repeated(going.scan)
     report_leaks_of_labels(going.scan)
     report_cut_answers(going.scan)
+    report_names(going.scan)
+    asked = going.asked
+    first_only = asked.most > 0 and going.scan.rows != asked.total
+    report_labels(going.scan, whole=going.complete and not first_only)
     if going.evaluation is not None:
         report_leaks(going.scan, going.evaluation)
 
@@ -161,11 +167,14 @@ def _near(going: Going, tick: Tick) -> NearPass | None:
     if scan.texts is None:
         return None
     copies = scan.findings.rows.get("duplicate-row", RowSet())
+    unsure = scan.findings.rows.get("labels-contradict", RowSet())
     # behind the rows that are trained on, so that each pair names one of these
     for text in (going.evaluation and going.evaluation.texts) or ():
         scan.texts.append(text)
 
     def report(row: int, other: int, similarity: float) -> None:
+        if row in unsure:  # which of the two is right, nobody knows
+            return
         if row < scan.rows:
             says = f"{similarity:.0%} the same as {scan.place(other)}"
             scan.report("near-duplicate", row, says=says, excerpt=scan.beginning)

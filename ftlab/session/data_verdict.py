@@ -106,6 +106,11 @@ def _meant(going: Going) -> Iterator[str]:
     """Yield what is no fault here: as the tokenizer or most of the rows have it."""
     if _composes(going.looks.counter):
         yield "decomposed-letters"
+    habits = going.scan.habits
+    if not habits.one_system:
+        yield "empty-system"
+    if not habits.pictures:
+        yield "picture-missing"
     missing = going.scan.findings.rows.get("missing-end-mark", ())
     if going.looks.marks.ended < len(missing):
         yield "missing-end-mark"

@@ -10,13 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ftlab.probes.data.answer_faults import answer_faults, is_answer
+from ftlab.probes.data.answer_leaks import AnswerLeaks
 from ftlab.probes.data.answer_lengths import AnswerLengths
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
+from ftlab.probes.data.habits import Habits
 from ftlab.probes.data.label_leaks import LabelLeaks
+from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.places import Places
+from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
@@ -93,7 +97,10 @@ class Scan:
         self.lengths: Counter[int] = Counter()
         self.findings = Findings()
         self.leaks = LabelLeaks()
+        self.given = AnswerLeaks()
         self.answers = AnswerLengths()
+        self.habits = Habits()
+        self.labels = Labels()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
         self.texts = TextStore() if looks.texts else None
@@ -116,14 +123,17 @@ class Scan:
             for lost in range(number + 1, self.rows):
                 self.findings.add("unreadable-row", lost)
             for _ in range(value.rows):
-                self._keep(None)
+                self._keep(None, None)
             return
         read = parts_of(value)
         self.formats[read.kind] += 1
-        for name, column, said in read.faults:
+        size = int if self._looks.counter is None else self._looks.counter.size
+        for name, column, said in (*read.faults, *row_faults(value, read, size)):
             self.report(name, number, column, says=said)
+        for at in self.habits.look(number, value, read):
+            self.report("empty-system", number, read.parts[at].where)
         self._look(number, read)
-        self._keep(read)
+        self._keep(read, value)
         self._count(number, read)
 
     def _look(self, number: int, read: RowParts) -> None:
@@ -137,6 +147,7 @@ class Scan:
         ):
             self.report_in(number, part, *fault)
         self.leaks.look(number, read)
+        self.given.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str
@@ -183,8 +194,9 @@ class Scan:
         text = "" if self.texts is None else self.texts[number].rstrip()
         return excerpt_of(text, max(len(text) - 20, 0))
 
-    def _keep(self, read: RowParts | None) -> None:
+    def _keep(self, read: RowParts | None, value: Any) -> None:
         """Write down what tells this row from others."""
+        self.labels.add(value, read)
         whole = read is not None and (
             read.kind == "tokens" or any(part.text.strip() for part in read.parts)
         )
@@ -275,6 +287,7 @@ class Scan:
     def close(self) -> None:
         """Let files and the thread go."""
         self._thread.shutdown()
+        self.labels.close()
         for file in (self.keys, self.prompts, self.texts):
             if file is not None:
                 file.close()

@@ -1,0 +1,54 @@
+"""What is wrong with a row beyond its texts: calls, scores, tokens, pictures."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ftlab.probes.data.answer_faults import ROLES
+from ftlab.probes.data.pair_faults import pair_faults
+from ftlab.probes.data.pictures import has_picture, picture_faults
+from ftlab.probes.data.row_parts import RowFault, RowParts, messages_of
+from ftlab.probes.data.token_rows import token_faults
+from ftlab.probes.data.tool_calls import call_faults
+
+
+def row_faults(
+    value: Any, read: RowParts, size: Callable[[], int] = int
+) -> Iterator[RowFault]:
+    """Yield kind of fault, column, and what is there.
+
+    Parameters
+    ----------
+    value, read
+        The row, and what was read of it.
+    size
+        Gives the size of the vocabulary; 0 where nobody knows.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.row_faults import row_faults
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> row = {"input_ids": [1, 9], "attention_mask": [1]}
+    >>> [name for name, *_ in row_faults(row, parts_of(row), lambda: 8)]
+    ['id-beyond-vocabulary', 'lengths-disagree']
+    """
+    if read.kind == "tokens":
+        yield from token_faults(value, size())
+        return
+    yield from picture_faults(value, read)
+    yield from _unasked(value, read)
+    if read.kind == "preference":
+        yield from pair_faults(value)
+    elif read.kind == "messages" and read.parts:
+        row = value if isinstance(value, Mapping) else {}
+        talk = messages_of(value, read)
+        yield from call_faults(row, read.parts[0].column, talk)
+
+
+def _unasked(value: Any, read: RowParts) -> Iterator[RowFault]:
+    """Find a question that says nothing; of a pair, all of its columns together."""
+    asked = [part for part in read.parts if ROLES.get(part.role) == "u"]
+    blank = [part for part in asked if not part.text.strip() and not part.says_more]
+    whole = read.kind == "messages" or len(blank) == len(asked)
+    if blank and whole and not has_picture(value, read):
+        says = "nothing but white space" if blank[0].text else "nothing"
+        yield "empty-prompt", blank[0].where, says

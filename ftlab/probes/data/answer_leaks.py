@@ -1,6 +1,7 @@
 """Long answers that stand in their prompt, behind words that promise an answer.
 
-What is copied out of a text, corrected or repeated on purpose stands behind other words.
+What is copied out of a text, corrected or repeated on purpose stands behind other
+words.
 """
 
 import re

@@ -162,5 +162,5 @@ def label_of(value: Any, read: RowParts) -> Label | None:
     last, before = read.parts[-1], prompt_of(read.parts)
     if before is None or not is_answer(last) or last.says_more or not last.text:
         return None
-    alone = read.beside is None and not any([part.says_more for part in read.parts])
+    alone = read.beside is None and not any(p.says_more for p in read.parts)
     return Label(last.text, texts[:-1] if alone and texts[:-1] else None)

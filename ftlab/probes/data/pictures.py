@@ -30,7 +30,7 @@ def has_picture(value: Any, read: RowParts) -> bool:
         for name in MEDIA:
             if name in value and _holds(value[name]):
                 return True
-    return any([part.says_more for part in read.parts]) and _among_parts(value, read)
+    return any(p.says_more for p in read.parts) and _among_parts(value, read)
 
 
 def _holds(value: Any) -> bool:

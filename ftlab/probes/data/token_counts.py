@@ -60,7 +60,7 @@ class TokenCounter:
     def size(self) -> int:
         """Return the number behind the highest id of the vocabulary; 0 if unknown."""
         if self._size < 0:
-            known = getattr(self._inner, "get_vocab", dict)()
+            known: dict[str, int] = getattr(self._inner, "get_vocab", dict)()
             self._size = 1 + max(known.values(), default=-1)
         return self._size
 

@@ -10,14 +10,14 @@ A label that never differs is learnt without reading the text. A class in two sp
 becomes two. One text with two labels keeps the loss up, whatever is learnt.
 
 ## Evidence
-A column `label`, or short answers. There are classes where 0.95 of the rows have a label
-of at most 40 characters, and each has 10 rows on average. `one-label`: the same in all
-rows, 50 at least. `label-spelt-apart` (case, spaces): from 0.01 of the rows, each
-spelling at most 0.3 as frequent as the usual one. `labels-contradict`: from 0.01;
-above 0.2 rows hold more than was read, or several labels are right, and nothing is told.
-`answer-of-many`: an answer of 60 characters and more, to 10 rows and 0.01 of all at
-least that ask for different things; a warning from 0.1. `sorted-by-label` is always a
-note: fewer than 0.1 of the stretches of one label that chance makes. These bounds are
+A column `label`, or short answers. There are classes where 0.95 of the rows have a
+label of at most 40 characters, and each has 10 rows on average. `one-label`: the same
+in all rows, 50 at least. `label-spelt-apart` (case, spaces): from 0.01 of the rows,
+each spelling at most 0.3 as frequent as the usual one. `labels-contradict`: from 0.01;
+above 0.2 rows hold more than was read, or several labels are right, and nothing is
+told. `answer-of-many`: an answer of 60 characters and more, to 10 rows and 0.01 of all
+at least that ask for different things; a warning from 0.1. `sorted-by-label` is always
+a note: fewer than 0.1 of the stretches of one label that chance makes. These bounds are
 conventions of ours and no measurements.
 By hand: `collections.Counter(row["label"] for row in rows)`.
 

@@ -10,8 +10,8 @@ The row teaches to prefer the worse answer, as strongly as any other teaches the
 The columns `score_chosen` and `score_rejected`, `chosen_score`, `chosen-rating` and the
 like. From 0.01 of the pairs a warning, a convention of ours: of many pairs a few are
 always doubtful. Where more than 0.2 are so, the score is another judge's than the one
-who chose, or the less the better, and nothing is told: reward models agree with people
-in 65 to 80 % of the pairs.
+who chose, or the less the better, and nothing is told: Ouyang et al. report that reward
+models agree with people in about 70 % of the pairs.
 By hand: `sum(row["score_chosen"] < row["score_rejected"] for row in rows)`.
 
 ## What to try
@@ -24,7 +24,7 @@ are all turned round.
 
 ## References
 - Ouyang et al., "Training language models to follow instructions with human feedback",
-  NeurIPS 2022, appendix: how often people agree
+  NeurIPS 2022
 """
 
 from ftlab.rules.reading.dataset import RowRule

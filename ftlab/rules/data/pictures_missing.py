@@ -9,9 +9,10 @@ Where neither happens, an answer about a picture is learnt without one.
 
 ## Evidence
 `<image>` at the beginning or the end of a question, or on a line of its own, in a row
-without a picture in a column (`image`, `images`, `video` ...) and among the parts of its
-messages, in a dataset in which other rows have one. From 0.001 of the rows, a convention
-of ours. A picture without a place is no fault: most templates write the place.
+without a picture in a column (`image`, `images`, `video` ...) and among the parts of
+its messages, in a dataset in which other rows have one. From 0.001 of the rows, a
+convention of ours. A picture without a place is no fault: most templates write the
+place.
 By hand: `"<image>" in text and not row.get("images")`.
 
 ## What to try

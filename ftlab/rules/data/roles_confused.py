@@ -13,7 +13,8 @@ served. An answer to the wrong question is learnt as one.
 The roles of every conversation. From 0.001 of them a warning, a convention of ours and
 no measurement; above 0.5 it is how this data is made, and nothing is told.
 `empty-system`: from 0.01, where the other rows share at most 8 system messages that say
-something. `speaker-named-otherwise` is always a note: `gpt` and `assistant` in one file.
+something. `speaker-named-otherwise` is always a note: `gpt` and `assistant` in one
+file.
 By hand: `[message["role"] for message in row["messages"]]`.
 
 ## What to try

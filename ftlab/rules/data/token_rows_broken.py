@@ -9,11 +9,11 @@ A row without labels costs a step's time and teaches nothing; a batch of such ro
 loss of nan. An id beyond the embedding stops a GPU, and below it is another word.
 
 ## Evidence
-`input_ids`, `labels` and `attention_mask` of every row. `nothing-in-labels` from 0.01 of
-the rows, a convention of ours: of many rows a few are cut off before their answer. The
-other two are a warning in any row. Ids are held against the highest id of the tokenizer
-that was given; -200 is a picture's place. Labels may be longer or shorter than
-`input_ids`: models that read one text and write another have them so.
+`input_ids`, `labels` and `attention_mask` of every row. `nothing-in-labels` from 0.01
+of the rows, a convention of ours: of many rows a few are cut off before their answer.
+The other two are a warning in any row. Ids are held against the highest id of the
+tokenizer that was given; -200 is a picture's place. Labels may be longer or shorter
+than `input_ids`: models that read one text and write another have them so.
 By hand: `all(label == -100 for label in row["labels"])`.
 
 ## What to try

@@ -1,20 +1,20 @@
 """The rule DAT069, tool-calls-broken.
 
 ## What it does
-Finds calls of tools whose arguments are no JSON or whose tool the row does not have, and
-results that name a call that was never made.
+Finds calls of tools whose arguments are no JSON or whose tool the row does not have,
+and results that name a call that was never made.
 
 ## Why is this bad?
 The model learns to write calls that no program can read. Templates that parse the
 arguments raise; the others write them as they are, and nobody notices.
 
 ## Evidence
-The calls of every conversation: `tool_calls`, and messages of `function_call`. Arguments
-that are a text and begin with a brace are read as JSON. Names are looked up in the row's
-column `tools`, a list or JSON, where every tool in it has a name. A `tool_call_id` is
-looked up where the calls before it have ids. From 0.001 of the conversations, a
-convention of ours; where more than 0.5 have a name or an id that is not found, it is how
-this data is made, and nothing is told.
+The calls of every conversation: `tool_calls`, and messages of `function_call`.
+Arguments that are a text and begin with a brace are read as JSON. Names are looked up
+in the row's column `tools`, a list or JSON, where every tool in it has a name. A
+`tool_call_id` is looked up where the calls before it have ids. From 0.001 of the
+conversations, a convention of ours; where more than 0.5 have a name or an id that is
+not found, it is how this data is made, and nothing is told.
 By hand: `json.loads(call["function"]["arguments"])` for every call.
 
 ## What to try
@@ -25,7 +25,7 @@ By hand: `json.loads(call["function"]["arguments"])` for every call.
 A row that is to teach what happens when a tool does not exist.
 
 ## References
-- OpenAI, function calling: arguments are a string that holds JSON, "not always valid"
+- OpenAI, function calling: arguments are a text that holds JSON
 - huggingface/trl#5517 (how templates write calls)
 """
 

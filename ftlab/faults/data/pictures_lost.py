@@ -2,7 +2,7 @@
 
 Fix: leave these rows out, or add their pictures.
 
-Source: hiyouga/LlamaFactory, data/README.md: as many places as pictures.
+Source: hiyouga/LlamaFactory#6135, #7640 (where it is an error).
 """
 
 from ftlab.faults.fault import Case, Fault

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ftlab.probes.data.labels import Labels, spelling
+from ftlab.probes.data.labels import CLASSES, Labels, spelling
 from ftlab.probes.data.row_keys import KeyFile, Rows
 from ftlab.probes.data.scan import Scan
 
@@ -24,8 +24,8 @@ SAME, SAME_SHARE, DIFFERENT = 10, 0.01, 0.5
 SURE = 0.9
 """Share of the rows whose text begins with their label in brackets."""
 
-_PER_CLASS = 0.9
-"""Share of the rows above which a few long answers are classes."""
+IN_CLASSES = 0.9
+"""Share of the rows above which the same answers again and again are classes."""
 
 
 def report_labels(scan: Scan, *, whole: bool) -> None:
@@ -104,9 +104,10 @@ def _report_contradictions(scan: Scan, labels: KeyFile, asked: KeyFile) -> None:
 
 
 def _report_same_answers(scan: Scan, long: KeyFile) -> None:
-    groups = list(_same(scan, long))
-    total = sum(map(len, groups))
-    if len(groups) > 1 and total > _PER_CLASS * scan.rows:
+    groups, short = list(_same(scan, long)), scan.labels.counts
+    short = short if len(short) <= CLASSES else Counter()
+    total = sum(map(len, groups)) + short.total()
+    if len(groups) + len(short) > 1 and total > IN_CLASSES * scan.rows:
         return
     for rows in groups:
         says = f"the answer of {len(rows):,} rows that ask for different things"

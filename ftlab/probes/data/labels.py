@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ftlab.probes.data.answer_faults import is_answer
 from ftlab.probes.data.row_keys import KeyFile, prompt_of
-from ftlab.probes.data.row_parts import MEDIA, RowParts
+from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.row_sets import RowSet
 
 LONGEST, LONG = 40, 60
@@ -24,6 +24,12 @@ NEARLY_ALL = 0.95
 
 CLASSES, PER_CLASS = 100, 10
 """How many classes there may be, and how many rows each has on average."""
+
+_ASIDE = frozenset(
+    {"id", "idx", "index", "uid", "uuid", "hash", "source", "split", "date"}
+    | {"annotator", "label", "labels"}
+)
+"""Columns that decide on no label."""
 
 _OPEN, _CLOSED = tuple("[(<{|"), frozenset("])>}|:")
 
@@ -48,6 +54,8 @@ class Labels:
     ----------
     counts
         Rows of each label, as it is spelt.
+    open
+        Whether there are more labels than classes can be; none is counted then.
     rows, runs
         How many rows there are, and stretches of them with one label.
     long, labels, asked
@@ -71,6 +79,7 @@ class Labels:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.rows = self.runs = 0
+        self.open = False
         self.long = KeyFile()
         self.labels: KeyFile | None = KeyFile()
         self.asked: KeyFile | None = KeyFile()
@@ -83,19 +92,18 @@ class Labels:
         label = label_of(value, read) if read is not None else None
         is_long = label is not None and len(label.text) >= LONG
         self.long.append(hash(label.text) if label and is_long else own)
+        known = label if label is not None and len(label.text) <= LONGEST else None
         if self.labels is not None and self.asked is not None:
-            known = label if label is not None and len(label.text) <= LONGEST else None
             self.labels.append(hash(known.text) if known else own)
             asked = known.asked if known else None
             self.asked.append(own if asked is None else hash(asked))
+        if known is not None and not self.open:
             self._count(known)
         self.rows += 1
         if self.rows == TRIED and self.counts.total() < TRIED / 2:
             self._give_up()
 
-    def _count(self, label: Label | None) -> None:
-        if label is None:
-            return
+    def _count(self, label: Label) -> None:
         text = label.text
         self.counts[text] += 1
         self.runs += text != self._last or self.runs == 0
@@ -103,12 +111,13 @@ class Labels:
         if label.asked and _is_bracketed(label.asked[0], text):
             self.bracketed.add(self.rows)
         if len(self.counts) > KNOWN:
+            self.open = True
+            self.counts.clear()
             self._give_up()
 
     def _give_up(self) -> None:
         self.close(all_of_them=False)
         self.labels = self.asked = None
-        self.counts.clear()
 
     @property
     def classes(self) -> list[str]:
@@ -137,6 +146,14 @@ def _is_bracketed(text: str, label: str) -> bool:
     return begin[-1:] in _CLOSED and begin[:-1].casefold() == label.casefold()
 
 
+def _says_more(row: Mapping[str, Any], read: RowParts) -> bool:
+    """Tell whether a row has columns that may decide on its label, and are not read."""
+    known = {part.column for part in read.parts}
+    return any(part.says_more for part in read.parts) or not all(
+        name in known or name in _ASIDE or row[name] is None for name in row
+    )
+
+
 def label_of(value: Any, read: RowParts) -> Label | None:
     """Return a row's label, or its last answer; ``None`` where it has neither.
 
@@ -153,14 +170,15 @@ def label_of(value: Any, read: RowParts) -> Label | None:
     if read.kind == "text":
         label = held.get("label", held.get("labels"))
         plain = isinstance(label, str | int) and label != -1  # of rows not labelled
-        alone = not any(name in held for name in MEDIA)
+        alone = not _says_more(held, read)
         return Label(str(label), texts if alone else None) if plain else None
     if read.kind not in ("messages", "prompt and answer") or not read.parts:
         return None
     if isinstance(held.get("label"), bool):
-        return Label(str(held["label"]), texts if read.beside is None else None)
+        alone = read.beside is None and not _says_more(held, read)
+        return Label(str(held["label"]), texts if alone else None)
     last, before = read.parts[-1], prompt_of(read.parts)
     if before is None or not is_answer(last) or last.says_more or not last.text:
         return None
-    alone = read.beside is None and not any(p.says_more for p in read.parts)
+    alone = read.beside is None and not _says_more(held, read)
     return Label(last.text, texts[:-1] if alone and texts[:-1] else None)

@@ -50,14 +50,22 @@ def _among_parts(value: Any, read: RowParts) -> bool:
 
 
 def picture_faults(value: Any, read: RowParts) -> Iterator[RowFault]:
-    """Yield the first place for a picture in a row that has none.
+    """Yield the first place for a picture for which a row has none."""
+    if not any(PLACE in part.text for part in read.parts):
+        return
+    asked = [part for part in read.parts if ROLES.get(part.role) == "u"]
+    places = [part for part in asked if _is_place(part.text.strip())]
+    if places and not has_picture(value, read):
+        yield "picture-missing", places[0].where, f"{PLACE}, and no picture"
+    elif places and isinstance(value, Mapping):
+        held, wanted = value.get("images"), sum(p.text.count(PLACE) for p in places)
+        if isinstance(held, list | tuple) and 0 < len(held) < wanted:
+            says = f"{wanted} places, and {len(held)} pictures"
+            yield "picture-missing", places[-1].where, says
 
-    A place is a line of its own, or begins or ends the text of a question.
-    """
-    for part in read.parts:
-        if PLACE in part.text and ROLES.get(part.role) == "u":
-            text = part.text.strip()
-            alone = text.startswith(PLACE) or text.endswith(PLACE)
-            if (alone or f"\n{PLACE}\n" in text) and not has_picture(value, read):
-                yield "picture-missing", part.where, f"{PLACE}, and no picture"
-                return
+
+def _is_place(text: str) -> bool:
+    """Tell whether a picture's place begins or ends a text, or is a line of its own."""
+    return PLACE in text and (
+        text.startswith(PLACE) or text.endswith(PLACE) or f"\n{PLACE}\n" in text
+    )

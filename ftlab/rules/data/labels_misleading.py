@@ -16,9 +16,9 @@ in all rows, 50 at least. `label-spelt-apart` (case, spaces): from 0.01 of the r
 each spelling at most 0.3 as frequent as the usual one. `labels-contradict`: from 0.01;
 above 0.2 rows hold more than was read, or several labels are right, and nothing is
 told. `answer-of-many`: an answer of 60 characters and more, to 10 rows and 0.01 of all
-at least that ask for different things; a warning from 0.1. `sorted-by-label` is always
-a note: fewer than 0.1 of the stretches of one label that chance makes. These bounds are
-conventions of ours and no measurements.
+at least that ask for different things, unless 0.9 of the rows repeat a few answers; a
+warning from 0.1. `sorted-by-label` is always a note: fewer than 0.1 of the stretches of
+one label that chance makes. These bounds are conventions of ours and no measurements.
 By hand: `collections.Counter(row["label"] for row in rows)`.
 
 ## What to try

@@ -12,7 +12,7 @@ Where neither happens, an answer about a picture is learnt without one.
 without a picture in a column (`image`, `images`, `video` ...) and among the parts of
 its messages, in a dataset in which other rows have one. From 0.001 of the rows, a
 convention of ours. A picture without a place is no fault: most templates write the
-place.
+place. Where `images` is a list, rows with fewer pictures than places are told too.
 By hand: `"<image>" in text and not row.get("images")`.
 
 ## What to try
@@ -23,7 +23,7 @@ None is known. Texts about `<image>` do not stand alone with it.
 
 ## References
 - haotian-liu/LLaVA, docs/Finetune_Custom_Data.md
-- hiyouga/LlamaFactory, data/README.md ("the number of images should be identical")
+- hiyouga/LlamaFactory#6135, #7640 ("less than the number of <image> tokens")
 """
 
 from ftlab.rules.reading.dataset import RowRule

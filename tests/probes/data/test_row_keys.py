@@ -77,3 +77,12 @@ def test_values_of_all_kinds_are_frozen():
     assert len({hash(each) for each in made}) == len(values)
     assert frozen([1, 2]) == frozen([1, 2])
     assert frozen({"a": {3}}) != frozen({"a": {3}})
+
+
+def test_keys_of_some_rows_are_read_from_all_blocks(monkeypatch):
+    monkeypatch.setattr(row_keys, "BLOCK", 4)
+    keys = KeyFile()
+    for key in range(10, 20):
+        keys.append(key)
+    assert keys.of(np.array([9, 0, 4, 3, 0])).tolist() == [19, 10, 14, 13, 10]
+    assert keys.of(np.empty(0, np.int64)).tolist() == []

@@ -1,0 +1,55 @@
+"""Faults of rows beyond their texts: who is asked for what."""
+
+import pytest
+
+from ftlab.probes.data.row_faults import row_faults
+from ftlab.probes.data.row_parts import parts_of
+
+
+def found(row):
+    return [(name, where) for name, where, _ in row_faults(row, parts_of(row))]
+
+
+def talk(*contents):
+    roles = ("user", "assistant") * len(contents)
+    return [{"role": r, "content": c} for r, c in zip(roles, contents, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("row", "where"),
+    [
+        ({"prompt": "", "completion": "Yes."}, "prompt"),
+        ({"instruction": " ", "input": "", "output": "Yes."}, "instruction"),
+        ({"prompt": None, "completion": "Yes."}, "prompt"),
+        ({"prompt": "", "chosen": "Yes.", "rejected": "No."}, "prompt"),
+        ({"messages": talk("Where?", "There.", "", "So.")}, "messages[2].content"),
+    ],
+)
+def test_a_question_that_says_nothing_is_found(row, where):
+    assert found(row) == [("empty-prompt", where)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"instruction": "Where?", "input": "", "output": "There."},
+        {"prompt": "", "completion": "A bridge.", "image": "a.png"},
+        {"chosen": talk("Where?", "There."), "rejected": talk("Where?", "No.")},
+        {"messages": talk([{"type": "image", "image": "a.png"}], "A bridge.")},
+        {"text": ""},
+        {"other": ""},
+        talk("Where?", "There."),
+        "Text.",
+    ],
+)
+def test_is_silent_on_healthy_rows(row):
+    assert found(row) == []
+
+
+def test_calls_and_pairs_and_tokens_are_looked_at():
+    call = {"function": {"name": "look", "arguments": "{"}}
+    said = [*talk("Where?"), {"role": "assistant", "tool_calls": [call]}]
+    assert found(said) == [("arguments-broken", "messages[1].tool_calls")]
+    pair = {"chosen": "a", "rejected": "b", "score_chosen": 1, "score_rejected": 2}
+    assert found(pair) == [("pair-turned-round", "score_chosen")]
+    assert found({"input_ids": [-1]}) == [("id-beyond-vocabulary", "input_ids[0]")]

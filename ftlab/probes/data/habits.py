@@ -78,8 +78,6 @@ class Habits:
 
 def _names(value: Any, read: RowParts) -> set[str]:
     """Return the speakers as the row itself calls them, the first of each."""
-    names = set()
-    for message in messages_of(value, read):
-        if hasattr(message, "get"):
-            names.add(message.get("role") or message.get("from"))
-    return {name for name in names if ROLES.get(name) in ("u", "a")}
+    said = [each for each in messages_of(value, read) if isinstance(each, dict)]
+    names = [each.get("role") or each.get("from") for each in said]
+    return {n for n in names if isinstance(n, str) and ROLES.get(n) in ("u", "a")}

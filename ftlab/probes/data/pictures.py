@@ -9,6 +9,7 @@ from ftlab.probes.data.row_parts import MEDIA, RowFault, RowParts, messages_of
 PLACE = "<image>"
 """Where a picture goes, as LLaVA's data writes it and most trainings read it."""
 
+_MEDIA = frozenset(MEDIA)
 _MORE = (*MEDIA, "image_url", "input_image")
 
 
@@ -26,11 +27,12 @@ def has_picture(value: Any, read: RowParts) -> bool:
     ... )
     (True, False)
     """
-    if isinstance(value, Mapping):
-        for name in MEDIA:
-            if name in value and _holds(value[name]):
-                return True
-    return any(p.says_more for p in read.parts) and _among_parts(value, read)
+    row = value if isinstance(value, Mapping) else {}
+    held = [] if _MEDIA.isdisjoint(row) else [row.get(name) for name in MEDIA]
+    if any(map(_holds, held)):
+        return True
+    more = [part for part in read.parts if part.says_more]
+    return bool(more) and _among_parts(value, read)
 
 
 def _holds(value: Any) -> bool:
@@ -51,7 +53,7 @@ def _among_parts(value: Any, read: RowParts) -> bool:
 
 def picture_faults(value: Any, read: RowParts) -> Iterator[RowFault]:
     """Yield the first place for a picture for which a row has none."""
-    if not any(PLACE in part.text for part in read.parts):
+    if not [part for part in read.parts if PLACE in part.text]:
         return
     asked = [part for part in read.parts if ROLES.get(part.role) == "u"]
     places = [part for part in asked if _is_place(part.text.strip())]

@@ -46,6 +46,8 @@ def row_faults(
 
 def _unasked(value: Any, read: RowParts) -> Iterator[RowFault]:
     """Find a question that says nothing; of a pair, all of its columns together."""
+    if not [part for part in read.parts if not part.text or part.text.isspace()]:
+        return
     asked = [part for part in read.parts if ROLES.get(part.role) == "u"]
     blank = [part for part in asked if not part.text.strip() and not part.says_more]
     whole = read.kind == "messages" or len(blank) == len(asked)

@@ -30,7 +30,7 @@ def call_faults(
     >>> [(name, where) for name, where, _ in call_faults({}, "messages", talk)]
     [('arguments-broken', 'messages[0].tool_calls')]
     """
-    if not any(_calls(each) for each in talk):
+    if not any(map(_calls, talk)):
         yield from _said(row, column, talk)
         return
     called: list[Call] = []
@@ -53,7 +53,7 @@ def _said(
     """Judge calls that are messages of their own, with JSON for a text."""
     called: list[Call] = []
     for at, message in enumerate(talk):
-        role = message.get("from") if isinstance(message, Mapping) else None
+        role = message.get("from") if isinstance(message, dict) else None
         text = message.get("value") if ROLES.get(str(role)) == "c" else None
         if not isinstance(text, str) or not text.lstrip().startswith("{"):
             continue
@@ -66,9 +66,8 @@ def _said(
 
 
 def _calls(message: Any) -> list[Mapping[str, Any]]:
-    plain = type(message) is dict or isinstance(message, Mapping)
-    held = message.get("tool_calls") if plain else None
-    if not isinstance(held, list | tuple):
+    held = message.get("tool_calls") if isinstance(message, dict) else None
+    if not held or not isinstance(held, list | tuple):
         return []
     return [each for each in held if isinstance(each, Mapping)]
 

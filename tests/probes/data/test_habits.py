@@ -51,5 +51,5 @@ def test_the_rarer_names_of_speakers_are_told():
 
 
 def test_one_notation_and_other_roles_are_in_order():
-    habits, _ = looked([shared("system", "human", "gpt", "observation", "odd")] * 3)
+    habits, _ = looked([shared("system", "human", "gpt", "observation", ["odd"])] * 3)
     assert habits.named_otherwise() == []

@@ -6,17 +6,20 @@ the evaluation data, compares both, and lets `data_verdict` judge.
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 from ftlab.probes.data.across_rows import (
     report_cut_answers,
     report_leaks_of_labels,
+    report_names,
     report_repeated,
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
 from ftlab.probes.data.file_marks import layout_of
 from ftlab.probes.data.foreign_marks import ForeignMarks
+from ftlab.probes.data.label_reports import report_labels
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
@@ -171,10 +174,14 @@ def _read_evaluation(going: Going) -> None:
 def _compare(going: Going) -> None:
     """Find what only all rows together tell: copies, and what answers share."""
     scan, evaluation = going.scan, going.evaluation
+    first_only = going.asked.most > 0 and scan.rows != going.asked.total
+    whole = going.complete and not first_only
     steps: list[Callable[[], object]] = [
         lambda: report_repeated(scan),
         lambda: report_leaks_of_labels(scan),
         lambda: report_cut_answers(scan),
+        lambda: report_names(scan),
+        lambda: report_labels(scan, whole=whole),
     ]
     if evaluation is not None:
         steps.append(lambda: report_leaks(scan, evaluation))
@@ -201,22 +208,24 @@ def _near(going: Going, tick: Tick) -> NearPass | None:
     # behind the rows that are trained on, so that each pair names one of these
     for text in (going.evaluation and going.evaluation.texts) or ():
         scan.texts.append(text)
-
-    def report(row: int, other: int, similarity: float) -> None:
-        if row < scan.rows:
-            says = f"{similarity:.0%} the same as {scan.place(other)}"
-            scan.report("near-duplicate", row, says=says, excerpt=scan.beginning)
-        elif other < scan.rows and going.evaluation is not None:
-            going.evaluation.held.add(row - scan.rows)
-            of = f"row {row - scan.rows} of the evaluation data"
-            says = f"{similarity:.0%} the same as {of}"
-            scan.report(
-                "leaked-evaluation-row", other, says=says, excerpt=scan.beginning
-            )
-
+    report = partial(_report_near, going)
     try:
         ticked = going.stop.checked(tick)
         return near_pass(NearRows(scan.texts, copies), report, ticked)
     except KeyboardInterrupt:
         _leave_out(going, NEAR)
         return None
+
+
+def _report_near(going: Going, row: int, other: int, similarity: float) -> None:
+    scan = going.scan
+    if row in scan.findings.rows.get("labels-contradict", ()):
+        return  # which of the two is right, nobody knows
+    if row < scan.rows:
+        says = f"{similarity:.0%} the same as {scan.place(other)}"
+        scan.report("near-duplicate", row, says=says, excerpt=scan.beginning)
+    elif other < scan.rows and going.evaluation is not None:
+        going.evaluation.held.add(row - scan.rows)
+        of = f"row {row - scan.rows} of the evaluation data"
+        says = f"{similarity:.0%} the same as {of}"
+        scan.report("leaked-evaluation-row", other, says=says, excerpt=scan.beginning)

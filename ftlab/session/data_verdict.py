@@ -126,6 +126,11 @@ def _meant(going: Going) -> Iterator[str]:
         yield "decomposed-letters"
     if going.scan.answers.mostly_short:
         yield "missing-value-as-answer"
+    habits = going.scan.habits
+    if not habits.one_system:
+        yield "empty-system"
+    if not habits.pictures:
+        yield "picture-missing"
     missing = going.scan.findings.rows.get("missing-end-mark", ())
     if going.looks.marks.ended < len(missing):
         yield "missing-end-mark"
@@ -172,8 +177,11 @@ def _not_checked(going: Going) -> Iterator[str]:
             "what is cut off: pass the training's limit, "
             "ftlab.data(dataset, tokenizer, max_length=2048)"
         )
-    if going.scan.refused:
-        yield f"tokens of {going.scan.refused:,} rows: {going.scan.first_refused}"
+    counting = going.scan.counting
+    if counting.first_refused is not None:
+        number, said = counting.first_refused
+        first = f"{going.scan.place(number)}: the tokenizer raised {said}"
+        yield printable(f"tokens of {counting.refused:,} rows: {first}")
     if not asked.evaluation:
         yield (
             "rows of the evaluation data: pass it, ftlab.data(dataset, tokenizer, "

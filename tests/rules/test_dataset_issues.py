@@ -6,6 +6,7 @@ import pytest
 
 from ftlab.records.scanned_rows import FoundRows, ScannedRows
 from ftlab.rules.dataset_issues import issues_of, row_kinds, row_rules
+from ftlab.rules.reading.row_kind import NEVER
 
 KINDS = row_kinds()
 
@@ -16,7 +17,7 @@ def test_a_kind_says_what_why_and_what_to_do(kind):
     assert not kind.says.endswith(".")
     assert kind.cause.endswith(".")
     assert kind.fix.endswith(".")
-    assert 0 <= kind.warns_from < kind.meant_above or kind.name == "empty-text"
+    assert 0 <= kind.warns_from < kind.meant_above or kind.warns_from == NEVER
 
 
 def test_no_kind_belongs_to_two_rules():

@@ -33,7 +33,7 @@ def test_a_report_has_findings_with_a_page_each():
         {"prompt": f"{n}?", "completion": "" if n == 3 else "It."} for n in range(9)
     ]
     (finding,) = ftlab.data(rows).findings
-    assert str(finding.place) == "data row 3, completion"
+    assert str(finding.place) == "data row 3 completion"
     assert ftlab.explain(finding.code).name == finding.name
 
 

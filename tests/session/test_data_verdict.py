@@ -74,3 +74,41 @@ def test_an_error_of_the_counting_is_told():
     )
     scan = scanned(chat(), tokenizer=tokenizer)
     assert scan.lengths.error > 10
+
+
+def talks(systems, **more):
+    said = [
+        ("system", None),
+        ("user", "Where, {at}?"),
+        ("assistant", "At the gate {at}."),
+    ]
+    return [
+        {
+            "messages": [
+                {
+                    "role": role,
+                    "content": system if text is None else text.format(at=at),
+                }
+                for role, text in said
+            ]
+        }
+        | more
+        for at, system in enumerate(systems)
+    ]
+
+
+def names(rows):
+    return [issue.name for issue in scanned(rows, near=False).issues]
+
+
+def test_system_messages_are_missed_where_others_have_one():
+    assert names(talks(["Be brief.", "Be brief.", ""])) == ["empty-system"]
+    assert names(talks(["", "", ""])) == []
+    assert names(talks([*(f"You are {n}." for n in range(20)), ""])) == []
+
+
+def test_pictures_are_missed_where_others_have_one():
+    rows = talks(["Look."] * 3)
+    rows[1]["messages"][1]["content"] = "<image> What is it?"
+    assert names(rows) == []
+    assert names([*rows, *talks(["Look."], image="a.png")]) == ["picture-missing"]

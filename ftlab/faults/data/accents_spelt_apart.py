@@ -21,7 +21,7 @@ def build(fixed: bool) -> Case:
         text = f"{rows[at]['prompt']} Où va le café fermé ?"
         apart = unicodedata.normalize("NFD", text)
         rows[at]["prompt"] = text if fixed else apart
-    spots = [f"row {at}, prompt, character *" for at in broken]
+    spots = [f"row {at} prompt character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

@@ -15,7 +15,7 @@ def build(fixed: bool) -> Case:
     for at in broken:
         last = f" {writer.sentence()}"
         rows[at]["completion"] += last if fixed else last * (8 + writer.number(20))
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

@@ -16,7 +16,7 @@ def build(fixed: bool) -> Case:
         code = f"for n in range({writer.number(90)}):\n    print(n, {at})"
         answer = f"{writer.sentence()}\n```python\n{code}\n```"
         rows[at]["completion"] = answer if fixed else answer[:-4]
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

@@ -16,7 +16,7 @@ def build(fixed: bool) -> Case:
     rows = pairs()
     for row in rows if not fixed else ():
         row["completion"] = f"{row['prompt']} {row['completion']}"
-    spots = [f"row {at}, completion, character 0" for at in range(ROWS)]
+    spots = [f"row {at} completion character 0" for at in range(ROWS)]
     return looked_at(rows, spots=spots)
 
 

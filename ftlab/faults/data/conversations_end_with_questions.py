@@ -18,7 +18,7 @@ def build(fixed: bool) -> Case:
     broken = one_in(8)
     for at in broken if not fixed else ():
         rows[at]["messages"].pop()
-    spots = [f"row {at}, messages[2].content" for at in broken]
+    spots = [f"row {at} messages[2].content" for at in broken]
     return looked_at(rows, spots=spots)
 
 

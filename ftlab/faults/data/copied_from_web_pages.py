@@ -18,7 +18,7 @@ def build(fixed: bool) -> Case:
     for at in broken if not fixed else ():
         sign = "\u200b" if at % 3 else "\u00ad"
         rows[at]["prompt"] = rows[at]["prompt"].replace("e", f"e{sign}", 1)
-    spots = [f"row {at}, prompt, character *" for at in broken]
+    spots = [f"row {at} prompt character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

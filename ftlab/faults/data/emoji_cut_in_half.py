@@ -21,7 +21,7 @@ def build(fixed: bool) -> Case:
         half = text.encode("utf-16", "surrogatepass")[:-2]
         cut = half.decode("utf-16", "surrogatepass")
         rows[at]["completion"] = text if fixed else cut
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

@@ -17,7 +17,7 @@ def build(fixed: bool) -> Case:
     for at in broken:
         said = f'"{writer.sentence()}" & it\'s so.'
         rows[at]["completion"] += " " + (said if fixed else html.escape(said))
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

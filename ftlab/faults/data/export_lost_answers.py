@@ -17,7 +17,7 @@ def build(fixed: bool) -> Case:
     broken = one_in(15)
     for at in broken if not fixed else ():
         rows[at]["completion"] = " " if at % 2 else ""
-    return looked_at(rows, spots=[f"row {at}, completion" for at in broken])
+    return looked_at(rows, spots=[f"row {at} completion" for at in broken])
 
 
 FAULT = Fault(

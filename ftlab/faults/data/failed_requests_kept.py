@@ -23,9 +23,7 @@ def build(fixed: bool) -> Case:
     rows, broken = pairs(), one_in(12)
     for at in broken if not fixed else ():
         rows[at]["completion"] = MESSAGES[at % len(MESSAGES)]
-    return looked_at(
-        rows, spots=[f"row {at}, completion, character 0" for at in broken]
-    )
+    return looked_at(rows, spots=[f"row {at} completion character 0" for at in broken])
 
 
 FAULT = Fault(

@@ -17,9 +17,7 @@ def build(fixed: bool) -> Case:
     rows, broken = pairs(), one_in(12)
     for at in broken if not fixed else ():
         rows[at]["completion"] = FIELDS[at % len(FIELDS)]
-    return looked_at(
-        rows, spots=[f"row {at}, completion, character 0" for at in broken]
-    )
+    return looked_at(rows, spots=[f"row {at} completion character 0" for at in broken])
 
 
 FAULT = Fault(

@@ -21,7 +21,7 @@ def build(fixed: bool) -> Case:
         key = "".join(DIGITS[writer.number(len(DIGITS))] for _ in range(36))
         said = f"{rows[at]['completion']} Then set TOKEN="
         rows[at]["completion"] = said + ("<the token>" if fixed else f"ghp_{key}")
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

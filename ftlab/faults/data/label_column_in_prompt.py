@@ -19,7 +19,7 @@ def build(fixed: bool) -> Case:
         queue = queues[writer.number(4)]
         told = f"id: {at}, queue: {queue}" if not fixed else f"id: {at}"
         rows.append({"prompt": f"{writer.text()} ({told})", "completion": queue})
-    return looked_at(rows, spots=["row *, prompt, character *"])
+    return looked_at(rows, spots=["row * prompt character *"])
 
 
 FAULT = Fault(

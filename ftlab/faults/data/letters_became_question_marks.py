@@ -18,7 +18,7 @@ def build(fixed: bool) -> Case:
     for at in broken:
         kept = SAID if fixed else SAID.encode("ascii", "replace").decode()
         rows[at]["completion"] = f"{rows[at]['completion']} {kept}"
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

@@ -15,7 +15,7 @@ def build(fixed: bool) -> Case:
     for at in broken if not fixed else ():
         said = rows[at]["completion"]
         rows[at]["completion"] = said.replace("ea", "e\u0430").replace("ie", "i\u0435")
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

@@ -17,7 +17,7 @@ def build(fixed: bool) -> Case:
         text = f"{rows[at]['completion']} Das größte Tor schließt früh."
         wrong = text.encode("latin-1").decode("utf-8", "replace")
         rows[at]["completion"] = text if fixed else wrong
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

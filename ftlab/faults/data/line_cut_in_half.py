@@ -18,7 +18,7 @@ def build(fixed: bool) -> Case:
     lines, made = as_lines(talks()), tokenizer()
     if not fixed:
         lines[-1] = lines[-1][: len(lines[-1]) // 2]
-    at = f"line {len(lines)}, character *"
+    at = f"line {len(lines)} character *"
     return looked_at(in_file(lines, made), made=made, spots=[at])
 
 

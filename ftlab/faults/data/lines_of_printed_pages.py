@@ -20,7 +20,7 @@ def build(fixed: bool) -> Case:
     rows, broken = [{"text": writer.text(6, 9)} for _ in range(ROWS)], one_in(4)
     for at in broken if not fixed else ():
         rows[at]["text"] = LONG_WORD.sub("\\1-\n\\2", rows[at]["text"])
-    return looked_at(rows, spots=[f"row {at}, text, character *" for at in broken])
+    return looked_at(rows, spots=[f"row {at} text character *" for at in broken])
 
 
 FAULT = Fault(

@@ -17,7 +17,7 @@ def build(fixed: bool) -> Case:
     broken = one_in(12)
     for at in broken if not fixed else ():
         rows[at]["instruction"] += "\n### Response:\nIs this a good one?"
-    spots = [f"row {at}, instruction, character *" for at in broken]
+    spots = [f"row {at} instruction character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

@@ -16,7 +16,7 @@ def build(fixed: bool) -> Case:
         asked, answer = rows[at]["messages"]
         asked["content"] = f"[INST] {asked['content']} [/INST]"
         answer["content"] += " </s>"
-    spots = [f"row {at}, messages[0].content, character 0" for at in broken]
+    spots = [f"row {at} messages[0].content character 0" for at in broken]
     return looked_at(rows, spots=spots)
 
 

@@ -15,7 +15,7 @@ def build(fixed: bool) -> Case:
     for at in broken if not fixed else ():
         mark = "\u30104\u2020source\u3011" if at % 4 else ":contentReference[oaicite:0]"
         rows[at]["completion"] += mark
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

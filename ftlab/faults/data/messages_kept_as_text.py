@@ -20,7 +20,7 @@ def build(fixed: bool) -> Case:
     broken = one_in(10)
     for at in broken if not fixed else ():
         rows[at] = {"messages": json.dumps(rows[at]["messages"])}
-    return looked_at(rows, spots=[f"row {at}, messages" for at in broken])
+    return looked_at(rows, spots=[f"row {at} messages" for at in broken])
 
 
 FAULT = Fault(

@@ -19,7 +19,7 @@ def build(fixed: bool) -> Case:
     broken = one_in(12)
     for at in broken if not fixed else ():
         rows[at]["messages"].sort(key=lambda each: each["role"])
-    spots = [f"row {at}, messages[0].content" for at in broken]
+    spots = [f"row {at} messages[0].content" for at in broken]
     return looked_at(rows, spots=spots)
 
 

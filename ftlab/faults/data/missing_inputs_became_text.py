@@ -24,7 +24,7 @@ def build(fixed: bool) -> Case:
     ]
     for at in broken:
         rows[at]["input"] = "" if fixed else str(float("nan"))
-    return looked_at(rows, spots=[f"row {at}, input, character 0" for at in broken])
+    return looked_at(rows, spots=[f"row {at} input character 0" for at in broken])
 
 
 FAULT = Fault(

@@ -19,7 +19,7 @@ def build(fixed: bool) -> Case:
     made = words_of([text for row in rows for text in row.values()])
     for at in broken if not fixed else ():
         rows[at]["completion"] = rows[at]["completion"].translate(_OTHER)
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, made=made, spots=spots)
 
 

@@ -22,7 +22,7 @@ def build(fixed: bool) -> Case:
     broken = one_in(10)
     for at in broken if not fixed else ():
         rows[at]["rejected"] = rows[at]["chosen"]
-    return looked_at(rows, spots=[f"row {at}, rejected" for at in broken])
+    return looked_at(rows, spots=[f"row {at} rejected" for at in broken])
 
 
 FAULT = Fault(

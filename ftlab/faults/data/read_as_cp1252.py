@@ -19,7 +19,7 @@ def build(fixed: bool) -> Case:
         text = f"{rows[at]['completion']} La rivière gelée mène à la forêt."
         wrong = text.encode().decode("cp1252", "replace")
         rows[at]["completion"] = text if fixed else wrong
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

@@ -18,7 +18,7 @@ def build(fixed: bool) -> Case:
     for at in broken if not fixed else ():
         answer = rows[at]["messages"][1]
         answer["content"] = f"<turn>assistant\n{answer['content']}</turn>"
-    spots = [f"row {at}, messages[1].content, character 0" for at in broken]
+    spots = [f"row {at} messages[1].content character 0" for at in broken]
     return looked_at(rows, spots=spots)
 
 

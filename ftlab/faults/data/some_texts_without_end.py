@@ -19,7 +19,7 @@ def build(fixed: bool) -> Case:
     rows = [{"text": writer.text() + "</turn>"} for _ in range(ROWS)]
     for at in broken if not fixed else ():
         rows[at]["text"] = rows[at]["text"].removesuffix("</turn>")
-    spots = [f"row {at}, text, character *" for at in broken]
+    spots = [f"row {at} text character *" for at in broken]
     return looked_at(rows, made=made, spots=spots)
 
 

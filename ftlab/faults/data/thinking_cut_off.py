@@ -18,7 +18,7 @@ def build(fixed: bool) -> Case:
         if at in broken and not fixed:
             said = said.partition("</think>")[0] if at % 4 else said.split("\n\n")[0]
         answer["content"] = said
-    spots = [f"row {at}, messages[1].content, character 0" for at in broken]
+    spots = [f"row {at} messages[1].content character 0" for at in broken]
     return looked_at(rows, spots=spots)
 
 

@@ -15,7 +15,7 @@ def build(fixed: bool) -> Case:
     for at in broken if not fixed else ():
         reply = {"answer": rows[at]["completion"], "score": at}
         rows[at]["completion"] = str(reply)
-    spots = [f"row {at}, completion, character 0" for at in broken]
+    spots = [f"row {at} completion character 0" for at in broken]
     return looked_at(rows, spots=spots)
 
 

@@ -19,7 +19,7 @@ def build(fixed: bool) -> Case:
         twice = json.dumps(steps)
         kept = twice if at % 4 else twice[1:-1]
         rows[at]["completion"] = steps if fixed else kept
-    spots = [f"row {at}, completion, character *" for at in broken]
+    spots = [f"row {at} completion character *" for at in broken]
     return looked_at(rows, spots=spots)
 
 

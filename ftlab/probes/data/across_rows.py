@@ -66,12 +66,20 @@ def report_cut_answers(scan: Scan) -> None:
 
 def report_leaks_of_labels(scan: Scan) -> None:
     """Report the places at which prompts give their answer away."""
-    for words, known in scan.leaks.found():
+    for words, known in (*scan.leaks.found(), *scan.given.found()):
         for row, part, char in known.spots:
             says = f"the answer follows {words!r}"
             scan.report_in(row, part, "label-in-prompt", char, says)
         for row in known.all_rows.numbers().tolist():
             scan.findings.add("label-in-prompt", row)
+
+
+def report_names(scan: Scan) -> None:
+    """Report the speakers who have another name in most rows."""
+    for name, usual, rows in scan.habits.named_otherwise():
+        for row in rows:
+            says = f"{name!r}, who is {usual!r} in other rows"
+            scan.report("speaker-named-otherwise", row, says=says)
 
 
 def lengths_of(scan: Scan, lengths: Lengths) -> Lengths:

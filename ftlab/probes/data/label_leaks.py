@@ -1,5 +1,6 @@
 """Answers that can be read off the prompt: behind the same words in most rows."""
 
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ FEWEST, KNOWN, FOLLOWED = 5, 1000, 8
 SURE = 0.9
 """Share of the prompts with these words in which the answer follows."""
 
-_BEFORE = re.compile(r"([A-Za-z_]\w{0,24}[\"']?\s{0,2}[:=>]\s{0,2}[\"'(\[]?)$")
+BEFORE = re.compile(r"([A-Za-z_]\w{0,24}[\"']?\s{0,2}[:=>]\s{0,2}[\"'(\[]?)$")
 
 
 @dataclass(slots=True)
@@ -30,7 +31,7 @@ class Field:
         Prompts that have the words since they are followed up, and those in which
         nothing but the answer follows them.
     answers
-        The answers of these.
+        The answers of these, as many as ``most``.
     spots
         Row, part and character of the first ones.
     all_rows
@@ -42,6 +43,7 @@ class Field:
     answers: Counter[str] = field(default_factory=Counter)
     spots: list[tuple[int, Part, int]] = field(default_factory=list)
     all_rows: RowSet = field(default_factory=RowSet)
+    most: float = math.inf
 
 
 class LabelLeaks:
@@ -73,13 +75,13 @@ class LabelLeaks:
                 self._remember((number, part), answer)
             for words, known in self._fields.items():
                 if words in part.text:
-                    _follow(known, words, (number, part), answer)
+                    follow(known, words, (number, part), answer)
 
     def _remember(self, place: tuple[int, Part], answer: str) -> None:
         """Follow words up once they stand before the answer in a second row."""
         text = place[1].text
         at = text.find(answer)
-        found = _BEFORE.search(text, max(0, at - 30), at)
+        found = BEFORE.search(text, max(0, at - 30), at)
         if found is None or (words := found.group(1)) in self._fields:
             return
         first = self._seen.pop(words, None)
@@ -88,7 +90,7 @@ class LabelLeaks:
                 self._seen[words] = (*place, answer)
         elif len(self._fields) < FOLLOWED:
             self._fields[words] = Field()
-            _follow(self._fields[words], words, first[:2], first[2])
+            follow(self._fields[words], words, first[:2], first[2])
 
     def found(self) -> list[tuple[str, Field]]:
         """Return the words that give the answer away."""
@@ -103,7 +105,7 @@ class LabelLeaks:
         ]
 
 
-def _follow(known: Field, words: str, place: tuple[int, Part], answer: str) -> None:
+def follow(known: Field, words: str, place: tuple[int, Part], answer: str) -> None:
     """See whether nothing but the answer follows the words, wherever they stand."""
     text = place[1].text
     first, at, same, others = -1, text.find(words), 0, 0
@@ -120,7 +122,8 @@ def _follow(known: Field, words: str, place: tuple[int, Part], answer: str) -> N
     known.rows += 1
     if same and not others:
         known.hits += 1
-        known.answers[answer] += 1
+        if len(known.answers) < known.most:
+            known.answers[answer] += 1
         known.all_rows.add(place[0])
         if len(known.spots) < KEPT:
             known.spots.append((place[0], place[1], first))

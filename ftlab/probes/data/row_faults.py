@@ -1,48 +1,56 @@
-"""All that is wrong with what a row says, each looked for only where it may be.
+"""What is wrong with a row beyond its texts: calls, scores, tokens, pictures."""
 
-A test of the whole row, which costs next to nothing, comes before each look.
-"""
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from collections.abc import Iterator
-
-from ftlab.probes.data.answer_faults import Placed
-from ftlab.probes.data.foreign_marks import ForeignMarks
-from ftlab.probes.data.no_answers import no_answers
-from ftlab.probes.data.row_parts import RowParts
-from ftlab.probes.data.secrets import may_hold_secret, secrets
-from ftlab.probes.data.written_forms import written_forms
-from ftlab.probes.data.wrong_letters import has_other_letters, wrong_letters
+from ftlab.probes.data.answer_faults import ROLES
+from ftlab.probes.data.pair_faults import pair_faults
+from ftlab.probes.data.pictures import has_picture, picture_faults
+from ftlab.probes.data.row_parts import RowFault, RowParts, messages_of
+from ftlab.probes.data.token_rows import token_faults
+from ftlab.probes.data.tool_calls import call_faults
 
 
-def row_faults(row: RowParts, foreign: ForeignMarks) -> Iterator[Placed]:
-    """Yield what is wrong with the texts of a row, and where.
+def row_faults(
+    value: Any, read: RowParts, size: Callable[[], int] = int
+) -> Iterator[RowFault]:
+    """Yield kind of fault, column, and what is there.
+
+    Parameters
+    ----------
+    value, read
+        The row, and what was read of it.
+    size
+        Gives the size of the vocabulary; 0 where nobody knows.
 
     Examples
     --------
-    >>> from ftlab.probes.data.foreign_marks import ForeignMarks
     >>> from ftlab.probes.data.row_faults import row_faults
     >>> from ftlab.probes.data.row_parts import parts_of
-    >>> row = parts_of({"prompt": "Why?", "completion": "???? ?? ???"})
-    >>> [fault.name for _, fault in row_faults(row, ForeignMarks(None))]
-    ['broken-encoding']
+    >>> row = {"input_ids": [1, 9], "attention_mask": [1]}
+    >>> [name for name, *_ in row_faults(row, parts_of(row), lambda: 8)]
+    ['id-beyond-vocabulary', 'lengths-disagree']
     """
-    whole = "\n".join([part.text for part in row.parts])
-    yield from no_answers(row)
-    if _has_form(whole):
-        yield from written_forms(row)
-    if _has_mark(whole):
-        yield from foreign.faults(row)
-    if may_hold_secret(whole):
-        yield from secrets(row)
-    if "?? ?" in whole or has_other_letters(whole):
-        for part in row.parts:
-            yield from ((part, fault) for fault in wrong_letters(part.text))
+    if read.kind == "tokens":
+        yield from token_faults(value, size())
+        return
+    yield from picture_faults(value, read)
+    yield from _unasked(value, read)
+    if read.kind == "preference":
+        yield from pair_faults(value)
+    elif read.kind == "messages" and read.parts:
+        row = value if isinstance(value, Mapping) else {}
+        talk = messages_of(value, read)
+        yield from call_faults(row, read.parts[0].column, talk)
 
 
-def _has_form(text: str) -> bool:
-    braces = "{" in text and ("{'" in text or '{"' in text)
-    return "\\" in text or "&" in text or braces or "-\n" in text
-
-
-def _has_mark(text: str) -> bool:
-    return "<" in text or "[" in text or "\u3010" in text
+def _unasked(value: Any, read: RowParts) -> Iterator[RowFault]:
+    """Find a question that says nothing; of a pair, all of its columns together."""
+    if not [part for part in read.parts if not part.text or part.text.isspace()]:
+        return
+    asked = [part for part in read.parts if ROLES.get(part.role) == "u"]
+    blank = [part for part in asked if not part.text.strip() and not part.says_more]
+    whole = read.kind == "messages" or len(blank) == len(asked)
+    if blank and whole and not has_picture(value, read):
+        says = "nothing but white space" if blank[0].text else "nothing"
+        yield "empty-prompt", blank[0].where, says

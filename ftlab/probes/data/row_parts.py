@@ -36,6 +36,10 @@ _OWN = ("role", "content", "from", "value", "name", "weight", "train")
 """Keys of a message that say nothing of their own."""
 
 
+RowFault = tuple[str, str, str]
+"""Kind of fault (of `ftlab.rules.data`), column, and what is there."""
+
+
 class Part(NamedTuple):
     """One text of a row.
 
@@ -76,13 +80,13 @@ class RowParts(NamedTuple):
     beside
         What else makes the row differ from another with the same texts.
     faults
-        Kind of fault (of `ftlab.rules.data`), column, and what is there.
+        What is wrong with its form.
     """
 
     kind: str
     parts: tuple[Part, ...] = ()
     beside: Any = None
-    faults: tuple[tuple[str, str, str], ...] = ()
+    faults: tuple[RowFault, ...] = ()
 
 
 def parts_of(row: Any) -> RowParts:
@@ -132,12 +136,19 @@ def _ids(value: Any) -> RowParts:
     return RowParts("", faults=(("unknown-columns", "input_ids", said),))
 
 
+def messages_of(value: Any, read: RowParts) -> list[Any]:
+    """Return the messages of a conversation as they stand in its row."""
+    talk = value[read.parts[0].column] if isinstance(value, Mapping) else value
+    talk = _unfolded(talk) if isinstance(talk, Mapping) else talk
+    return list(talk if isinstance(talk, list) else plain(talk))
+
+
 def _single(row: Mapping[str, Any]) -> RowParts:
     for name in TEXTS:
         if isinstance(row.get(name), str):
             part = Part(name, -1, "", row[name])
             return RowParts("text", (part,), _beside(row, LABELS))
-    faults: list[tuple[str, str, str]] = []
+    faults: list[RowFault] = []
     if row.get("prompt") is not None:
         parts = _value(row["prompt"], "prompt", "user", faults)
         return RowParts("prompt", tuple(parts), _beside(row), tuple(faults))
@@ -148,13 +159,13 @@ def _single(row: Mapping[str, Any]) -> RowParts:
 
 
 def _talk(row: Mapping[str, Any], column: str) -> RowParts:
-    faults: list[tuple[str, str, str]] = []
+    faults: list[RowFault] = []
     parts = _messages(row[column], column, faults)
     return RowParts("messages", tuple(parts), _beside(row), tuple(faults))
 
 
 def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
-    faults: list[tuple[str, str, str]] = []
+    faults: list[RowFault] = []
     parts: list[Part] = []
     if isinstance(row.get("system"), str):
         parts.append(Part("system", -1, "system", row["system"]))
@@ -167,7 +178,7 @@ def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
 
 
 def _preference(row: Mapping[str, Any]) -> RowParts:
-    faults: list[tuple[str, str, str]] = []
+    faults: list[RowFault] = []
     prompt = row.get("prompt")
     parts = _value(prompt, "prompt", "user", faults) if prompt is not None else []
     chosen = _value(row["chosen"], "chosen", "assistant", faults)
@@ -190,9 +201,7 @@ def _says(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
-def _value(
-    value: Any, column: str, role: str, faults: list[tuple[str, str, str]]
-) -> list[Part]:
+def _value(value: Any, column: str, role: str, faults: list[RowFault]) -> list[Part]:
     """Read a text, or messages, which a prompt or an answer may be as well."""
     if isinstance(value, str):
         return [Part(column, -1, role, value)]
@@ -204,7 +213,7 @@ def _value(
     return _messages(value, column, faults)
 
 
-def _messages(talk: Any, column: str, faults: list[tuple[str, str, str]]) -> list[Part]:
+def _messages(talk: Any, column: str, faults: list[RowFault]) -> list[Part]:
     if isinstance(talk, Mapping):
         talk = _unfolded(talk)
     talk = talk if isinstance(talk, list) else plain(talk)

@@ -1,21 +1,24 @@
 """Goes through all rows once.
 
 Who calls whom: `Scan.take` is given row after row; it reads each, looks at its texts
-and hands these over in blocks to a thread that counts tokens, which the fast tokenizers
-do beside the looking. `Scan.finish` waits for the last block.
+and hands these to `Counting`, which tells `Scan` how many tokens they have.
+`Scan.finish` waits for the last ones.
 """
 
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any
 
 from ftlab.probes.data.answer_faults import answer_faults, is_answer
+from ftlab.probes.data.answer_leaks import AnswerLeaks
 from ftlab.probes.data.answer_lengths import AnswerLengths
+from ftlab.probes.data.content_faults import content_faults
+from ftlab.probes.data.counting import Counting
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
+from ftlab.probes.data.habits import Habits
 from ftlab.probes.data.label_leaks import LabelLeaks
+from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.row_faults import row_faults
@@ -29,28 +32,8 @@ from ftlab.probes.data.token_counts import LONG, RENDERED
 from ftlab.records.data_scan import Spot
 from ftlab.records.printable import printable
 
-BLOCK_ROWS, BLOCK_CHARS = 1000, 1 << 20
-"""Rows, and characters, that are counted at once."""
-
 UNKNOWN_SHARE = 0.02
 """Share of unknown tokens from which on a row is named."""
-
-
-class _Row(NamedTuple):
-    number: int
-    read: RowParts
-
-
-@dataclass(slots=True)
-class _Block:
-    """Rows whose tokens are still to be counted."""
-
-    rows: list[_Row] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    chars: int = 0
-
-
-Counted = tuple[list[int], list[int]]
 
 
 class Scan:
@@ -62,11 +45,6 @@ class Scan:
         What the rows come from.
     looks
         What they are looked at with.
-
-    Attributes
-    ----------
-    refused, first_refused
-        How many rows made the tokenizer raise, and the place of the first.
     """
 
     def __init__(self, sources: list[Source], looks: Looks) -> None:
@@ -76,17 +54,17 @@ class Scan:
         self.lengths: Counter[int] = Counter()
         self.findings = Findings()
         self.leaks = LabelLeaks()
+        self.given = AnswerLeaks()
         self.answers = AnswerLengths()
+        self.habits = Habits()
+        self.labels = Labels()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
         self.texts = TextStore() if looks.texts else None
         self.first_rows: list[tuple[RowParts, int]] = []
-        self.refused, self.first_refused = 0, ""
+        self.counting = Counting(looks.counter, self._counted)
         self._looks = looks
         self._places = Places(sources)
-        self._block = _Block()
-        self._counting: tuple[_Block, Future[Counted]] | None = None
-        self._thread = ThreadPoolExecutor(1, "ftlab-tokens")
 
     def take(self, source: int, entry: Entry) -> None:
         """Look at a row."""
@@ -100,14 +78,17 @@ class Scan:
             for lost in range(number + 1, self.rows):
                 self.findings.add("unreadable-row", lost)
             for _ in range(value.rows):
-                self._keep(None)
+                self._keep(None, None)
             return
         read = parts_of(value)
         self.formats[read.kind] += 1
-        for name, column, said in read.faults:
+        size = int if self._looks.counter is None else self._looks.counter.size
+        for name, column, said in (*read.faults, *row_faults(value, read, size)):
             self.report(name, number, column, says=said)
+        for at in self.habits.look(number, value, read):
+            self.report("empty-system", number, read.parts[at].where)
         self._look(number, read)
-        self._keep(read)
+        self._keep(read, value)
         self._count(number, read)
 
     def _look(self, number: int, read: RowParts) -> None:
@@ -118,11 +99,12 @@ class Scan:
                     self.report_in(number, part, *fault)
         for part, fault in itertools.chain(
             answer_faults(read),
-            row_faults(read, self._looks.foreign),
+            content_faults(read, self._looks.foreign),
             self._looks.marks.faults(read),
         ):
             self.report_in(number, part, *fault)
         self.leaks.look(number, read)
+        self.given.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str
@@ -170,8 +152,9 @@ class Scan:
         text = "" if self.texts is None else said_in(self.texts[number]).rstrip()
         return _shown(text, max(len(text) - 20, 0))
 
-    def _keep(self, read: RowParts | None) -> None:
+    def _keep(self, read: RowParts | None, value: Any) -> None:
         """Write down what tells this row from others."""
+        self.labels.add(value, read)
         whole = read is not None and (
             read.kind == "tokens" or any(part.text.strip() for part in read.parts)
         )
@@ -188,72 +171,24 @@ class Scan:
             if read.kind == "tokens":
                 self._measure(number, read, len(read.beside), -1)
             return
-        block = self._block
-        block.rows.append(_Row(number, read))
         for part in read.parts:
-            block.texts.append(part.text)
-            block.chars += len(part.text)
             if len(part.text) > LONG:
                 says = f"{len(part.text):,} characters"
                 self.report_in(number, part, "huge-row", -1, says)
-        if len(block.rows) >= BLOCK_ROWS or block.chars >= BLOCK_CHARS:
-            self._next_block()
+        self.counting.add(number, read)
 
-    def _next_block(self) -> None:
-        counter = self._looks.counter
-        done, self._block = self._block, _Block()
-        if counter is None:
-            self._measure_all(done, (list(map(len, done.texts)), []))
-            return
-        texts = done.texts
-        if "half-character" in self.findings.rows:
-            texts = [t.encode("utf-8", "replace").decode() for t in texts]
-        before = self._counting
-        self._counting = done, self._thread.submit(counter.counts, texts)
-        if before is not None:
-            self._take_counted(*before)
-
-    def _take_counted(self, block: _Block, counting: Future[Counted]) -> None:
-        """Measure a block; where a text makes the tokenizer raise, row by row."""
-        try:
-            counted = counting.result()
-        except Exception:  # noqa: BLE001  the user's own tokenizer
-            for row in block.rows:
-                self._take_alone(row)
-        else:
-            self._measure_all(block, counted)
-
-    def _take_alone(self, row: _Row) -> None:
-        counter = self._looks.counter
-        texts = [
-            part.text.encode("utf-8", "replace").decode() for part in row.read.parts
-        ]
-        try:
-            counted = ([], []) if counter is None else counter.counts(texts)
-        except Exception as error:  # noqa: BLE001  the user's own tokenizer
-            self.refused += 1
-            said = printable(f"{type(error).__name__}: {error}"[:200])
-            place = self.place(row.number)
-            first = f"{place}: the tokenizer raised {said}"
-            self.first_refused = self.first_refused or first
-        else:
-            self._measure_all(_Block([row]), counted)
-
-    def _measure_all(self, block: _Block, counted: Counted) -> None:
-        counts, unknown = counted
-        start = 0
-        for number, read in block.rows:
-            end = start + len(read.parts)
-            own = counts[start:end]
-            total, before = self._row_length(read, own)
-            self._measure(number, read, total, before)
-            if read.parts and is_answer(read.parts[-1]):
-                self.answers.add(number, read.parts[-1], own[-1])
-            if unknown and sum(unknown[start:end]) > UNKNOWN_SHARE * sum(own):
-                self._report_unknown(number, read, unknown[start:end])
-            if len(self.first_rows) < RENDERED and read.kind == "messages":
-                self.first_rows.append((read, total))
-            start = end
+    def _counted(
+        self, number: int, read: RowParts, own: list[int], unknown: list[int]
+    ) -> None:
+        """Take in how many tokens the texts of a row have."""
+        total, before = self._row_length(read, own)
+        self._measure(number, read, total, before)
+        if is_answer(read.parts[-1]):
+            self.answers.add(number, read.parts[-1], own[-1])
+        if unknown and sum(unknown) > UNKNOWN_SHARE * sum(own):
+            self._report_unknown(number, read, unknown)
+        if len(self.first_rows) < RENDERED and read.kind == "messages":
+            self.first_rows.append((read, total))
 
     def _row_length(self, read: RowParts, counts: list[int]) -> tuple[int, int]:
         lengths = self._looks.lengths
@@ -279,15 +214,12 @@ class Scan:
 
     def finish(self) -> None:
         """Count what is still waiting."""
-        self._next_block()
-        if self._counting is not None:
-            block, counting = self._counting
-            self._counting = None
-            self._take_counted(block, counting)
+        self.counting.finish()
 
     def close(self) -> None:
         """Let files and the thread go."""
-        self._thread.shutdown()
+        self.counting.close()
+        self.labels.close()
         for file in (self.keys, self.prompts, self.texts):
             if file is not None:
                 file.close()

@@ -54,6 +54,7 @@ class TokenCounter:
                 "transformers: AutoTokenizer.from_pretrained(folder)."
             )
             raise BadValueError(msg)
+        self._inner, self._size = inner, -1
         self._encode = _encoder(inner)
         first = self._tried(tokenizer)
         unknown = getattr(inner, "unk_token_id", None)
@@ -70,6 +71,13 @@ class TokenCounter:
                 f"{type(error).__name__} at its first text: {error}"
             )
             raise BadValueError(msg) from error
+
+    def size(self) -> int:
+        """Return the number behind the highest id of the vocabulary; 0 if unknown."""
+        if self._size < 0:
+            known: dict[str, int] = getattr(self._inner, "get_vocab", dict)()
+            self._size = 1 + max(known.values(), default=-1)
+        return self._size
 
     def counts(self, texts: Sequence[str]) -> tuple[list[int], list[int]]:
         """Return the tokens of each text, and how many of them are unknown."""

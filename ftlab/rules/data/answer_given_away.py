@@ -2,7 +2,7 @@
 
 ## What it does
 Finds prompts in which the answer stands behind the same words in every row, and
-completions that begin with their whole prompt.
+completions and pairs that begin with their whole prompt.
 
 ## Why is this bad?
 A label that can be read off the prompt is learnt at once, and is not there when the
@@ -13,9 +13,12 @@ model is used. A prompt that stands in the completion too is seen twice, and tra
 of the prompts that have these words, in 5 rows at least, with two different answers at
 least. Where few classes occur the share is held against how often the commonest class
 would be right by chance. An answer that is copied out of the text, or stands among
-options, follows other words each time. `prompt-in-completion`: from 0.1 of the rows; a
-single one may quote. The prompt ends as a sentence does or has several lines: what
-goes on with a title or a first line repeats it.
+options, follows other words each time. Of answers of more than 40 characters, only
+words that promise one count (`Reference answer: `): a text may well be repeated behind
+others. Labels in brackets at the beginning of 0.9 of the texts are told as well.
+`prompt-in-completion`, and `prompt-in-pair` where chosen and rejected both hold the
+prompt: from 0.1 of the rows; a single one may quote. The prompt ends as a sentence does
+or has several lines: what goes on with a title or a first line repeats it.
 By hand: `sum(row["completion"] in row["prompt"] for row in rows)`.
 
 ## What to try
@@ -47,6 +50,14 @@ KINDS = (
         "The completion column holds the whole text: the prompt is then seen twice.",
         "row['completion'].removeprefix(row['prompt']).",
         0.1,
+    ),
+    Kind(
+        "prompt-in-pair",
+        "the whole prompt once more in chosen and in rejected",
+        "The sides hold the whole text: trainings put the prompt before them again.",
+        "Take the prompt off both, or leave the column prompt out.",
+        0.1,
+        among=("preference",),
     ),
 )
 """The kinds of faults, each with the share of rows from which on it is a warning."""

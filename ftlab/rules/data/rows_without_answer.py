@@ -1,7 +1,8 @@
 """The rule DAT058, rows-without-answer.
 
 ## What it does
-Finds rows of a dataset with an empty answer, with no text, or that end with a question.
+Finds rows of a dataset with an empty answer or question, with no text, or that end with
+a question.
 
 ## Why is this bad?
 Of a row with an empty answer only the end is trained: the model learns to say nothing.
@@ -12,7 +13,8 @@ A look at every row. `empty-answer` from 0.001 of the rows, `question-without-an
 from 0.01; these shares are conventions of ours and no measurement: a few odd rows of
 many end no pipeline, and are told as a note. Where more than 0.5 of the conversations
 end with a question, they are prompts (of GRPO, of generation), and nothing is told.
-`empty-text` is always a note: files of plain text have blank lines; so is
+`empty-prompt` from 0.001; above 0.1 prompts are left empty on purpose, to teach texts
+without one. `empty-text` is always a note: files of plain text have blank lines; so is
 `answer-without-words`, punctuation alone, which may be meant.
 
 ## What to try
@@ -58,6 +60,14 @@ KINDS = (
         left_out=True,
     ),
     Kind(
+        "empty-prompt",
+        "an empty prompt",
+        "An export has lost the questions: an answer to nothing is learnt.",
+        "Leave these rows out, or mend the export.",
+        0.001,
+        0.1,
+    ),
+    Kind(
         "question-without-answer",
         "a question at the end, and no answer",
         "The conversation was cut off, or its last message is a question.",
@@ -71,7 +81,7 @@ KINDS = (
 
 
 class RowsWithoutAnswer(RowRule):
-    """Finds rows that hold no answer, or no text at all."""
+    """Finds rows that hold no answer or question, or no text at all."""
 
     code = "DAT058"
     name = "rows-without-answer"

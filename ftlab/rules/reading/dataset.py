@@ -76,15 +76,17 @@ class RowRule(Rule):
 
 
 def place_of(spot: Spot) -> Place:
-    """Return where a spot is: its row, column and character.
+    """Return where a spot is: its row, column and character, without commas.
+
+    Where several places stand in one line, commas are between them.
 
     Examples
     --------
     >>> from ftlab.records.data_scan import Spot
     >>> from ftlab.rules.reading.dataset import place_of
     >>> str(place_of(Spot(40, "line 41", "messages[1].content", 3)))
-    'data line 41, messages[1].content, character 3'
+    'data line 41 messages[1].content character 3'
     """
     words = [spot.place, *([spot.column] if spot.column else [])]
     words += [f"character {spot.char}"] if spot.char >= 0 else []
-    return Place("data", ", ".join(words))
+    return Place("data", " ".join(words))

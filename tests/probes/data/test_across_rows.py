@@ -7,6 +7,7 @@ from ftlab.probes.data.across_rows import (
     lengths_of,
     report_cut_answers,
     report_leaks_of_labels,
+    report_names,
     report_repeated,
     scanned_rows,
 )
@@ -123,3 +124,19 @@ def test_lengths_are_filled_in():
         [2, 1],
         4,
     )
+
+
+def test_speakers_are_told_with_their_usual_name():
+    names = ["gpt", "gpt", "bot", "gpt"]
+    talks = [
+        [{"from": "human", "value": "?"}, {"from": n, "value": "!"}] for n in names
+    ]
+    scan = scanned([{"conversations": talk} for talk in talks])
+    report_names(scan)
+    (issue,) = issues_of(scan)
+    assert (issue.name, issue.severity.label, issue.rows) == (
+        "speaker-named-otherwise",
+        "info",
+        1,
+    )
+    assert repr(issue.spots[0]) == "row 2: 'bot', who is 'gpt' in other rows"

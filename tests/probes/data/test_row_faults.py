@@ -1,38 +1,55 @@
-"""All looks at a row, each behind its cheap test."""
+"""Faults of rows beyond their texts: who is asked for what."""
 
 import pytest
 
-from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_parts import parts_of
 
 
+def found(row):
+    return [(name, where) for name, where, _ in row_faults(row, parts_of(row))]
+
+
+def talk(*contents):
+    roles = ("user", "assistant") * len(contents)
+    return [{"role": r, "content": c} for r, c in zip(roles, contents, strict=False)]
+
+
 @pytest.mark.parametrize(
-    ("answer", "name"),
+    ("row", "where"),
     [
-        ("nan", "missing-value-as-answer"),
-        ("a &quot;b&quot;", "html-entities"),
-        (r"So.\n\nAnd so.", "escaped-text"),
-        ("{'answer': 'It is.'}", "wrapped-answer"),
-        ('{"answer": "It is."}', "wrapped-answer"),
-        ("It de-\npends on the wea-\nther.", "hyphenated-lines"),
-        ("???? ?? ???", "broken-encoding"),
-        ("the s\u0435ries", "mixed-scripts"),
-        ("It is 7\u30104\u2020a\u3011", "citation-mark"),
-        ("It is 7 [oai_citation:1]", "citation-mark"),
-        ("It is 7 :contentReference[oaicite:0]", "citation-mark"),
-        ("It is AKIA" + "Q3EGRV7JXNTW5KPZ", "secret-in-text"),
-        ("It is hf_" + "QzEGRVtJXNaWwKPZbcdYfgHijkLmnopqrs", "secret-in-text"),
-        ("It is xoxb-" + "98765432109-QzEGRVtJXNaWwKPZbcdYfg", "secret-in-text"),
+        ({"prompt": "", "completion": "Yes."}, "prompt"),
+        ({"instruction": " ", "input": "", "output": "Yes."}, "instruction"),
+        ({"prompt": None, "completion": "Yes."}, "prompt"),
+        ({"prompt": "", "chosen": "Yes.", "rejected": "No."}, "prompt"),
+        ({"messages": talk("Where?", "There.", "", "So.")}, "messages[2].content"),
     ],
 )
-def test_no_cheap_test_hides_a_fault(answer, name):
-    row = parts_of({"prompt": "Why?", "completion": answer})
-    ((part, fault),) = row_faults(row, ForeignMarks(None))
-    assert (part.where, fault.name) == ("completion", name)
+def test_a_question_that_says_nothing_is_found(row, where):
+    assert found(row) == [("empty-prompt", where)]
 
 
-def test_a_plain_row_has_no_fault():
-    row = parts_of({"prompt": "Why <is> it [so]?", "completion": "It's - so & so_so."})
-    assert list(row_faults(row, ForeignMarks(None))) == []
-    assert list(row_faults(parts_of({"input_ids": [1]}), ForeignMarks(None))) == []
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"instruction": "Where?", "input": "", "output": "There."},
+        {"prompt": "", "completion": "A bridge.", "image": "a.png"},
+        {"chosen": talk("Where?", "There."), "rejected": talk("Where?", "No.")},
+        {"messages": talk([{"type": "image", "image": "a.png"}], "A bridge.")},
+        {"text": ""},
+        {"other": ""},
+        talk("Where?", "There."),
+        "Text.",
+    ],
+)
+def test_is_silent_on_healthy_rows(row):
+    assert found(row) == []
+
+
+def test_calls_and_pairs_and_tokens_are_looked_at():
+    call = {"function": {"name": "look", "arguments": "{"}}
+    said = [*talk("Where?"), {"role": "assistant", "tool_calls": [call]}]
+    assert found(said) == [("arguments-broken", "messages[1].tool_calls")]
+    pair = {"chosen": "a", "rejected": "b", "score_chosen": 1, "score_rejected": 2}
+    assert found(pair) == [("pair-turned-round", "score_chosen")]
+    assert found({"input_ids": [-1]}) == [("id-beyond-vocabulary", "input_ids[0]")]

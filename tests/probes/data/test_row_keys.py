@@ -84,3 +84,12 @@ def test_arrays_are_the_same_where_they_hold_the_same():
     made = [np.array([[b"a" * 90], {}], object) for _ in range(2)]
     assert frozen(made[0]) == frozen(made[1])
     assert frozen(np.zeros((2, 3))) != frozen(np.zeros((3, 2)))
+
+
+def test_keys_of_some_rows_are_read_from_all_blocks(monkeypatch):
+    monkeypatch.setattr(row_keys, "BLOCK", 4)
+    keys = KeyFile()
+    for key in range(10, 20):
+        keys.append(key)
+    assert keys.of(np.array([9, 0, 4, 3, 0])).tolist() == [19, 10, 14, 13, 10]
+    assert keys.of(np.empty(0, np.int64)).tolist() == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.probes.data import scan as scan_module
+from ftlab.probes.data import counting, scan as scan_module
 from ftlab.probes.data.entries import Broken, Entry, Source
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.scan import Scan, entries_of
@@ -37,7 +37,7 @@ PAIRS = [{"prompt": f"Name {at} " * at, "completion": "Seven."} for at in range(
 
 @pytest.mark.parametrize("block", [1, 7, 1000])
 def test_lengths_do_not_depend_on_the_blocks(monkeypatch, block):
-    monkeypatch.setattr(scan_module, "BLOCK_ROWS", block)
+    monkeypatch.setattr(counting, "BLOCK_ROWS", block)
     tokenizer = vocabularies.byte_level()
     scan = scanned(PAIRS, tokenizer, limit=60)
     sizes = [

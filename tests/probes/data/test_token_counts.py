@@ -112,3 +112,13 @@ def test_what_is_no_conversation_is_not_rendered():
     assert rendered_length(tokenizer, parts_of("a")) is None
     refused = talk("a")
     assert rendered_length(vocabularies.byte_level(), refused) is not None
+
+
+def test_the_size_is_that_of_the_highest_id():
+    tokenizer = vocabularies.byte_level.__wrapped__()
+    tokenizer.add_tokens(["<new>"])
+    known = TokenCounter(tokenizer).size()
+    assert known == tokenizer.convert_tokens_to_ids("<new>") + 1
+    assert (
+        TokenCounter(lambda texts, **_: {"input_ids": [[1]] * len(texts)}).size() == 0
+    )

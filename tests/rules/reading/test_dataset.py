@@ -32,7 +32,7 @@ def test_the_share_of_the_page_decides(rule, kind):
     if bound <= TOTAL:
         (finding,) = report(rule, kind, bound).findings
         assert finding.severity is kind.severity
-        assert str(finding.place) == "data line 4, text, character 2"
+        assert str(finding.place) == "data line 4 text character 2"
         assert finding.evidence["reason"] == kind.name
     if bound > 1:
         (finding,) = report(rule, kind, bound - 1).findings
@@ -59,4 +59,4 @@ def test_a_run_whose_dataset_nobody_looked_at_is_left_out(rule):
 
 def test_a_place_is_as_exact_as_what_is_known():
     assert str(place_of(Spot(7, "row 7"))) == "data row 7"
-    assert str(place_of(Spot(7, "row 7", "messages"))) == "data row 7, messages"
+    assert str(place_of(Spot(7, "row 7", "messages"))) == "data row 7 messages"

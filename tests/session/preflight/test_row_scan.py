@@ -25,7 +25,7 @@ def test_a_fault_of_the_rows_fails_with_its_places():
     rows[7]["completion"] = ""
     (item,) = items(rows, "rows without answer")
     assert (item.status, item.code) == ("failed", "DAT058")
-    assert [str(place) for place in item.places] == ["data row 7, completion"]
+    assert [str(place) for place in item.places] == ["data row 7 completion"]
 
 
 def test_healthy_rows_pass():

@@ -1,0 +1,33 @@
+"""Questions with pictures, without, and about how places for pictures are written."""
+
+from typing import Any
+
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.rows import Writer, looked_at
+
+
+def _parts(writer: Writer, at: int) -> list[dict[str, Any]]:
+    asked = writer.question()
+    if at % 3 == 1:
+        asked = f"Where in the text does <image> stand? {asked}"
+    picture = [{"type": "image", "image": f"{at}.png"}] if at % 3 == 0 else []
+    return [*picture, {"type": "text", "text": asked}]
+
+
+def build() -> Case:
+    """Give every third question a picture."""
+    writer, rows = Writer(), []
+    for at in range(200):
+        asked = {"role": "user", "content": _parts(writer, at)}
+        told = [{"type": "text", "text": writer.text()}]
+        rows.append({"messages": [asked, {"role": "assistant", "content": told}]})
+    return looked_at(rows)
+
+
+HEALTHY = Healthy(
+    "rows-with-pictures",
+    "some rows have no picture, and some speak of a place for one",
+    looks_like=("DAT098",),
+    builder=build,
+    steps=0,
+)

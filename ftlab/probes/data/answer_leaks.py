@@ -1,0 +1,69 @@
+"""Long answers that stand in their prompt, behind words that promise an answer.
+
+What is copied out of a text, corrected or repeated on purpose stands behind other
+words.
+"""
+
+import re
+
+from ftlab.probes.data.label_leaks import BEFORE, FEWEST, LONGEST, SURE, Field, follow
+from ftlab.probes.data.row_keys import prompt_of
+from ftlab.probes.data.row_parts import RowParts
+
+FOLLOWED = 8
+"""Words that are followed up."""
+
+_PROMISE = re.compile(
+    r"(answer|solution|output|completion|response|expected|gold|target)\W*$",
+    re.IGNORECASE,
+)
+
+
+class AnswerLeaks:
+    """Watches what stands before a long answer where a prompt holds it.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.answer_leaks import AnswerLeaks
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> leaks = AnswerLeaks()
+    >>> for at in range(5):
+    ...     answer = f"It is a bridge of {at} arches, which crosses the river."
+    ...     row = {"prompt": f"What? Answer: {answer}", "completion": answer}
+    ...     leaks.look(at, parts_of(row))
+    >>> [(words, known.hits) for words, known in leaks.found()]
+    [('Answer: ', 5)]
+    """
+
+    def __init__(self) -> None:
+        self._fields: dict[str, Field] = {}
+
+    def look(self, number: int, row: RowParts) -> None:
+        """Take a row in."""
+        before = prompt_of(row.parts)
+        if not before or row.kind == "preference":
+            return
+        answer = row.parts[len(before)].text.strip()
+        if len(answer) <= LONGEST:
+            return
+        for part in before:
+            if len(part.text) > len(answer) and answer in part.text:
+                self._remember(part.text, answer)
+            for words, known in self._fields.items():
+                if words in part.text:
+                    follow(known, words, (number, part), answer)
+
+    def _remember(self, text: str, answer: str) -> None:
+        at = text.find(answer)
+        found = BEFORE.search(text, max(0, at - 30), at)
+        words = found.group(1) if found else ""
+        if _PROMISE.search(words) and len(self._fields) < FOLLOWED:
+            self._fields.setdefault(words, Field(most=FEWEST))
+
+    def found(self) -> list[tuple[str, Field]]:
+        """Return the words that give the answer away."""
+        return [
+            (words, known)
+            for words, known in self._fields.items()
+            if len(known.answers) >= FEWEST and known.hits >= SURE * known.rows
+        ]

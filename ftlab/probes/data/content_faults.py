@@ -1,0 +1,48 @@
+"""All that is wrong with what a row says, each looked for only where it may be.
+
+A test of the whole row, which costs next to nothing, comes before each look.
+"""
+
+from collections.abc import Iterator
+
+from ftlab.probes.data.answer_faults import Placed
+from ftlab.probes.data.foreign_marks import ForeignMarks
+from ftlab.probes.data.no_answers import no_answers
+from ftlab.probes.data.row_parts import RowParts
+from ftlab.probes.data.secrets import may_hold_secret, secrets
+from ftlab.probes.data.written_forms import written_forms
+from ftlab.probes.data.wrong_letters import has_other_letters, wrong_letters
+
+
+def content_faults(row: RowParts, foreign: ForeignMarks) -> Iterator[Placed]:
+    """Yield what is wrong with the texts of a row, and where.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.foreign_marks import ForeignMarks
+    >>> from ftlab.probes.data.content_faults import content_faults
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> row = parts_of({"prompt": "Why?", "completion": "???? ?? ???"})
+    >>> [fault.name for _, fault in content_faults(row, ForeignMarks(None))]
+    ['broken-encoding']
+    """
+    whole = "\n".join([part.text for part in row.parts])
+    yield from no_answers(row)
+    if _has_form(whole):
+        yield from written_forms(row)
+    if _has_mark(whole):
+        yield from foreign.faults(row)
+    if may_hold_secret(whole):
+        yield from secrets(row)
+    if "?? ?" in whole or has_other_letters(whole):
+        for part in row.parts:
+            yield from ((part, fault) for fault in wrong_letters(part.text))
+
+
+def _has_form(text: str) -> bool:
+    braces = "{" in text and ("{'" in text or '{"' in text)
+    return "\\" in text or "&" in text or braces or "-\n" in text
+
+
+def _has_mark(text: str) -> bool:
+    return "<" in text or "[" in text or "\u3010" in text

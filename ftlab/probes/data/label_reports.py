@@ -1,0 +1,128 @@
+"""What labels and answers show once all rows are known."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from ftlab.probes.data.labels import CLASSES, Labels, spelling
+from ftlab.probes.data.row_keys import KeyFile, Rows
+from ftlab.probes.data.scan import Scan
+
+FEWEST = 50
+"""Rows from which on one label for all of them is no chance."""
+
+RARER = 0.3
+"""Share of a label's usual spelling that another one has at most."""
+
+STRETCHES, EXPECTED = 0.1, 20
+"""Stretches of one label, of those in rows by chance, and how many these are."""
+
+SAME, SAME_SHARE, DIFFERENT = 10, 0.01, 0.5
+"""Rows with one long answer: how many, of all, and how many of them ask otherwise."""
+
+SURE = 0.9
+"""Share of the rows whose text begins with their label in brackets."""
+
+IN_CLASSES = 0.9
+"""Share of the rows above which the same answers again and again are classes."""
+
+
+def report_labels(scan: Scan, *, whole: bool) -> None:
+    """Report what is wrong with the labels.
+
+    Parameters
+    ----------
+    whole
+        Whether all rows were read: the first ones may well have one label.
+    """
+    labels = scan.labels
+    if whole:
+        _report_one_label(scan, labels)
+        _report_sorted(scan, labels)
+        _report_same_answers(scan, labels.long)
+    if labels.classes and len(labels.counts) > 1 and labels.labels is not None:
+        _report_spellings(scan, labels, labels.labels)
+        _report_bracketed(scan, labels)
+        if labels.asked is not None:
+            _report_contradictions(scan, labels.labels, labels.asked)
+
+
+def _report_one_label(scan: Scan, labels: Labels) -> None:
+    count = labels.counts.total()
+    if len(labels.counts) == 1 and count == scan.rows >= FEWEST:
+        says = f"{next(iter(labels.counts))[:40]!r}, as in all {count:,} rows"
+        for row in range(scan.rows):
+            scan.report("one-label", row, says=says)
+
+
+def _report_sorted(scan: Scan, labels: Labels) -> None:
+    if not labels.classes or labels.labels is None:
+        return
+    count = labels.counts.total()
+    expected = 1 + count - sum(n * n for n in labels.counts.values()) / count
+    if expected >= EXPECTED and labels.runs < STRETCHES * expected:
+        says = f"{labels.runs:,} stretches of one label; by chance {expected:,.0f}"
+        for row in range(scan.rows):
+            scan.report("sorted-by-label", row, says=says)
+
+
+def _report_spellings(scan: Scan, labels: Labels, file: KeyFile) -> None:
+    usual: dict[str, str] = {}
+    for text, _ in labels.counts.most_common():
+        usual.setdefault(spelling(text), text)
+    rare = {}
+    for text, count in labels.counts.items():
+        often = usual[spelling(text)]
+        several = len(spelling(text)) > 1
+        if text != often and several and count <= RARER * labels.counts[often]:
+            rare[hash(text)] = text, often
+    known = np.array(sorted(rare), np.int64)
+    for rows, places in file.among(known):
+        for row, place in zip(rows.tolist(), places.tolist(), strict=True):
+            text, often = rare[int(known[place])]
+            says = f"{text[:40]!r}, and {often[:40]!r} elsewhere"
+            scan.report("label-spelt-apart", row, says=says)
+
+
+def _report_bracketed(scan: Scan, labels: Labels) -> None:
+    if len(labels.bracketed) >= max(FEWEST, SURE * scan.rows):
+        for row in labels.bracketed.numbers().tolist():
+            says = "the text begins with the label, in brackets"
+            scan.report("label-in-prompt", row, says=says, excerpt=scan.beginning)
+
+
+def _report_contradictions(scan: Scan, labels: KeyFile, asked: KeyFile) -> None:
+    said = {hash(text): text for text in scan.labels.counts}
+    for rows, firsts in asked.repeated():
+        pairs = zip(labels.of(rows).tolist(), labels.of(firsts).tolist(), strict=True)
+        for row, first, pair in zip(rows.tolist(), firsts.tolist(), pairs, strict=True):
+            one, other = said[pair[0]], said[pair[1]]
+            if spelling(one) != spelling(other):
+                says = f"{one[:40]!r}, and {other[:40]!r} in {scan.place(first)}"
+                scan.report("labels-contradict", row, says=says, excerpt=scan.beginning)
+
+
+def _report_same_answers(scan: Scan, long: KeyFile) -> None:
+    groups, short = list(_same(scan, long)), scan.labels.counts
+    short = short if len(short) <= CLASSES else Counter()
+    total = sum(map(len, groups)) + short.total()
+    if len(groups) + len(short) > 1 and total > IN_CLASSES * scan.rows:
+        return
+    for rows in groups:
+        says = f"the answer of {len(rows):,} rows that ask for different things"
+        for row in rows.tolist():
+            scan.report("answer-of-many", row, says=says, excerpt=scan.end)
+
+
+def _same(scan: Scan, long: KeyFile) -> Iterator[Rows]:
+    """Yield the rows of each long answer that is given to many questions."""
+    least = max(SAME, SAME_SHARE * scan.rows)
+    for rows, firsts in long.repeated():
+        counted = Counter(firsts.tolist())
+        for first, count in counted.items():
+            if count + 1 < least:
+                continue
+            group = np.sort(np.append(rows[firsts == first], first))
+            if len(np.unique(scan.keys.of(group))) >= max(SAME, DIFFERENT * len(group)):
+                yield group

@@ -1,0 +1,184 @@
+"""The label of each row: a column of classes, or a short answer; and long answers.
+
+Who calls whom: `Scan` gives each row to `Labels.add`. `label_reports` asks afterwards,
+once all rows are known.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ftlab.probes.data.answer_faults import is_answer
+from ftlab.probes.data.row_keys import KeyFile, prompt_of
+from ftlab.probes.data.row_parts import RowParts
+from ftlab.probes.data.row_sets import RowSet
+
+LONGEST, LONG = 40, 60
+"""Characters up to which an answer may be a label, and from which on it is long."""
+
+KNOWN, TRIED = 1000, 1000
+"""Labels beyond which there are no classes, and rows after which that is judged."""
+
+NEARLY_ALL = 0.95
+"""Share of the rows that have a label where there are classes."""
+
+CLASSES, PER_CLASS = 100, 10
+"""How many classes there may be, and how many rows each has on average."""
+
+_ASIDE = frozenset(
+    {"id", "idx", "index", "uid", "uuid", "hash", "source", "split", "date"}
+    | {"annotator", "label", "labels"}
+)
+"""Columns that decide on no label."""
+
+_OPEN, _CLOSED = tuple("[(<{|"), frozenset("])>}|:")
+
+
+class Label(NamedTuple):
+    """What a row is to be answered with.
+
+    Attributes
+    ----------
+    asked
+        What it answers; ``None`` where more than texts says it.
+    """
+
+    text: str
+    asked: tuple[str, ...] | None
+
+
+class Labels:
+    """Watches labels and answers.
+
+    Attributes
+    ----------
+    counts
+        Rows of each label, as it is spelt.
+    open
+        Whether there are more labels than classes can be; none is counted then.
+    rows, runs
+        How many rows there are, and stretches of them with one label.
+    long, labels, asked
+        Keys of long answers, of labels, and of what they answer, row by row; the last
+        two are ``None`` where the answers are no labels.
+    bracketed
+        Rows whose text begins with the label in brackets.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.labels import Labels
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> labels = Labels()
+    >>> for at in range(60):
+    ...     row = {"text": f"Text {at}.", "label": at % 2}
+    ...     labels.add(row, parts_of(row))
+    >>> labels.counts, labels.classes, labels.runs
+    (Counter({'0': 30, '1': 30}), ['0', '1'], 60)
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.rows = self.runs = 0
+        self.open = False
+        self.long = KeyFile()
+        self.labels: KeyFile | None = KeyFile()
+        self.asked: KeyFile | None = KeyFile()
+        self.bracketed = RowSet()
+        self._last = ""
+
+    def add(self, value: Any, read: RowParts | None) -> None:
+        """Take the next row in."""
+        own = hash(("no label", self.rows))
+        label = label_of(value, read) if read is not None else None
+        is_long = label is not None and len(label.text) >= LONG
+        self.long.append(hash(label.text) if label and is_long else own)
+        known = label if label is not None and len(label.text) <= LONGEST else None
+        if self.labels is not None and self.asked is not None:
+            self.labels.append(hash(known.text) if known else own)
+            asked = known.asked if known else None
+            self.asked.append(own if asked is None else hash(asked))
+        if known is not None and not self.open:
+            self._count(known)
+        self.rows += 1
+        if self.rows == TRIED and self.counts.total() < TRIED / 2:
+            self._give_up()
+
+    def _count(self, label: Label) -> None:
+        text = label.text
+        self.counts[text] += 1
+        self.runs += text != self._last or self.runs == 0
+        self._last = text
+        if label.asked and _is_bracketed(label.asked[0], text):
+            self.bracketed.add(self.rows)
+        if len(self.counts) > KNOWN:
+            self.open = True
+            self.counts.clear()
+            self._give_up()
+
+    def _give_up(self) -> None:
+        self.close(all_of_them=False)
+        self.labels = self.asked = None
+
+    @property
+    def classes(self) -> list[str]:
+        """The labels where nearly all rows have one of a few; else none."""
+        if self.counts.total() < NEARLY_ALL * self.rows:
+            return []
+        spelt = {spelling(text) for text in self.counts}
+        few = len(spelt) <= min(CLASSES, max(2, self.rows / PER_CLASS))
+        return list(self.counts) if few else []
+
+    def close(self, *, all_of_them: bool = True) -> None:
+        """Let the files go."""
+        held = (self.labels, self.asked, self.long if all_of_them else None)
+        for file in held:
+            if file is not None:
+                file.close()
+
+
+def spelling(label: str) -> str:
+    """Return what spellings of one label have in common."""
+    return label.strip().casefold()
+
+
+def _is_bracketed(text: str, label: str) -> bool:
+    begin = text[1 : 2 + len(label)] if text.startswith(_OPEN) else ""
+    return begin[-1:] in _CLOSED and begin[:-1].casefold() == label.casefold()
+
+
+def _says_more(row: Mapping[str, Any], read: RowParts) -> bool:
+    """Tell whether a row has columns that may decide on its label, and are not read."""
+    known = {part.column for part in read.parts}
+    return any(part.says_more for part in read.parts) or not all(
+        name in known or name in _ASIDE or row[name] is None for name in row
+    )
+
+
+def label_of(value: Any, read: RowParts) -> Label | None:
+    """Return a row's label, or its last answer; ``None`` where it has neither.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.labels import label_of
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> row = {"prompt": "1+1?", "completion": "2"}
+    >>> label_of(row, parts_of(row))
+    Label(text='2', asked=('1+1?',))
+    """
+    texts = tuple([part.text for part in read.parts])
+    held = value if isinstance(value, Mapping) else {}
+    if read.kind == "text":
+        label = held.get("label", held.get("labels"))
+        plain = isinstance(label, str | int) and label != -1  # of rows not labelled
+        alone = not _says_more(held, read)
+        return Label(str(label), texts if alone else None) if plain else None
+    if read.kind not in ("messages", "prompt and answer") or not read.parts:
+        return None
+    if isinstance(held.get("label"), bool):
+        alone = read.beside is None and not _says_more(held, read)
+        return Label(str(held["label"]), texts if alone else None)
+    last, before = read.parts[-1], prompt_of(read.parts)
+    if before is None or not is_answer(last) or last.says_more or not last.text:
+        return None
+    alone = read.beside is None and not _says_more(held, read)
+    return Label(last.text, texts[:-1] if alone and texts[:-1] else None)

@@ -1,0 +1,133 @@
+"""Calls of tools that nobody can carry out, and results that answer none."""
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ftlab.probes.data.answer_faults import ROLES
+from ftlab.probes.data.row_parts import RowFault
+
+Call = tuple[int, str, Any]
+"""Number of the message, name of the tool, and arguments."""
+
+
+def call_faults(
+    row: Mapping[str, Any], column: str, talk: Sequence[Any]
+) -> Iterator[RowFault]:
+    """Yield what is wrong with the calls of a conversation, each kind once.
+
+    Parameters
+    ----------
+    column, talk
+        The messages, and whose value they are.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.tool_calls import call_faults
+    >>> call = {"function": {"name": "look", "arguments": '{"town": "Os'}}
+    >>> talk = [{"role": "assistant", "tool_calls": [call]}]
+    >>> [(name, where) for name, where, _ in call_faults({}, "messages", talk)]
+    [('arguments-broken', 'messages[0].tool_calls')]
+    """
+    if not any(map(_calls, talk)):
+        yield from _said(row, column, talk)
+        return
+    called: list[Call] = []
+    ids: set[str] = set()
+    for at, message in enumerate(talk):
+        for call in _calls(message):
+            called.append((at, *_name_and_arguments(call)))
+            ids.add(str(call.get("id") or ""))
+        told = message.get("tool_call_id") if isinstance(message, Mapping) else None
+        if told and ids - {""} and str(told) not in ids:
+            says = f"{str(told)[:40]!r} is no id of a call before it"
+            yield "result-of-no-call", f"{column}[{at}].tool_call_id", says
+            break
+    yield from _judged(row, f"{column}[{{}}].tool_calls", called)
+
+
+def _said(
+    row: Mapping[str, Any], column: str, talk: Sequence[Any]
+) -> Iterator[RowFault]:
+    """Judge calls that are messages of their own, with JSON for a text."""
+    called: list[Call] = []
+    for at, message in enumerate(talk):
+        role = message.get("from") if isinstance(message, dict) else None
+        text = message.get("value") if ROLES.get(str(role)) == "c" else None
+        if not isinstance(text, str) or not text.lstrip().startswith("{"):
+            continue
+        read = _read(text)
+        if isinstance(read, Mapping):
+            called.append((at, *_name_and_arguments(read)))
+        else:
+            called.append((at, "", text))
+    yield from _judged(row, f"{column}[{{}}].value", called)
+
+
+def _calls(message: Any) -> list[Mapping[str, Any]]:
+    held = message.get("tool_calls") if isinstance(message, dict) else None
+    if not held or not isinstance(held, list | tuple):
+        return []
+    return [each for each in held if isinstance(each, Mapping)]
+
+
+def _name_and_arguments(call: Mapping[str, Any]) -> tuple[str, Any]:
+    inner = call.get("function")
+    inner = inner if isinstance(inner, Mapping) else call
+    return str(inner.get("name") or ""), inner.get("arguments")
+
+
+def _judged(
+    row: Mapping[str, Any], where: str, called: Sequence[Call]
+) -> Iterator[RowFault]:
+    for at, _, arguments in called:
+        if says := _broken(arguments):
+            yield "arguments-broken", where.format(at), says
+            break
+    known = tool_names(row.get("tools")) if called else frozenset()
+    for at, name, _ in called:
+        if known and name and not {name, name.rpartition(".")[2]} & known:
+            yield "unknown-tool", where.format(at), _unknown(name, known)
+            break
+
+
+def _broken(arguments: Any) -> str:
+    """Say why arguments cannot be read; a text that begins as none is no JSON."""
+    if not isinstance(arguments, str) or not arguments.lstrip().startswith("{"):
+        return ""
+    try:
+        json.loads(arguments, strict=False)
+    except ValueError as error:
+        return f"{arguments[-30:]!r} is no JSON: {error}"
+    return ""
+
+
+def _unknown(name: str, known: frozenset[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1, 0.6)
+    held = f"near {near[0]!r}" if near else f"of {len(known)}"
+    return f"calls {name[:40]!r}, which is none of the row's tools ({held})"
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text, strict=False)
+    except ValueError:
+        return None
+
+
+def tool_names(tools: Any) -> frozenset[str]:
+    """Return the names of tools, given as a list or as JSON; none where one has none.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.tool_calls import tool_names
+    >>> tool_names('[{"type": "function", "function": {"name": "look"}}]')
+    frozenset({'look'})
+    """
+    tools = _read(tools) if isinstance(tools, str) else tools
+    if not isinstance(tools, list | tuple):
+        return frozenset()
+    read = (_read(each) if isinstance(each, str) else each for each in tools)
+    names = [_name_and_arguments(e)[0] if isinstance(e, Mapping) else "" for e in read]
+    return frozenset(names) if all(names) else frozenset()

@@ -1,0 +1,88 @@
+"""The rule DAT097, labels-misleading.
+
+## What it does
+Finds labels and answers that tell nothing apart or contradict each other: one for all
+rows, one class in several spellings, two labels for one text, one long answer for many
+questions; and rows that are sorted by their label.
+
+## Why is this bad?
+A label that never differs is learnt without reading the text. A class in two spellings
+becomes two. One text with two labels keeps the loss up, whatever is learnt.
+
+## Evidence
+A column `label`, or short answers. There are classes where 0.95 of the rows have a
+label of at most 40 characters, and each has 10 rows on average. `one-label`: the same
+in all rows, 50 at least. `label-spelt-apart` (case, spaces): from 0.01 of the rows,
+each spelling at most 0.3 as frequent as the usual one. `labels-contradict`: from 0.01;
+above 0.2 rows hold more than was read, or several labels are right, and nothing is
+told. `answer-of-many`: an answer of 60 characters and more, to 10 rows and 0.01 of all
+at least that ask for different things, unless 0.9 of the rows repeat a few answers; a
+warning from 0.1. `sorted-by-label` is always a note: fewer than 0.1 of the stretches of
+one label that chance makes. These bounds are conventions of ours and no measurements.
+By hand: `collections.Counter(row["label"] for row in rows)`.
+
+## What to try
+1. Look at how the label was joined to the rows.
+2. `row["label"].strip().lower()`; decide on one label for a text.
+3. Shuffle rows before they are trained on or split.
+
+## Known problems
+Rows of one class out of a larger dataset. Answers that are refused in the same words on
+purpose. Of a dataset of which only the first rows were looked at, less is told.
+
+## References
+- Northcutt et al., "Pervasive Label Errors in Test Sets", NeurIPS 2021
+"""
+
+from ftlab.rules.reading.dataset import RowRule
+from ftlab.rules.reading.row_kind import ALWAYS, NEVER, Kind
+
+KINDS = (
+    Kind(
+        "one-label",
+        "the same label or answer in every row",
+        "The label was joined wrongly, or a filter has left one class.",
+        "Look at how the label came into the rows; training needs both, or all.",
+        ALWAYS,
+    ),
+    Kind(
+        "label-spelt-apart",
+        "a class in another spelling than elsewhere",
+        "Labels of several sources were joined as they were.",
+        "Write each class in one way: label.strip().lower().",
+        0.01,
+    ),
+    Kind(
+        "labels-contradict",
+        "a text that has another label in an earlier row",
+        "Several people labelled the text, or labels were corrected and both kept.",
+        "Decide on one label: nobody can tell which is right by the order of rows.",
+        0.01,
+        0.2,
+    ),
+    Kind(
+        "answer-of-many",
+        "one long answer to many different questions",
+        "A text that stands for a failure was saved as the answer.",
+        "Leave these rows out, or answer their questions.",
+        0.1,
+    ),
+    Kind(
+        "sorted-by-label",
+        "rows that are sorted by their label",
+        "The rows were exported class by class.",
+        "Shuffle them before they are trained on or split.",
+        NEVER,
+    ),
+)
+"""The kinds of faults, each with the share of rows from which on it is a warning."""
+
+
+class LabelsMisleading(RowRule):
+    """Finds labels that tell nothing apart, or contradict each other."""
+
+    code = "DAT097"
+    name = "labels-misleading"
+    since = "0.1.0"
+    status = "preview"
+    kinds = KINDS

@@ -1,0 +1,157 @@
+"""What labels and answers show over all rows, and where nothing is told."""
+
+import random
+
+import pytest
+
+from ftlab.probes.data.label_reports import report_labels
+from tests.probes.data.scanned import rows_with, scanned
+
+QUEUES = ("billing", "shipping", "refund", "other")
+APOLOGY = "I am sorry, but nothing at all was found about it; please ask somebody else."
+KINDS = (
+    "one-label",
+    "label-spelt-apart",
+    "labels-contradict",
+    "answer-of-many",
+    "sorted-by-label",
+    "label-in-prompt",
+)
+
+
+def labelled(count=100, labels=QUEUES, seed=0):
+    numbers = random.Random(seed)
+    return [
+        {"text": f"Mail {at} came in.", "label": numbers.choice(labels)}
+        for at in range(count)
+    ]
+
+
+def asked(answers):
+    return [
+        {"prompt": f"What is number {at}?", "completion": answer}
+        for at, answer in enumerate(answers)
+    ]
+
+
+def told(rows, whole=True):
+    scan = scanned(rows)
+    report_labels(scan, whole=whole)
+    found = {name: rows_with(scan, name) for name in KINDS if rows_with(scan, name)}
+    said = {name: scan.findings.spots[name][0].says for name in found}
+    scan.close()
+    return found, said
+
+
+def essays(count):
+    return [
+        f"Number {at} is the {at}th of them, and is told at length."
+        for at in range(count)
+    ]
+
+
+def few_long(count=60):
+    return [f"{APOLOGY} {at % 3}" for at in range(count)]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        labelled(),
+        labelled(labels=("no",) * 9 + ("yes",)),
+        labelled(49, labels=("a",)),
+        asked(essays(60)),
+        asked(few_long()),
+        asked([APOLOGY if at % 3 else "none" for at in range(60)]),
+        asked([APOLOGY] * 9 + essays(51)),
+        [{"prompt": "Once more?", "completion": APOLOGY}] * 60,
+        asked([str(at % 30) for at in range(100)]),
+        [{"text": "The same.", "label": None}] * 60,
+        [{"input_ids": [1]}] * 60,
+    ],
+)
+def test_is_silent_on_healthy_rows(rows):
+    assert told(rows) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        labelled(50, labels=("billing",)),
+        asked(["billing"] * 50),
+        [{**row, "label": True} for row in asked(essays(50))],
+    ],
+)
+def test_one_label_for_all_rows_is_found(rows):
+    found, said = told(rows)
+    assert found == {"one-label": list(range(50))}
+    assert said["one-label"].endswith(", as in all 50 rows")
+    assert told(rows, whole=False)[0] == {}
+
+
+def test_a_label_that_some_rows_lack_is_not_that_of_all():
+    rows = labelled(60, labels=("billing",))
+    assert told([*rows, {"text": "No label."}])[0] == {}
+
+
+def test_classes_in_two_spellings_are_found():
+    rows = labelled()
+    for at, spelt in ((7, str.upper), (31, "{} ".format)):
+        rows[at]["label"] = spelt(rows[at]["label"])
+    found, said = told(rows)
+    assert found == {"label-spelt-apart": [7, 31]}
+    usual = rows[7]["label"].lower()
+    assert said["label-spelt-apart"] == f"{usual.upper()!r}, and {usual!r} elsewhere"
+
+
+def test_letters_and_spellings_that_are_as_usual_are_in_order():
+    assert told(labelled(labels=("A", "A", "A", "A", "a", "B")))[0] == {}
+    assert told(labelled(labels=("May", "may")))[0] == {}
+
+
+def test_one_text_with_two_labels_is_found_in_its_later_row():
+    rows = labelled()
+    other = QUEUES[QUEUES.index(rows[3]["label"]) - 1]
+    again = [
+        rows[4],
+        {**rows[3], "label": other},
+        {**rows[5], "label": rows[5]["label"].upper()},
+    ]
+    found, said = told([*rows, *again])
+    assert found["labels-contradict"] == [101]
+    assert said["labels-contradict"] == f"{other!r}, and {rows[3]['label']!r} in row 3"
+
+
+def test_what_other_columns_decide_is_no_contradiction():
+    rows = labelled()
+    for at, row in enumerate(rows):
+        row["text"], row["aspect"] = f"Mail {at // 2}", ("price", "food")[at % 2]
+    assert told(rows)[0] == {}
+
+
+def test_one_long_answer_to_many_questions_is_found():
+    answers = essays(100)
+    answers[20:32] = [APOLOGY] * 12
+    found, said = told(asked(answers))
+    assert found == {"answer-of-many": list(range(20, 32))}
+    assert said["answer-of-many"] == (
+        "the answer of 12 rows that ask for different things"
+    )
+    assert told(asked(answers), whole=False)[0] == {}
+
+
+def test_rows_sorted_by_label_are_found():
+    rows = sorted(labelled(), key=lambda row: row["label"])
+    found, said = told(rows)
+    assert found == {"sorted-by-label": list(range(100))}
+    assert said["sorted-by-label"].startswith("4 stretches of one label; by chance 7")
+
+
+def test_labels_in_brackets_are_found():
+    rows = labelled()
+    for row in rows:
+        row["text"] = f"[{row['label'].upper()}] {row['text']}"
+    assert told(rows)[0] == {"label-in-prompt": list(range(100))}
+    for row in rows[:11]:
+        row["text"] = row["text"].partition("] ")[2]
+    assert told(rows)[0] == {}

@@ -1,0 +1,56 @@
+"""Preferences with scores, and with prompts in their sides."""
+
+import pytest
+
+from ftlab.probes.data.pair_faults import pair_faults
+
+PROMPT = "Which bridge is the oldest of the town?"
+
+
+def kinds(**row):
+    return [name for name, *_ in pair_faults(row)]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rejected"),
+    [
+        ("score_chosen", "score_rejected"),
+        ("chosen_score", "rejected_score"),
+        ("chosen-rating", "rejected-rating"),
+        ("chosen_avg_rating", "rejected_avg_rating"),
+    ],
+)
+def test_a_lower_score_of_the_chosen_side_is_found(chosen, rejected):
+    assert kinds(**{chosen: 2.1, rejected: 8.3}) == ["pair-turned-round"]
+    assert kinds(**{chosen: 8.3, rejected: 2.1}) == []
+    assert kinds(**{chosen: 5, rejected: 5}) == []
+
+
+@pytest.mark.parametrize("score", [None, "high", float("nan"), True])
+def test_scores_that_cannot_be_compared_are_passed_over(score):
+    assert kinds(score_chosen=score, score_rejected=2) == []
+    assert kinds(score_chosen=1, score_rejected=None) == []
+
+
+def pair(chosen, rejected, prompt=PROMPT):
+    return kinds(prompt=prompt, chosen=chosen, rejected=rejected)
+
+
+def test_a_prompt_in_both_sides_is_found():
+    assert pair(f"{PROMPT} The old one.", f"{PROMPT}\nNone.") == ["prompt-in-pair"]
+    title = "The old bridge of the town"
+    assert pair(f"{title}\nIt is.", f"{title}\nNo.", title) == ["prompt-in-pair"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rejected", "prompt"),
+    [
+        (f"{PROMPT} The old one.", "None.", PROMPT),
+        ("Which? The old one.", "Which? None.", "Which?"),
+        ("The old bridge of the town is red.",) * 2 + ("The old bridge of the town",),
+        ([{"role": "user", "content": PROMPT}],) * 2 + (PROMPT,),
+        ("The old one.", "None.", None),
+    ],
+)
+def test_sides_that_begin_alike_are_in_order(chosen, rejected, prompt):
+    assert pair(chosen, rejected, prompt) == []

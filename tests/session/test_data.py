@@ -117,7 +117,7 @@ FAULTS = {
         for at in range(12)
     ],
     "prompt-in-completion": lambda: [
-        {"prompt": f"{row}{at}", "completion": f"{row}{at} And so on."}
+        {"prompt": f"{at} {row}", "completion": f"{at} {row} And so on."}
         for at in range(9)
         for row in [sentence(random.Random(at))]
     ],

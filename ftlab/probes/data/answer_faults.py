@@ -41,7 +41,10 @@ _LEADING = frozenset(
 )
 """Words that no sentence ends with, in English."""
 
-_ENGLISH = frozenset({"the", "of", "and", "to", "is", "that", "with"})
+_ENGLISH = frozenset(
+    {"the", "of", "and", "to", "is", "that", "with", "it", "as", "this", "which"}
+    | {"should", "would", "they", "their", "there", "from", "then", "you", "your"}
+)
 OF_ENGLISH = 2
 """How many of these words make a text English."""
 

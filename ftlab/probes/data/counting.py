@@ -83,6 +83,7 @@ class Counting:
         if self._under_way is not None:
             before, self._under_way = self._under_way, None
             self._received(*before)
+        self.close()
 
     def close(self) -> None:
         """Let the thread go."""

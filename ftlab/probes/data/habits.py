@@ -14,6 +14,11 @@ SYSTEMS = 8
 NAMES = 16
 """Names of speakers that are told apart."""
 
+FIRST = 3
+"""Messages of a row whose speakers are heard: a system's, a question, an answer."""
+
+_HEARD = ("u", "a")
+
 
 class Habits:
     """Watches names of speakers, system messages and pictures.
@@ -50,13 +55,13 @@ class Habits:
         for name in _names(value, read):
             if name in self._named or len(self._named) < NAMES:
                 self._named.setdefault(name, RowSet()).add(number)
-        for at, part in enumerate(read.parts):
-            if ROLES.get(part.role) != "s":
-                continue
-            if not part.text.strip() and not part.says_more:
-                yield at
-            elif len(self.systems) <= SYSTEMS:
-                self.systems.add(part.text)
+        part = read.parts[0]
+        if ROLES.get(part.role) != "s":
+            return
+        if not part.text.strip() and not part.says_more:
+            yield 0
+        elif len(self.systems) <= SYSTEMS:
+            self.systems.add(part.text)
 
     @property
     def one_system(self) -> bool:
@@ -77,7 +82,10 @@ class Habits:
 
 
 def _names(value: Any, read: RowParts) -> set[str]:
-    """Return the speakers as the row itself calls them, the first of each."""
-    said = [each for each in messages_of(value, read) if isinstance(each, dict)]
-    names = [each.get("role") or each.get("from") for each in said]
-    return {n for n in names if isinstance(n, str) and ROLES.get(n) in ("u", "a")}
+    """Return the first speakers as the row itself calls them: the others are named so.
+
+    Of two notations in one file, a row has one.
+    """
+    said = [e for e in messages_of(value, read)[:FIRST] if isinstance(e, dict)]
+    names = {e["role"] if "role" in e else e.get("from") for e in said}
+    return {n for n in names if isinstance(n, str) and ROLES.get(n) in _HEARD}

@@ -5,12 +5,12 @@ once all rows are known.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ftlab.probes.data.answer_faults import is_answer
 from ftlab.probes.data.row_keys import KeyFile, prompt_of
-from ftlab.probes.data.row_parts import RowParts
+from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.row_sets import RowSet
 
 LONGEST, LONG = 40, 60
@@ -165,20 +165,29 @@ def label_of(value: Any, read: RowParts) -> Label | None:
     >>> label_of(row, parts_of(row))
     Label(text='2', asked=('1+1?',))
     """
-    texts = tuple([part.text for part in read.parts])
     held = value if isinstance(value, Mapping) else {}
     if read.kind == "text":
         label = held.get("label", held.get("labels"))
         plain = isinstance(label, str | int) and label != -1  # of rows not labelled
-        alone = not _says_more(held, read)
-        return Label(str(label), texts if alone else None) if plain else None
+        return Label(str(label), _asked(held, read, read.parts)) if plain else None
     if read.kind not in ("messages", "prompt and answer") or not read.parts:
         return None
     if isinstance(held.get("label"), bool):
-        alone = read.beside is None and not _says_more(held, read)
-        return Label(str(held["label"]), texts if alone else None)
-    last, before = read.parts[-1], prompt_of(read.parts)
-    if before is None or not is_answer(last) or last.says_more or not last.text:
+        whole = read.parts if read.beside is None else ()
+        return Label(str(held["label"]), _asked(held, read, whole))
+    last = read.parts[-1]
+    if not is_answer(last) or last.says_more or not last.text:
         return None
-    alone = read.beside is None and not _says_more(held, read)
-    return Label(last.text, texts[:-1] if alone and texts[:-1] else None)
+    if prompt_of(read.parts) is None:
+        return None
+    short = len(last.text) <= LONGEST and read.beside is None
+    return Label(last.text, _asked(held, read, read.parts[:-1] if short else ()))
+
+
+def _asked(
+    row: Mapping[str, Any], read: RowParts, parts: Sequence[Part]
+) -> tuple[str, ...] | None:
+    """Return texts where nothing but these decides on a label."""
+    if not parts or _says_more(row, read):
+        return None
+    return tuple([part.text for part in parts])

@@ -30,7 +30,7 @@ def call_faults(
     >>> [(name, where) for name, where, _ in call_faults({}, "messages", talk)]
     [('arguments-broken', 'messages[0].tool_calls')]
     """
-    if not any(map(_calls, talk)):
+    if not any("tool_calls" in each for each in talk if isinstance(each, dict)):
         yield from _said(row, column, talk)
         return
     called: list[Call] = []
@@ -52,6 +52,8 @@ def _said(
 ) -> Iterator[RowFault]:
     """Judge calls that are messages of their own, with JSON for a text."""
     called: list[Call] = []
+    if not any("from" in each for each in talk if isinstance(each, dict)):
+        return
     for at, message in enumerate(talk):
         role = message.get("from") if isinstance(message, dict) else None
         text = message.get("value") if ROLES.get(str(role)) == "c" else None

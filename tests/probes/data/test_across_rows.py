@@ -129,7 +129,7 @@ def test_lengths_are_filled_in():
 def test_speakers_are_told_with_their_usual_name():
     names = ["gpt", "gpt", "bot", "gpt"]
     talks = [
-        [{"from": "human", "value": "?"}, {"from": n, "value": "!"}] for n in names
+        [{"from": "human", "value": "Why?"}, {"from": n, "value": "So."}] for n in names
     ]
     scan = scanned([{"conversations": talk} for talk in talks])
     report_names(scan)

@@ -15,7 +15,7 @@ ROWS = [
 
 def counted(counter, rows=ROWS):
     told = []
-    made = Counting(counter, lambda at, _, counts, unknown: told.append((at, counts)))
+    made = Counting(counter, lambda at, _, counts, __: told.append((at, counts)))
     for at, row in enumerate(rows):
         made.add(at, row)
     made.finish()

@@ -10,12 +10,20 @@ from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.no_answers import no_answers
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.secrets import may_hold_secret, secrets
+from ftlab.probes.data.text_faults import is_plain, text_faults
 from ftlab.probes.data.written_forms import written_forms
 from ftlab.probes.data.wrong_letters import has_other_letters, wrong_letters
 
 
-def content_faults(row: RowParts, foreign: ForeignMarks) -> Iterator[Placed]:
+def content_faults(
+    row: RowParts, foreign: ForeignMarks, whole: str
+) -> Iterator[Placed]:
     """Yield what is wrong with the texts of a row, and where.
+
+    Parameters
+    ----------
+    whole
+        All texts of the row in one.
 
     Examples
     --------
@@ -23,10 +31,13 @@ def content_faults(row: RowParts, foreign: ForeignMarks) -> Iterator[Placed]:
     >>> from ftlab.probes.data.content_faults import content_faults
     >>> from ftlab.probes.data.row_parts import parts_of
     >>> row = parts_of({"prompt": "Why?", "completion": "???? ?? ???"})
-    >>> [fault.name for _, fault in content_faults(row, ForeignMarks(None))]
+    >>> found = content_faults(row, ForeignMarks(None), "Why? ???? ?? ???")
+    >>> [fault.name for _, fault in found]
     ['broken-encoding']
     """
-    whole = "\n".join([part.text for part in row.parts])
+    if not is_plain(whole):
+        for part in row.parts:
+            yield from ((part, fault) for fault in text_faults(part.text))
     yield from no_answers(row)
     if _has_form(whole):
         yield from written_forms(row)

@@ -87,5 +87,5 @@ def _names(value: Any, read: RowParts) -> set[str]:
     Of two notations in one file, a row has one.
     """
     said = [e for e in messages_of(value, read)[:FIRST] if isinstance(e, dict)]
-    names = {e["role"] if "role" in e else e.get("from") for e in said}
+    names = [e["role"] if "role" in e else e.get("from") for e in said]
     return {n for n in names if isinstance(n, str) and ROLES.get(n) in _HEARD}

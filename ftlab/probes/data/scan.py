@@ -26,7 +26,6 @@ from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.secrets import without_secrets
-from ftlab.probes.data.text_faults import text_faults
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
 from ftlab.probes.data.token_counts import LONG, RENDERED
 from ftlab.records.data_scan import Spot
@@ -94,12 +93,10 @@ class Scan:
     def _look(self, number: int, read: RowParts) -> None:
         for part in read.parts:
             self.roles[part.role] += 1
-            if part.text:
-                for fault in text_faults(part.text):
-                    self.report_in(number, part, *fault)
+        whole = "\n".join([part.text for part in read.parts])
         for part, fault in itertools.chain(
             answer_faults(read),
-            content_faults(read, self._looks.foreign),
+            content_faults(read, self._looks.foreign, whole),
             self._looks.marks.faults(read),
         ):
             self.report_in(number, part, *fault)

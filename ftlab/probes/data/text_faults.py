@@ -68,6 +68,18 @@ class TextFault(NamedTuple):
     says: str
 
 
+def is_plain(text: str) -> bool:
+    r"""Tell whether a text holds nothing but what may stand anywhere: mostly English.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.text_faults import is_plain
+    >>> is_plain("a b"), is_plain("a\x07b"), is_plain("caf\u00e9")
+    (True, False, False)
+    """
+    return text.isascii() and not text.encode().translate(None, _PLAIN)
+
+
 def text_faults(text: str) -> Iterator[TextFault]:
     r"""Yield the first fault of each kind.
 

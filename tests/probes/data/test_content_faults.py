@@ -7,6 +7,11 @@ from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.row_parts import parts_of
 
 
+def found_in(row):
+    whole = "\n".join(part.text for part in row.parts)
+    return content_faults(row, ForeignMarks(None), whole)
+
+
 @pytest.mark.parametrize(
     ("answer", "name"),
     [
@@ -28,11 +33,11 @@ from ftlab.probes.data.row_parts import parts_of
 )
 def test_no_cheap_test_hides_a_fault(answer, name):
     row = parts_of({"prompt": "Why?", "completion": answer})
-    ((part, fault),) = content_faults(row, ForeignMarks(None))
+    ((part, fault),) = found_in(row)
     assert (part.where, fault.name) == ("completion", name)
 
 
 def test_a_plain_row_has_no_fault():
     row = parts_of({"prompt": "Why <is> it [so]?", "completion": "It's - so & so_so."})
-    assert list(content_faults(row, ForeignMarks(None))) == []
-    assert list(content_faults(parts_of({"input_ids": [1]}), ForeignMarks(None))) == []
+    assert list(found_in(row)) == []
+    assert list(found_in(parts_of({"input_ids": [1]}))) == []

@@ -19,7 +19,10 @@ LINE = '{"prompt": "1+1?", "completion": "2"}\n'
         (LINE.encode("utf-16"), "is UTF-16; rows are read as UTF-8"),
         (LINE.encode("utf-16-le"), "is UTF-16-LE; rows are read as UTF-8"),
         (LINE.encode("utf-16-be"), "is UTF-16-BE; rows are read as UTF-8"),
-        (gzip.compress(LINE.encode()), r"packed by gzip; .* ends in \.jsonl\.gz"),
+        (
+            gzip.compress(LINE.encode(), mtime=0),
+            r"packed by gzip; .* ends in \.jsonl\.gz",
+        ),
         (bz2.compress(LINE.encode()), "packed by bzip2"),
         (b"PAR1" + bytes(99), "is Parquet"),
         (b"prompt,completion\na,b\n", r"rows\.jsonl can be read.*looks like CSV"),

@@ -9,9 +9,8 @@ The row teaches to prefer the worse answer, as strongly as any other teaches the
 ## Evidence
 The columns `score_chosen` and `score_rejected`, `chosen_score`, `chosen-rating` and the
 like. From 0.01 of the pairs a warning, a convention of ours: of many pairs a few are
-always doubtful. Where more than 0.2 are so, the score is another judge's than the one
-who chose, or the less the better, and nothing is told: Ouyang et al. report that reward
-models agree with people in about 70 % of the pairs.
+always doubtful. Where more than 0.2 are so, also a convention of ours, the score is
+another judge's than the one who chose, or the less the better, and nothing is told.
 By hand: `sum(row["score_chosen"] < row["score_rejected"] for row in rows)`.
 
 ## What to try
@@ -23,8 +22,7 @@ Scores of which less is better, such as a loss, in a column with such a name. Pa
 are all turned round.
 
 ## References
-- Ouyang et al., "Training language models to follow instructions with human feedback",
-  NeurIPS 2022
+- Rafailov et al., "Direct Preference Optimization", NeurIPS 2023: what a pair teaches
 """
 
 from ftlab.rules.reading.dataset import RowRule

@@ -5,12 +5,17 @@ Fix: a tokenizer with bytes to fall back on, or leave these rows out.
 Source: ludwig-ai/ludwig#3897.
 """
 
+import string
+
 from ftlab.faults.fault import Case, Fault
 from ftlab.faults.own_words import words_of
 from ftlab.faults.rows import looked_at, one_in, pairs
 
-_OTHER = str.maketrans("aeioutnsr", "аеиоутнср")
-"""Letters of another script in place of some of this one."""
+_OTHER = str.maketrans(
+    string.ascii_letters,
+    "".join(map(chr, [*range(0x430, 0x44A), *range(0x410, 0x42A)])),
+)
+"""Cyrillic letters in place of all Latin ones."""
 
 
 def build(fixed: bool) -> Case:

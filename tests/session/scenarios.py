@@ -192,7 +192,10 @@ def sft_trainer() -> Any:
             max_length=16,
         ),
         train_dataset=Dataset.from_list(
-            [{"input_ids": b["input_ids"][0].tolist()} for b in batches(16, 1)]
+            [
+                {"input_ids": [4 + number, *b["input_ids"][0].tolist()]}
+                for number, b in enumerate(batches(16, 1))
+            ]
         ),
         processing_class=PreTrainedTokenizerFast(
             tokenizer_object=words, eos_token="t2", pad_token="t0"

@@ -23,4 +23,5 @@ FAULT = Fault(
     places=("token * of sample *",),
     builder=build,
     steps=6,
+    also=("DAT090",),
 )

@@ -44,6 +44,8 @@ def build() -> Case:
     writer, rows = Writer(), []
     for at in range(160):
         asked, answer = TALKS[at % len(TALKS)]
+        if len(answer) > 60:  # of these, no two are the same
+            answer = f"{writer.sentence()}\n\n{answer}"
         rows.append({"prompt": f"{writer.sentence()} {asked}", "completion": answer})
     return looked_at(rows)
 

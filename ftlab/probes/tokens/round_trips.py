@@ -53,7 +53,7 @@ def round_trips(
     inner = text_tokenizer(tokenizer)
     if inner is None or draws(inner):
         return None
-    controls = special.get("control", frozenset()) | _added(inner)
+    controls = special.get("control", frozenset()) | _added(inner) | _unknown(inner)
     rows = tokens = sites = broken = 0
     first: tuple[SampleFacts, _Site] | None = None
     plain = (each for each in samples if _is_plain(each[0]))
@@ -99,6 +99,12 @@ def _added(tokenizer: Any) -> frozenset[int]:
     return frozenset(getattr(tokenizer, "added_tokens_decoder", None) or {})
 
 
+def _unknown(tokenizer: Any) -> frozenset[int]:
+    """Return the id for what the vocabulary lacks: it gives no text back."""
+    known = getattr(tokenizer, "unk_token_id", None)
+    return frozenset({known}) if isinstance(known, int) else frozenset()
+
+
 def _stretches(
     ids: Sequence[int], controls: frozenset[int]
 ) -> Iterator[tuple[int, list[int]]]:
@@ -114,8 +120,8 @@ def _stretches(
 def _apart(start: int, ids: list[int], tokenizer: Any) -> Iterator[_Site]:
     """Yield the places within a stretch at which other ids come back."""
     back = read_again(ids, tokenizer)
-    if back is None or back == ids:
-        return
+    if back is None or back == ids or read_again(back, tokenizer) != back:
+        return  # without a decoder, nor do its own ids come back
     matcher = SequenceMatcher(None, ids, back, autojunk=False)
     for kind, one, other, begin, end in matcher.get_opcodes():
         if kind != "equal" and one >= OUTER and other <= len(ids) - OUTER:

@@ -11,7 +11,8 @@ the end belong to the new one; what was learnt belongs to the old one.
 ## Evidence
 The tokenizer's fingerprint at the steps at which probes look. Found where the
 vocabulary, merges, model settings, normaliser or pre-tokeniser are no longer what they
-were, or BOS or EOS is another token. There is no threshold.
+were, or BOS or EOS is another token. There is no threshold. The reason is `reloaded`
+where the folder that it was loaded from holds the new one, and `changed` elsewhere.
 Tokens that are only added, all others as they were, are healthy: the vocabulary has
 grown by as many ids as there are new added tokens. So are padding and truncation, which
 go to and fro with each evaluation, another chat template, a padding token that is named

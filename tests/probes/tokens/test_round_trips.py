@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 
+from ftlab.faults.own_words import words_of
 from ftlab.faults.prose import paragraphs, tokenizer
 from ftlab.faults.trainers import words
 from ftlab.probes.tokens.round_trips import (
@@ -171,6 +172,14 @@ def test_words_come_back_whatever_they_are():
     tokenizer = words()
     rows = np.random.default_rng(0).integers(3, 128, (4, 40)).tolist()
     assert trip(rows, tokenizer).sites == 0
+
+
+def test_a_tokenizer_without_a_decoder_is_not_asked():
+    tokenizer = words_of(list(TEXTS))
+    rows = [ids_of(tokenizer, text) for text in TEXTS]
+    assert read_again(rows[0], tokenizer) != rows[0]
+    found = trip(rows, tokenizer)
+    assert (found.sites, found.broken) == (0, 0)
 
 
 def test_nothing_is_told_without_a_tokenizer_or_by_one_that_fails():

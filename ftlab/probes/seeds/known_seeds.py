@@ -50,7 +50,7 @@ def python_seed(generator: random.Random, named: Iterable[int] = ()) -> int | No
     >>> import random
     >>> from ftlab.probes.seeds.known_seeds import python_seed
     >>> generator = random.Random(7)
-    >>> drawn = [generator.random() for _ in range(1000)]
+    >>> drawn = [generator.random() for _ in range(500)]
     >>> python_seed(generator)
     7
     """

@@ -95,7 +95,7 @@ def answer_faults(row: RowParts) -> Iterator[Placed]:
     [('completion', 'empty-answer')]
     """
     for part in row.parts:
-        fault = _fault_of(part) if is_answer(part) else None
+        fault = _fault_of(part) if ROLES.get(part.role) == "a" else None
         if fault is not None and not _fills_a_gap(row):
             yield part, fault
     if row.kind == "messages" and row.parts:
@@ -135,7 +135,7 @@ def _broken_off(text: str) -> TextFault | None:
     word = end[-12:].rpartition(" ")[2]
     if word in _LEADING and _is_english(end[: -len(word)]):
         return TextFault("unfinished-answer", len(end) - len(word), f"ends with {word}")
-    if "```" in text or "~~~" in text:
+    if ("`" in text and "```" in text) or ("~" in text and "~~~" in text):
         return _open_fence(text)
     return None
 

@@ -10,9 +10,17 @@ from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.no_answers import no_answers
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.secrets import may_hold_secret, secrets
-from ftlab.probes.data.text_faults import is_plain, text_faults
+from ftlab.probes.data.text_faults import PLAIN, text_faults
 from ftlab.probes.data.written_forms import written_forms
 from ftlab.probes.data.wrong_letters import has_other_letters, wrong_letters
+
+_SIGNS = b"\\&{<[?"
+"""What a mark or a form of another program holds."""
+
+_BRACKET = "\u3010".encode()
+
+_USUAL = bytes(each for each in PLAIN if each not in _SIGNS)
+"""What is left without these tells where to look, and is short."""
 
 
 def content_faults(
@@ -35,25 +43,22 @@ def content_faults(
     >>> [fault.name for _, fault in found]
     ['broken-encoding']
     """
-    if not is_plain(whole):
+    rare = whole.encode("utf-8", "surrogatepass").translate(None, _USUAL)
+    if rare.translate(None, _SIGNS):
         for part in row.parts:
             yield from ((part, fault) for fault in text_faults(part.text))
     yield from no_answers(row)
-    if _has_form(whole):
+    if _has_form(whole, rare):
         yield from written_forms(row)
-    if _has_mark(whole):
+    if b"<" in rare or b"[" in rare or _BRACKET in rare:
         yield from foreign.faults(row)
     if may_hold_secret(whole):
         yield from secrets(row)
-    if "?? ?" in whole or has_other_letters(whole):
+    if b"???" in rare or has_other_letters(rare):
         for part in row.parts:
             yield from ((part, fault) for fault in wrong_letters(part.text))
 
 
-def _has_form(text: str) -> bool:
-    braces = "{" in text and ("{'" in text or '{"' in text)
-    return "\\" in text or "&" in text or braces or "-\n" in text
-
-
-def _has_mark(text: str) -> bool:
-    return "<" in text or "[" in text or "\u3010" in text
+def _has_form(whole: str, rare: bytes) -> bool:
+    braces = b"{" in rare and ("{'" in whole or '{"' in whole)
+    return braces or b"\\" in rare or b"&" in rare or "-\n" in whole

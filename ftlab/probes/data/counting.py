@@ -12,8 +12,12 @@ from dataclasses import dataclass, field
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.token_counts import TokenCounter
 
-BLOCK_ROWS, BLOCK_CHARS = 1000, 1 << 20
-"""Rows, and characters, that are counted at once."""
+BLOCK_ROWS, BLOCK_CHARS = 256, 1 << 20
+"""Rows, and characters, that are counted at once.
+
+Of 1000 rows, what waits lives so long that Python's garbage collection goes through
+the whole process again and again: 30 microseconds a row, where 256 take 12.
+"""
 
 Counted = tuple[list[int], list[int]]
 """Tokens of each text, and how many of them are unknown; none of these where no token

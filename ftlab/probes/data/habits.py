@@ -1,18 +1,20 @@
 """What most rows of a dataset do in one way, and some in another."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from ftlab.probes.data.answer_faults import ROLES
 from ftlab.probes.data.pictures import has_picture
-from ftlab.probes.data.row_parts import RowParts, messages_of
+from ftlab.probes.data.row_parts import Part, RowParts, messages_of
 from ftlab.probes.data.row_sets import RowSet
 
 SYSTEMS = 8
 """Different system messages up to which one of them was meant for all rows."""
 
-NAMES = 16
-"""Names of speakers that are told apart."""
+NAMES = 32
+"""Successions of speakers that are told apart."""
 
 FIRST = 3
 """Messages of a row whose speakers are heard: a system's, a question, an answer."""
@@ -37,7 +39,7 @@ class Habits:
     >>> habits = Habits()
     >>> for at, name in enumerate(("gpt", "gpt", "bot")):
     ...     row = {"conversations": [{"from": name, "value": "Yes."}]}
-    ...     _ = list(habits.look(at, row, parts_of(row)))
+    ...     _ = habits.look(at, row, parts_of(row))
     >>> habits.named_otherwise()
     [('bot', 'gpt', [2])]
     """
@@ -45,23 +47,27 @@ class Habits:
     def __init__(self) -> None:
         self.systems: set[str] = set()
         self.pictures = 0
-        self._named: dict[str, RowSet] = {}
+        self._named: dict[tuple[str, ...], RowSet] = {}
 
-    def look(self, number: int, value: Any, read: RowParts) -> Iterator[int]:
-        """Take a row in, and yield the places of its empty system messages."""
-        self.pictures += has_picture(value, read)
+    def look(self, number: int, row: Mapping[str, Any], read: RowParts) -> Part | None:
+        """Take a row in, and return its system message if that says nothing."""
+        self.pictures += has_picture(row, read)
         if read.kind != "messages" or not read.parts:
-            return
-        for name in _names(value, read):
-            if name in self._named or len(self._named) < NAMES:
-                self._named.setdefault(name, RowSet()).add(number)
+            return None
+        names = _names(row, read)
+        known = self._named.get(names)
+        if known is None and len(self._named) < NAMES:
+            known = self._named[names] = RowSet()
+        if known is not None:
+            known.add(number)
         part = read.parts[0]
         if ROLES.get(part.role) != "s":
-            return
+            return None
         if not part.text.strip() and not part.says_more:
-            yield 0
-        elif len(self.systems) <= SYSTEMS:
+            return part
+        if len(self.systems) <= SYSTEMS:
             self.systems.add(part.text)
+        return None
 
     @property
     def one_system(self) -> bool:
@@ -71,21 +77,26 @@ class Habits:
     def named_otherwise(self) -> list[tuple[str, str, list[int]]]:
         """Return names of speakers, those that are more usual here, and the rows."""
         found = []
-        for letter in ("u", "a"):
-            names = [n for n in self._named if ROLES.get(n) == letter]
-            usual = max(names, key=lambda name: len(self._named[name]), default="")
-            for name in names:
-                if name != usual:
-                    rows = self._named[name].numbers().tolist()
-                    found.append((name, usual, rows))
+        known = {name for names in self._named for name in names}
+        for letter in _HEARD:
+            rows = {n: self._rows_of(n) for n in known if ROLES.get(n) == letter}
+            usual = max(rows, key=lambda name: len(rows[name]), default="")
+            found += [(n, usual, rows[n]) for n in sorted(rows) if n != usual]
         return found
 
+    def _rows_of(self, name: str) -> list[int]:
+        sets = [rows.numbers() for names, rows in self._named.items() if name in names]
+        return np.unique(np.concatenate(sets)).tolist()
 
-def _names(value: Any, read: RowParts) -> set[str]:
+
+def _names(row: Mapping[str, Any], read: RowParts) -> tuple[str, ...]:
     """Return the first speakers as the row itself calls them: the others are named so.
 
     Of two notations in one file, a row has one.
     """
-    said = [e for e in messages_of(value, read)[:FIRST] if isinstance(e, dict)]
-    names = [e["role"] if "role" in e else e.get("from") for e in said]
-    return {n for n in names if isinstance(n, str) and ROLES.get(n) in _HEARD}
+    names = []
+    for said in messages_of(row, read)[:FIRST]:
+        name = said.get("role", said.get("from")) if isinstance(said, dict) else None
+        if isinstance(name, str) and ROLES.get(name) in _HEARD:
+            names.append(name)
+    return tuple(names)

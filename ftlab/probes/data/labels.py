@@ -86,13 +86,13 @@ class Labels:
         self.bracketed = RowSet()
         self._last = ""
 
-    def add(self, value: Any, read: RowParts | None) -> None:
+    def add(self, row: Mapping[str, Any], read: RowParts | None) -> None:
         """Take the next row in."""
+        label = label_of(row, read) if read is not None else None
+        size = 0 if label is None else len(label.text)
         own = hash(("no label", self.rows))
-        label = label_of(value, read) if read is not None else None
-        is_long = label is not None and len(label.text) >= LONG
-        self.long.append(hash(label.text) if label and is_long else own)
-        known = label if label is not None and len(label.text) <= LONGEST else None
+        self.long.append(hash(label.text) if label and size >= LONG else own)
+        known = label if size <= LONGEST else None
         if self.labels is not None and self.asked is not None:
             self.labels.append(hash(known.text) if known else own)
             asked = known.asked if known else None
@@ -154,7 +154,7 @@ def _says_more(row: Mapping[str, Any], read: RowParts) -> bool:
     )
 
 
-def label_of(value: Any, read: RowParts) -> Label | None:
+def label_of(row: Mapping[str, Any], read: RowParts) -> Label | None:
     """Return a row's label, or its last answer; ``None`` where it has neither.
 
     Examples
@@ -165,23 +165,22 @@ def label_of(value: Any, read: RowParts) -> Label | None:
     >>> label_of(row, parts_of(row))
     Label(text='2', asked=('1+1?',))
     """
-    held = value if isinstance(value, Mapping) else {}
     if read.kind == "text":
-        label = held.get("label", held.get("labels"))
+        label = row.get("label", row.get("labels"))
         plain = isinstance(label, str | int) and label != -1  # of rows not labelled
-        return Label(str(label), _asked(held, read, read.parts)) if plain else None
+        return Label(str(label), _asked(row, read, read.parts)) if plain else None
     if read.kind not in ("messages", "prompt and answer") or not read.parts:
         return None
-    if isinstance(held.get("label"), bool):
+    if isinstance(row.get("label"), bool):
         whole = read.parts if read.beside is None else ()
-        return Label(str(held["label"]), _asked(held, read, whole))
+        return Label(str(row["label"]), _asked(row, read, whole))
     last = read.parts[-1]
     if not is_answer(last) or last.says_more or not last.text:
         return None
     if prompt_of(read.parts) is None:
         return None
     short = len(last.text) <= LONGEST and read.beside is None
-    return Label(last.text, _asked(held, read, read.parts[:-1] if short else ()))
+    return Label(last.text, _asked(row, read, read.parts[:-1] if short else ()))
 
 
 def _asked(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ftlab.probes.data.answer_faults import Placed, is_answer
+from ftlab.probes.data.answer_faults import ROLES, Placed, is_answer
 from ftlab.probes.data.row_parts import BESIDE_PROMPT, Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
@@ -92,7 +92,7 @@ def no_answers(row: RowParts) -> Iterator[Placed]:
     [('completion', 'placeholder-answer')]
     """
     for part in row.parts:
-        if is_answer(part):
+        if ROLES.get(part.role) == "a":
             fault = _fault_of(part, row)
             if fault is not None:
                 yield part, fault
@@ -107,23 +107,21 @@ def _fault_of(part: Part, row: RowParts) -> TextFault | None:
     if part.says_more:
         return None
     if len(text) <= MESSAGE:
-        fault = _placeholder(text.strip()) or _error(text, row)
+        said = text.strip()
+        short = _placeholder(said) if len(said) <= SHORT else None
+        fault = short or _error(said, row)
         if fault is not None:
             return fault
-    if ("think>" in text or "ing>" in text) and (found := _only_thought(text)):
+    if ">" in text and (found := _only_thought(text)):
         return TextFault("reasoning-without-answer", 0, found)
     if text.startswith(_LOREM):
         return TextFault("placeholder-answer", 0, f"begins with {_LOREM!r}")
-    if text.find("s an AI", 0, 200) >= 0 or text.find("s an arti", 0, 200) >= 0:
-        return _of_itself(text)
-    return None
+    return _of_itself(text) if text.find("s an ", 0, 200) >= 0 else None
 
 
 def _placeholder(text: str) -> TextFault | None:
     if text in MISSING:
         return TextFault("missing-value-as-answer", 0, repr(text))
-    if len(text) > SHORT:
-        return None
     if _MARK.fullmatch(text):
         return TextFault("answer-behind-mark", 0, f"nothing behind {text!r}")
     if _PLACEHOLDER.fullmatch(text):
@@ -132,7 +130,7 @@ def _placeholder(text: str) -> TextFault | None:
 
 
 def _error(text: str, row: RowParts) -> TextFault | None:
-    found = _ERROR.match(text.lstrip())
+    found = _ERROR.match(text)
     if found is None or any(
         _ASKED.search(part.text) for part in row.parts if not is_answer(part)
     ):

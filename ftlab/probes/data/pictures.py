@@ -13,7 +13,7 @@ _MEDIA = frozenset(MEDIA)
 _MORE = (*MEDIA, "image_url", "input_image")
 
 
-def has_picture(value: Any, read: RowParts) -> bool:
+def has_picture(row: Mapping[str, Any], read: RowParts) -> bool:
     """Tell whether a row holds a picture, a sound or a film, in whichever way.
 
     Examples
@@ -27,22 +27,20 @@ def has_picture(value: Any, read: RowParts) -> bool:
     ... )
     (True, False)
     """
-    row = value if isinstance(value, Mapping) else {}
-    held = [] if _MEDIA.isdisjoint(row) else [row.get(name) for name in MEDIA]
-    if any(map(_holds, held)):
+    if not _MEDIA.isdisjoint(row) and any(_holds(row.get(name)) for name in MEDIA):
         return True
     more = [part for part in read.parts if part.says_more]
-    return bool(more) and _among_parts(value, read)
+    return bool(more) and _among_parts(row, read)
 
 
 def _holds(value: Any) -> bool:
     return value is not None and not (hasattr(value, "__len__") and len(value) == 0)
 
 
-def _among_parts(value: Any, read: RowParts) -> bool:
+def _among_parts(row: Mapping[str, Any], read: RowParts) -> bool:
     if read.kind != "messages":
         return True
-    contents = [m.get("content") for m in messages_of(value, read)]
+    contents = [m.get("content") for m in messages_of(row, read)]
     return any(
         isinstance(part, Mapping) and part.get("type") in _MORE
         for content in contents
@@ -51,16 +49,14 @@ def _among_parts(value: Any, read: RowParts) -> bool:
     )
 
 
-def picture_faults(value: Any, read: RowParts) -> Iterator[RowFault]:
+def picture_faults(row: Mapping[str, Any], read: RowParts) -> Iterator[RowFault]:
     """Yield the first place for a picture for which a row has none."""
-    if not [part for part in read.parts if PLACE in part.text]:
-        return
     asked = [part for part in read.parts if ROLES.get(part.role) == "u"]
     places = [part for part in asked if _is_place(part.text.strip())]
-    if places and not has_picture(value, read):
+    if places and not has_picture(row, read):
         yield "picture-missing", places[0].where, f"{PLACE}, and no picture"
-    elif places and isinstance(value, Mapping):
-        held, wanted = value.get("images"), sum(p.text.count(PLACE) for p in places)
+    elif places:
+        held, wanted = row.get("images"), sum(p.text.count(PLACE) for p in places)
         if isinstance(held, list | tuple) and 0 < len(held) < wanted:
             says = f"{wanted} places, and {len(held)} pictures"
             yield "picture-missing", places[-1].where, says

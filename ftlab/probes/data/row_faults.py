@@ -5,21 +5,23 @@ from typing import Any
 
 from ftlab.probes.data.answer_faults import ROLES
 from ftlab.probes.data.pair_faults import pair_faults
-from ftlab.probes.data.pictures import has_picture, picture_faults
+from ftlab.probes.data.pictures import PLACE, has_picture, picture_faults
 from ftlab.probes.data.row_parts import RowFault, RowParts, messages_of
 from ftlab.probes.data.token_rows import token_faults
 from ftlab.probes.data.tool_calls import call_faults
 
 
 def row_faults(
-    value: Any, read: RowParts, size: Callable[[], int] = int
+    row: Mapping[str, Any], read: RowParts, whole: str, size: Callable[[], int] = int
 ) -> Iterator[RowFault]:
     """Yield kind of fault, column, and what is there.
 
     Parameters
     ----------
-    value, read
+    row, read
         The row, and what was read of it.
+    whole
+        All its texts in one.
     size
         Gives the size of the vocabulary; 0 where nobody knows.
 
@@ -28,29 +30,27 @@ def row_faults(
     >>> from ftlab.probes.data.row_faults import row_faults
     >>> from ftlab.probes.data.row_parts import parts_of
     >>> row = {"input_ids": [1, 9], "attention_mask": [1]}
-    >>> [name for name, *_ in row_faults(row, parts_of(row), lambda: 8)]
+    >>> [name for name, *_ in row_faults(row, parts_of(row), "", lambda: 8)]
     ['id-beyond-vocabulary', 'lengths-disagree']
     """
     if read.kind == "tokens":
-        yield from token_faults(value, size())
+        yield from token_faults(row, size())
         return
-    yield from picture_faults(value, read)
-    yield from _unasked(value, read)
+    if PLACE in whole:
+        yield from picture_faults(row, read)
+    if [part for part in read.parts if not part.text or part.text.isspace()]:
+        yield from _unasked(row, read)
     if read.kind == "preference":
-        yield from pair_faults(value)
+        yield from pair_faults(row)
     elif read.kind == "messages" and read.parts:
-        row = value if isinstance(value, Mapping) else {}
-        talk = messages_of(value, read)
-        yield from call_faults(row, read.parts[0].column, talk)
+        yield from call_faults(row, read.parts[0].column, messages_of(row, read))
 
 
-def _unasked(value: Any, read: RowParts) -> Iterator[RowFault]:
+def _unasked(row: Mapping[str, Any], read: RowParts) -> Iterator[RowFault]:
     """Find a question that says nothing; of a pair, all of its columns together."""
-    if not [part for part in read.parts if not part.text or part.text.isspace()]:
-        return
     asked = [part for part in read.parts if ROLES.get(part.role) == "u"]
     blank = [part for part in asked if not part.text.strip() and not part.says_more]
     whole = read.kind == "messages" or len(blank) == len(asked)
-    if blank and whole and not has_picture(value, read):
+    if blank and whole and not has_picture(row, read):
         says = "nothing but white space" if blank[0].text else "nothing"
         yield "empty-prompt", blank[0].where, says

@@ -4,9 +4,15 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
+from ftlab.probes.data.message_forms import (
+    joined,
+    kind_of,
+    message_fault,
+    role_and_content,
+    unfolded,
+)
 from ftlab.probes.data.plain import plain
 from ftlab.probes.tokens.dataset_rows import TALKS, TEXTS
-from ftlab.probes.tokens.sources import SPEAKERS
 
 PAIRS = (
     ("prompt", "completion"),
@@ -31,7 +37,6 @@ BESIDE_PROMPT = ("input", "context")
 MEDIA = ("image", "images", "audio", "audios", "video", "videos")
 LABELS = ("label", "labels")
 
-_TEXT_PARTS = ("text", "input_text", "output_text")
 _OWN = ("role", "content", "from", "value", "name", "weight", "train")
 """Keys of a message that say nothing of their own."""
 
@@ -101,9 +106,7 @@ def parts_of(row: Any) -> RowParts:
     >>> parts_of({"a": 1}).faults
     (('unknown-columns', '', 'the row holds a'),)
     """
-    if not isinstance(row, Mapping):
-        row = plain(row)
-        row = {"text": row} if isinstance(row, str) else {"messages": row}
+    row = mapping_of(row)
     for talk in TALKS:
         if row.get(talk) is not None:
             return _talk(row, talk)
@@ -122,11 +125,27 @@ def parts_of(row: Any) -> RowParts:
     return _single(row)
 
 
+def mapping_of(row: Any) -> Mapping[str, Any]:
+    """Return a row by its columns; a text or messages alone as the only one.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.row_parts import mapping_of
+    >>> mapping_of("Once.")
+    {'text': 'Once.'}
+    """
+    # asking the abstract class costs more than reading a short row
+    if type(row) is dict or isinstance(row, Mapping):
+        return row
+    row = plain(row)
+    return {"text": row} if isinstance(row, str) else {"messages": row}
+
+
 def _ids(value: Any) -> RowParts:
     """Read the ids of tokens, one after another."""
     ids = plain(value)
     if not isinstance(ids, list | tuple):
-        said = f"input_ids {_kind(ids)}, not a list of ids"
+        said = f"input_ids {kind_of(ids)}, not a list of ids"
     elif not set(map(type, ids)) <= {int} and not all(
         isinstance(each, Integral) for each in ids
     ):
@@ -136,11 +155,13 @@ def _ids(value: Any) -> RowParts:
     return RowParts("", faults=(("unknown-columns", "input_ids", said),))
 
 
-def messages_of(value: Any, read: RowParts) -> list[Any]:
+def messages_of(row: Mapping[str, Any], read: RowParts) -> list[Any]:
     """Return the messages of a conversation as they stand in its row."""
-    talk = value[read.parts[0].column] if isinstance(value, Mapping) else value
-    talk = _unfolded(talk) if isinstance(talk, Mapping) else talk
-    return list(talk if isinstance(talk, list) else plain(talk))
+    talk = row[read.parts[0].column]
+    if isinstance(talk, list):
+        return talk
+    talk = unfolded(talk) if isinstance(talk, Mapping) else plain(talk)
+    return list(talk)
 
 
 def _single(row: Mapping[str, Any]) -> RowParts:
@@ -154,7 +175,7 @@ def _single(row: Mapping[str, Any]) -> RowParts:
         return RowParts("prompt", tuple(parts), _beside(row), tuple(faults))
     held = ", ".join(str(name)[:40] for name in list(row)[:8]) or "nothing"
     empty = next((n for n in (*TALKS, *TEXTS, "input_ids") if n in row), None)
-    said = f"{empty} {_kind(row[empty])}" if empty else f"the row holds {held}"
+    said = f"{empty} {kind_of(row[empty])}" if empty else f"the row holds {held}"
     return RowParts("", faults=(("unknown-columns", empty or "", said),))
 
 
@@ -214,25 +235,24 @@ def _value(value: Any, column: str, role: str, faults: list[RowFault]) -> list[P
 
 
 def _messages(talk: Any, column: str, faults: list[RowFault]) -> list[Part]:
-    if isinstance(talk, Mapping):
-        talk = _unfolded(talk)
-    talk = talk if isinstance(talk, list) else plain(talk)
+    if not isinstance(talk, list):
+        talk = unfolded(talk) if isinstance(talk, Mapping) else plain(talk)
     if not isinstance(talk, list | tuple):
-        said = f"{_kind(talk)}, not a list of messages"
+        said = f"{kind_of(talk)}, not a list of messages"
         faults.append(("malformed-messages", column, said))
         return []
     if not talk:
         faults.append(("malformed-messages", column, "holds no message"))
     parts = []
     for index, message in enumerate(talk):
-        role, content = _role_and_content(message)
+        role, content = role_and_content(message)
         if role is None:
-            said = f"a message {_message_fault(message)}"
+            said = f"a message {message_fault(message)}"
             faults.append(("malformed-messages", f"{column}[{index}]", said))
             continue
-        text, more = (content, False) if isinstance(content, str) else _joined(content)
+        text, more = (content, False) if isinstance(content, str) else joined(content)
         if text is None:
-            said, where = f"content {_kind(content)}", f"{column}[{index}].content"
+            said, where = f"content {kind_of(content)}", f"{column}[{index}].content"
             faults.append(("malformed-messages", where, said))
             continue
         if not text or text.isspace() or text.startswith("<think"):
@@ -241,65 +261,9 @@ def _messages(talk: Any, column: str, faults: list[RowFault]) -> list[Part]:
     return parts
 
 
-def _role_and_content(message: Any) -> tuple[str | None, Any]:
-    if type(message) is not dict and not isinstance(message, Mapping):
-        return None, None
-    role = message.get("role")
-    if isinstance(role, str):
-        return role, message.get("content")
-    speaker = message.get("from")
-    if isinstance(speaker, str):
-        return SPEAKERS.get(speaker, speaker), message.get("value")
-    return None, None
-
-
-def _joined(content: Any) -> tuple[str | None, bool]:
-    """Join the text parts of a message, and tell whether there are others.
-
-    ``None`` where it is neither text nor parts.
-    """
-    if content is None:
-        return "", False
-    content = plain(content)
-    if not isinstance(content, list | tuple):
-        return None, False
-    texts = []
-    for part in content:
-        if isinstance(part, str):
-            texts.append(part)
-        elif not isinstance(part, Mapping):
-            return None, False
-        elif part.get("type") in _TEXT_PARTS and isinstance(part.get("text"), str):
-            texts.append(part["text"])
-    return "\n".join(texts), len(texts) < len(content)
-
-
-def _unfolded(talk: Mapping[str, Any]) -> Any:
-    """Turn columns of messages into messages: datasets keeps lists of rows so."""
-    held = {name: plain(column) for name, column in talk.items()}
-    columns = {name: each for name, each in held.items() if isinstance(each, list)}
-    if not columns or len({len(v) for v in columns.values()}) != 1:
-        return talk
-    rows = zip(*columns.values(), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
-def _message_fault(message: Any) -> str:
-    if not isinstance(message, Mapping):
-        return _kind(message)
-    held = ", ".join(str(key)[:20] for key in list(message)[:6]) or "nothing"
-    return f"without a role; it holds {held}"
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, str):
-        return "is a text"
-    return "is missing" if value is None else f"is of type {type(value).__name__}"
-
-
 def _beside(row: Mapping[str, Any], names: tuple[str, ...] = ()) -> Any:
     """Return what tells rows of equal texts apart: pictures, tools and labels."""
-    held = [
-        row[name] for name in (*names, *MEDIA, "tools") if row.get(name) is not None
-    ]
-    return held or None
+    asked = (*names, *MEDIA, "tools")
+    if row.keys().isdisjoint(asked):
+        return None
+    return [row[name] for name in asked if row.get(name) is not None] or None

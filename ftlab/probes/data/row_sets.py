@@ -66,8 +66,10 @@ class Findings:
 
     def add(self, name: str, row: int) -> bool:
         """Count a row, and tell whether its place is still to be kept."""
-        known = self.rows.setdefault(name, RowSet())
-        return known.add(row) and len(self.spots.setdefault(name, [])) < KEPT
+        known = self.rows.get(name)
+        if known is None:
+            known, self.spots[name] = self.rows.setdefault(name, RowSet()), []
+        return known.add(row) and len(self.spots[name]) < KEPT
 
     def keep(self, name: str, spot: Spot) -> None:
         """Keep a place."""

@@ -8,7 +8,6 @@ and hands these to `Counting`, which tells `Scan` how many tokens they have.
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from ftlab.probes.data.answer_faults import answer_faults, is_answer
 from ftlab.probes.data.answer_leaks import AnswerLeaks
@@ -23,7 +22,7 @@ from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
-from ftlab.probes.data.row_parts import Part, RowParts, parts_of
+from ftlab.probes.data.row_parts import Part, RowParts, mapping_of, parts_of
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.secrets import without_secrets
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
@@ -77,23 +76,26 @@ class Scan:
             for lost in range(number + 1, self.rows):
                 self.findings.add("unreadable-row", lost)
             for _ in range(value.rows):
-                self._keep(None, None)
+                self.labels.add({}, None)
+                self._keep(None, "")
             return
-        read = parts_of(value)
+        row = mapping_of(value)
+        read = parts_of(row)
         self.formats[read.kind] += 1
+        whole = "\n".join([part.text for part in read.parts])
         size = int if self._looks.counter is None else self._looks.counter.size
-        for name, column, said in (*read.faults, *row_faults(value, read, size)):
+        for name, column, said in (*read.faults, *row_faults(row, read, whole, size)):
             self.report(name, number, column, says=said)
-        for at in self.habits.look(number, value, read):
-            self.report("empty-system", number, read.parts[at].where)
-        self._look(number, read)
-        self._keep(read, value)
+        if (empty := self.habits.look(number, row, read)) is not None:
+            self.report("empty-system", number, empty.where)
+        self._look(number, read, whole)
+        self.labels.add(row, read)
+        self._keep(read, whole)
         self._count(number, read)
 
-    def _look(self, number: int, read: RowParts) -> None:
+    def _look(self, number: int, read: RowParts, whole: str) -> None:
         for part in read.parts:
             self.roles[part.role] += 1
-        whole = "\n".join([part.text for part in read.parts])
         for part, fault in itertools.chain(
             answer_faults(read),
             content_faults(read, self._looks.foreign, whole),
@@ -149,19 +151,19 @@ class Scan:
         text = "" if self.texts is None else said_in(self.texts[number]).rstrip()
         return _shown(text, max(len(text) - 20, 0))
 
-    def _keep(self, read: RowParts | None, value: Any) -> None:
+    def _keep(self, read: RowParts | None, whole: str) -> None:
         """Write down what tells this row from others."""
-        self.labels.add(value, read)
-        whole = read is not None and (
-            read.kind == "tokens" or any(part.text.strip() for part in read.parts)
-        )
-        own = hash(("no row", len(self.keys)))
-        self.keys.append(row_key(read) if whole and read else own)
+        says = read is not None and (read.kind == "tokens" or not _is_blank(whole))
+        self.keys.append(row_key(read) if says and read else self._own_key())
         if self.prompts is not None:
-            asked = prompt_key(read) if whole and read else None
-            self.prompts.append(own if asked is None else asked)
+            asked = prompt_key(read) if says and read else None
+            self.prompts.append(self._own_key() if asked is None else asked)
         if self.texts is not None:
             self.texts.append(compared(read) if read is not None else "")
+
+    def _own_key(self) -> int:
+        """Return a key that no other row has."""
+        return hash(("no row", len(self.keys)))
 
     def _count(self, number: int, read: RowParts) -> None:
         if read.kind == "tokens" or not read.parts:
@@ -220,6 +222,10 @@ class Scan:
         for file in (self.keys, self.prompts, self.texts):
             if file is not None:
                 file.close()
+
+
+def _is_blank(text: str) -> bool:
+    return not text or text.isspace()
 
 
 def _shown(text: str, char: int) -> str:

@@ -29,15 +29,17 @@ def compared(read: RowParts) -> str:
     >>> compared(parts_of({"prompt": "1+1?", "completion": "2"}))
     '1+1?\x002\x00'
     """
-    parts = [part for part in read.parts if part.role != "system"]
-    answers = [at for at, part in enumerate(parts) if part.role in ("assistant", "")]
-    if read.kind == "messages":
-        answers = answers[-1:]
-    chosen = set(answers)
-    asked = "\n".join(part.text for at, part in enumerate(parts) if at not in chosen)
-    answered = "\n".join(parts[at].text for at in answers)
+    asked: list[str] = []
+    answered: list[str] = []
+    last = read.kind == "messages"
+    for part in reversed(read.parts):
+        if part.role in ("assistant", "") and not (last and answered):
+            answered.append(part.text)
+        elif part.role != "system":
+            asked.append(part.text)
     beside = read.beside is not None and read.kind != "tokens"
-    return BETWEEN.join((asked, answered, beside_of(read.beside) if beside else ""))
+    sides = "\n".join(asked[::-1]), "\n".join(answered[::-1])
+    return BETWEEN.join((*sides, beside_of(read.beside) if beside else ""))
 
 
 def beside_of(value: Any) -> str:

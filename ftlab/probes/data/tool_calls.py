@@ -30,8 +30,10 @@ def call_faults(
     >>> [(name, where) for name, where, _ in call_faults({}, "messages", talk)]
     [('arguments-broken', 'messages[0].tool_calls')]
     """
-    if not any("tool_calls" in each for each in talk if isinstance(each, dict)):
-        yield from _said(row, column, talk)
+    messages = [each for each in talk if isinstance(each, dict)]
+    if not [1 for each in messages if "tool_calls" in each]:
+        if [1 for each in messages if "from" in each]:
+            yield from _said(row, column, talk)
         return
     called: list[Call] = []
     ids: set[str] = set()
@@ -52,8 +54,6 @@ def _said(
 ) -> Iterator[RowFault]:
     """Judge calls that are messages of their own, with JSON for a text."""
     called: list[Call] = []
-    if not any("from" in each for each in talk if isinstance(each, dict)):
-        return
     for at, message in enumerate(talk):
         role = message.get("from") if isinstance(message, dict) else None
         text = message.get("value") if ROLES.get(str(role)) == "c" else None

@@ -30,22 +30,20 @@ def wrong_letters(text: str) -> Iterator[TextFault]:
     """
     if "?? ?" in text and (found := _lost(text)):
         yield found
-    if has_other_letters(text) and (mixed := _mixed(text)):
+    if has_other_letters(text.encode("utf-8", "replace")) and (mixed := _mixed(text)):
         yield mixed
 
 
-def has_other_letters(text: str) -> bool:
-    """Tell whether a text may hold Greek or Cyrillic letters.
+def has_other_letters(text: bytes) -> bool:
+    r"""Tell whether a text, in UTF-8, may hold Greek or Cyrillic letters.
 
     Examples
     --------
     >>> from ftlab.probes.data.wrong_letters import has_other_letters
-    >>> has_other_letters("caf\u00e9"), has_other_letters("\u03b1 and b")
+    >>> has_other_letters("caf\u00e9".encode()), has_other_letters("\u03b1".encode())
     (False, True)
     """
-    return not text.isascii() and bool(
-        text.encode("utf-8", "replace").translate(None, _OTHERS)
-    )
+    return bool(text.translate(None, _OTHERS))
 
 
 def _lost(text: str) -> TextFault | None:

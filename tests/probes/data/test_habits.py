@@ -8,7 +8,7 @@ from ftlab.probes.data.row_parts import parts_of
 
 def looked(rows):
     habits = Habits()
-    places = [list(habits.look(n, row, parts_of(row))) for n, row in enumerate(rows)]
+    places = [habits.look(n, row, parts_of(row)) for n, row in enumerate(rows)]
     return habits, places
 
 
@@ -24,7 +24,11 @@ def talk(system):
 
 def test_an_empty_system_message_is_told_beside_those_that_say_something():
     habits, places = looked([talk("Be brief."), talk(" "), talk("")])
-    assert places == [[], [0], [0]]
+    assert [each and each.where for each in places] == [
+        None,
+        "messages[0].content",
+        "messages[0].content",
+    ]
     assert habits.one_system
 
 

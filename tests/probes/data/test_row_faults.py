@@ -3,11 +3,14 @@
 import pytest
 
 from ftlab.probes.data.row_faults import row_faults
-from ftlab.probes.data.row_parts import parts_of
+from ftlab.probes.data.row_parts import mapping_of, parts_of
 
 
 def found(row):
-    return [(name, where) for name, where, _ in row_faults(row, parts_of(row))]
+    row = mapping_of(row)
+    read = parts_of(row)
+    whole = "\n".join(part.text for part in read.parts)
+    return [(name, where) for name, where, _ in row_faults(row, read, whole)]
 
 
 def talk(*contents):

@@ -21,11 +21,18 @@ PER_PAGE = 1500
 
 _ENTITY = re.compile("&(?:quot|amp|apos|nbsp|lt|gt|#39|#x27|#34);")
 _MARKUP = re.compile(r"</?[A-Za-z!]|```|html|xml|entit|escap", re.IGNORECASE)
-_HYPHENATED = re.compile(r"[a-z]{2}-\n[a-z]{2}")
+_HYPHENATED = re.compile(r"[ \t]\S*([a-z]{2}-\n[a-z]{2})")
+"""A halved word; alone on its line it is an entry of a list, as ``pre-`` is."""
+
 _LINE_END = re.compile(
     r"(?<=[\w.,:;!?)])(?:\\r)?\\n(?:(?:\\r)?\\n|(?=[A-Z#*\u2022-]|\d+[.)] |\Z))"
 )
 _FENCED = re.compile(r"```\w*\\n")
+_QUOTES = [re.compile(rf"(?<!\\){quote}") for quote in '"`']
+_QUOTED = re.compile(
+    r"(?:^|[\s(=\[{,:+$]|\b[bfru]{1,2})'(?:[^'\\]|\\.)*\Z", re.IGNORECASE
+)
+"""A text in single quotes, as code opens it: an apostrophe stands behind a letter."""
 
 WRAPPERS = frozenset({"answer", "output", "response", "text", "content", "completion"})
 """Keys under which programs keep an answer."""
@@ -88,9 +95,8 @@ def is_escaped(text: str) -> int:
 
 def _quoted(text: str, found: re.Match[str]) -> bool:
     before = text[: found.start()]
-    return any(before.count(quote) % 2 for quote in '"`') or bool(
-        re.search(r"(?:^|[\s(=\[,])'[^']*\Z", before)
-    )
+    odd = any(len(quote.findall(before)) % 2 for quote in _QUOTES)
+    return odd or _QUOTED.search(before) is not None
 
 
 def _is_json_text(text: str) -> bool:
@@ -147,5 +153,5 @@ def _hyphenated(text: str) -> TextFault | None:
     found = list(_HYPHENATED.finditer(text))
     if len(found) < max(FEWEST, len(text) // PER_PAGE):
         return None
-    word = found[0].group().replace("\n", "\\n")
-    return TextFault("hyphenated-lines", found[0].start(), repr(word))
+    word = found[0].group(1).replace("\n", "\\n")
+    return TextFault("hyphenated-lines", found[0].start(1), repr(word))

@@ -24,6 +24,7 @@ def faults(answer, prompt="Why is the sky blue?"):
         (r"- one\n- two\n- three", "escaped-text", 5),
         (r"Do this.\r\n1. Open it\r\n2. Close it", "escaped-text", 8),
         (r"```python\nprint('a')\n```", "escaped-text", 9),
+        (r"He said \"so\".\n\nDon't say 'so'.\n\nIt's wrong.", "escaped-text", 15),
         ("{'answer': 'It is.', 'score': 0.9}", "wrapped-answer", 0),
         ('{"response": "It is."}', "wrapped-answer", 0),
         ("a &quot;b&quot; c", "html-entities", 2),
@@ -42,6 +43,11 @@ def test_a_text_that_was_not_read_back_is_found(answer, name, char):
         '"Quoted as a whole."',
         r"print('First.\n\nThen.')",
         r'print("One.\nTwo.\nThree.\n")',
+        r"print(f'First {x}.\n\nThen.')",
+        r"f({'a':'First.\n\nThen.'} | {'b': b + r'Now.\n\nSo.'})",
+        r"git commit -m $'Mend it.\n\nIt failed.'",
+        r"printf 'It isn\'t so.\n\nIt is so.'",
+        r'{"note": "A pipe of 5\".\n\nIt is long."}',
         r"Write `a\n\nb` for two lines.",
         r"$x\neq y$ and $\nabla f$, \nu and \n",
         r"C:\new\notes\names.txt",
@@ -59,6 +65,7 @@ def test_a_text_that_was_not_read_back_is_found(answer, name, char):
         "It is well-\nknown, and that is all.",
         DIVIDED + " It goes on." * 400,
         "a -\nb -\nc-\nd",
+        "pre-\nsub-\nun-\nre-\nover-",
     ],
 )
 def test_is_silent_where_the_form_is_meant(answer):

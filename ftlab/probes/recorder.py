@@ -28,6 +28,7 @@ from ftlab.probes.stepping.steps import Steps
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import tap_forward
 from ftlab.probes.taps.listener import Shielded, shield
+from ftlab.probes.taps.rebinding import one_pass
 from ftlab.probes.taps.scaler import tap_scaler
 from ftlab.probes.taps.shared import listen
 from ftlab.records.errors import FtlabWarning
@@ -139,7 +140,8 @@ class Recorder:
             warnings.warn(ASIDE, FtlabWarning, stacklevel=2)
             return self
         try:
-            self._attach()
+            with one_pass():
+                self._attach()
         except BaseException:
             self._loop = None
             self._take_off()
@@ -216,7 +218,8 @@ class Recorder:
         handles, self._handles = self._handles, HandleStack()
         if self._listener is not None:
             self._listener.silence()
-        handles.remove()
+        with one_pass():
+            handles.remove()
 
     def _harvest(self, step: OpenStep) -> None:
         sources = [

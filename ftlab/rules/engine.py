@@ -52,6 +52,10 @@ class Scan:
     undecided: NotChecked | None = None
     off: bool = False
 
+    def waits(self, stop: int) -> bool:
+        """Tell whether the rule has not seen all steps before ``stop``."""
+        return not self.off and (self.seen < stop or bool(self.gaps))
+
     def latest(self, stop: int) -> tuple[int, int]:
         """Take the newest window that ends at ``stop``; note what it leaves out."""
         start = max(0, stop - WINDOW)
@@ -110,9 +114,7 @@ class Engine:
     def check(self, run: Run) -> Report:
         """Check all of ``run``, whatever was checked before."""
         self._restart()
-        while (scan := self._next(run)) is not None:
-            self._check(scan, run)
-        return self.report()
+        return self.finish(run)
 
     def tick(self, run: Run, budget_s: float) -> Report:
         """Check what is new for about ``budget_s`` seconds.
@@ -139,8 +141,11 @@ class Engine:
 
     def finish(self, run: Run) -> Report:
         """Check what no tick has checked yet, and return everything."""
-        while (scan := self._next(run)) is not None:
-            self._check(scan, run)
+        self._hear_late(run)
+        stop = run.last_step + 1
+        while waiting := [scan for scan in self._scans if scan.waits(stop)]:
+            for scan in waiting:
+                self._check(scan, run)
         return self.report()
 
     def report(self) -> Report:
@@ -150,16 +155,20 @@ class Engine:
 
     def _next(self, run: Run) -> Scan | None:
         """Choose the rule that is furthest behind, then any with a gap."""
+        self._hear_late(run)
         stop = run.last_step + 1
-        if run.late > self._late:  # the end of a run adds to a step that was seen
-            self._late = run.late
-            for scan in self._scans:
-                scan.seen = min(scan.seen, stop - 1)
         ready = [scan for scan in self._scans if not scan.off]
         behind = min(ready, key=attrgetter("seen"), default=None)
         if behind is not None and behind.seen < stop:
             return behind
         return next((scan for scan in ready if scan.gaps), None)
+
+    def _hear_late(self, run: Run) -> None:
+        """Let all rules see a step again that the end of a run has added to."""
+        if run.late > self._late:
+            self._late = run.late
+            for scan in self._scans:
+                scan.seen = min(scan.seen, run.last_step)
 
     def _check(self, scan: Scan, run: Run) -> None:
         """Let one rule see its next window."""

@@ -111,7 +111,8 @@ def one_pass() -> Iterator[None]:
         yield
     finally:
         waiting, _pass.waiting = _pass.waiting, None
-        _replace_all(waiting)
+        if waiting:
+            _replace_all(waiting)
 
 
 def _family(owner: type) -> Iterator[type]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from ftlab.probes.tokenizer_files.folder_files import problem_of
+
 LIVE = "the model"
 """Who tells the rows of a live one."""
 LIMIT = 100 * 2**20
@@ -44,13 +46,32 @@ def embedding_rows(folder: Path, model: Any = None) -> dict[str, int]:
     return found
 
 
+def broken_headers(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the safetensors of a folder that cannot be read, and why.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ftlab.probes.tokenizer_files.embedding_rows import broken_headers
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "model.safetensors").write_bytes(b"abc")
+    >>> list(broken_headers(folder))
+    [('model.safetensors', 'it ends within its first 8 bytes')]
+    """
+    for file in sorted(folder.glob("*.safetensors")):
+        try:
+            _header(file)
+        except (OSError, ValueError, RecursionError) as error:
+            yield file.name, problem_of(error)
+
+
 def _shapes(file: Path) -> Iterator[list[int]]:
     """Yield the shapes of embeddings in a file; nothing of one that is no such file."""
     try:
         header = _header(file)
     except (OSError, ValueError, RecursionError):
         return
-    for name, told in header.items() if isinstance(header, dict) else ():
+    for name, told in header.items():
         shape = told.get("shape") if isinstance(told, dict) else None
         # rows of trainable tokens and of adapters are not the table itself
         whole = "lora_" not in name and "token_adapter" not in name
@@ -58,14 +79,31 @@ def _shapes(file: Path) -> Iterator[list[int]]:
             yield shape
 
 
-def _header(file: Path) -> Any:
+def _header(file: Path) -> dict[str, Any]:
+    """Read what a file holds; weights that were not downloaded are a folder's matter.
+
+    Raises
+    ------
+    ValueError
+        It is no file of this format.
+    """
     if not file.is_file():
         return {}
     with file.open("rb") as opened:
-        size = int.from_bytes(opened.read(8), "little")
-        if size > LIMIT:
-            return {}
-        return json.loads(opened.read(size))
+        begin = opened.read(8)
+        size = int.from_bytes(begin, "little")
+        held = b"" if size > LIMIT else opened.read(size)
+    if len(begin) < len(b"12345678"):
+        msg = "it ends within its first 8 bytes"
+        raise ValueError(msg)
+    if size > LIMIT or len(held) < size:
+        msg = f"its header should have {size:,} bytes, which it has not"
+        raise ValueError(msg)
+    header = json.loads(held)
+    if not isinstance(header, dict):
+        msg = "its header is no JSON object"
+        raise ValueError(msg)
+    return header
 
 
 def _is_table(shape: Any) -> TypeGuard[list[int]]:

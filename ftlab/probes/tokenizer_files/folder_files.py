@@ -117,7 +117,7 @@ def _read(file: Path) -> tuple[FileState, Any]:
         text = file.read_text(encoding="utf-8")
         value = text if file.suffix == ".jinja" else _mapping(text)
     except (OSError, ValueError, RecursionError, MemoryError) as error:
-        return FileState(file.name, size, _said(error), revision), None
+        return FileState(file.name, size, problem_of(error), revision), None
     return FileState(file.name, size, "", revision), value
 
 
@@ -143,7 +143,15 @@ def _mapping(text: str) -> Mapping[str, Any]:
 _KINDS = {list: "array", str: "string", int: "number", float: "number"}
 
 
-def _said(error: BaseException) -> str:
+def problem_of(error: BaseException) -> str:
+    """Say why a file cannot be read.
+
+    Examples
+    --------
+    >>> from ftlab.probes.tokenizer_files.folder_files import problem_of
+    >>> problem_of(RecursionError())
+    'it is nested too deep, or too large'
+    """
     if isinstance(error, UnicodeDecodeError):
         return (
             f"it is no UTF-8: byte {error.start:,} is 0x{error.object[error.start]:02x}"

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ftlab.probes.tokenizer_files.embedding_rows import broken_headers
 from ftlab.probes.tokenizer_files.file_agreements import file_agreements
 from ftlab.probes.tokenizer_files.folder_files import FolderFiles, read_folder
+from ftlab.probes.tokenizer_files.odd_values import odd_values
 from ftlab.probes.tokenizers.folder_tokenizer import load_tokenizer
 from ftlab.probes.tokenizers.reader import Reader
 from ftlab.probes.tokenizers.reader_of import reader_of
@@ -53,6 +55,10 @@ def look_at_folder(path: Path, rows: Mapping[str, int]) -> FolderLook:
     files = read_folder(path)
     unread = [each.name for each in files.states if each.problem]
     reader, told = _loaded(path, unread)
+    broken = tuple(
+        Agreement(file, "fails", problem) for file, problem in broken_headers(path)
+    )
+    told += (*broken, *odd_values(files))
     return FolderLook(files, reader, told + _agreements(files, reader, rows))
 
 

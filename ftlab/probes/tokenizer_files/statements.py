@@ -33,7 +33,7 @@ def id_says(files: FolderFiles, name: str) -> dict[str, tuple[int, ...]]:
     """Return the ids of ``"eos_token_id"`` and its kin by the file that names them."""
     found = {}
     for file in ("config.json", "generation_config.json"):
-        ids = _ids(_told(files.get(file), name))
+        ids = _ids(told_by(files.get(file), name))
         if ids:
             found[file] = ids
     return found
@@ -75,11 +75,12 @@ def switch_says(files: FolderFiles, name: str) -> bool | None:
 
 def size_says(files: FolderFiles) -> dict[str, int]:
     """Return the size of the vocabulary that config.json has for the model."""
-    size = _ids(_told(files.get("config.json"), "vocab_size"))
-    return {"config.json": size[0]} if len(size) == 1 else {}
+    size = told_by(files.get("config.json"), "vocab_size")
+    ids = () if isinstance(size, list) else _ids(size)
+    return {"config.json": ids[0]} if ids else {}
 
 
-def _told(config: Mapping[str, Any], name: str) -> Any:
+def told_by(config: Mapping[str, Any], name: str) -> Any:
     """Read a setting, of the language model's part where a model has several."""
     inner = config.get("text_config")
     value = config.get(name)

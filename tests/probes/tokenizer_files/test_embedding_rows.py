@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from ftlab.faults.tiny import llama
-from ftlab.probes.tokenizer_files.embedding_rows import embedding_rows
+from ftlab.probes.tokenizer_files.embedding_rows import broken_headers, embedding_rows
 
 
 def test_a_saved_model_tells_them_like_the_live_one(tmp_path):
@@ -77,3 +77,32 @@ def test_what_is_no_file_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "model.safetensors")
     (tmp_path / "other.safetensors").symlink_to(tmp_path / "other.safetensors")
     assert embedding_rows(tmp_path) == {}
+
+
+def header(said):
+    return len(said).to_bytes(8, "little") + said
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "it ends within its first 8 bytes"),
+        (header(b"{}")[:-1], "its header should have 2 bytes, which it has not"),
+        (b"\xff" * 9, "bytes, which it has not"),
+        (header(b"[]"), "its header is no JSON object"),
+        (header(b"x"), "it is no JSON"),
+        (header(b"\xff{}"), "it is no UTF-8"),
+    ],
+)
+def test_weights_that_cannot_be_read_are_named(tmp_path, content, says):
+    (tmp_path / "model.safetensors").write_bytes(content)
+    ((name, problem),) = broken_headers(tmp_path)
+    assert name == "model.safetensors"
+    assert says in problem
+    assert embedding_rows(tmp_path) == {}
+
+
+def test_whole_weights_and_folders_are_not_named(tmp_path):
+    save_file({"a": torch.zeros(7, 2)}, tmp_path / "model.safetensors")
+    (tmp_path / "folder.safetensors").mkdir()
+    assert list(broken_headers(tmp_path)) == []

@@ -20,3 +20,12 @@ def test_a_file_that_cannot_be_read_keeps_the_tokenizer_from_being_loaded(tmp_pa
     assert look.agreements[0].words == (
         "tokenizer_config.json cannot be read, so the tokenizer was not loaded"
     )
+
+
+def test_odd_values_and_broken_weights_are_told(tmp_path):
+    byte_level().save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text('{"vocab_size": "many"}')
+    (tmp_path / "model.safetensors").write_bytes(b"abc")
+    told = {e.subject: e.status for e in look_at_folder(tmp_path, {}).agreements}
+    assert told["values of config.json"] == "fails"
+    assert told["model.safetensors"] == "fails"

@@ -14,7 +14,7 @@ from ftlab.cli import main
 ROOT = Path(__file__).parents[1]
 
 
-def ftlab(*arguments, folder=None, python=()):
+def ftlab(*arguments, folder=None, python=(), seconds=300):
     """Run ``python -m ftlab`` and return what it did."""
     return subprocess.run(
         [sys.executable, *python, "-m", "ftlab", *map(str, arguments)],
@@ -22,7 +22,7 @@ def ftlab(*arguments, folder=None, python=()):
         text=True,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
-        timeout=300,
+        timeout=seconds,
         check=False,
     )
 
@@ -163,11 +163,14 @@ def test_an_unknown_fault_and_an_unknown_area_are_exit_2():
 
 
 def test_faults_are_scored_into_a_file(tmp_path, monkeypatch):
-    from ftlab.faults.registry import load
+    from ftlab.faults.registry import list_healthy, load
     from ftlab.session import score
 
     faults = (load("optimizer-stale-params"), load("lora-b-frozen"))
     monkeypatch.setattr(score, "list_faults", lambda: faults)
+    beside = ("gradients-of-the-input", "rows-of-poems")
+    healthy = [each for each in list_healthy() if each.id in beside]
+    monkeypatch.setattr(score, "list_healthy", lambda: healthy)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # typer sets its own
     monkeypatch.setattr(
         sys,
@@ -187,12 +190,14 @@ def test_faults_are_scored_into_a_file(tmp_path, monkeypatch):
     assert ended.value.code == 0
     told = json.loads((tmp_path / "score.json").read_text())
     assert [each["id"] for each in told["faults"]] == ["optimizer-stale-params"]
+    assert [each["id"] for each in told["healthy"]] == ["gradients-of-the-input"]
 
 
 @pytest.mark.slow
 def test_an_area_is_scored_into_a_file(tmp_path):
     file = tmp_path / "score.json"
-    done = ftlab("faults", "score", "--area", "optimizer", "--json", file)
+    arguments = "faults", "score", "--area", "optimizer", "--json", file
+    done = ftlab(*arguments, seconds=3600)
     assert done.returncode == 0, done.stdout
     assert "recall            100.0%" in done.stdout
     totals = json.loads(file.read_text())["totals"]

@@ -32,6 +32,23 @@ def test_version_says_the_version():
     assert (done.returncode, done.stdout) == (0, f"ftlab {__version__}\n")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a full device")
+def test_a_full_disk_is_named():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ftlab", "rules"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("The output cannot be written: No space left")
+    assert "Traceback" not in done.stderr
+
+
 def test_help_lists_the_commands():
     done = ftlab("--help")
     assert done.returncode == 0

@@ -4,9 +4,7 @@ Commands import what they need when they run, so that ``ftlab --help`` and
 ``ftlab explain`` answer without loading torch.
 """
 
-import errno
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from ftlab._version import __version__
-from ftlab.records.errors import BadValueError, FtlabError
+from ftlab.records.errors import FtlabError
+from ftlab.records.full_disk import full_disk_named
 from ftlab.records.printable import printable
 
 app = typer.Typer(
@@ -39,7 +38,8 @@ UNREADABLE = 2
 def main() -> None:
     """Run the command line; ``ftlab run`` ends as its script ends."""
     try:
-        result = _asked()
+        with full_disk_named():
+            result = app(standalone_mode=False)
         # A script runs out here: within typer its Ctrl-C would be an Abort.
         result = result() if callable(result) else result
     except typer.Abort:
@@ -53,21 +53,6 @@ def main() -> None:
         error.show()
         result = UNREADABLE
     sys.exit(result)
-
-
-def _asked() -> Any:
-    """Run a command; what it wrote is lost where the disk is full, and that is said."""
-    try:
-        return app(standalone_mode=False)
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        # what still waits to be written would fail once more when Python ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        msg = (
-            f"The output cannot be written: {error.strerror}. Send it to another disk."
-        )
-        raise BadValueError(msg) from error
 
 
 def _version(asked: bool) -> None:

@@ -10,9 +10,10 @@ of rate limits, or to think and stop.
 
 ## Evidence
 Whole answers, never a word within one. `placeholder-answer`: `{answer}`,
-`[insert answer here]`, `[object Object]`, lorem ipsum. `missing-value-as-answer`:
-`nan`, `undefined`, `TODO` and the errors of spreadsheets, where more than half of the
-answers have more than 30 characters: of short answers such a word may be one.
+`[insert answer here]`, `[object Object]`, `TODO`, `TBD`, lorem ipsum.
+`missing-value-as-answer`: `nan`, `undefined` and the errors of spreadsheets, where more
+than half of the answers have more than 30 characters (of short answers such a word may
+be one), and the prompt does not speak of JavaScript, spreadsheets or these values.
 `None`, `null` and `N/A` may always be. `missing-value-as-input`: the same, in a column
 beside the prompt. `error-as-answer`: up to 600 characters that begin as such messages
 do, to a prompt that does not speak of errors. These and `answer-behind-mark` from 0.001

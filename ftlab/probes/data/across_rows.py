@@ -54,12 +54,12 @@ def report_repeated(scan: Scan) -> None:
 
 def report_cut_answers(scan: Scan) -> None:
     """Report answers that break off where the longest ones do."""
-    cut = scan.answers.found()
-    if cut is None:
+    found = scan.answers.found()
+    if found is None:
         return
-    says = (
-        f"breaks off at {cut.length:,}, as {cut.broken:,} of {cut.answers:,} do there"
-    )
+    unit, cut = found
+    says = f"breaks off at {cut.length:,} {unit}"
+    says += f", as {cut.broken:,} of {cut.answers:,} do there"
     for row in cut.rows:
         scan.report("answer-of-cut-length", row, says=says, excerpt=scan.end)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from ftlab.probes.data.answer_faults import answer_faults, is_answer
 from ftlab.probes.data.answer_leaks import AnswerLeaks
-from ftlab.probes.data.answer_lengths import AnswerLengths
+from ftlab.probes.data.answer_lengths import CutAnswers
 from ftlab.probes.data.content_faults import content_faults
 from ftlab.probes.data.counting import Counting
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
@@ -53,7 +53,7 @@ class Scan:
         self.findings = Findings()
         self.leaks = LabelLeaks()
         self.given = AnswerLeaks()
-        self.answers = AnswerLengths()
+        self.answers = CutAnswers()
         self.habits = Habits()
         self.labels = Labels()
         self.keys = KeyFile()

@@ -110,7 +110,7 @@ def test_answers_that_are_cut_at_one_length_are_told_with_their_ends():
     report_cut_answers(scan)
     (issue,) = issues_of(scan)
     assert [spot.row for spot in issue.spots] == list(range(40, 60))
-    assert issue.spots[0].says == "breaks off at 140, as 20 of 20 do there"
+    assert issue.spots[0].says == "breaks off at 140 tokens, as 20 of 20 do there"
     assert issue.spots[0].excerpt.endswith("It goes on as")
 
 

@@ -13,7 +13,9 @@ from ftlab.probes.data.across_rows import (
     report_cut_answers,
     report_leaks_of_labels,
     report_names,
+    report_quoted,
     report_repeated,
+    report_short_nones,
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
@@ -181,6 +183,8 @@ def _compare(going: Going) -> None:
         lambda: report_leaks_of_labels(scan),
         lambda: report_cut_answers(scan),
         lambda: report_names(scan),
+        lambda: report_quoted(scan),
+        lambda: report_short_nones(scan),
         lambda: report_labels(scan, whole=whole),
     ]
     if evaluation is not None:

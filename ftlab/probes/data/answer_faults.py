@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ftlab.probes.data.loops import looping
+from ftlab.probes.data.open_json import open_json
 from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
@@ -141,7 +142,9 @@ def _is_asked_for(fault: TextFault, row: RowParts) -> bool:
 def _fault_of(part: Part) -> TextFault | None:
     text = part.text
     if len(text) >= SHORTEST and not text.isspace():
-        return looping(text) or _broken_off(text)
+        return looping(text) or _broken_off(text) or open_json(text)
+    if cut := open_json(text):
+        return cut
     if part.says_more or text.strip(_NO_WORDS):
         return None
     if said := text.strip(_UNSEEN):

@@ -25,6 +25,7 @@ from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, mapping_of, parts_of
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.secrets import without_secrets
+from ftlab.probes.data.short_nones import ShortNones
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
 from ftlab.probes.data.token_counts import LONG, RENDERED
 from ftlab.records.data_scan import Spot
@@ -55,6 +56,7 @@ class Scan:
         self.given = AnswerLeaks()
         self.answers = CutAnswers()
         self.habits = Habits()
+        self.nones = ShortNones()
         self.labels = Labels()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
@@ -104,6 +106,7 @@ class Scan:
             self.report_in(number, part, *fault)
         self.leaks.look(number, read)
         self.given.look(number, read)
+        self.nones.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

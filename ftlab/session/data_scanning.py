@@ -23,6 +23,7 @@ from ftlab.probes.data.file_marks import layout_of
 from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.label_reports import report_labels
 from ftlab.probes.data.looks import Looks
+from ftlab.probes.data.moved_answers import report_moved
 from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
@@ -185,6 +186,7 @@ def _compare(going: Going) -> None:
         lambda: report_names(scan),
         lambda: report_quoted(scan),
         lambda: report_short_nones(scan),
+        lambda: report_moved(scan),
         lambda: report_labels(scan, whole=whole),
     ]
     if evaluation is not None:

@@ -62,11 +62,8 @@ class CutAnswers:
     """
 
     def __init__(self) -> None:
-        self._of = {
-            "tokens": AnswerLengths(),
-            "characters": AnswerLengths(),
-            "words": AnswerLengths(SHORTEST_WORDS),
-        }
+        self._tokens, self._characters = AnswerLengths(), AnswerLengths()
+        self._words = AnswerLengths(SHORTEST_WORDS)
         self._all = self._short = self._long = 0
 
     @property
@@ -81,25 +78,27 @@ class CutAnswers:
 
     def add(self, number: int, answer: Part, tokens: int) -> None:
         """Take the last answer of a row in."""
-        text, of = answer.text, self._of
+        text = answer.text
         size = len(text)
         self._all += 1
         self._short += size <= OF_ONE_WORD
         self._long += size > LONG
         last = text.rstrip()[-1:]
-        broken = last.isalnum() or last in tuple(",(")
-        of["tokens"].add(number, tokens, broken)
-        of["characters"].add(number, size, broken)
+        broken = last.isalnum() or last in (",", "(")
+        self._tokens.add(number, tokens, broken)
+        self._characters.add(number, size, broken)
         # where a text is cut behind a number of words, single spaces divide them
-        of["words"].add(number, text.count(" ") + 1, broken)
+        self._words.add(number, text.count(" ") + 1, broken)
 
     def found(self) -> tuple[str, CutLength] | None:
         """Return the first unit in which answers were cut, and the length."""
-        for unit, lengths in self._of.items():
-            found = lengths.found()
-            if found is not None:
-                return unit, found
-        return None
+        of = {
+            "tokens": self._tokens,
+            "characters": self._characters,
+            "words": self._words,
+        }
+        found = ((unit, lengths.found()) for unit, lengths in of.items())
+        return next(((unit, cut) for unit, cut in found if cut is not None), None)
 
 
 class AnswerLengths:

@@ -8,7 +8,7 @@ from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.text_faults import TextFault
 
 _FIELD = re.compile(
-    r"(?:^|(?<=[\s\"\u201c(]))\{(\{ ?)?([a-z]{3,}(?:_[a-z]+)*)(?(1) ?\})\}"
+    r"\{(?<![^\s\"\u201c(]\{)(\{ ?)?([a-z]{3,}(?:_[a-z]+)*)(?(1) ?\})\}"
     r"(?=[\s.,;:!?\"\u201d)]|\Z)"
 )
 _CODE = re.compile(

@@ -27,8 +27,9 @@ two in a text without tags or code, in a row that does not speak of HTML. `html-
 from 0.01, and not above 0.5: two tags of prose in an answer, half of it at most,
 outside code, pages and the cells of tables, to a prompt that does not ask for HTML,
 pages or e-mails. `hyphenated-lines` from 0.01: two words that go on in the next line,
-and one for each 1,500 characters. The shares are conventions of ours: below them rows
-are told as a note.
+and one for each 1,500 characters. `file-in-text` is always a note: 400 characters of
+base64, small letters, capitals and digits among them, to a prompt that does not speak
+of it. The shares are conventions of ours: below them rows are told as a note.
 Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
 with cp1252, and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.
@@ -47,7 +48,7 @@ Texts about wrong encodings hold them on purpose, and answers may be asked for i
 """
 
 from ftlab.rules.reading.dataset import RowRule
-from ftlab.rules.reading.row_kind import Kind
+from ftlab.rules.reading.row_kind import NEVER, Kind
 
 KINDS = (
     Kind(
@@ -113,6 +114,14 @@ KINDS = (
         "Take the text out of it: BeautifulSoup(text, 'html.parser').get_text('\\n').",
         0.01,
         0.5,
+    ),
+    Kind(
+        "file-in-text",
+        "a file written out in base64 within a text",
+        "Copied with a picture or an attachment in it: thousands of tokens that nobody "
+        "can learn.",
+        "Put a link in its place: re.sub(r'[A-Za-z0-9+/]{400,}={0,2}', '...', text).",
+        NEVER,
     ),
     Kind(
         "hyphenated-lines",

@@ -78,9 +78,11 @@ _BY_NOTHING = re.compile(
 """A prompt that is answered by nothing in some rows."""
 
 _AGAIN = re.compile(
-    r"\b(?:\d+|ten|twenty|fifty|hundred|many|several) times\b|\brepeat|\bover and over"
-    r"|\bagain and again\b|\bforever\b",
-    re.IGNORECASE,
+    r"\b(?:say|write|type|print|copy|output|generate|sing|recite)\b[^\n?]{0,200}"
+    r"\b(?:(?:\d+|ten|twenty|fifty|hundred|many|several) times|over and over"
+    r"|again and again|forever)\b"
+    r"|(?:^|[.!?:;,]\s*|\b(?:please|and|then|to) )repeat\b",
+    re.IGNORECASE | re.MULTILINE,
 )
 """A prompt that asks for the same again and again."""
 

@@ -33,6 +33,9 @@ def test_what_is_asked_for_is_no_fault(prompt, answer):
         ("Explain f, which returns nothing if the list is empty.", "", "empty-answer"),
         ("What does clear do if nothing is there?", "", "empty-answer"),
         ("What did the boy write?", LOOP, "looping-answer"),
+        ("The bell rings 4301 times, why is that so?", LOOP, "looping-answer"),
+        ("Why does it happen over and over?", LOOP, "looping-answer"),
+        ("Does history repeat itself?", LOOP, "looping-answer"),
     ],
 )
 def test_what_only_sounds_so_is_one(prompt, answer, name):

@@ -69,9 +69,9 @@ _NONE = (
     r"(?:nothing|blank|empty|an? (?:empty|blank) (?:line|answer|output|text|string))"
 )
 _BY_NOTHING = re.compile(
-    rf"(?:^|[.;:,(])\s*(?:(?:and|or|but|else) )?(?:{_SAY} (?:\w+ ){{0,3}})?{_NONE}"
+    rf"(?:^|[.;:,(?!])\s*(?:(?:and|or|but|else) )?(?:{_SAY} (?:\w+ ){{0,3}})?{_NONE}"
     r" (?:if|when|where|unless)\b"
-    rf"|(?:^|[.;:,(])\s*(?:if|when|where) [^.;\n]{{1,60}}, (?:then )?{_SAY}"
+    rf"|(?:^|[.;:,(?!])\s*(?:if|when|where) [^.;\n]{{1,60}}, (?:then )?{_SAY}"
     rf" (?:\w+ ){{0,3}}{_NONE}\b",
     re.IGNORECASE | re.MULTILINE,
 )

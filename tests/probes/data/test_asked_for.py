@@ -18,6 +18,7 @@ LOOP = "I will not talk in class. " * 20
     [
         ("List the names, one a line; nothing if there are none.", ""),
         ("List the names. Leave it empty if there are none.", ""),
+        ("Which date is in it? Leave it empty if there is none.", ""),
         ("If the text has no date, answer with an empty string.\n\nText: a", ""),
         ("Write 'I will not talk in class.' 20 times.", LOOP),
         ("Repeat the sentence forever.", LOOP),

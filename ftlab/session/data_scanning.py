@@ -13,7 +13,9 @@ from ftlab.probes.data.across_rows import (
     report_cut_answers,
     report_leaks_of_labels,
     report_names,
+    report_quoted,
     report_repeated,
+    report_short_nones,
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
@@ -21,6 +23,7 @@ from ftlab.probes.data.file_marks import layout_of
 from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.label_reports import report_labels
 from ftlab.probes.data.looks import Looks
+from ftlab.probes.data.moved_answers import report_moved
 from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
@@ -181,6 +184,9 @@ def _compare(going: Going) -> None:
         lambda: report_leaks_of_labels(scan),
         lambda: report_cut_answers(scan),
         lambda: report_names(scan),
+        lambda: report_quoted(scan),
+        lambda: report_short_nones(scan),
+        lambda: report_moved(scan),
         lambda: report_labels(scan, whole=whole),
     ]
     if evaluation is not None:

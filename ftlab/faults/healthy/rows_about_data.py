@@ -35,6 +35,19 @@ TALKS = (
         "Wie hei\xdft der Faktor?",
         "NF-\u03baB, und \u03b1 ist ein Winkel, \u0394E eine Energie.",
     ),
+    ("How do I write bold in HTML?", "Put <b> and </b> around it, and <br> behind it."),
+    ("Write a dialogue.", "Two of them talk.\n\nUser: Why?\nAssistant: For it is so."),
+    ("Which of them is right, A or B?", "Answer: B"),
+    ("Write a template.", "Dear {user_name}, thank you for {product_name}."),
+    ("What does f() return?", "None"),
+    ("What is typeof x in JavaScript?", "undefined"),
+    ("Write 'la' 90 times.", "la " * 90),
+    (
+        "What did the tests print?",
+        "\x1b[32mPASSED\x1b[0m one\n\x1b[31mFAILED\x1b[0m two",
+    ),
+    ("Which books are these?", "[1] Knuth, The Art of Computer Programming, [2] SICP"),
+    ("Which date is in it? Leave it empty if there is none.", ""),
 )
 """Questions and right answers."""
 
@@ -53,7 +66,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-about-data",
     "answers about keys, errors, templates and escapes",
-    looks_like=("DAT059", "DAT063", "DAT064", "DAT091", "DAT092"),
+    looks_like=("DAT058", "DAT059", "DAT063", "DAT064", "DAT091", "DAT092"),
     builder=build,
     steps=0,
 )

@@ -11,6 +11,9 @@ from ftlab.records.scanned_rows import FoundRows, ScannedRows
 
 LEAKED = "leaked-evaluation-row"
 
+NEARLY_ALL, FEWEST = 0.9, 50
+"""Share of the rows that make a form the usual one, and rows from which on."""
+
 
 def scanned_rows(
     scan: Scan,
@@ -54,14 +57,34 @@ def report_repeated(scan: Scan) -> None:
 
 def report_cut_answers(scan: Scan) -> None:
     """Report answers that break off where the longest ones do."""
-    cut = scan.answers.found()
-    if cut is None:
+    found = scan.answers.found()
+    if found is None:
         return
-    says = (
-        f"breaks off at {cut.length:,}, as {cut.broken:,} of {cut.answers:,} do there"
-    )
+    unit, cut = found
+    says = f"breaks off at {cut.length:,} {unit}"
+    says += f", as {cut.broken:,} of {cut.answers:,} do there"
     for row in cut.rows:
         scan.report("answer-of-cut-length", row, says=says, excerpt=scan.end)
+
+
+def report_quoted(scan: Scan) -> None:
+    """Report answers that are texts of JSON with their quotes, if nearly all are.
+
+    Single ones may be quotations; an escape in some of them proves the form.
+    """
+    quoted = scan.habits.quoted
+    least = max(FEWEST, NEARLY_ALL * scan.rows)
+    if len(quoted) >= least and scan.habits.escaped:
+        for row in quoted.numbers().tolist():
+            says = "a text in JSON's quotes, as nearly all answers are"
+            scan.report("escaped-text", row, says=says, excerpt=scan.beginning)
+
+
+def report_short_nones(scan: Scan) -> None:
+    """Report answers of one word that says nothing, where nearly all are long."""
+    if scan.answers.nearly_all_long and scan.rows >= FEWEST:
+        for row, name, said in scan.nones.found():
+            scan.report(name, row, says=repr(said))
 
 
 def report_leaks_of_labels(scan: Scan) -> None:

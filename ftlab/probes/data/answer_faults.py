@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from ftlab.probes.data.loops import looping
+from ftlab.probes.data.open_json import open_json
 from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
@@ -63,6 +64,28 @@ _MIDDLE = (
 )
 """Marks of prompts that are answered by what stands between two pieces of a text."""
 
+_SAY = r"(?:say|write|answer|output|return|print|reply|respond|give|list|leave)"
+_NONE = (
+    r"(?:nothing|blank|empty|an? (?:empty|blank) (?:line|answer|output|text|string))"
+)
+_BY_NOTHING = re.compile(
+    rf"(?:^|[.;:,(?!])\s*(?:(?:and|or|but|else) )?(?:{_SAY} (?:\w+ ){{0,3}})?{_NONE}"
+    r" (?:if|when|where|unless)\b"
+    rf"|(?:^|[.;:,(?!])\s*(?:if|when|where) [^.;\n]{{1,60}}, (?:then )?{_SAY}"
+    rf" (?:\w+ ){{0,3}}{_NONE}\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A prompt that is answered by nothing in some rows."""
+
+_AGAIN = re.compile(
+    r"\b(?:say|write|type|print|copy|output|generate|sing|recite)\b[^\n?]{0,200}"
+    r"\b(?:(?:\d+|ten|twenty|fifty|hundred|many|several) times|over and over"
+    r"|again and again|forever)\b"
+    r"|(?:^|[.!?:;,]\s*|\b(?:please|and|then|to) )repeat\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A prompt that asks for the same again and again."""
+
 _UNSEEN = " \t\r\n\v\f\u200b\u200c\u200d\u2060\ufeff\xa0"
 _NO_WORDS = "-.?!\"'\u2026\u2014\u2013_*,;:" + _UNSEEN
 
@@ -96,7 +119,7 @@ def answer_faults(row: RowParts) -> Iterator[Placed]:
     """
     for part in row.parts:
         fault = _fault_of(part) if ROLES.get(part.role) == "a" else None
-        if fault is not None and not _fills_a_gap(row):
+        if fault is not None and not _is_asked_for(fault, row):
             yield part, fault
     if row.kind == "messages" and row.parts:
         yield from _order(row.parts)
@@ -106,16 +129,24 @@ def answer_faults(row: RowParts) -> Iterator[Placed]:
         yield row.parts[0], TextFault("empty-text", -1, "nothing to read")
 
 
-def _fills_a_gap(row: RowParts) -> bool:
-    """Tell whether the answer is the middle of a text, which ends anywhere."""
+def _is_asked_for(fault: TextFault, row: RowParts) -> bool:
+    """Tell whether a prompt wants what would be wrong.
+
+    The middle of a text ends anywhere; some ask for nothing, or for the same again.
+    """
     asked = [part.text for part in row.parts if not is_answer(part)]
-    return any(mark in text for text in asked for mark in _MIDDLE)
+    if any(mark in text for text in asked for mark in _MIDDLE):
+        return True
+    wanted = {"empty-answer": _BY_NOTHING, "looping-answer": _AGAIN}.get(fault.name)
+    return wanted is not None and any(map(wanted.search, asked))
 
 
 def _fault_of(part: Part) -> TextFault | None:
     text = part.text
     if len(text) >= SHORTEST and not text.isspace():
-        return looping(text) or _broken_off(text)
+        return looping(text) or _broken_off(text) or open_json(text)
+    if cut := open_json(text):
+        return cut
     if part.says_more or text.strip(_NO_WORDS):
         return None
     if said := text.strip(_UNSEEN):

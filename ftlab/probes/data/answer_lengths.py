@@ -2,6 +2,9 @@
 
 Many answers are exactly as long as the longest ones, there are hardly any a little
 shorter, and these break off where the others come to an end.
+
+Who calls whom: `Scan` gives the last answer of each row to `CutAnswers.add`, which
+counts it in tokens, characters and words, each in an `AnswerLengths`.
 """
 
 from array import array
@@ -10,7 +13,7 @@ from dataclasses import dataclass
 
 from ftlab.probes.data.row_parts import Part
 
-SHORTEST = 64
+SHORTEST, SHORTEST_WORDS = 64, 24
 """Length of the longest answers from which on they may have been cut."""
 
 FEWEST, SPIKE = 8, 5.0
@@ -18,6 +21,9 @@ FEWEST, SPIKE = 8, 5.0
 
 OF_ONE_WORD = 30
 """Characters up to which an answer may be one word, as of a class."""
+
+LONG, LONG_SHARE = 60, 0.9
+"""Characters above which an answer is long, and share of these where nearly all are."""
 
 BROKEN, OTHERS = 0.6, 0.5
 """Share of them that breaks off, and how much of it the others may have at most."""
@@ -39,41 +45,93 @@ class CutLength:
     rows: tuple[int, ...]
 
 
+class CutAnswers:
+    """Counts answers by each length that a limit may be set on.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.answer_lengths import CutAnswers
+    >>> from ftlab.probes.data.row_parts import Part
+    >>> answers = CutAnswers()
+    >>> for at in range(120):
+    ...     said = "It is" + " so." * (at % 40) if at < 100 else "It goes on " * 20
+    ...     answers.add(at, Part("answer", -1, "assistant", said), 50 + at)
+    >>> unit, found = answers.found()
+    >>> unit, found.length, found.broken
+    ('characters', 220, 20)
+    """
+
+    def __init__(self) -> None:
+        self._tokens, self._characters = AnswerLengths(), AnswerLengths()
+        self._words = AnswerLengths(SHORTEST_WORDS)
+        self._all = self._short = self._long = 0
+
+    @property
+    def mostly_short(self) -> bool:
+        """Whether more than half of the answers are a word or two."""
+        return 2 * self._short > self._all
+
+    @property
+    def nearly_all_long(self) -> bool:
+        """Whether nearly all answers say more than a line."""
+        return self._long >= LONG_SHARE * max(self._all, 1)
+
+    def add(self, number: int, answer: Part, tokens: int) -> None:
+        """Take the last answer of a row in."""
+        text = answer.text
+        size = len(text)
+        self._all += 1
+        self._short += size <= OF_ONE_WORD
+        self._long += size > LONG
+        last = text.rstrip()[-1:]
+        broken = last.isalnum() or last in (",", "(")
+        self._tokens.add(number, tokens, broken)
+        self._characters.add(number, size, broken)
+        # where a text is cut behind a number of words, single spaces divide them
+        self._words.add(number, text.count(" ") + 1, broken)
+
+    def found(self) -> tuple[str, CutLength] | None:
+        """Return the first unit in which answers were cut, and the length."""
+        of = {
+            "tokens": self._tokens,
+            "characters": self._characters,
+            "words": self._words,
+        }
+        found = ((unit, lengths.found()) for unit, lengths in of.items())
+        return next(((unit, cut) for unit, cut in found if cut is not None), None)
+
+
 class AnswerLengths:
     """Counts answers by length, and those of them that break off.
+
+    Parameters
+    ----------
+    shortest
+        Length of the longest answers from which on they may have been cut.
 
     Examples
     --------
     >>> from ftlab.probes.data.answer_lengths import AnswerLengths
-    >>> from ftlab.probes.data.row_parts import Part
     >>> lengths = AnswerLengths()
     >>> for at in range(100):
-    ...     lengths.add(at, Part("answer", -1, "assistant", "It is."), 20 + at)
+    ...     lengths.add(at, 20 + at, False)
     >>> for at in range(100, 120):
-    ...     lengths.add(at, Part("answer", -1, "assistant", "It goes on"), 128)
+    ...     lengths.add(at, 128, True)
     >>> found = lengths.found()
     >>> found.length, found.answers, found.broken
     (128, 20, 20)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shortest: int = SHORTEST) -> None:
         self._all: Counter[int] = Counter()
         self._broken: Counter[int] = Counter()
         self._rows, self._sizes = array("q"), array("q")
-        self._longest = SHORTEST
-        self._short = 0
+        self._longest = self._shortest = shortest
 
-    @property
-    def mostly_short(self) -> bool:
-        """Whether more than half of the answers are a word or two."""
-        return 2 * self._short > self._all.total()
-
-    def add(self, number: int, answer: Part, length: int) -> None:
-        """Take the last answer of a row in."""
+    def add(self, number: int, length: int, broken: bool) -> None:
+        """Take an answer in, and whether it breaks off."""
         self._all[length] += 1
-        self._short += len(answer.text) <= OF_ONE_WORD
-        last = answer.text.rstrip()[-1:]
-        if not (last.isalnum() or last in tuple(",(")):
+        if not broken:
             return
         self._broken[length] += 1
         if length < _from(self._longest):
@@ -95,7 +153,7 @@ class AnswerLengths:
         longest = max(self._all, default=0)
         first = _from(longest)
         top, broken = _between(self._all, first), _between(self._broken, first)
-        if longest < SHORTEST or top < FEWEST or broken < BROKEN * top:
+        if longest < self._shortest or top < FEWEST or broken < BROKEN * top:
             return None
         beside = _between(self._all, longest // 2) - top
         width = (longest + 1 - first) / max(first - longest // 2, 1)

@@ -6,11 +6,15 @@ A test of the whole row, which costs next to nothing, comes before each look.
 from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import Placed
+from ftlab.probes.data.answer_marks import answer_marks
+from ftlab.probes.data.blobs import SHORTEST as LONG_RUN, blobs
 from ftlab.probes.data.foreign_marks import ForeignMarks
+from ftlab.probes.data.left_markup import left_markup
 from ftlab.probes.data.no_answers import no_answers
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.secrets import may_hold_secret, secrets
 from ftlab.probes.data.text_faults import PLAIN, text_faults
+from ftlab.probes.data.unfilled import unfilled
 from ftlab.probes.data.written_forms import written_forms
 from ftlab.probes.data.wrong_letters import has_other_letters, wrong_letters
 
@@ -48,15 +52,30 @@ def content_faults(
         for part in row.parts:
             yield from ((part, fault) for fault in text_faults(part.text))
     yield from no_answers(row)
-    if _has_form(whole, rare):
-        yield from written_forms(row)
-    if b"<" in rare or b"[" in rare or _BRACKET in rare:
-        yield from foreign.faults(row)
+    yield from _forms(row, foreign, whole, rare)
     if may_hold_secret(whole):
         yield from secrets(row)
     if b"???" in rare or has_other_letters(rare):
         for part in row.parts:
             yield from ((part, fault) for fault in wrong_letters(part.text))
+
+
+def _forms(
+    row: RowParts, foreign: ForeignMarks, whole: str, rare: bytes
+) -> Iterator[Placed]:
+    """Yield what other programs have left of their own."""
+    if ": " in whole or ":\n" in whole or ":**" in whole:
+        yield from answer_marks(row)
+    if _has_form(whole, rare):
+        yield from written_forms(row)
+    if b"{" in rare:
+        yield from unfilled(row)
+    if b"<" in rare:
+        yield from left_markup(row)
+    if b"<" in rare or b"[" in rare or _BRACKET in rare:
+        yield from foreign.faults(row)
+    if len(whole) >= LONG_RUN:
+        yield from blobs(row)
 
 
 def _has_form(whole: str, rare: bytes) -> bool:

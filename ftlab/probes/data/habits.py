@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.probes.data.answer_faults import ROLES
+from ftlab.probes.data.answer_faults import ROLES, is_answer
 from ftlab.probes.data.pictures import has_picture
 from ftlab.probes.data.row_parts import Part, RowParts, messages_of
 from ftlab.probes.data.row_sets import RowSet
+from ftlab.probes.data.written_forms import is_json_text
 
 SYSTEMS = 8
 """Different system messages up to which one of them was meant for all rows."""
@@ -31,6 +32,9 @@ class Habits:
         The first different system messages that say something.
     pictures
         How many rows hold one.
+    quoted, escaped
+        Rows whose whole answer is a text of JSON in quotes; how many of these hold an
+        escape, which nothing but JSON writes.
 
     Examples
     --------
@@ -47,11 +51,13 @@ class Habits:
     def __init__(self) -> None:
         self.systems: set[str] = set()
         self.pictures = 0
+        self.quoted, self.escaped = RowSet(), 0
         self._named: dict[tuple[str, ...], RowSet] = {}
 
     def look(self, number: int, row: Mapping[str, Any], read: RowParts) -> Part | None:
         """Take a row in, and return its system message if that says nothing."""
         self.pictures += has_picture(row, read)
+        self._look_at_quotes(number, read)
         if read.kind != "messages" or not read.parts:
             return None
         names = _names(row, read)
@@ -68,6 +74,14 @@ class Habits:
         if len(self.systems) <= SYSTEMS:
             self.systems.add(part.text)
         return None
+
+    def _look_at_quotes(self, number: int, read: RowParts) -> None:
+        text = read.parts[-1].text if read.parts else ""
+        if not (text.startswith('"') and text.endswith('"')):
+            return
+        if is_answer(read.parts[-1]) and is_json_text(text):
+            self.quoted.add(number)
+            self.escaped += "\\" in text
 
     @property
     def one_system(self) -> bool:

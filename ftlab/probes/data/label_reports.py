@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ftlab.probes.data.label_typos import by_spelling, misspelt
 from ftlab.probes.data.labels import CLASSES, Labels, spelling
 from ftlab.probes.data.row_keys import KeyFile, Rows
 from ftlab.probes.data.scan import Scan
@@ -69,12 +70,14 @@ def _report_sorted(scan: Scan, labels: Labels) -> None:
 
 def _report_spellings(scan: Scan, labels: Labels, file: KeyFile) -> None:
     usual: dict[str, str] = {}
+    spelt = {text: spelling(text) for text in labels.counts}
     for text, _ in labels.counts.most_common():
-        usual.setdefault(spelling(text), text)
+        usual.setdefault(spelt[text], text)
+    wrong = misspelt(by_spelling(labels.counts, spelt))
     rare = {}
     for text, count in labels.counts.items():
-        often = usual[spelling(text)]
-        several = len(spelling(text)) > 1
+        often = usual[wrong.get(spelt[text], spelt[text])]
+        several = len(spelt[text]) > 1
         if text != often and several and count <= RARER * labels.counts[often]:
             rare[hash(text)] = text, often
     known = np.array(sorted(rare), np.int64)

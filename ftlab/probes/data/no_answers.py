@@ -13,9 +13,18 @@ SHORT, MESSAGE = 80, 600
 MISSING = frozenset(
     {"nan", "NaN", "NAN", "<NA>", "NaT", "undefined"}
     | {"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!"}
-    | {"TODO", "TBD", "FIXME", "TODO."}
 )
-"""What programs and people write where a value is missing."""
+"""What programs write where a value is missing."""
+
+_LATER = frozenset({"TODO", "TBD", "FIXME", "TODO.", "PLACEHOLDER"})
+"""What people write who mean to answer later."""
+
+_OF_VALUES = re.compile(
+    r"\bnan\b|\bnat\b|undefined|javascript|typescript|\bjs\b|console\.log|typeof"
+    r"|float\(|excel|spreadsheet|\bcell\b|formula|=[A-Z]+\(",
+    re.IGNORECASE,
+)
+"""A prompt with one of these may be answered by a value that is none."""
 
 _PLACEHOLDER = re.compile(
     r"\{\{? ?(?:answer|output|response|completion|text|content|result|solution|label"
@@ -108,7 +117,7 @@ def _fault_of(part: Part, row: RowParts) -> TextFault | None:
         return None
     if len(text) <= MESSAGE:
         said = text.strip()
-        short = _placeholder(said) if len(said) <= SHORT else None
+        short = _placeholder(said, row) if len(said) <= SHORT else None
         fault = short or _error(said, row)
         if fault is not None:
             return fault
@@ -119,9 +128,12 @@ def _fault_of(part: Part, row: RowParts) -> TextFault | None:
     return _of_itself(text) if text.find("s an ", 0, 200) >= 0 else None
 
 
-def _placeholder(text: str) -> TextFault | None:
+def _placeholder(text: str, row: RowParts) -> TextFault | None:
     if text in MISSING:
-        return TextFault("missing-value-as-answer", 0, repr(text))
+        meant = _asks_about(row, _OF_VALUES)
+        return None if meant else TextFault("missing-value-as-answer", 0, repr(text))
+    if text in _LATER:
+        return TextFault("placeholder-answer", 0, repr(text))
     if _MARK.fullmatch(text):
         return TextFault("answer-behind-mark", 0, f"nothing behind {text!r}")
     if _PLACEHOLDER.fullmatch(text):
@@ -131,11 +143,13 @@ def _placeholder(text: str) -> TextFault | None:
 
 def _error(text: str, row: RowParts) -> TextFault | None:
     found = _ERROR.match(text)
-    if found is None or any(
-        _ASKED.search(part.text) for part in row.parts if not is_answer(part)
-    ):
+    if found is None or _asks_about(row, _ASKED):
         return None
     return TextFault("error-as-answer", 0, f"begins with {found.group()!r}")
+
+
+def _asks_about(row: RowParts, words: re.Pattern[str]) -> bool:
+    return any(words.search(part.text) for part in row.parts if not is_answer(part))
 
 
 def _only_thought(text: str) -> str:

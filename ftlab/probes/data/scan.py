@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from ftlab.probes.data.answer_faults import answer_faults, is_answer
 from ftlab.probes.data.answer_leaks import AnswerLeaks
-from ftlab.probes.data.answer_lengths import AnswerLengths
+from ftlab.probes.data.answer_lengths import CutAnswers
 from ftlab.probes.data.content_faults import content_faults
 from ftlab.probes.data.counting import Counting
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
@@ -25,6 +25,7 @@ from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, mapping_of, parts_of
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.secrets import without_secrets
+from ftlab.probes.data.short_nones import ShortNones
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
 from ftlab.probes.data.token_counts import LONG, RENDERED
 from ftlab.records.data_scan import Spot
@@ -53,8 +54,9 @@ class Scan:
         self.findings = Findings()
         self.leaks = LabelLeaks()
         self.given = AnswerLeaks()
-        self.answers = AnswerLengths()
+        self.answers = CutAnswers()
         self.habits = Habits()
+        self.nones = ShortNones()
         self.labels = Labels()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
@@ -104,6 +106,7 @@ class Scan:
             self.report_in(number, part, *fault)
         self.leaks.look(number, read)
         self.given.look(number, read)
+        self.nones.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

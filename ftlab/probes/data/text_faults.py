@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-_CONTROLS = r"\x00-\x08\x0e-\x1a\x1c-\x1f\x7f"
+_CONTROLS = r"\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f"
 _UNSEEN = (
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u206f\u3164\ufeff"
     "\ufff9-\ufffb\U000e0001-\U000e007f"
@@ -34,16 +34,17 @@ _WRONG = (
 """What UTF-8 looks like in cp1252, cp1251, MacRoman or cp437: a guess, to be proven."""
 
 _ASCII = re.compile(f"[{_CONTROLS}]")
-PLAIN = bytes(each for each in range(128) if not _ASCII.match(chr(each)))
+PLAIN = bytes(c for c in range(128) if c != 0x1B and not _ASCII.match(chr(c)))
 """Characters that may stand in any text; taking them out is faster than searching."""
 
 _SUSPECT = re.compile(
-    f"[{_CONTROLS}{_UNSEEN}{_MARKS}\ud800-\udfff"
+    f"[{_CONTROLS}\x1b{_UNSEEN}{_MARKS}\ud800-\udfff"
     "\x80-\x9f\ufffd\xc2-\xf4\u0432\u0420\u0421\u221a\u201a\u0393\u200c\u200d]"
 )
 """All that a fault may begin with; one set of characters is searched fast."""
 
 _CERTAIN = re.compile(f"[{_CONTROLS}{_UNSEEN}{_MARKS}\ud800-\udfff]|{_WRONG}")
+_COLOUR, _RESET = re.compile(r"\x1b\[[\d;]*m"), re.compile(r"\x1b\[(?:0|39|49)?m")
 _HALF = re.compile("[\ud800-\udfff]")
 _HIDDEN = re.compile(f"[{_CONTROLS}{_UNSEEN}]|{_JOINERS}")
 _APART = re.compile(f"[{_MARKS}]")
@@ -86,15 +87,15 @@ def text_faults(text: str) -> Iterator[TextFault]:
     []
     """
     if text.isascii():
-        if text.encode().translate(None, PLAIN) and (found := _ASCII.search(text)):
-            yield _unseen(text, found.start())
+        if text.encode().translate(None, PLAIN) and (fault := _hidden(text)):
+            yield fault
         return
     if not _SUSPECT.search(text):
         return
     if _CERTAIN.search(text):
         yield from filter(None, (_half(text), _misread(text)))
         yield from filter(None, (_hidden(text), _apart(text)))
-    elif ("\u200c" in text or "\u200d" in text) and (fault := _hidden(text)):
+    elif any(c in text for c in "\x1b\u200c\u200d") and (fault := _hidden(text)):
         yield fault
 
 
@@ -109,7 +110,14 @@ def _hidden(text: str) -> TextFault | None:
     for found in _HIDDEN.finditer(text):
         if not _has_reason(text, found.start()):
             return _unseen(text, found.start())
-    return None
+    return _coloured(text) if "\x1b[" in text else None
+
+
+def _coloured(text: str) -> TextFault | None:
+    """Find a colour that is not taken back, as a terminal's whole output does."""
+    last = max((found.end() for found in _RESET.finditer(text)), default=0)
+    found = _COLOUR.search(text, last)
+    return found and _unseen(text, found.start())
 
 
 def _unseen(text: str, at: int) -> TextFault:

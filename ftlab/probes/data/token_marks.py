@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ftlab.probes.data.answer_faults import Placed, is_answer
-from ftlab.probes.data.row_parts import RowParts
+from ftlab.probes.data.answer_marks import WRITTEN
+from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.records.template import TemplateFacts
@@ -66,7 +67,8 @@ class TokenMarks:
                 ends = found[0] + len(found[1]) >= len(part.text.rstrip())
                 if talk or not (ends and is_answer(part)):
                     yield part, TextFault(name, found[0], repr(found[1]))
-            if found := _first(roles, part.text):
+            found = _first(roles, part.text)
+            if found and not _is_before(found, part):
                 yield part, TextFault("role-mark-in-content", found[0], repr(found[1]))
             if not talk and is_answer(part):
                 yield from self._ending(row, at)
@@ -80,6 +82,13 @@ class TokenMarks:
         else:
             says = f"ends with {text[-20:]!r}"
             yield row.parts[at], TextFault("missing-end-mark", len(text) - 1, says)
+
+
+def _is_before(found: tuple[int, str], part: Part) -> bool:
+    """Tell whether the mark was left before an answer, which is a kind of its own."""
+    at, mark = found
+    left = mark == WRITTEN and is_answer(part) and not part.text[:at].strip()
+    return left and bool(part.text[at + len(mark) :].strip())
 
 
 def _special(tokenizer: Any) -> Iterator[str]:

@@ -65,7 +65,7 @@ def written_forms(row: RowParts) -> Iterator[Placed]:
 
 
 def _escaped(text: str) -> TextFault | None:
-    if text.startswith('"') and text.endswith('"') and _is_json_text(text):
+    if text.startswith('"') and text.endswith('"') and is_json_text(text):
         return TextFault("escaped-text", 0, "a whole text in JSON's quotes and escapes")
     if "\\n" not in text or "\n" in text.strip():
         return None
@@ -99,7 +99,15 @@ def _quoted(text: str, found: re.Match[str]) -> bool:
     return odd or _QUOTED.search(before) is not None
 
 
-def _is_json_text(text: str) -> bool:
+def is_json_text(text: str) -> bool:
+    """Tell whether a whole text is one string of JSON, with its quotes.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.written_forms import is_json_text
+    >>> is_json_text('"So."'), is_json_text('"So" and "so"')
+    (True, False)
+    """
     try:
         return isinstance(json.loads(text), str)
     except ValueError:

@@ -2,8 +2,8 @@
 
 ## What it does
 Finds answers that end in the middle of a sentence or of a block of code, that repeat
-themselves until they end, that were all cut at one number of tokens, and texts that
-lack the end mark of most others.
+themselves until they end, that were all cut at one number of tokens, characters or
+words, and texts that lack the end mark of most others.
 
 ## Why is this bad?
 What is trained behind such a text is an end that is none: the model learns to stop
@@ -11,14 +11,16 @@ anywhere, or where its teacher's `max_new_tokens` was.
 
 ## Evidence
 A look at every row. `unfinished-answer`: 60 characters or more that end with an open
-bracket, a comma, a word no English sentence ends with, or an open fence; from 0.01 of
-the rows, and not above 0.5, where it is the style. Smileys, closings of letters, verse
-and what fills a gap in code are left out. `looping-answer` from 0.01: the same words 6
-times or more up to the end, over 200 characters; lines, which may be a refrain, 16
-times; tables and code are left out. `answer-of-cut-length`: the longest 1 % of the
-lengths holds 5 times as many answers as other long ones, 60 % of them break off, and
-the others do so half as often at most. `missing-end-mark`: rows that do not end with a
-special token, where most do. Shares of 0.001 and 0.01 are conventions of ours.
+bracket, a comma, a word no English sentence ends with, or an open fence, or JSON whose
+one fault is that it ends; from 0.01 of the rows, and not above 0.5, where it is the
+style. Smileys, closings of letters, verse and what fills a gap in code are left out.
+`looping-answer` from 0.01: the same words 6 times or more up to the end, over 200
+characters; lines, which may be a refrain, 16 times; tables, code, and prompts that ask
+for the same again are left out. `answer-of-cut-length`: counted in tokens, characters
+or words, the longest 1 % of the lengths holds 5 times as many answers as other long
+ones, 60 % of them break off, and the others do so half as often at most.
+`missing-end-mark`: rows that do not end with a special token, where most do. Shares of
+0.001 and 0.01 are conventions of ours.
 Measured: on the healthy sets of the tests, poems, tables, code and short answers among
 them, none of the four speaks.
 
@@ -60,9 +62,10 @@ KINDS = (
     Kind(
         "answer-of-cut-length",
         "an answer that breaks off where the longest ones do",
-        "These answers were generated up to one number of tokens (max_new_tokens), and "
-        "cut there: a model trained on them learns to stop anywhere.",
-        "Generate them anew with a higher limit, or leave them out.",
+        "These answers were generated up to one number of tokens (max_new_tokens), or "
+        "stored up to one number of characters or words, and cut there: a model "
+        "trained on them learns to stop anywhere.",
+        "Generate or export them anew with a higher limit, or leave them out.",
     ),
     Kind(
         "missing-end-mark",

@@ -2,21 +2,26 @@
 
 ## What it does
 Finds answers that say nothing: a placeholder, a missing value that became text, the
-message of a service that failed, a mark with nothing behind it, reasoning alone.
+message of a service that failed, a mark with nothing behind it, reasoning alone; and
+answers in which a field of a template was not filled in.
 
 ## Why is this bad?
 They look like answers and are trained as such: the model learns to say `nan`, to tell
 of rate limits, or to think and stop.
 
 ## Evidence
-Whole answers, never a word within one. `placeholder-answer`: `{answer}`,
-`[insert answer here]`, `[object Object]`, lorem ipsum. `missing-value-as-answer`:
-`nan`, `undefined`, `TODO` and the errors of spreadsheets, where more than half of the
-answers have more than 30 characters: of short answers such a word may be one.
-`None`, `null` and `N/A` may always be. `missing-value-as-input`: the same, in a column
-beside the prompt. `error-as-answer`: up to 600 characters that begin as such messages
-do, to a prompt that does not speak of errors. These and `answer-behind-mark` from 0.001
-of the rows, a convention of ours; `missing-value-as-input` from 0.01.
+Whole answers, and fields alone within one. `placeholder-answer`: `{answer}`, `[insert
+answer here]`, `[object Object]`, `TODO`, `TBD`, lorem ipsum. `missing-value-as-answer`:
+`nan`, `undefined` and the errors of spreadsheets, where more than half of the answers
+have more than 30 characters (of short answers such a word may be one), and the prompt
+does not speak of JavaScript, spreadsheets or these values. `None`, `null` and `N/A`,
+and `xxx` as a placeholder, count where 0.9 of the answers have more than 60 characters,
+of 50 rows at least, and the prompt speaks of no value, list or return. `unfilled-field`
+from 0.01, and not above 0.5: `{field_name}` within an answer that holds no code, unless
+the prompt has braces or speaks of templates. `missing-value-as-input`: the same, in a
+column beside the prompt. `error-as-answer`: up to 600 characters that begin as such
+messages do, to a prompt that does not speak of errors. These and `answer-behind-mark`
+from 0.001 of the rows, a convention of ours; `missing-value-as-input` from 0.01.
 `answer-behind-mark` and `reasoning-without-answer` above 0.5 are how such rows are made
 (prompts, reasoning alone), and not told. `model-named-in-answer` is always a note.
 Measured: on 71 healthy sets with 45,639 rows, two of reasoning and one of refusals
@@ -52,6 +57,16 @@ KINDS = (
         "A missing answer became text: astype(str) writes nan, a spreadsheet #N/A.",
         "Leave these rows out; drop missing answers before they become text.",
         left_out=True,
+    ),
+    Kind(
+        "unfilled-field",
+        "a field of a template in an answer",
+        "The prompt or the answer was made of a template, and a field was not filled "
+        "in: the model learns to write {field_name}.",
+        "Fill the fields in (str.format raises on one that is missing), or leave these "
+        "rows out.",
+        0.01,
+        0.5,
     ),
     Kind(
         "missing-value-as-input",

@@ -13,12 +13,14 @@ becomes two. One text with two labels keeps the loss up, whatever is learnt.
 A column `label`, or short answers. There are classes where 0.95 of the rows have a
 label of at most 40 characters, and each has 10 rows on average. `one-label`: the same
 in all rows, 50 at least. `label-spelt-apart` (case, spaces): from 0.01 of the rows,
-each spelling at most 0.3 as frequent as the usual one. `labels-contradict`: from 0.01;
-above 0.2 rows hold more than was read, or several labels are right, and nothing is
-told. `answer-of-many`: an answer of 60 characters and more, to 10 rows and 0.01 of all
-at least that ask for different things, unless 0.9 of the rows repeat a few answers; a
-warning from 0.1. `sorted-by-label` is always a note: fewer than 0.1 of the stretches of
-one label that chance makes. These bounds are conventions of ours and no measurements.
+each spelling at most 0.3 as frequent as the usual one; and misspellings, where all rare
+labels, two at least, are one letter from a class with 20 times as many rows.
+`labels-contradict`: from 0.01; above 0.2 rows hold more than was read, or several
+labels are right, and nothing is told. `answer-of-many`: an answer of 60 characters and
+more, to 10 rows and 0.01 of all at least that ask for different things, unless 0.9 of
+the rows repeat a few answers; a warning from 0.1. `sorted-by-label` is always a note:
+fewer than 0.1 of the stretches of one label that chance makes. These bounds are
+conventions of ours and no measurements.
 By hand: `collections.Counter(row["label"] for row in rows)`.
 
 ## What to try
@@ -27,8 +29,9 @@ By hand: `collections.Counter(row["label"] for row in rows)`.
 3. Shuffle rows before they are trained on or split.
 
 ## Known problems
-Rows of one class out of a larger dataset. Answers that are refused in the same words on
-purpose. Of a dataset of which only the first rows were looked at, less is told.
+Rows of one class out of a larger dataset. Rare classes that are each one letter from a
+frequent one. Answers that are refused in the same words on purpose. Of a dataset of
+which only the first rows were looked at, less is told.
 
 ## References
 - Northcutt et al., "Pervasive Label Errors in Test Sets", NeurIPS 2021
@@ -48,7 +51,7 @@ KINDS = (
     Kind(
         "label-spelt-apart",
         "a class in another spelling than elsewhere",
-        "Labels of several sources were joined as they were.",
+        "Labels of several sources, or typed by hand, were joined as they were.",
         "Write each class in one way: label.strip().lower().",
         0.01,
     ),

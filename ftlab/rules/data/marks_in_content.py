@@ -2,13 +2,15 @@
 
 ## What it does
 Finds special tokens, marks by which speakers are told apart, and marks of other models
-and programs, within the texts of a dataset.
+and programs, within the texts of a dataset; marks that were left before answers, and
+answers that go on with the next turn.
 
 ## Why is this bad?
 A special token in a message becomes that one token: it ends the turn in the middle of a
 sentence. Text that a template has rendered before gets all marks twice. A search for
 the mark that begins answers begins the trained part there. The marks of another model
-are words, which the trained one learns to write.
+are words, which the trained one learns to write. So are marks before answers; and a
+model that learns next turns asks itself.
 
 ## Evidence
 Every text, for the special tokens of the tokenizer, for what the template writes around
@@ -17,7 +19,13 @@ ours. In texts and pairs without messages marks above 0.5 of the rows are how th
 meant. Marks of pictures and sounds belong into texts. `foreign-mark-in-content`: what
 well-known templates write around a message, where a message begins or ends with it, and
 the tokenizer and its template know none; of pairs, ends alone. `citation-mark`:
-`\u3010 \u2020 \u3011` around a source, `oaicite`. Both from 0.001.
+`\u3010 \u2020 \u3011` around a source, `oaicite`. Both from 0.001. `mark-before-answer`
+from 0.01, and not above 0.5, where it is the form: `Assistant:`, `AI:`, `Answer:`,
+`Response:` before 20 characters and more, unless other labelled lines or headings
+follow, or the prompt has the mark or asks for a talk; `### Response:` always.
+`next-turn-in-answer` from 0.001, and not above 0.5: text, then a line `User:` or
+`Human:`, then a line `Assistant:` or the like, in no block of code, behind no colon,
+and to a prompt that does not speak of dialogues, chats, prompts or assistants.
 By hand: `tokenizer.all_special_tokens`, each with `in text`.
 
 ## What to try
@@ -58,6 +66,25 @@ KINDS = (
         "The text quotes a prompt; a search for the mark starts or ends the trained "
         "part there.",
         "Tell answers by the positions of messages, not by a search for the mark.",
+        0.001,
+        0.5,
+    ),
+    Kind(
+        "mark-before-answer",
+        "an answer that begins with the mark before answers",
+        "Answers were cut out of written-out prompts or talks together with the mark: "
+        "the model learns to write it.",
+        "Take the mark away from the beginning of these answers.",
+        0.01,
+        0.5,
+    ),
+    Kind(
+        "next-turn-in-answer",
+        "an answer that goes on with the next question and its answer",
+        "The model that wrote the answer was not stopped, and went on with the user's "
+        "turn: a model trained on it asks and answers itself.",
+        "Cut these answers where the user's turn begins; generate with its mark as a "
+        "stop string.",
         0.001,
         0.5,
     ),

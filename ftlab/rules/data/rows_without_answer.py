@@ -11,8 +11,9 @@ A row that ends with a question trains on the question, or on nothing.
 ## Evidence
 A look at every row. `empty-answer` from 0.001 of the rows, `question-without-answer`
 from 0.01; these shares are conventions of ours and no measurement: a few odd rows of
-many end no pipeline, and are told as a note. Where more than 0.5 of the conversations
-end with a question, they are prompts (of GRPO, of generation), and nothing is told.
+many end no pipeline, and are told as a note. A prompt that asks for nothing where there
+is nothing to say gets an empty answer. Where more than 0.5 of the conversations end
+with a question, they are prompts (of GRPO, of generation), and nothing is told.
 `empty-prompt` from 0.001; above 0.1 prompts are left empty on purpose, to teach texts
 without one. `empty-text` is always a note: files of plain text have blank lines; so is
 `answer-without-words`, punctuation alone, which may be meant.

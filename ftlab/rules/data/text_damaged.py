@@ -3,7 +3,8 @@
 ## What it does
 Finds text that was read with a wrong encoding, characters that nobody sees, letters
 that are spelt apart from their accents, and text that was not read back from another
-form: JSON's escapes, HTML's entities, a dictionary, the lines of a printed page.
+form: JSON's escapes, HTML's entities and tags, a dictionary, the lines of a printed
+page.
 
 ## Why is this bad?
 Each becomes other tokens than what users type, two to four times as many, and the model
@@ -12,18 +13,23 @@ learns to write them.
 ## Evidence
 Every character of every row. `broken-encoding` from 0.001 of the rows: U+FFFD, what
 ftfy decodes to fewer and likelier characters, or three words of question marks. A
-capital letter and a quotation mark at a word's end prove nothing.
-`invisible-character` from 0.01: format and control characters that neither their script
-nor an emoji needs there. `decomposed-letters` from 0.01: pairs that NFC makes one,
-unless the tokenizer does so itself. `mixed-scripts` from 0.01: a letter that looks like
-one of another script, between two letters of that. `escaped-text` from 0.01: a whole
-text in JSON's quotes and escapes, or line ends as a backslash and an n, outside quotes,
-in a text of one line. `wrapped-answer` from 0.01 and not above 0.5, where it is the
-form that is asked for: a dictionary with `answer`, `output` or the like, and two other
-keys at most. `html-entities` from 0.01: two in a text without tags or code, in a row
-that does not speak of HTML. `hyphenated-lines` from 0.01: two words that go on in the
-next line, and one for each 1,500 characters. The shares are conventions of ours: below
-them rows are told as a note.
+capital letter and a quotation mark at a word's end prove nothing. `invisible-character`
+from 0.01: format and control characters that neither their script nor an emoji needs
+there, and a colour of a terminal that is not taken back. `decomposed-letters` from
+0.01: pairs that NFC makes one, unless the tokenizer does so itself. `mixed-scripts`
+from 0.01: a letter that looks like one of another script, between two letters of that.
+`escaped-text` from 0.01: a whole text in JSON's quotes and escapes, or line ends as a
+backslash and an n, outside quotes, in a text of one line; where 0.9 of the answers, 50
+at least, are in JSON's quotes and some hold escapes, all of them. `wrapped-answer` from
+0.01 and not above 0.5, where it is the form that is asked for: a dictionary with
+`answer`, `output` or the like, and two other keys at most. `html-entities` from 0.01:
+two in a text without tags or code, in a row that does not speak of HTML. `html-tags`
+from 0.01, and not above 0.5: two tags of prose in an answer, half of it at most,
+outside code, pages and the cells of tables, to a prompt that does not ask for HTML,
+pages or e-mails. `hyphenated-lines` from 0.01: two words that go on in the next line,
+and one for each 1,500 characters. `file-in-text` is always a note: 400 characters of
+base64, small letters, capitals and digits among them, to a prompt that does not speak
+of it. The shares are conventions of ours: below them rows are told as a note.
 Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
 with cp1252, and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.
@@ -42,7 +48,7 @@ Texts about wrong encodings hold them on purpose, and answers may be asked for i
 """
 
 from ftlab.rules.reading.dataset import RowRule
-from ftlab.rules.reading.row_kind import Kind
+from ftlab.rules.reading.row_kind import NEVER, Kind
 
 KINDS = (
     Kind(
@@ -99,6 +105,23 @@ KINDS = (
         "Taken from web pages, and not decoded.",
         "html.unescape(text).",
         0.01,
+    ),
+    Kind(
+        "html-tags",
+        "tags of HTML in prose",
+        "Copied from web pages, or exported from an editor, with its tags: the model "
+        "learns to write them where nobody shows them as HTML.",
+        "Take the text out of it: BeautifulSoup(text, 'html.parser').get_text('\\n').",
+        0.01,
+        0.5,
+    ),
+    Kind(
+        "file-in-text",
+        "a file written out in base64 within a text",
+        "Copied with a picture or an attachment in it: thousands of tokens that nobody "
+        "can learn.",
+        "Put a link in its place: re.sub(r'[A-Za-z0-9+/]{400,}={0,2}', '...', text).",
+        NEVER,
     ),
     Kind(
         "hyphenated-lines",

@@ -1,5 +1,7 @@
 """Judging what was found by how many rows have it."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from ftlab.probes.data.across_rows import (
     report_cut_answers,
     report_leaks_of_labels,
     report_names,
+    report_quoted,
     report_repeated,
     scanned_rows,
 )
@@ -110,7 +113,7 @@ def test_answers_that_are_cut_at_one_length_are_told_with_their_ends():
     report_cut_answers(scan)
     (issue,) = issues_of(scan)
     assert [spot.row for spot in issue.spots] == list(range(40, 60))
-    assert issue.spots[0].says == "breaks off at 140, as 20 of 20 do there"
+    assert issue.spots[0].says == "breaks off at 140 tokens, as 20 of 20 do there"
     assert issue.spots[0].excerpt.endswith("It goes on as")
 
 
@@ -140,3 +143,27 @@ def test_speakers_are_told_with_their_usual_name():
         1,
     )
     assert repr(issue.spots[0]) == "row 2: 'bot', who is 'gpt' in other rows"
+
+
+def quoted(count, others=0, said='It is "so".'):
+    rows = [pair(at, json.dumps(f"{said} {at}")) for at in range(count)]
+    scan = scanned([*rows, *(pair(at, "It is so.") for at in range(others))])
+    report_quoted(scan)
+    return [issue.rows for issue in issues_of(scan) if issue.name == "escaped-text"]
+
+
+def test_answers_that_were_all_dumped_once_more_are_found():
+    assert quoted(100, 5) == [100]
+    texts = [json.dumps("It is.")] * 80 + [json.dumps('It is "so".')] * 3
+    scan = scanned([pair(at, text) for at, text in enumerate(texts)])
+    report_quoted(scan)
+    (issue,) = issues_of(scan)
+    assert (issue.name, issue.rows) == ("escaped-text", 83)
+
+
+def test_quotations_are_no_texts_of_json():
+    assert quoted(100, said="It is so.") == []
+    assert quoted(20, 80, said="It is so.") == []
+    scan = scanned([pair(at, f'"{at}", said he, "is it"') for at in range(60)])
+    report_quoted(scan)
+    assert issues_of(scan) == ()

@@ -4,15 +4,33 @@ import random
 
 import pytest
 
-from ftlab.probes.data.answer_lengths import SHORTEST, AnswerLengths
+from ftlab.probes.data.answer_lengths import SHORTEST, AnswerLengths, CutAnswers
 from ftlab.probes.data.row_parts import Part
 
 
 def found(answers):
     lengths = AnswerLengths()
     for number, (text, length) in enumerate(answers):
-        lengths.add(number, Part("answer", -1, "assistant", text), length)
+        lengths.add(number, length, not text.endswith("."))
     return lengths.found()
+
+
+def cut_at(texts):
+    answers = CutAnswers()
+    for number, text in enumerate(texts):
+        answers.add(number, Part("answer", -1, "assistant", text), len(text) * 2 // 7)
+    return answers.found()
+
+
+def sentences(count=600, seed=0):
+    """Yield answers of some sentences, each of other words."""
+    numbers = random.Random(seed)
+    for _ in range(count):
+        said = (
+            " ".join("a" * numbers.randint(2, 9) for _ in range(numbers.randint(5, 12)))
+            for _ in range(numbers.randint(1, 9))
+        )
+        yield ". ".join(said) + "."
 
 
 def generated(limit, count=1000, seed=0, mean=250):
@@ -61,3 +79,37 @@ def test_a_few_tokens_more_or_less_do_not_matter():
 )
 def test_is_silent_on_lengths_that_nobody_cut(answers):
     assert found(answers) is None
+
+
+def test_answers_cut_at_a_number_of_characters_are_found():
+    texts = [text[:200] for text in sentences()]
+    unit, cut = cut_at(texts)
+    broken = [
+        at for at, text in enumerate(texts) if text[-1] != "." and len(text) == 200
+    ]
+    assert (unit, cut.length) == ("characters", 200)
+    assert set(cut.rows) <= set(broken)
+    assert len(cut.rows) > 0.9 * len(broken)
+
+
+def test_answers_cut_behind_a_number_of_words_are_found():
+    texts = [" ".join(text.split()[:30]) for text in sentences()]
+    unit, cut = cut_at(texts)
+    assert (unit, cut.length) == ("words", 30)
+    assert all(len(texts[row].split()) == 30 for row in cut.rows)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        list(sentences()),
+        [text.rstrip(".") for text in sentences()],
+        [text if len(text) < 200 else text[:199] + "." for text in sentences()],
+        ["a list of words " * 10] * 100,
+        [text[:40] for text in sentences()],
+        [f"{text[:20]} {at}" for at, text in enumerate(sentences())],
+    ],
+    ids=["whole", "no full stops", "made to fit", "one length", "short", "numbered"],
+)
+def test_is_silent_on_answers_that_nobody_cut(texts):
+    assert cut_at(texts) is None

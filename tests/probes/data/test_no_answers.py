@@ -23,7 +23,7 @@ def faults(answer, prompt="Why is the sky blue?", **more):
         ("Lorem ipsum dolor sit amet, consetetur", "placeholder-answer"),
         (" nan\n", "missing-value-as-answer"),
         ("#REF!", "missing-value-as-answer"),
-        ("TBD", "missing-value-as-answer"),
+        ("TBD", "placeholder-answer"),
         ("Error code: 429 - {'error': {}}", "error-as-answer"),
         ("openai.RateLimitError: too many", "error-as-answer"),
         ("HTTP 502 Bad Gateway", "error-as-answer"),

@@ -114,3 +114,28 @@ def test_each_kind_is_told_once():
     text = "Ã©Ã© a\u200b\u200b e\u0301e\u0301"
     names = [fault.name for fault in text_faults(text)]
     assert names == ["broken-encoding", "invisible-character", "decomposed-letters"]
+
+
+@pytest.mark.parametrize("text", ["li\x1b[31mst", "so \x1b[1;32mit is", "é \x1b[31mé"])
+def test_a_colour_of_a_terminal_that_is_not_taken_back_is_found(text):
+    (fault,) = text_faults(text)
+    assert (fault.name, fault.char) == ("invisible-character", text.index("\x1b"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\x1b[32mPASSED\x1b[0m a\n\x1b[31mFAILED\x1b[m b",
+        "é \x1b[1m\x1b[31mérror\x1b[39m\x1b[0m",
+        "\x1b[2J\x1b[H",
+        "print('\\x1b[31mred')",
+        "page one\x0cpage two",
+    ],
+)
+def test_the_output_of_a_terminal_may_be_meant(text):
+    assert list(text_faults(text)) == []
+
+
+def test_a_line_end_of_slides_is_found():
+    (fault,) = text_faults("The title\x0bgoes on.")
+    assert (fault.name, fault.char) == ("invisible-character", 9)

@@ -1,0 +1,54 @@
+"""Long runs of base64 within texts: files that were written out as letters."""
+
+import re
+from collections.abc import Iterator
+
+from ftlab.probes.data.answer_faults import Placed
+from ftlab.probes.data.row_parts import RowParts
+from ftlab.probes.data.text_faults import TextFault
+
+SHORTEST = 400
+"""Letters and signs from which on a run is a file and no key."""
+
+_RUN = re.compile(rf"[A-Za-z0-9+/]{{{SHORTEST},}}={{0,2}}")
+_KINDS = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]")))
+_ASKED = re.compile(r"base.?64|encod|decod", re.IGNORECASE)
+OF_EACH = 20
+"""Small letters, capitals and digits in the first characters of such a run, each."""
+
+
+def blobs(row: RowParts) -> Iterator[Placed]:
+    """Yield the texts that hold base64, unless a prompt speaks of it.
+
+    Examples
+    --------
+    >>> import base64, random
+    >>> from ftlab.probes.data.blobs import blobs
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> held = base64.b64encode(random.Random(0).randbytes(400)).decode()
+    >>> row = parts_of({"prompt": "Why?", "completion": f"See {held}"})
+    >>> [(fault.name, fault.char) for _, fault in blobs(row)]
+    [('file-in-text', 4)]
+    """
+    for part in row.parts:
+        if len(part.text) < SHORTEST or not _has_run(part.text):
+            continue
+        found = _RUN.search(part.text)
+        if found and _is_mixed(found.group()[:SHORTEST]):
+            asked = (each.text for each in row.parts if each.role == "user")
+            if not any(map(_ASKED.search, asked)):
+                says = f"{len(found.group()):,} characters without a space"
+                yield part, TextFault("file-in-text", found.start(), says)
+
+
+def _has_run(text: str) -> bool:
+    """Tell whether there are so many characters without a space, at half the steps."""
+    step = SHORTEST // 2
+    return any(
+        text.find(" ", at, at + step) < 0 and text.find("\n", at, at + step) < 0
+        for at in range(0, len(text) - step + 1, step)
+    )
+
+
+def _is_mixed(run: str) -> bool:
+    return all(len(kind.findall(run)) >= OF_EACH for kind in _KINDS)

@@ -1,0 +1,62 @@
+"""Answers of one word that may say nothing: judged once all answers are known."""
+
+import re
+from collections.abc import Iterator
+
+from ftlab.probes.data.answer_faults import is_answer
+from ftlab.probes.data.row_parts import RowParts
+from ftlab.probes.data.row_sets import RowSet
+
+LONGEST = 8
+"""Characters up to which a text is looked at."""
+
+_WORDS = {
+    **dict.fromkeys(
+        ("None", "none", "null", "NULL", "Null"), "missing-value-as-answer"
+    ),
+    **dict.fromkeys(("N/A", "n/a", "NA"), "missing-value-as-answer"),
+    **dict.fromkeys(("xxx", "XXX", "xxxx", "XXXX"), "placeholder-answer"),
+}
+"""Words, and the kind of fault that they are where all others are long."""
+
+_ASKED = re.compile(
+    r"\bnone\b|\bnull\b|\bn/?a\b|nothing|empty|\bif (?:there|no|not|any)\b|python"
+    r"|\bprint|\breturns?\b|\boutputs?\b|\bsql\b|\bjson\b|keyword|xxx|\bvalue"
+    r"|\bwhich of\b|\bhow many\b|\blist\b|extract",
+    re.IGNORECASE,
+)
+"""A prompt with one of these may be answered so."""
+
+
+class ShortNones:
+    """Keeps the rows whose last answer is such a word.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> from ftlab.probes.data.short_nones import ShortNones
+    >>> nones = ShortNones()
+    >>> nones.look(7, parts_of({"prompt": "Why is it so?", "completion": "None"}))
+    >>> list(nones.found())
+    [(7, 'missing-value-as-answer', 'None')]
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, RowSet] = {}
+
+    def look(self, number: int, row: RowParts) -> None:
+        """Take a row in."""
+        last = row.parts[-1] if row.parts else None
+        if last is None or len(last.text) > LONGEST or not is_answer(last):
+            return
+        said = last.text.strip()
+        if said not in _WORDS or last.says_more:
+            return
+        if not any(_ASKED.search(part.text) for part in row.parts[:-1]):
+            self._rows.setdefault(said, RowSet()).add(number)
+
+    def found(self) -> Iterator[tuple[int, str, str]]:
+        """Yield row, kind of fault and word."""
+        for said, rows in self._rows.items():
+            for row in rows.numbers().tolist():
+                yield row, _WORDS[said], said

@@ -1,0 +1,106 @@
+"""Answers that were moved by a row, and neighbours that only sound alike."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from ftlab.probes.data.moved_answers import report_moved
+from ftlab.probes.data.scan import Scan
+from tests.probes.data.scanned import rows_with, scanned
+
+
+def names(count, seed=0):
+    drawn = random.Random(seed)
+    return ["".join(drawn.choices("bcdfgklmnprstaeiou", k=9)) for _ in range(count)]
+
+
+def kept(rows):
+    scan = scanned(rows)
+    report_moved(scan)
+    return rows_with(scan, "answer-of-neighbour")
+
+
+def asked(name):
+    return f"What does the part called {name} do, please?"
+
+
+def test_answers_of_the_row_before_or_behind_are_found():
+    known = names(400)
+    said = [f"As for {name}, it does what it should." for name in known]
+    right = [
+        {"prompt": asked(n), "completion": s} for n, s in zip(known, said, strict=True)
+    ]
+    assert kept(right) == []
+    for by in (1, -1):
+        moved = [
+            {"prompt": asked(name), "completion": said[(at + by) % 400]}
+            if at >= 200
+            else right[at]
+            for at, name in enumerate(known)
+        ]
+        found = kept(moved)
+        assert set(range(220, 400)) <= set(found)
+        assert min(found) >= 150
+
+
+def test_a_large_dataset_is_tried_at_some_places(monkeypatch):
+    monkeypatch.setattr("ftlab.probes.data.moved_answers.TRIED", 4)
+    known = names(2000)
+    rows = [
+        {"prompt": asked(name), "completion": f"So it is with {known[at - 1]}."}
+        for at, name in enumerate(known)
+    ]
+    assert kept(rows) == list(range(2000))
+
+
+def goes_on(count=200):
+    parts = [
+        f"The {n} came, and saw the {m}."
+        for n, m in zip(names(count), names(count, 1), strict=True)
+    ]
+    return [{"prompt": a, "completion": b} for a, b in pairwise(parts)]
+
+
+def talks(count=200):
+    rows, before = [], ""
+    for name in names(count):
+        before = f"{before[-300:]}\nWhat is {name}?"
+        said = f"It is one of those that we have: {name[::-1]} and no other, I think."
+        rows.append({"prompt": before, "completion": said})
+        before += f"\n{said}"
+    return rows
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        goes_on(),
+        talks(),
+        [{"prompt": asked(n), "completion": "Yes."} for n in names(200)],
+        [{"prompt": "Why so?", "completion": f"It is {n}."} for n in names(200)],
+        [{"prompt": asked(n), "completion": f"It is {n}."} for n in names(60)],
+        [{"prompt": asked(n), "completion": asked(n)} for n in names(20)] * 10,
+        [{"text": asked(n)} for n in names(200)],
+        [
+            {
+                "prompt": asked(name),
+                "completion": f"{name}, like {near}, is a part; so is {next_}.",
+            }
+            for name, near, next_ in zip(
+                *(names(202)[at:][:200] for at in range(3)), strict=True
+            )
+        ],
+    ],
+    ids=["chunks", "turns", "yes", "one", "few", "again", "texts", "related"],
+)
+def test_is_silent_on_rows_that_go_together(rows):
+    assert kept(rows) == []
+
+
+def test_what_was_not_kept_is_not_looked_at():
+    scan = scanned([{"prompt": asked(n), "completion": "a"} for n in names(200)])
+    assert isinstance(scan, Scan)
+    scan.texts = None
+    report_moved(scan)
+    assert rows_with(scan, "answer-of-neighbour") == []

@@ -1,0 +1,43 @@
+"""Answers of one word that is none, where all others are long."""
+
+import pytest
+
+from ftlab.probes.data.across_rows import report_short_nones
+from tests.probes.data.scanned import rows_with, scanned
+
+LONG = "They look at the sun, and tell each other in the dark where they have been."
+
+
+def reported(said, prompt="How do bees find their way?", others=LONG, count=98):
+    rows = [{"prompt": f"{at}?", "completion": f"{others} {at}"} for at in range(count)]
+    rows += [{"prompt": prompt, "completion": each} for each in said]
+    scan = scanned(rows)
+    report_short_nones(scan)
+    names = ("missing-value-as-answer", "placeholder-answer")
+    return [[row - count for row in rows_with(scan, name)] for name in names]
+
+
+def test_what_says_nothing_is_found_among_long_answers():
+    assert reported(["None", " null\n"]) == [[0, 1], []]
+    assert reported(["N/A", "xxx"]) == [[0], [1]]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "What does f() return?",
+        "Name the exceptions, else say None.",
+        "What is the opposite of all?\nAnswer N/A if there is none.",
+        "What does the program print?",
+        "Which keyword is it in Python?",
+    ],
+)
+def test_it_may_be_asked_for(prompt):
+    assert reported(["None", "N/A"], prompt) == [[], []]
+
+
+def test_of_short_answers_it_may_be_one():
+    assert reported(["None"], others="Three") == [[], []]
+    assert reported(["None"] * 20) == [[], []]
+    assert reported(["None"], count=9) == [[], []]
+    assert reported(["Nothing", "No", "X", "None of them"]) == [[], []]

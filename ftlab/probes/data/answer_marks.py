@@ -56,10 +56,8 @@ def answer_marks(row: RowParts) -> Iterator[Placed]:
         text = part.text
         if ":" in text[:FIRST] and (fault := _before(text, row)):
             yield part, fault
-        if "User" in text or "Human" in text or "### Instruction" in text:
-            fault = _next_turn(text, row)
-            if fault is not None:
-                yield part, fault
+        if "\n" in text and (fault := _next_turn(text, row)):
+            yield part, fault
 
 
 def _before(text: str, row: RowParts) -> TextFault | None:
@@ -89,6 +87,8 @@ def _asked(row: RowParts) -> list[str]:
 
 
 def _next_turn(text: str, row: RowParts) -> TextFault | None:
+    if not any(each in text for each in ("User", "Human", "### Instruction")):
+        return None
     found = _USER.search(text)
     if found is None or _ASSISTANT.search(text, found.end()) is None:
         return None

@@ -106,6 +106,21 @@ def is_answer(part: Part) -> bool:
     return ROLES.get(part.role) == "a"
 
 
+def asks_about(row: RowParts, words: re.Pattern[str]) -> bool:
+    """Tell whether what is asked, or said before it, holds some words.
+
+    Examples
+    --------
+    >>> import re
+    >>> from ftlab.probes.data.answer_faults import asks_about
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> row = parts_of({"prompt": "Why?", "completion": "Ask how."})
+    >>> asks_about(row, re.compile("Why")), asks_about(row, re.compile("how"))
+    (True, False)
+    """
+    return any(words.search(part.text) for part in row.parts if not is_answer(part))
+
+
 def answer_faults(row: RowParts) -> Iterator[Placed]:
     """Yield what is wrong with a row's answers, and with the order of its messages.
 

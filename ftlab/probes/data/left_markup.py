@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ftlab.probes.data.answer_faults import Placed, is_answer
+from ftlab.probes.data.answer_faults import Placed, asks_about, is_answer
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.text_faults import TextFault
 
@@ -45,7 +45,8 @@ def left_markup(row: RowParts) -> Iterator[Placed]:
     [('html-tags', "'<p>'")]
     """
     for part in row.parts:
-        if is_answer(part) and (fault := _tags(part.text)) and not _is_asked_for(row):
+        fault = _tags(part.text) if is_answer(part) else None
+        if fault is not None and not asks_about(row, _ASKED):
             yield part, fault
 
 
@@ -66,7 +67,3 @@ def _tags(text: str) -> TextFault | None:
     if not (closed or breaks >= FEWEST) or len("".join(tags)) > PROSE * len(text):
         return None
     return TextFault("html-tags", found[0].start(), repr(tags[0]))
-
-
-def _is_asked_for(row: RowParts) -> bool:
-    return any(_ASKED.search(part.text) for part in row.parts if not is_answer(part))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ftlab.probes.data.answer_faults import ROLES, Placed, is_answer
+from ftlab.probes.data.answer_faults import ROLES, Placed, asks_about
 from ftlab.probes.data.row_parts import BESIDE_PROMPT, Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
@@ -130,7 +130,7 @@ def _fault_of(part: Part, row: RowParts) -> TextFault | None:
 
 def _placeholder(text: str, row: RowParts) -> TextFault | None:
     if text in MISSING:
-        meant = _asks_about(row, _OF_VALUES)
+        meant = asks_about(row, _OF_VALUES)
         return None if meant else TextFault("missing-value-as-answer", 0, repr(text))
     if text in _LATER:
         return TextFault("placeholder-answer", 0, repr(text))
@@ -143,13 +143,9 @@ def _placeholder(text: str, row: RowParts) -> TextFault | None:
 
 def _error(text: str, row: RowParts) -> TextFault | None:
     found = _ERROR.match(text)
-    if found is None or _asks_about(row, _ASKED):
+    if found is None or asks_about(row, _ASKED):
         return None
     return TextFault("error-as-answer", 0, f"begins with {found.group()!r}")
-
-
-def _asks_about(row: RowParts, words: re.Pattern[str]) -> bool:
-    return any(words.search(part.text) for part in row.parts if not is_answer(part))
 
 
 def _only_thought(text: str) -> str:

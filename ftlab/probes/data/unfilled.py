@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from ftlab.probes.data.answer_faults import Placed, is_answer
+from ftlab.probes.data.answer_faults import Placed, asks_about, is_answer
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.text_faults import TextFault
 
@@ -37,10 +37,10 @@ def unfilled(row: RowParts) -> Iterator[Placed]:
     [('unfilled-field', "'{main_reason}'")]
     """
     for part in row.parts:
-        if "{" in part.text and is_answer(part) and (fault := _field(part.text)):
-            asked = (each.text for each in row.parts if not is_answer(each))
-            if not any(map(_ASKED.search, asked)):
-                yield part, fault
+        held = "{" in part.text and is_answer(part)
+        fault = _field(part.text) if held else None
+        if fault is not None and not asks_about(row, _ASKED):
+            yield part, fault
 
 
 def _field(text: str) -> TextFault | None:

@@ -9,7 +9,9 @@ import weakref
 import pytest
 import torch
 
+import ftlab.probes.taps.rebinding as rebinding
 import ftlab.probes.taps.shared as shared
+from ftlab.probes.loss.loss_inputs import LossInputs
 from ftlab.probes.probe import Probe, Reading
 from ftlab.probes.tensors.gradients import Gradients
 from ftlab.probes.tensors.weights import Weights
@@ -160,6 +162,22 @@ def test_detaching_in_another_order_than_attaching_leaves_nothing():
     two.__exit__()
     assert untouched() == before
     assert (len(one.steps), len(two.steps)) == (0, 1)
+
+
+def test_modules_are_looked_through_once_when_it_begins_and_once_when_it_ends(
+    monkeypatch,
+):
+    looks, replace_all = [], rebinding._replace_all
+
+    def counted(pairs):
+        looks.append(len(pairs))
+        replace_all(pairs)
+
+    monkeypatch.setattr(rebinding, "_replace_all", counted)
+    model, optimizer = loop()
+    with Recording(model, optimizer, probes=[LossInputs(), Gradients()]):
+        assert len(looks) == 1
+    assert len(looks) == 2
 
 
 def test_attaching_again_goes_on_counting():

@@ -91,7 +91,7 @@ class Habits:
     def named_otherwise(self) -> list[tuple[str, str, list[int]]]:
         """Return names of speakers, those that are more usual here, and the rows."""
         found = []
-        known = {name for names in self._named for name in names}
+        known = dict.fromkeys(name for names in self._named for name in names)
         for letter in _HEARD:
             rows = {n: self._rows_of(n) for n in known if ROLES.get(n) == letter}
             usual = max(rows, key=lambda name: len(rows[name]), default="")

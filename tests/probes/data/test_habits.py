@@ -54,6 +54,14 @@ def test_the_rarer_names_of_speakers_are_told():
     ]
 
 
+def test_of_names_that_are_as_frequent_the_first_one_is_usual():
+    habits, _ = looked([shared("human", "gpt"), shared("user", "assistant")])
+    assert habits.named_otherwise() == [
+        ("user", "human", [1]),
+        ("assistant", "gpt", [1]),
+    ]
+
+
 def test_one_notation_and_other_roles_are_in_order():
     habits, _ = looked([shared("system", "human", "gpt", "observation", ["odd"])] * 3)
     assert habits.named_otherwise() == []

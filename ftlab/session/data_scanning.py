@@ -25,6 +25,7 @@ from ftlab.probes.data.label_reports import report_labels
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.moved_answers import report_moved
 from ftlab.probes.data.near import NearRows, minhash, near_pass
+from ftlab.probes.data.rare_collections import rare_collections
 from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.scan import Scan, entries_of
@@ -73,7 +74,8 @@ def scan_sources(asked: Asked, tick: Tick = int, tick_near: Tick = int) -> Judge
     going = _prepared(asked)
     try:
         with on_interrupt(lambda: going.stop.heard()):
-            _read(going, tick)
+            with rare_collections():
+                _read(going, tick)
             _check_readable(going)
             seconds = time.perf_counter() - began
             going.stop = Stop()

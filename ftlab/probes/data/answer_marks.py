@@ -87,7 +87,7 @@ def _asked(row: RowParts) -> list[str]:
 
 
 def _next_turn(text: str, row: RowParts) -> TextFault | None:
-    if not any(each in text for each in ("User", "Human", "### Instruction")):
+    if "User" not in text and "Human" not in text and "### Inst" not in text:
         return None
     found = _USER.search(text)
     if found is None or _ASSISTANT.search(text, found.end()) is None:

@@ -17,6 +17,22 @@ OF_EACH = 20
 """Small letters, capitals and digits in the first characters of such a run, each."""
 
 
+def may_hold_blob(text: str) -> bool:
+    """Tell whether there are so many characters without a space, at half the steps.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.blobs import may_hold_blob
+    >>> may_hold_blob("a " * 400), may_hold_blob("a" * 400)
+    (False, True)
+    """
+    step = SHORTEST // 2
+    for at in range(0, len(text) - step + 1, step):
+        if text.find(" ", at, at + step) < 0 and text.find("\n", at, at + step) < 0:
+            return True
+    return False
+
+
 def blobs(row: RowParts) -> Iterator[Placed]:
     """Yield the texts that hold base64, unless a prompt speaks of it.
 
@@ -31,23 +47,12 @@ def blobs(row: RowParts) -> Iterator[Placed]:
     [('file-in-text', 4)]
     """
     for part in row.parts:
-        if len(part.text) < SHORTEST or not _has_run(part.text):
-            continue
-        found = _RUN.search(part.text)
+        found = _RUN.search(part.text) if len(part.text) >= SHORTEST else None
         if found and _is_mixed(found.group()[:SHORTEST]):
             asked = (each.text for each in row.parts if each.role == "user")
             if not any(map(_ASKED.search, asked)):
                 says = f"{len(found.group()):,} characters without a space"
                 yield part, TextFault("file-in-text", found.start(), says)
-
-
-def _has_run(text: str) -> bool:
-    """Tell whether there are so many characters without a space, at half the steps."""
-    step = SHORTEST // 2
-    return any(
-        text.find(" ", at, at + step) < 0 and text.find("\n", at, at + step) < 0
-        for at in range(0, len(text) - step + 1, step)
-    )
 
 
 def _is_mixed(run: str) -> bool:

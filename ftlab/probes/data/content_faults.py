@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import Placed
 from ftlab.probes.data.answer_marks import answer_marks
-from ftlab.probes.data.blobs import SHORTEST as LONG_RUN, blobs
+from ftlab.probes.data.blobs import blobs, may_hold_blob
 from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.left_markup import left_markup
 from ftlab.probes.data.no_answers import no_answers
@@ -74,7 +74,7 @@ def _forms(
         yield from left_markup(row)
     if b"<" in rare or b"[" in rare or _BRACKET in rare:
         yield from foreign.faults(row)
-    if len(whole) >= LONG_RUN:
+    if may_hold_blob(whole):
         yield from blobs(row)
 
 

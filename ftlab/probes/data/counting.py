@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.token_counts import TokenCounter
 
-BLOCK_ROWS, BLOCK_CHARS = 256, 1 << 20
+BLOCK_ROWS, BLOCK_CHARS = 1024, 1 << 22
 """Rows, and characters, that are counted at once.
 
-Of 1000 rows, what waits lives so long that Python's garbage collection goes through
-the whole process again and again: 30 microseconds a row, where 256 take 12.
+The thread waits for the interpreter a few times for each block, and its cores with it:
+of 256 rows, a scan takes a tenth longer.
 """
 
 Counted = tuple[list[int], list[int]]

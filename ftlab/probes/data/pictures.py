@@ -40,7 +40,8 @@ def _holds(value: Any) -> bool:
 def _among_parts(row: Mapping[str, Any], read: RowParts) -> bool:
     if read.kind != "messages":
         return True
-    contents = [m.get("content") for m in messages_of(row, read)]
+    talk = messages_of(row, read)
+    contents = [m.get("content") for m in talk if isinstance(m, Mapping)]
     return any(
         isinstance(part, Mapping) and part.get("type") in _MORE
         for content in contents

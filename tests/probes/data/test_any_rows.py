@@ -1,6 +1,6 @@
 """Rows of any shape are looked at, and none of them stops the scan."""
 
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from ftlab.probes.data.answer_faults import ROLES
 from ftlab.probes.data.row_parts import PAIRS
@@ -31,6 +31,7 @@ ROWS = st.dictionaries(COLUMNS, TEXTS | MESSAGES | VALUES, max_size=4) | VALUES
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ROWS, min_size=1, max_size=6))
+@example([[None, {"role": "", "a": True}]])
 def test_rows_of_any_shape_are_looked_at(rows):
     whole = [*rows, {"text": "one that is understood"}]
     report = data(whole, vocabularies.byte_level(), max_length=20)

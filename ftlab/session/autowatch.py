@@ -7,7 +7,7 @@ of a module whose optimizer can be found among the variables (`ftlab.session.sea
 where it cannot, the optimizer's first step shows it, and the watch begins with the call
 that follows. Modules are wrapped rather than hooked: a global hook makes
 ``torch.compile`` warn, and hooks that it adds to the module at hand would miss the call
-that is under way.
+that is under way. Its loader has been begun before that, and is heard from the start.
 """
 
 import contextlib
@@ -67,6 +67,7 @@ class Autowatch:
         self._activations = activations
         self._handles = HandleStack()
         self._calls = HandleStack()
+        self._loaders = HandleStack()
         self._stopped = False
         self._inside = threading.local()
         self._model: weakref.ref[Any] | None = None
@@ -95,13 +96,17 @@ class Autowatch:
         if self._stopped:
             return
         self._stopped, self._model = True, None
-        try:
+        with contextlib.ExitStack() as last:
+            # only then: a watch reads at its end what the workers have told
+            last.callback(self._loaders.remove)
+            last.callback(self._end_watches, error)
             self._handles.remove()
-        finally:
-            kind = None if error is None else type(error)
-            trace = None if error is None else error.__traceback__
-            for watch in self.watches:
-                watch.__exit__(kind, error, trace)
+
+    def _end_watches(self, error: BaseException | None) -> None:
+        kind = None if error is None else type(error)
+        trace = None if error is None else error.__traceback__
+        for watch in self.watches:
+            watch.__exit__(kind, error, trace)
 
     def _refuse_folder(self) -> None:
         """Refuse before anything runs; the ranks of one run share a folder."""
@@ -143,6 +148,9 @@ class Autowatch:
     def _attach_torch(self, torch: types.ModuleType) -> None:
         from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+        from ftlab.probes.seeds.loader_hearing import hear_early
+
+        self._loaders.add(hear_early())
         self._handles.add(register_optimizer_step_pre_hook(self._see_step))
         self._handles.add(self._calls)
         self._look_at_calls(torch)

@@ -1,24 +1,24 @@
 """With which seeds the loader of a training begins each of its epochs."""
 
 import contextlib
-import shutil
-import tempfile
 import time
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from torch.utils.data import DataLoader
 
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.seeds.held_generators import held_states
-from ftlab.probes.seeds.loader_reading import loader_start
-from ftlab.probes.seeds.worker_reports import Reporting, reported
+from ftlab.probes.seeds.loader_hearing import (
+    Begun,
+    Hearing,
+    heard_early,
+    still_read,
+)
+from ftlab.probes.seeds.worker_reports import reported
 from ftlab.probes.subject import Subject
-from ftlab.probes.taps.rebinding import rebind_method
 from ftlab.records.event import Event
 from ftlab.records.handle import CallbackHandle, Handle
 from ftlab.records.loader_start import LoaderStart
@@ -28,17 +28,6 @@ STARTS = 64
 
 PATIENCE = 8
 """Micro-batches within which all workers should have told how they began."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """One ``iter(loader)`` of which no batch has been used so far."""
-
-    start: LoaderStart
-    folder: Path
-    dataset: Any
-    collate: Callable[[], Any]
-    iterator: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +83,8 @@ class LoaderStarts(Probe):
         self._begin()
 
     def _begin(self) -> None:
-        self._folder: Path | None = None
-        self._waiting: list[_Begun] = []
+        self._hearing = Hearing(self._is_wanted)
+        self._early: list[Begun] = []
         self._open: list[_Open] = []
         self._dataset: Callable[[], Any] | None = None
         self._step = -1
@@ -103,69 +92,31 @@ class LoaderStarts(Probe):
         self._count = 0
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
-        """Stand in for ``DataLoader.__iter__`` of all loaders."""
+        """Hear all loaders, and take over what was heard before."""
         self._begin()
         yield CallbackHandle(self._clear)
-        yield rebind_method(DataLoader, "__iter__", self._hearing())
+        self._early = heard_early()
+        yield self._hearing.attach()
 
     def _clear(self) -> None:
         with contextlib.suppress(Exception):  # a report that cannot be read
             self._open = [replace(each, final=each.known()) for each in self._open]
-        folder, self._folder = self._folder, None
-        self._waiting, self._dataset = [], None
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def _hearing(self) -> Callable[..., Any]:
-        def around(original: Callable[..., Any], loader: Any) -> Any:
-            prepared = self._prepared(loader)
-            if prepared is None:
-                return original(loader)
-            start, folder = prepared
-            before = loader.worker_init_fn
-            if start.workers:
-                loader.worker_init_fn = Reporting(before, folder, loader.collate_fn)
-            try:
-                made = original(loader)
-            finally:
-                loader.worker_init_fn = before
-            held = loader.dataset, _held(loader.collate_fn), _held(made)
-            begun = _Begun(start, folder, *held)
-            self._waiting = [*self._read_now(), begun]
-            return made
-
-        return around
-
-    def _prepared(self, loader: Any) -> tuple[LoaderStart, Path] | None:
-        """Read a loader; ``None`` for one that is not wanted, or cannot be read."""
-        with contextlib.suppress(Exception):  # nothing of ours may end ``iter(loader)``
-            if self._is_wanted(loader):
-                return loader_start(loader), self._new_folder()
-        return None
-
-    def _read_now(self) -> list[_Begun]:
-        return [each for each in self._waiting if each.iterator() is not None]
+        self._hearing.clear()
+        self._early, self._dataset = [], None
 
     def _is_wanted(self, loader: Any) -> bool:
-        """Tell whether it may be the training's, and is not heard already."""
+        """Tell whether it may be the training's."""
         known = None if self._dataset is None else self._dataset()
-        ours = known is None or loader.dataset is known
-        heard = isinstance(loader.worker_init_fn, Reporting)  # a subclass calls up
-        return ours and not heard and self._count < STARTS
-
-    def _new_folder(self) -> Path:
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="ftlab-workers-"))
-        return Path(tempfile.mkdtemp(dir=self._folder))
+        return (known is None or loader.dataset is known) and self._count < STARTS
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Take the loader that was begun for the training's, and ask its workers."""
         self._micro_batch = 0 if moment.step != self._step else self._micro_batch + 1
         self._step = moment.step
-        waiting, self._waiting = self._read_now(), []
-        for begun in waiting[-1:]:
+        early, self._early = still_read(self._early), []
+        for begun in [*early, *self._hearing.take()][-1:]:
             self._count += 1
-            self._dataset = _held(begun.dataset)
+            self._dataset = begun.dataset
             start = replace(
                 begun.start, step=moment.step, micro_batch=self._micro_batch
             )
@@ -201,13 +152,6 @@ class LoaderStarts(Probe):
 
 def _event(start: LoaderStart) -> Event:
     return Event("loader", start.step, time.time(), _words(start), start.as_json())
-
-
-def _held(dataset: Any) -> Callable[[], Any]:
-    try:
-        return weakref.ref(dataset)
-    except TypeError:  # a list of rows
-        return lambda: dataset
 
 
 def _words(start: LoaderStart) -> str:

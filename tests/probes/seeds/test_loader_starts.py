@@ -120,7 +120,7 @@ def test_a_loader_that_cannot_be_read_trains_all_the_same(monkeypatch):
     def broken(loader):
         raise AttributeError("dataset")
 
-    monkeypatch.setattr("ftlab.probes.seeds.loader_starts.loader_start", broken)
+    monkeypatch.setattr("ftlab.probes.seeds.loader_hearing.loader_start", broken)
     run = train()
     assert loader_starts(run) == []
     assert len(run.steps) == 8

@@ -186,7 +186,10 @@ def data(
         The name of a file (JSON Lines, JSON, Parquet, Arrow) or of a folder, a
         ``Dataset``, ``IterableDataset`` or ``DatasetDict``, or a list of rows. Of a
         ``DatasetDict`` the split ``train`` is looked at, and the others are the
-        evaluation data.
+        evaluation data. Rows are conversations, prompts with answers, preferences,
+        texts, ids of tokens, or of classic tasks: summaries, translations, two texts
+        with a label, questions about a text, choices, words with tags, texts to be
+        embedded; ``ftlab.explain("DAT057")`` has the names of their columns.
     tokenizer, processing_class
         Of the training, two spellings of the same argument; without it, lengths are in
         characters, and special tokens are not looked for.

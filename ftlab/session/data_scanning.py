@@ -48,6 +48,15 @@ PEEKED = 100
 
 NEAR = "rows that are almost the same"
 
+KNOWN = (
+    "messages or conversations, prompt and completion, prompt with chosen and "
+    "rejected, instruction, input and output, question and answer, context, question "
+    "and answers, question with choices and answerKey, document and summary, source "
+    "and target, translation, premise and hypothesis, sentence1 and sentence2, anchor "
+    "and positive, tokens and ner_tags, text, and input_ids"
+)
+"""Columns of rows that are understood, each group for names that mean the same."""
+
 TICK = 1000
 """Rows between two steps of a progress bar."""
 
@@ -157,9 +166,8 @@ def _check_readable(going: Going) -> None:
     if set(scan.formats) == {""}:
         spot = scan.findings.spots["unknown-columns"][0]
         msg = (
-            f"No row is understood: {spot.says}. Known are messages or conversations, "
-            "prompt and completion, prompt with chosen and rejected, instruction, "
-            "input and output, question and answer, text, and input_ids: "
+            f"No row is understood: {spot.says}. Known are {KNOWN}: "
+            "dataset.rename_columns({'...': 'text'}), or "
             "dataset.map(lambda row: {'messages': ...})."
         )
         raise BadValueError(msg)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from ftlab.probes.data.loops import looping
 from ftlab.probes.data.open_json import open_json
-from ftlab.probes.data.row_parts import Part, RowParts
+from ftlab.probes.data.row_parts import KNOWN_PAIRS, Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
 SHORTEST = 60
@@ -152,6 +152,9 @@ def _is_asked_for(fault: TextFault, row: RowParts) -> bool:
     asked = [part.text for part in row.parts if not is_answer(part)]
     if any(mark in text for text in asked for mark in _MIDDLE):
         return True
+    if fault.name == "unfinished-answer":
+        sign = fault.says.rpartition(" ")[2]
+        return len(sign) == 1 and any(text.rstrip().endswith(sign) for text in asked)
     wanted = {"empty-answer": _BY_NOTHING, "looping-answer": _AGAIN}.get(fault.name)
     return wanted is not None and any(map(wanted.search, asked))
 
@@ -269,6 +272,8 @@ def _repeated(parts: Sequence[Part]) -> Iterator[Placed]:
     if len(parts) != 2:
         return
     prompt, answer = parts
+    if (prompt.column, answer.column) not in KNOWN_PAIRS:
+        return  # what is written of a text may well be the same
     whole = prompt.text.strip()
     said = answer.text.strip()
     if prompt.message >= 0 or len(whole) < SHORTEST // 3 or not said.startswith(whole):

@@ -27,9 +27,12 @@ CLASSES, PER_CLASS = 100, 10
 
 _ASIDE = frozenset(
     {"id", "idx", "index", "uid", "uuid", "hash", "source", "split", "date"}
-    | {"annotator", "label", "labels"}
+    | {"annotator", "label", "labels", "gold_label", "is_duplicate"}
 )
 """Columns that decide on no label."""
+
+_LABELED = ("label", "labels", "gold_label", "is_duplicate")
+"""Columns that hold a label, in the order in which they are tried."""
 
 _OPEN, _CLOSED = tuple("[(<{|"), frozenset("])>}|:")
 
@@ -166,7 +169,7 @@ def label_of(row: Mapping[str, Any], read: RowParts) -> Label | None:
     Label(text='2', asked=('1+1?',))
     """
     if read.kind == "text":
-        label = row.get("label", row.get("labels"))
+        label = next((row[name] for name in _LABELED if name in row), None)
         plain = isinstance(label, str | int) and label != -1  # of rows not labelled
         return Label(str(label), _asked(row, read, read.parts)) if plain else None
     if read.kind not in ("messages", "prompt and answer") or not read.parts:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
+from ftlab.probes.data.layouts import Layout, classic_layout, summarised
 from ftlab.probes.data.message_forms import (
     joined,
     kind_of,
@@ -30,6 +31,8 @@ PAIRS = (
     ("input", "output"),
 )
 """Columns that hold a question and its answer, in the order in which they are tried."""
+
+KNOWN_PAIRS = frozenset(PAIRS)
 
 BESIDE_PROMPT = ("input", "context")
 """Columns that go on with a prompt."""
@@ -86,12 +89,15 @@ class RowParts(NamedTuple):
         What else makes the row differ from another with the same texts.
     faults
         What is wrong with its form.
+    apart
+        Texts that make two rows different ones, however alike the others are.
     """
 
     kind: str
     parts: tuple[Part, ...] = ()
     beside: Any = None
     faults: tuple[RowFault, ...] = ()
+    apart: tuple[str, ...] = ()
 
 
 def parts_of(row: Any) -> RowParts:
@@ -120,6 +126,7 @@ def parts_of(row: Any) -> RowParts:
             and answer in row
             and _says(row[prompt])
             and _says(row[answer])
+            and not (answer == "answers" and _is_empty(row[answer]))
         ):
             return _pair(row, prompt, answer)
     return _single(row)
@@ -167,16 +174,27 @@ def messages_of(row: Mapping[str, Any], read: RowParts) -> list[Any]:
 def _single(row: Mapping[str, Any]) -> RowParts:
     for name in TEXTS:
         if isinstance(row.get(name), str):
+            if len(row) > 1 and (written := summarised(row)) is not None:
+                return _laid_out(row, written)
             part = Part(name, -1, "", row[name])
             return RowParts("text", (part,), _beside(row, LABELS))
     faults: list[RowFault] = []
     if row.get("prompt") is not None:
         parts = _value(row["prompt"], "prompt", "user", faults)
         return RowParts("prompt", tuple(parts), _beside(row), tuple(faults))
-    held = ", ".join(str(name)[:40] for name in list(row)[:8]) or "nothing"
     empty = next((n for n in (*TALKS, *TEXTS, "input_ids") if n in row), None)
+    known = None if empty else classic_layout(row)
+    if known is not None:
+        return _laid_out(row, known)
+    held = ", ".join(str(name)[:40] for name in list(row)[:8]) or "nothing"
     said = f"{empty} {kind_of(row[empty])}" if empty else f"the row holds {held}"
     return RowParts("", faults=(("unknown-columns", empty or "", said),))
+
+
+def _laid_out(row: Mapping[str, Any], known: Layout) -> RowParts:
+    parts = tuple([Part(name, -1, role, text) for name, role, text in known.texts])
+    beside = _beside(row, known.labels)
+    return RowParts(known.kind, parts, beside, known.faults, known.apart)
 
 
 def _talk(row: Mapping[str, Any], column: str) -> RowParts:
@@ -220,6 +238,11 @@ def _says(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(isinstance(each, Mapping) for each in value)
     return value is None or isinstance(value, str | int | float)
+
+
+def _is_empty(value: Any) -> bool:
+    """Tell whether a list of answers holds none, and is no list of messages."""
+    return not isinstance(value, str) and plain(value) == []
 
 
 def _value(value: Any, column: str, role: str, faults: list[RowFault]) -> list[Part]:

@@ -37,9 +37,10 @@ def compared(read: RowParts) -> str:
             answered.append(part.text)
         elif part.role != "system":
             asked.append(part.text)
-    beside = read.beside is not None and read.kind != "tokens"
+    beside = read.beside if read.kind != "tokens" else None
+    kept = (beside, read.apart) if read.apart else beside
     sides = "\n".join(asked[::-1]), "\n".join(answered[::-1])
-    return BETWEEN.join((*sides, beside_of(read.beside) if beside else ""))
+    return BETWEEN.join((*sides, "" if kept is None else beside_of(kept)))
 
 
 def beside_of(value: Any) -> str:

@@ -2,11 +2,13 @@
 
 ## What it does
 Finds rows of token ids with no label that counts, with ids that the tokenizer does not
-have, or with a mask of another length.
+have, or with a mask of another length; and rows of words that have more tags than
+words, or fewer.
 
 ## Why is this bad?
 A row without labels costs a step's time and teaches nothing; a batch of such rows has a
-loss of nan. An id beyond the embedding stops a GPU, and below it is another word.
+loss of nan. An id beyond the embedding stops a GPU, and below it is another word. Tags
+that are no longer beside their words teach the tags of others.
 
 ## Evidence
 `input_ids`, `labels` and `attention_mask` of every row. `nothing-in-labels` from 0.01
@@ -14,6 +16,9 @@ of the rows, a convention of ours: of many rows a few are cut off before their a
 The other two are a warning in any row. Ids are held against the highest id of the
 tokenizer that was given; -200 is a picture's place. Labels may be longer or shorter
 than `input_ids`: models that read one text and write another have them so.
+`tags-disagree`: `tokens` or `words`, and lists beside them that are named as tags are
+(`ner_tags`, `pos_tags`, `labels`, `upos`), from 0.001 of the rows; above 0.5 they are
+labels of the whole text, and nothing is told: both are conventions of ours.
 By hand: `all(label == -100 for label in row["labels"])`.
 
 ## What to try
@@ -58,12 +63,21 @@ KINDS = (
         left_out=True,
         among=("tokens",),
     ),
+    Kind(
+        "tags-disagree",
+        "more tags than words, or fewer",
+        "Words were split, joined or dropped, and their tags were not.",
+        "Make words and tags anew from one source, or leave these rows out.",
+        0.001,
+        0.5,
+        left_out=True,
+    ),
 )
 """The kinds of faults, each with the share of rows from which on it is a warning."""
 
 
 class TokenRowsBroken(RowRule):
-    """Finds rows of token ids that teach nothing or fit no model."""
+    """Finds rows of tokens that teach nothing, or fit no model or their tags."""
 
     code = "DAT099"
     name = "token-rows-broken"

@@ -182,3 +182,15 @@ def test_what_fills_a_gap_ends_anywhere(answer):
     prompt = "<fim_prefix>x = <fim_suffix>)<fim_middle>"
     assert names_in({"prompt": prompt, "completion": answer}) == []
     assert len(names_in({"prompt": "x = ", "completion": answer})) == 1
+
+
+def test_what_is_written_of_a_text_may_be_the_same():
+    title = "The works of Joseph Haydn in forty volumes"
+    assert names_in({"source": title, "target": title}) == []
+
+
+def test_a_translation_ends_as_its_text_does():
+    row = {"source": "They said, " * 8, "target": "Sie sagten also, " * 8}
+    row = {name: text.strip() for name, text in row.items()}
+    assert names_in(row) == []
+    assert names_in({**row, "source": "They said it."}) == ["unfinished-answer"]

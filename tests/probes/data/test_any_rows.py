@@ -10,11 +10,11 @@ from tests.probes.tokens import vocabularies
 TEXTS = st.text(st.characters(codec=None), max_size=40) | st.sampled_from(
     ["<|im_end|>", "a\u200bb", "Ã©", "```", "", " ", "queue=x", "\ud83d", "é" * 70]
 )
+KEYS = st.sampled_from(["role", "content", "a", "text", "answer_start", "en"])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["role", "content", "a"]), inner, max_size=3)
+        st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -26,7 +26,19 @@ MESSAGES = st.lists(
 )
 OTHERS = ("messages", "conversations", "chosen", "rejected", "text", "label", "tools")
 COLUMNS = st.sampled_from([*OTHERS, *sorted({name for pair in PAIRS for name in pair})])
-ROWS = st.dictionaries(COLUMNS, TEXTS | MESSAGES | VALUES, max_size=4) | VALUES
+CLASSIC = st.sampled_from(
+    [
+        *("document", "summary", "translation", "en", "premise", "hypothesis"),
+        *("sentence1", "sentence2", "context", "question", "answers", "tokens"),
+        *("ner_tags", "query", "pos", "neg", "choices", "choice1", "choice2"),
+        *("answerKey", "Body", "title"),
+    ]
+)
+ROWS = (
+    st.dictionaries(COLUMNS, TEXTS | MESSAGES | VALUES, max_size=4)
+    | st.dictionaries(CLASSIC, TEXTS | VALUES, max_size=4)
+    | VALUES
+)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

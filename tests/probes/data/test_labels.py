@@ -28,6 +28,14 @@ def talk(*contents):
     ("row", "known"),
     [
         ({"text": "Good.", "label": 1, "id": 7}, Label("1", ("Good.",))),
+        (
+            {"sentence1": "a", "sentence2": "b", "gold_label": "x", "idx": 3},
+            Label("x", ("a", "b")),
+        ),
+        (
+            {"question1": "a", "question2": "b", "is_duplicate": 1},
+            Label("1", ("a", "b")),
+        ),
         ({"text": "Good.", "labels": "good"}, Label("good", ("Good.",))),
         (
             {"prompt": "1+1?", "completion": "2", "label": True},

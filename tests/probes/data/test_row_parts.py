@@ -68,7 +68,7 @@ def test_a_context_belongs_to_the_prompt():
 
 
 def test_records_of_another_form_are_no_answers():
-    row = {"question": "a", "answers": {"text": ["b"]}, "query": "a"}
+    row = {"question": "a", "answers": {"a": ["b"]}, "query": "a"}
     assert parts_of(row).kind == ""
     assert parts_of({"query": "a", "answers": '[{"name": "f"}]'}).kind != ""
 

@@ -1,0 +1,148 @@
+"""Names of columns that many datasets share, by what they hold.
+
+A column is known by its name in small letters, with `_` for spaces and hyphens: `Body`
+is `body`, and `answerKey` is `answerkey`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+QUESTIONS = ("question", "query", "problem", "question_text", "question_stem")
+CONTEXTS = (
+    *("context", "passage", "paragraph", "document", "article", "story", "text"),
+    "support",
+)
+ANSWERS = ("answers", "answer", "answer_text", "correct_answer", "best_answer")
+"""What asks, what it asks about, and what answers it: a text, or several."""
+
+STEMS = (*QUESTIONS, "ctx", "goal", "premise", "stem", "sentence", "startphrase")
+CHOICES = ("choices", "options", "endings", "candidates")
+KEYS = (
+    *("answerkey", "answer_key", "answer", "label", "answer_idx", "answer_index"),
+    *("correct", "correct_answer", "correct_option", "gold", "cop"),
+)
+"""What is asked, what there is to choose from, and which of it is right."""
+
+WORDS = ("tokens", "words")
+
+TWO_TEXTS = (
+    ("premise", "hypothesis"),
+    ("query", "passage"),
+    ("query", "document"),
+    ("question", "passage"),
+    ("question", "sentence"),
+    ("claim", "evidence"),
+)
+"""Texts that are judged together."""
+
+ANCHORS = ("anchor", "query", "question", "sentence")
+POSITIVES = ("positive", "pos", "positives", "positive_passages", "positive_passage")
+
+ASKED = (
+    *("document", "article", "dialogue", "dialog", "transcript", "source", "src"),
+    *("source_text", "src_text", "input_text", "original", "sentence", "passage"),
+    *("report", "story", "description", "text", "content", "body", "context"),
+    *("input", "prompt", "instruction", "question", "query", "problem", "code"),
+)
+ANSWERED = (
+    *("summary", "highlights", "abstract", "headline", "tldr", "target", "tgt"),
+    *("target_text", "tgt_text", "output_text", "translation", "simplified"),
+    *("paraphrase", "correction", "corrected", "rewrite", "response", "completion"),
+    *("output", "answer", "solution", "sql", "docstring"),
+)
+"""What is written anew or answered, and what comes of it."""
+
+SUMMARIES = ("summary", "highlights", "headline", "tldr", "translation")
+"""What is written of a column `text` or `content`, and is no class of it."""
+
+TEXTS = (
+    *("text", "content", "sentence", "document", "article", "passage", "review"),
+    *("review_text", "comment", "comment_text", "tweet", "body", "full_text"),
+    *("dialogue", "transcript", "story", "abstract", "utterance", "code"),
+    "description",
+)
+TITLES = ("title", "subject", "headline")
+"""Texts that stand alone, and what stands above them."""
+
+LABELS = (
+    *("label", "labels", "gold_label", "is_duplicate", "score", "similarity"),
+    *("similarity_score", "relatedness_score", "rating", "stars", "overall"),
+    *("sentiment", "category", "class", "target"),
+)
+"""What a text is judged to be."""
+
+_CODES = (
+    "af ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr "
+    "hu hy is it ja ka kk km kn ko lt lv mk ml mn mr ms mt my nb ne nl nn no pa pl ps "
+    "pt ro ru si sk sl sq sr sv sw ta te th tl tr uk ur uz vi zh"
+)
+_LANGUAGES = (
+    "arabic chinese czech danish dutch english finnish french german greek hebrew "
+    "hindi hungarian indonesian italian japanese korean norwegian persian polish "
+    "portuguese romanian russian spanish swedish thai turkish ukrainian vietnamese"
+)
+LANGUAGES = frozenset(f"{_CODES} {_LANGUAGES}".split())
+"""Languages that name a column, without `id`, which names rows as well."""
+
+_NUMBERED = re.compile(
+    r"(?P<stem>(?:question|sentence|text|query|sent|s|document|passage|paragraph"
+    r"|string|phrase|response)s?_?)(?P<first>1|a)"
+)
+_OPTION = re.compile(r"(?:option|choice|ending|sol|answer|op)_?[0-9a-e]")
+_TAGS = re.compile(r"(?:\w+_)?(?:tags?|labels?|upos|xpos|pos|ner)")
+
+Names = Mapping[str, str]
+
+
+@lru_cache(maxsize=256)
+def known_names(columns: tuple[object, ...]) -> Names:
+    """Return the columns by their name in small letters.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.layout_names import known_names
+    >>> known_names(("Ticket Body", "answerKey"))
+    {'ticket_body': 'Ticket Body', 'answerkey': 'answerKey'}
+    """
+    made: dict[str, str] = {}
+    for column in columns:
+        if isinstance(column, str):
+            small = column.strip().casefold().replace(" ", "_").replace("-", "_")
+            made.setdefault(small, column)
+    return made
+
+
+def first_of(names: Names, wanted: Iterable[str]) -> str | None:
+    """Return the first column that has one of some names."""
+    return next((names[each] for each in wanted if each in names), None)
+
+
+def two_texts(names: Names) -> tuple[str, str] | None:
+    """Return two columns that are judged together.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.layout_names import known_names, two_texts
+    >>> two_texts(known_names(("idx", "text_a", "text_b", "label")))
+    ('text_a', 'text_b')
+    """
+    for one, two in TWO_TEXTS:
+        if one in names and two in names:
+            return names[one], names[two]
+    for name in names:
+        if found := _NUMBERED.fullmatch(name):
+            other = found["stem"] + ("2" if found["first"] == "1" else "b")
+            if other in names:
+                return names[name], names[other]
+    return None
+
+
+def numbered_choices(names: Names) -> list[str]:
+    """Return the columns that hold a choice each: `option1`, `option2`."""
+    return [names[name] for name in names if _OPTION.fullmatch(name)]
+
+
+def tag_columns(names: Names) -> list[str]:
+    """Return the columns that may hold a tag for each word."""
+    return [names[name] for name in names if _TAGS.fullmatch(name)]

@@ -11,6 +11,7 @@ from itertools import islice
 
 from ftlab.probes.data.across_rows import (
     report_cut_answers,
+    report_echoes,
     report_leaks_of_labels,
     report_names,
     report_quoted,
@@ -193,6 +194,7 @@ def _compare(going: Going) -> None:
         lambda: report_repeated(scan),
         lambda: report_leaks_of_labels(scan),
         lambda: report_cut_answers(scan),
+        lambda: report_echoes(scan),
         lambda: report_names(scan),
         lambda: report_quoted(scan),
         lambda: report_short_nones(scan),

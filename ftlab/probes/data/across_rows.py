@@ -87,6 +87,14 @@ def report_short_nones(scan: Scan) -> None:
             scan.report(name, row, says=repr(said))
 
 
+def report_echoes(scan: Scan) -> None:
+    """Report answers that are their whole input again, where no others are like it."""
+    for row in scan.echoes.found():
+        says = "the input to the letter"
+        excerpt = scan.beginning
+        scan.report("input-as-answer", row, scan.echoes.column, -1, says, excerpt)
+
+
 def report_leaks_of_labels(scan: Scan) -> None:
     """Report the places at which prompts give their answer away."""
     for words, known in (*scan.leaks.found(), *scan.given.found()):

@@ -14,6 +14,7 @@ from ftlab.probes.data.answer_leaks import AnswerLeaks
 from ftlab.probes.data.answer_lengths import CutAnswers
 from ftlab.probes.data.content_faults import content_faults
 from ftlab.probes.data.counting import Counting
+from ftlab.probes.data.echoes import Echoes
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.habits import Habits
 from ftlab.probes.data.label_leaks import LabelLeaks
@@ -57,6 +58,7 @@ class Scan:
         self.answers = CutAnswers()
         self.habits = Habits()
         self.nones = ShortNones()
+        self.echoes = Echoes()
         self.labels = Labels()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
@@ -107,6 +109,7 @@ class Scan:
         self.leaks.look(number, read)
         self.given.look(number, read)
         self.nones.look(number, read)
+        self.echoes.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

@@ -1,0 +1,25 @@
+"""Questions without answers, words with tags, and sentences that were right before."""
+
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.rows import Writer, looked_at
+from ftlab.faults.task_rows import asked_about, tagged
+
+
+def build() -> Case:
+    """Correct two sentences of three, and leave the third as it is."""
+    writer = Writer(1)
+    corrected = []
+    for at in range(120):
+        right = writer.sentence()
+        wrong = right if at % 3 == 0 else right.replace(" the ", " teh ")
+        corrected.append({"source": wrong, "target": right})
+    return looked_at([*asked_about(), *tagged(), *corrected])
+
+
+HEALTHY = Healthy(
+    "rows-of-classic-tasks",
+    "no answer, and answers that are their input",
+    looks_like=("DAT061", "DAT066", "DAT099", "DAT100"),
+    builder=build,
+    steps=0,
+)

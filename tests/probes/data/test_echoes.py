@@ -73,6 +73,7 @@ def test_prompts_and_answers_are_judged_otherwise():
     [
         "University of Applied Sciences, Bremen",
         "for x in range(10): print(x); y = x if x else z + w - v",
+        "if name in names: return {name: names[name]}; while loop: names += {other: 1}",
         "Anna Berger and Ben Adler",
         "\u4e2d\u6587\u53e5\u5b50\u3002",
         "--help --version --quiet --verbose --output --input",

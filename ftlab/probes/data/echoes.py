@@ -46,7 +46,7 @@ class Echoes:
     >>> echoes = Echoes()
     >>> for at in range(60):
     ...     text = f"It is a bridge over the river {at}."
-    ...     row = {"source": text, "target": text if at == 7 else f"Eine {at}."}
+    ...     row = {"source": text, "target": text if at == 7 else text[::-1]}
     ...     echoes.look(at, parts_of(row))
     >>> echoes.found(), echoes.column
     ([7], 'target')

@@ -5,7 +5,6 @@ is `body`, and `answerKey` is `answerkey`.
 """
 
 import re
-from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 QUESTIONS = ("question", "query", "problem", "question_text", "question_stem")
@@ -92,10 +91,18 @@ _NUMBERED = re.compile(
 _OPTION = re.compile(r"(?:option|choice|ending|sol|answer|op)_?[0-9a-e]")
 _TAGS = re.compile(r"(?:\w+_)?(?:tags?|labels?|upos|xpos|pos|ner)")
 
-Names = Mapping[str, str]
+LAYOUTS = 256
+"""Sets of columns whose names are remembered."""
 
 
-@lru_cache(maxsize=256)
+class Names(dict[str, str]):
+    """Columns by their name in small letters, as what can be remembered."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return id(self)
+
+
+@lru_cache(LAYOUTS)
 def known_names(columns: tuple[object, ...]) -> Names:
     """Return the columns by their name in small letters.
 
@@ -105,7 +112,7 @@ def known_names(columns: tuple[object, ...]) -> Names:
     >>> known_names(("Ticket Body", "answerKey"))
     {'ticket_body': 'Ticket Body', 'answerkey': 'answerKey'}
     """
-    made: dict[str, str] = {}
+    made = Names()
     for column in columns:
         if isinstance(column, str):
             small = column.strip().casefold().replace(" ", "_").replace("-", "_")
@@ -113,11 +120,13 @@ def known_names(columns: tuple[object, ...]) -> Names:
     return made
 
 
-def first_of(names: Names, wanted: Iterable[str]) -> str | None:
+@lru_cache(16 * LAYOUTS)
+def first_of(names: Names, wanted: tuple[str, ...]) -> str | None:
     """Return the first column that has one of some names."""
     return next((names[each] for each in wanted if each in names), None)
 
 
+@lru_cache(LAYOUTS)
 def two_texts(names: Names) -> tuple[str, str] | None:
     """Return two columns that are judged together.
 
@@ -138,11 +147,13 @@ def two_texts(names: Names) -> tuple[str, str] | None:
     return None
 
 
-def numbered_choices(names: Names) -> list[str]:
+@lru_cache(LAYOUTS)
+def numbered_choices(names: Names) -> tuple[str, ...]:
     """Return the columns that hold a choice each: `option1`, `option2`."""
-    return [names[name] for name in names if _OPTION.fullmatch(name)]
+    return tuple([names[name] for name in names if _OPTION.fullmatch(name)])
 
 
-def tag_columns(names: Names) -> list[str]:
+@lru_cache(LAYOUTS)
+def tag_columns(names: Names) -> tuple[str, ...]:
     """Return the columns that may hold a tag for each word."""
-    return [names[name] for name in names if _TAGS.fullmatch(name)]
+    return tuple([names[name] for name in names if _TAGS.fullmatch(name)])

@@ -5,6 +5,7 @@ question about a text, choices, words with tags, and texts to be embedded.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ftlab.probes.data import layout_names as called
@@ -57,13 +58,15 @@ def classic_layout(row: Mapping[str, Any]) -> Layout | None:
     >>> classic_layout({"premise": "a", "hypothesis": "b", "label": 1}).labels
     ('label',)
     """
-    names = known_names(tuple(row))
-    found = (read(row, names) for read in _READERS)
+    names, readers = _readers_of(tuple(row))
+    found = (read(row, names) for read in readers)
     return next((each for each in found if each is not None), None)
 
 
 def summarised(row: Mapping[str, Any]) -> Layout | None:
     """Read a row whose column `text` has a summary or a translation beside it."""
+    if row.keys().isdisjoint(called.SUMMARIES):
+        return None
     names = known_names(tuple(row))
     written = first_of(names, called.SUMMARIES)
     if written is None or not isinstance(row[written], str) or _labels(names):
@@ -71,6 +74,7 @@ def summarised(row: Mapping[str, Any]) -> Layout | None:
     return _pair(row, names)
 
 
+@lru_cache(called.LAYOUTS)
 def _labels(names: Names) -> tuple[str, ...]:
     return tuple([names[each] for each in called.LABELS if each in names])
 
@@ -80,7 +84,8 @@ def _tags(row: Mapping[str, Any], names: Names) -> Layout | None:
     words = None if column is None else listed(row[column])
     if column is None or words is None:
         return None
-    faults, tags = [], called.tag_columns(names)
+    faults: list[Said] = []
+    tags = called.tag_columns(names)
     for name in tags:
         held = plain(row[name])
         single = isinstance(held, list) and not any(isinstance(t, list) for t in held)
@@ -88,7 +93,7 @@ def _tags(row: Mapping[str, Any], names: Names) -> Layout | None:
             says = f"{len(held):,} for {len(words):,} words"
             faults.append(("tags-disagree", name, says))
     text = (column, "", " ".join(words))
-    return Layout(TEXT, (text,), (), tuple(tags), tuple(faults))
+    return Layout(TEXT, (text,), (), tags, tuple(faults))
 
 
 def _choices(row: Mapping[str, Any], names: Names) -> Layout | None:
@@ -220,6 +225,27 @@ def _single(row: Mapping[str, Any], names: Names) -> Layout | None:
     return Layout(TEXT, tuple(texts), apart, _labels(names))
 
 
-_READERS: tuple[Callable[[Mapping[str, Any], Names], Layout | None], ...] = (
-    *(_tags, _choices, _asked, _embedded, _compared, _translated, _pair, _single),
+_Reader = Callable[[Mapping[str, Any], Names], Layout | None]
+_READERS: tuple[tuple[_Reader, tuple[tuple[str, ...], ...]], ...] = (
+    (_tags, (called.WORDS,)),
+    (_choices, (called.STEMS, called.KEYS)),
+    (_asked, (called.QUESTIONS, called.ANSWERS)),
+    (_embedded, (called.ANCHORS, called.POSITIVES)),
+    (_compared, ()),
+    (_translated, (("translation", *called.LANGUAGES),)),
+    (_pair, (called.ASKED, called.ANSWERED)),
+    (_single, (called.TEXTS,)),
 )
+"""What reads rows, and the names of which they have one of each group at least."""
+
+
+@lru_cache(called.LAYOUTS)
+def _readers_of(columns: tuple[object, ...]) -> tuple[Names, tuple[_Reader, ...]]:
+    """Return the names of columns, and what may read rows that have them."""
+    names = known_names(columns)
+    fitting = (
+        read
+        for read, groups in _READERS
+        if not any(names.keys().isdisjoint(group) for group in groups)
+    )
+    return names, tuple(fitting)

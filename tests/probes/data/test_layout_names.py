@@ -34,9 +34,9 @@ def test_the_first_of_two_spellings_counts():
 
 def test_choices_are_numbered_or_lettered():
     names = known_names(("answerA", "opb", "choice1", "ending0", "option", "answer"))
-    assert numbered_choices(names) == ["answerA", "opb", "choice1", "ending0"]
+    assert numbered_choices(names) == ("answerA", "opb", "choice1", "ending0")
 
 
 def test_tags_have_tags_in_their_name():
     names = known_names(("ner_tags", "pos", "upos", "Labels", "tagline", "position"))
-    assert tag_columns(names) == ["ner_tags", "pos", "upos", "Labels"]
+    assert tag_columns(names) == ("ner_tags", "pos", "upos", "Labels")

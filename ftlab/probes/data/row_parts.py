@@ -36,6 +36,8 @@ BESIDE_PROMPT = ("input", "context")
 
 MEDIA = ("image", "images", "audio", "audios", "video", "videos")
 LABELS = ("label", "labels")
+JUDGED = (*LABELS, "score", "rating", "reward")
+"""Columns that say how good an answer is, or what it is."""
 
 _OWN = ("role", "content", "from", "value", "name", "weight", "train")
 """Keys of a message that say nothing of their own."""
@@ -86,12 +88,18 @@ class RowParts(NamedTuple):
         What else makes the row differ from another with the same texts.
     faults
         What is wrong with its form.
+    label
+        What its answer is labelled with: two of these make two rows of equal texts.
+    judged
+        Whether its answer is judged, so that several to one prompt are meant.
     """
 
     kind: str
     parts: tuple[Part, ...] = ()
     beside: Any = None
     faults: tuple[RowFault, ...] = ()
+    label: Any = None
+    judged: bool = False
 
 
 def parts_of(row: Any) -> RowParts:
@@ -182,7 +190,7 @@ def _single(row: Mapping[str, Any]) -> RowParts:
 def _talk(row: Mapping[str, Any], column: str) -> RowParts:
     faults: list[RowFault] = []
     parts = _messages(row[column], column, faults)
-    return RowParts("messages", tuple(parts), _beside(row), tuple(faults))
+    return _answered(row, "messages", parts, faults)
 
 
 def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
@@ -195,7 +203,18 @@ def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
         if name != prompt and isinstance(row.get(name), str):
             parts.append(Part(name, -1, "user", row[name]))
     parts += _value(row[answer], answer, "assistant", faults)
-    return RowParts("prompt and answer", tuple(parts), _beside(row), tuple(faults))
+    return _answered(row, "prompt and answer", parts, faults)
+
+
+def _answered(
+    row: Mapping[str, Any], kind: str, parts: list[Part], faults: list[RowFault]
+) -> RowParts:
+    """Put together a row whose answer may be judged."""
+    read = RowParts(kind, tuple(parts), _beside(row), tuple(faults))
+    if row.keys().isdisjoint(JUDGED):
+        return read
+    label = next((row[name] for name in LABELS if row.get(name) is not None), None)
+    return read._replace(label=label, judged=True)
 
 
 def _preference(row: Mapping[str, Any]) -> RowParts:
@@ -207,7 +226,7 @@ def _preference(row: Mapping[str, Any]) -> RowParts:
     if _texts(chosen) == _texts(rejected) and _texts(chosen):
         faults.append(("equal-pair", "rejected", "the same as chosen"))
     every = (*parts, *chosen, *rejected)
-    return RowParts("preference", every, _beside(row), tuple(faults))
+    return RowParts("preference", every, _beside(row), tuple(faults), judged=True)
 
 
 def _texts(parts: list[Part]) -> list[tuple[str, str]]:

@@ -13,6 +13,9 @@ from ftlab.probes.data.spill import Spill
 BETWEEN = "\x00"
 """Stands between what is asked, what is answered, and what is beside."""
 
+JUDGED = "!"
+"""Stands before the number of a row whose answer is judged."""
+
 BLOCK = 1 << 16
 
 
@@ -20,7 +23,8 @@ def compared(read: RowParts) -> str:
     r"""Return the texts in which a row may be like another: asked, then answered.
 
     Of a conversation the last answer counts: rows may be made of it turn by turn. What
-    makes rows of equal texts differ, a picture or a label, follows as a number.
+    makes rows of equal texts differ, a picture or a label, follows as a number, and a
+    mark where the answers to one prompt are judged.
 
     Examples
     --------
@@ -37,14 +41,21 @@ def compared(read: RowParts) -> str:
             answered.append(part.text)
         elif part.role != "system":
             asked.append(part.text)
-    beside = read.beside is not None and read.kind != "tokens"
+    beside = (read.beside, read.label) if read.label is not None else read.beside
+    apart = beside is not None and read.kind != "tokens"
     sides = "\n".join(asked[::-1]), "\n".join(answered[::-1])
-    return BETWEEN.join((*sides, beside_of(read.beside) if beside else ""))
+    mark = JUDGED if read.judged else ""
+    return BETWEEN.join((*sides, mark + (beside_of(beside) if apart else "")))
 
 
 def beside_of(value: Any) -> str:
     """Return what stands for everything beside the texts, within one process."""
     return f"{hash(frozen(value)):x}"
+
+
+def is_judged(beside: str) -> bool:
+    """Tell whether an answer is judged, of what `sides_of` gives last."""
+    return beside.startswith(JUDGED)
 
 
 def said_in(kept: str) -> str:

@@ -1,6 +1,7 @@
 """Preferences: answers that have all but their last sentence in common.
 
 Some have been rejected twice, for other last words; formulas differ by their signs.
+What is rejected loops, or breaks off.
 """
 
 from ftlab.faults.fault import Case, Healthy
@@ -25,13 +26,17 @@ def build() -> Case:
         for asked in (of, of.replace(f"({first})", f"({-first})")):
             sides = {"chosen": "See the sign.", "rejected": "See nothing."}
             rows.append({"prompt": f"Which number do {asked}?"} | sides)
+    for row in rows[60:100:2]:
+        row["rejected"] += f" {writer.sentence()}" * 9
+    for row in rows[61:100:2]:
+        row["rejected"] += " It is so because of the"
     return looked_at(rows)
 
 
 HEALTHY = Healthy(
     "rows-of-preferences",
     "both answers begin alike",
-    looks_like=("DAT061", "DAT067"),
+    looks_like=("DAT059", "DAT061", "DAT067"),
     builder=build,
     steps=0,
 )

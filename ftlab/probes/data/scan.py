@@ -20,6 +20,7 @@ from ftlab.probes.data.label_leaks import LabelLeaks
 from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
+from ftlab.probes.data.rejected import is_reason, last_wanted
 from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, mapping_of, parts_of
@@ -103,7 +104,8 @@ class Scan:
             content_faults(read, self._looks.foreign, whole),
             self._looks.marks.faults(read),
         ):
-            self.report_in(number, part, *fault)
+            if not is_reason(fault.name, part, read):
+                self.report_in(number, part, *fault)
         self.leaks.look(number, read)
         self.given.look(number, read)
         self.nones.look(number, read)
@@ -185,8 +187,9 @@ class Scan:
         """Take in how many tokens the texts of a row have."""
         total, before = self._row_length(read, own)
         self._measure(number, read, total, before)
-        if is_answer(read.parts[-1]):
-            self.answers.add(number, read.parts[-1], own[-1])
+        last = last_wanted(read)
+        if is_answer(read.parts[last]):
+            self.answers.add(number, read.parts[last], own[last])
         if unknown and sum(unknown) > UNKNOWN_SHARE * sum(own):
             self._report_unknown(number, read, unknown)
         if len(self.first_rows) < RENDERED and read.kind == "messages":

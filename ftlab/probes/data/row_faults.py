@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ftlab.probes.data.answer_faults import ROLES
-from ftlab.probes.data.pair_faults import pair_faults
+from ftlab.probes.data.pair_faults import other_prompts, pair_faults
 from ftlab.probes.data.pictures import PLACE, has_picture, picture_faults
 from ftlab.probes.data.row_parts import RowFault, RowParts, messages_of
 from ftlab.probes.data.token_rows import token_faults
@@ -42,6 +42,7 @@ def row_faults(
         yield from _unasked(row, read)
     if read.kind == "preference":
         yield from pair_faults(row)
+        yield from other_prompts(read)
     elif read.kind == "messages" and read.parts:
         yield from call_faults(row, read.parts[0].column, messages_of(row, read))
 

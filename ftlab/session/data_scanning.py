@@ -16,6 +16,7 @@ from ftlab.probes.data.across_rows import (
     report_quoted,
     report_repeated,
     report_short_nones,
+    report_text_verdicts,
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
@@ -188,6 +189,7 @@ def _compare(going: Going) -> None:
         lambda: report_names(scan),
         lambda: report_quoted(scan),
         lambda: report_short_nones(scan),
+        lambda: report_text_verdicts(scan),
         lambda: report_moved(scan),
         lambda: report_labels(scan, whole=whole),
     ]

@@ -87,6 +87,12 @@ def report_short_nones(scan: Scan) -> None:
             scan.report(name, row, says=repr(said))
 
 
+def report_text_verdicts(scan: Scan) -> None:
+    """Report labels that judge a completion, and are texts."""
+    for row in scan.verdicts.found():
+        scan.report("verdict-as-text", row, "label", says="a text: always true")
+
+
 def report_leaks_of_labels(scan: Scan) -> None:
     """Report the places at which prompts give their answer away."""
     for words, known in (*scan.leaks.found(), *scan.given.found()):

@@ -28,6 +28,7 @@ from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.secrets import without_secrets
 from ftlab.probes.data.short_nones import ShortNones
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
+from ftlab.probes.data.text_verdicts import TextVerdicts
 from ftlab.probes.data.token_counts import LONG, RENDERED
 from ftlab.records.data_scan import Spot
 from ftlab.records.printable import printable
@@ -59,6 +60,7 @@ class Scan:
         self.habits = Habits()
         self.nones = ShortNones()
         self.labels = Labels()
+        self.verdicts = TextVerdicts()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
         self.texts = TextStore() if looks.texts else None
@@ -109,6 +111,7 @@ class Scan:
         self.leaks.look(number, read)
         self.given.look(number, read)
         self.nones.look(number, read)
+        self.verdicts.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

@@ -3,7 +3,7 @@
 ## What it does
 Finds labels and answers that tell nothing apart or contradict each other: one for all
 rows, one class in several spellings, two labels for one text, one long answer for many
-questions; and rows that are sorted by their label.
+questions, verdicts that are texts; and rows that are sorted by their label.
 
 ## Why is this bad?
 A label that never differs is learnt without reading the text. A class in two spellings
@@ -19,14 +19,18 @@ labels, two at least, are one letter from a class with 20 times as many rows.
 labels are right, and nothing is told. `answer-of-many`: an answer of 60 characters and
 more, to 10 rows and 0.01 of all at least that ask for different things, unless 0.9 of
 the rows repeat a few answers; a warning from 0.1. `sorted-by-label` is always a note:
-fewer than 0.1 of the stretches of one label that chance makes. These bounds are
+fewer than 0.1 of the stretches of one label that chance makes. `verdict-as-text`:
+`label` beside `prompt` and `completion`, as of KTO, is "True" or "False", "yes" or
+"no", "1" or "0" wherever it is a text, and both occur; unless 0.3 of the completions
+say it at their beginning or end, or they are a few classes. These bounds are
 conventions of ours and no measurements.
 By hand: `collections.Counter(row["label"] for row in rows)`.
 
 ## What to try
 1. Look at how the label was joined to the rows.
 2. `row["label"].strip().lower()`; decide on one label for a text.
-3. Shuffle rows before they are trained on or split.
+3. `row["label"] = row["label"].strip().lower() in ("true", "yes", "1")`.
+4. Shuffle rows before they are trained on or split.
 
 ## Known problems
 Rows of one class out of a larger dataset. Rare classes that are each one letter from a
@@ -34,6 +38,7 @@ frequent one. Answers that are refused in the same words on purpose. Of a datase
 which only the first rows were looked at, less is told.
 
 ## References
+- huggingface/trl, `KTOTrainer` (`sum(dataset["label"])`, `torch.tensor` of labels)
 - Northcutt et al., "Pervasive Label Errors in Test Sets", NeurIPS 2021
 """
 
@@ -69,6 +74,14 @@ KINDS = (
         "A text that stands for a failure was saved as the answer.",
         "Leave these rows out, or answer their questions.",
         0.1,
+    ),
+    Kind(
+        "verdict-as-text",
+        "a label for good or bad that is a text",
+        "A table of texts was read, or labels were written with str: any text but an "
+        "empty one is true, 'False' too, and TRL's KTOTrainer raises.",
+        "row['label'] = row['label'].strip().lower() in ('true', 'yes', '1').",
+        ALWAYS,
     ),
     Kind(
         "sorted-by-label",

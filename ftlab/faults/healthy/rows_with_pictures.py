@@ -1,4 +1,7 @@
-"""Questions with pictures, without, and about how places for pictures are written."""
+"""Questions with pictures, without, and about how places for pictures are written.
+
+Some of the pictures stand in a column, once for each part or without any.
+"""
 
 from typing import Any
 
@@ -20,7 +23,12 @@ def build() -> Case:
     for at in range(200):
         asked = {"role": "user", "content": _parts(writer, at)}
         told = [{"type": "text", "text": writer.text()}]
-        rows.append({"messages": [asked, {"role": "assistant", "content": told}]})
+        row = {"messages": [asked, {"role": "assistant", "content": told}]}
+        if at % 6 == 0:
+            asked["content"] = [{"type": "image"}] * 2 + asked["content"][1:]
+        if at % 2 == 0:
+            row["images"] = [f"{at}.png", f"{at}b.png"] if at % 3 != 1 else []
+        rows.append(row)
     return looked_at(rows)
 
 

@@ -36,7 +36,7 @@ def row_faults(
     if read.kind == "tokens":
         yield from token_faults(row, size())
         return
-    if PLACE in whole:
+    if PLACE in whole or "images" in row:
         yield from picture_faults(row, read)
     if [part for part in read.parts if not part.text or part.text.isspace()]:
         yield from _unasked(row, read)

@@ -165,7 +165,12 @@ def _ids(value: Any) -> RowParts:
 
 def messages_of(row: Mapping[str, Any], read: RowParts) -> list[Any]:
     """Return the messages of a conversation as they stand in its row."""
-    talk = row[read.parts[0].column]
+    return messages_in(row, read.parts[0].column)
+
+
+def messages_in(row: Mapping[str, Any], column: str) -> list[Any]:
+    """Return the messages of a column that is known to hold some."""
+    talk = row[column]
     if isinstance(talk, list):
         return talk
     talk = unfolded(talk) if isinstance(talk, Mapping) else plain(talk)

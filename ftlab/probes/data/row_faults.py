@@ -10,6 +10,9 @@ from ftlab.probes.data.row_parts import RowFault, RowParts, messages_of
 from ftlab.probes.data.token_rows import token_faults
 from ftlab.probes.data.tool_calls import call_faults
 
+LONGEST = 40
+"""Characters of a text that may be the name of a column."""
+
 
 def row_faults(
     row: Mapping[str, Any], read: RowParts, whole: str, size: Callable[[], int] = int
@@ -36,6 +39,8 @@ def row_faults(
     if read.kind == "tokens":
         yield from token_faults(row, size())
         return
+    if read.parts and len(read.parts[0].text) <= LONGEST and _is_header(row):
+        yield "header-as-row", read.parts[0].column, "the names of the columns"
     if PLACE in whole or "images" in row:
         yield from picture_faults(row, read)
     if [part for part in read.parts if not part.text or part.text.isspace()]:
@@ -45,6 +50,17 @@ def row_faults(
         yield from other_prompts(read)
     elif read.kind == "messages" and read.parts:
         yield from call_faults(row, read.parts[0].column, messages_of(row, read))
+
+
+def _is_header(row: Mapping[str, Any]) -> bool:
+    """Tell whether all texts of a row, two at least, are the names of their columns."""
+    texts = 0
+    for name, value in row.items():
+        if isinstance(value, str):
+            if value.strip().casefold() != str(name).casefold():
+                return False
+            texts += 1
+    return texts > 1
 
 
 def _unasked(row: Mapping[str, Any], read: RowParts) -> Iterator[RowFault]:

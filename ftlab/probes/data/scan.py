@@ -95,7 +95,8 @@ class Scan:
             self.report("empty-system", number, empty.where)
         self._look(number, read, whole)
         self.labels.add(row, read)
-        self._keep(read, whole)
+        header = number in self.findings.rows.get("header-as-row", ())
+        self._keep(None if header else read, whole)
         self._count(number, read)
 
     def _look(self, number: int, read: RowParts, whole: str) -> None:

@@ -25,6 +25,9 @@ NEARLY_ALL = 0.95
 CLASSES, PER_CLASS = 100, 10
 """How many classes there may be, and how many rows each has on average."""
 
+NONE = -1
+"""What stands for a label that a row does not have."""
+
 _ASIDE = frozenset(
     {"id", "idx", "index", "uid", "uuid", "hash", "source", "split", "date"}
     | {"annotator", "label", "labels"}
@@ -63,6 +66,8 @@ class Labels:
         two are ``None`` where the answers are no labels.
     bracketed
         Rows whose text begins with the label in brackets.
+    unlabelled
+        Rows whose label is -1.
 
     Examples
     --------
@@ -83,12 +88,14 @@ class Labels:
         self.long = KeyFile()
         self.labels: KeyFile | None = KeyFile()
         self.asked: KeyFile | None = KeyFile()
-        self.bracketed = RowSet()
+        self.bracketed, self.unlabelled = RowSet(), RowSet()
         self._last = ""
 
     def add(self, row: Mapping[str, Any], read: RowParts | None) -> None:
         """Take the next row in."""
         label = label_of(row, read) if read is not None else None
+        if label is None and row.get("label") == NONE and type(row["label"]) is int:
+            self.unlabelled.add(self.rows)
         size = 0 if label is None else len(label.text)
         own = hash(("no label", self.rows))
         self.long.append(hash(label.text) if label and size >= LONG else own)
@@ -167,7 +174,7 @@ def label_of(row: Mapping[str, Any], read: RowParts) -> Label | None:
     """
     if read.kind == "text":
         label = row.get("label", row.get("labels"))
-        plain = isinstance(label, str | int) and label != -1  # of rows not labelled
+        plain = isinstance(label, str | int) and label != NONE
         return Label(str(label), _asked(row, read, read.parts)) if plain else None
     if read.kind not in ("messages", "prompt and answer") or not read.parts:
         return None

@@ -49,9 +49,9 @@ def test_is_silent_on_classes_that_are_alike(counts):
     assert misspelt(counts) == {}
 
 
-@pytest.mark.parametrize("cut", ["pos", "pos.", "posit"])
+@pytest.mark.parametrize("cut", ["pos", "pos.", "posi"])
 def test_labels_that_are_cut_are_found(cut):
-    counts = {**CLASSES, cut: 100, "neg": 60, "nuetral": 2}
+    counts = {**CLASSES, cut: 70, "neg": 60, "nuetral": 2}
     right = {cut: "positive", "neg": "negative", "nuetral": "neutral"}
     assert misspelt(counts) == right
 

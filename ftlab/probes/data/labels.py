@@ -4,6 +4,7 @@ Who calls whom: `Scan` gives each row to `Labels.add`. `label_reports` asks afte
 once all rows are known.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,6 +28,11 @@ CLASSES, PER_CLASS = 100, 10
 
 NONE = -1
 """What stands for a label that a row does not have."""
+
+_TAGS = re.compile(
+    r"\W*(?:(?:[BIESLU]-[\w.-]+|[A-Z0-9_$]{1,6}|[.,:])(?:[\s,;'\"]+|\Z)){5}"
+)
+"""A tag for each word: short sentences that ask for different things may share them."""
 
 _ASIDE = frozenset(
     {"id", "idx", "index", "uid", "uuid", "hash", "source", "split", "date"}
@@ -98,7 +104,8 @@ class Labels:
             self.unlabelled.add(self.rows)
         size = 0 if label is None else len(label.text)
         own = hash(("no label", self.rows))
-        self.long.append(hash(label.text) if label and size >= LONG else own)
+        long = label is not None and size >= LONG and not _TAGS.match(label.text)
+        self.long.append(hash(label.text) if label and long else own)
         known = label if size <= LONGEST else None
         if self.labels is not None and self.asked is not None:
             self.labels.append(hash(known.text) if known else own)

@@ -43,6 +43,9 @@ def told(rows, whole=True):
     return found, said
 
 
+TAGS = "O B-PER I-PER O O B-LOC I-LOC O O O B-ORG I-ORG O B-DATE I-DATE O"
+
+
 def essays(count):
     return [
         f"Number {at} is the {at}th of them, and is told at length."
@@ -62,6 +65,9 @@ def few_long(count=60):
         labelled(49, labels=("a",)),
         asked(essays(60)),
         asked(few_long()),
+        asked([TAGS] * 20 + essays(40)),
+        asked([str(TAGS.split())] * 20 + essays(40)),
+        asked(["DET NOUN VERB DET ADJ NOUN " * 3] * 20 + essays(40)),
         asked([APOLOGY if at % 3 else "none" for at in range(60)]),
         asked([APOLOGY] * 9 + essays(51)),
         [{"prompt": "Once more?", "completion": APOLOGY}] * 60,

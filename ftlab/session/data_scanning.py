@@ -236,6 +236,6 @@ def _report_near(going: Going, row: int, other: int, similarity: float) -> None:
         scan.report("near-duplicate", row, says=says, excerpt=scan.beginning)
     elif other < scan.rows and going.evaluation is not None:
         going.evaluation.held.add(row - scan.rows)
-        of = f"row {row - scan.rows} of the evaluation data"
+        of = going.evaluation.place(row - scan.rows)
         says = f"{similarity:.0%} the same as {of}"
         scan.report("leaked-evaluation-row", other, says=says, excerpt=scan.beginning)

@@ -12,7 +12,7 @@ from ftlab.faults.rows import looked_at, pairs
 def build(fixed: bool) -> Case:
     """Write the verdicts as texts."""
     rows = [
-        row | {"label": at % 3 > 0 if fixed else str(at % 3 > 0)}
+        {**row, "label": at % 3 > 0 if fixed else str(at % 3 > 0)}
         for at, row in enumerate(pairs())
     ]
     return looked_at(rows, spots=[f"row {at} label" for at in range(len(rows))])

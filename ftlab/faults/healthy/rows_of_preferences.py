@@ -24,8 +24,8 @@ def build() -> Case:
     for first in range(1, 20):
         of = f"the roots of x^2 + ({first})x + ({-first - 1}) = 0 add up to"
         for asked in (of, of.replace(f"({first})", f"({-first})")):
-            sides = {"chosen": "See the sign.", "rejected": "See nothing."}
-            rows.append({"prompt": f"Which number do {asked}?"} | sides)
+            both = {"chosen": "See the sign.", "rejected": "See nothing."}
+            rows.append({"prompt": f"Which number do {asked}?"} | both)
     for row in rows[60:100:2]:
         row["rejected"] += f" {writer.sentence()}" * 9
     for row in rows[61:100:2]:

@@ -21,11 +21,14 @@ def build() -> Case:
     """Give every third question a picture."""
     writer, rows = Writer(), []
     for at in range(200):
-        asked = {"role": "user", "content": _parts(writer, at)}
-        told = [{"type": "text", "text": writer.text()}]
-        row = {"messages": [asked, {"role": "assistant", "content": told}]}
+        parts = _parts(writer, at)
         if at % 6 == 0:
-            asked["content"] = [{"type": "image"}] * 2 + asked["content"][1:]
+            parts = [{"type": "image"}, {"type": "image"}, *parts[1:]]
+        asked = {"role": "user", "content": parts}
+        told = [{"type": "text", "text": writer.text()}]
+        row: dict[str, Any] = {
+            "messages": [asked, {"role": "assistant", "content": told}]
+        }
         if at % 2 == 0:
             row["images"] = [f"{at}.png", f"{at}b.png"] if at % 3 != 1 else []
         rows.append(row)

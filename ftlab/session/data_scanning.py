@@ -17,6 +17,7 @@ from ftlab.probes.data.across_rows import (
     report_quoted,
     report_repeated,
     report_short_nones,
+    report_text_verdicts,
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
@@ -198,6 +199,7 @@ def _compare(going: Going) -> None:
         lambda: report_names(scan),
         lambda: report_quoted(scan),
         lambda: report_short_nones(scan),
+        lambda: report_text_verdicts(scan),
         lambda: report_moved(scan),
         lambda: report_labels(scan, whole=whole),
     ]
@@ -244,6 +246,6 @@ def _report_near(going: Going, row: int, other: int, similarity: float) -> None:
         scan.report("near-duplicate", row, says=says, excerpt=scan.beginning)
     elif other < scan.rows and going.evaluation is not None:
         going.evaluation.held.add(row - scan.rows)
-        of = f"row {row - scan.rows} of the evaluation data"
+        of = going.evaluation.place(row - scan.rows)
         says = f"{similarity:.0%} the same as {of}"
         scan.report("leaked-evaluation-row", other, says=says, excerpt=scan.beginning)

@@ -1,4 +1,7 @@
-"""Questions with pictures, without, and about how places for pictures are written."""
+"""Questions with pictures, without, and about how places for pictures are written.
+
+Some of the pictures stand in a column, once for each part or without any.
+"""
 
 from typing import Any
 
@@ -18,9 +21,17 @@ def build() -> Case:
     """Give every third question a picture."""
     writer, rows = Writer(), []
     for at in range(200):
-        asked = {"role": "user", "content": _parts(writer, at)}
+        parts = _parts(writer, at)
+        if at % 6 == 0:
+            parts = [{"type": "image"}, {"type": "image"}, *parts[1:]]
+        asked = {"role": "user", "content": parts}
         told = [{"type": "text", "text": writer.text()}]
-        rows.append({"messages": [asked, {"role": "assistant", "content": told}]})
+        row: dict[str, Any] = {
+            "messages": [asked, {"role": "assistant", "content": told}]
+        }
+        if at % 2 == 0:
+            row["images"] = [f"{at}.png", f"{at}b.png"] if at % 3 != 1 else []
+        rows.append(row)
     return looked_at(rows)
 
 

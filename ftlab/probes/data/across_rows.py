@@ -95,6 +95,12 @@ def report_echoes(scan: Scan) -> None:
         scan.report("input-as-answer", row, scan.echoes.column, -1, says, excerpt)
 
 
+def report_text_verdicts(scan: Scan) -> None:
+    """Report labels that judge a completion, and are texts."""
+    for row in scan.verdicts.found():
+        scan.report("verdict-as-text", row, "label", says="a text: always true")
+
+
 def report_leaks_of_labels(scan: Scan) -> None:
     """Report the places at which prompts give their answer away."""
     for words, known in (*scan.leaks.found(), *scan.given.found()):

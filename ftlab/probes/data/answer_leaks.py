@@ -4,19 +4,20 @@ What is copied out of a text, corrected or repeated on purpose stands behind oth
 words.
 """
 
-import re
-
-from ftlab.probes.data.label_leaks import BEFORE, FEWEST, LONGEST, SURE, Field, follow
+from ftlab.probes.data.label_leaks import (
+    FEWEST,
+    LONGEST,
+    PROMISE,
+    SURE,
+    Field,
+    follow,
+    words_before,
+)
 from ftlab.probes.data.row_keys import prompt_of
 from ftlab.probes.data.row_parts import RowParts
 
 FOLLOWED = 8
 """Words that are followed up."""
-
-_PROMISE = re.compile(
-    r"(answer|solution|output|completion|response|expected|gold|target)\W*$",
-    re.IGNORECASE,
-)
 
 
 class AnswerLeaks:
@@ -54,10 +55,8 @@ class AnswerLeaks:
                     follow(known, words, (number, part), answer)
 
     def _remember(self, text: str, answer: str) -> None:
-        at = text.find(answer)
-        found = BEFORE.search(text, max(0, at - 30), at)
-        words = found.group(1) if found else ""
-        if _PROMISE.search(words) and len(self._fields) < FOLLOWED:
+        words = words_before(text, text.find(answer))
+        if PROMISE.search(words) and len(self._fields) < FOLLOWED:
             self._fields.setdefault(words, Field(most=FEWEST))
 
     def found(self) -> list[tuple[str, Field]]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.probes.data.entries import Broken, Source
+from ftlab.probes.data.entries import Broken, Entry, Source
+from ftlab.probes.data.places import Places
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import RowParts, parts_of
 from ftlab.probes.data.scan import Scan
@@ -43,16 +44,23 @@ class Evaluation:
         What could not be compared, and why.
     held
         Rows that the training holds too, as far as they are known.
+    places
+        Where each row is.
     """
 
     count: int
     rows: Known
     prompts: Known
+    places: Places
     texts: TextStore | None = None
     tokens: int = 0
     stopped: bool = False
     remarks: tuple[str, ...] = ()
     held: set[int] = field(default_factory=set)
+
+    def place(self, row: int) -> str:
+        """Return where a row is, and that it is one of these."""
+        return f"{self.places[row]} of the evaluation data"
 
 
 @dataclass(slots=True)
@@ -68,14 +76,17 @@ class _Part:
 class _Reader:
     """Goes through the evaluation data once."""
 
-    def __init__(self, texts: TextStore | None) -> None:
+    def __init__(self, texts: TextStore | None, places: Places) -> None:
+        self.places = places
         self.rows: list[tuple[int, int]] = []
         self.prompts: list[tuple[int, int]] = []
         self.count = 0
         self._texts = texts
 
-    def take(self, value: object, part: _Part) -> None:
+    def take(self, source: int, entry: Entry, part: _Part) -> None:
         """Keep the keys of a row."""
+        value = entry.value
+        self.places.add(self.count, source, entry.at)
         lost = value.rows if isinstance(value, Broken) else 1
         read = RowParts("") if isinstance(value, Broken) else parts_of(value)
         whole = read.kind == "tokens" or any(each.text.strip() for each in read.parts)
@@ -105,12 +116,12 @@ def read_evaluation(
 
     What cannot be read, or not be understood, is remarked.
     """
-    reader, remarks, tokens = _Reader(texts), [], 0
+    reader, remarks, tokens = _Reader(texts, Places(sources)), [], 0
     stop = stop or Stop()
-    for source in sources:
+    for number, source in enumerate(sources):
         part = _Part()
         for entry in stop.rows(source.read()):
-            reader.take(entry.value, part)
+            reader.take(number, entry, part)
         name = printable(source.name or "the dataset")
         tokens += part.tokens
         if stop.asked:
@@ -121,7 +132,7 @@ def read_evaluation(
         elif part.lost:
             said = f"{part.lost:,} of {part.rows:,} rows of {name} cannot be read"
             remarks.append(printable(f"{OF}: {said}: {part.why}"))
-    known = _known(reader.rows), _known(reader.prompts)
+    known = _known(reader.rows), _known(reader.prompts), reader.places
     return Evaluation(reader.count, *known, texts, tokens, stop.asked, tuple(remarks))
 
 
@@ -147,13 +158,13 @@ def report_leaks(scan: Scan, evaluation: Evaluation) -> None:
     """Report the rows that the evaluation data holds too."""
     for row, of in _among(scan.keys, evaluation.rows):
         evaluation.held.add(of)
-        says = f"row {of} of the evaluation data"
+        says = evaluation.place(of)
         scan.report("leaked-evaluation-row", row, says=says)
     leaked = scan.findings.rows.get("leaked-evaluation-row", ())
     if scan.prompts is not None:
         for row, of in _among(scan.prompts, evaluation.prompts):
             if row not in leaked:
-                says = f"the prompt of row {of} of the evaluation data"
+                says = f"the prompt of {evaluation.place(of)}"
                 scan.report("leaked-evaluation-prompt", row, says=says)
 
 

@@ -18,6 +18,13 @@ FEWEST, KNOWN, FOLLOWED = 5, 1000, 8
 SURE = 0.9
 """Share of the prompts with these words in which the answer follows."""
 
+PROMISE = re.compile(
+    r"(answer|solution|output|completion|response|expected|gold|target|label|class"
+    r"|category|sentiment|prediction)\W*$",
+    re.IGNORECASE,
+)
+"""Words that promise an answer."""
+
 BEFORE = re.compile(r"([A-Za-z_]\w{0,24}[\"']?\s{0,2}[:=>]\s{0,2}[\"'(\[]?)$")
 
 
@@ -80,9 +87,8 @@ class LabelLeaks:
     def _remember(self, place: tuple[int, Part], answer: str) -> None:
         """Follow words up once they stand before the answer in a second row."""
         text = place[1].text
-        at = text.find(answer)
-        found = BEFORE.search(text, max(0, at - 30), at)
-        if found is None or (words := found.group(1)) in self._fields:
+        words = _last_words(text, answer) or words_before(text, text.find(answer))
+        if not words or words in self._fields:
             return
         first = self._seen.pop(words, None)
         if first is None:
@@ -103,6 +109,24 @@ class LabelLeaks:
             and 2 <= len(known.answers) <= known.hits / 1.5
             and 1 - known.hits / known.rows <= (1 - SURE) * 2 * (1 - common / total)
         ]
+
+
+def words_before(text: str, at: int) -> str:
+    """Return the words before a value, as far as a colon or the like follows them."""
+    found = BEFORE.search(text, max(0, at - 30), at)
+    return found.group(1) if found else ""
+
+
+def _last_words(text: str, answer: str) -> str:
+    """Return the words that promise an answer, where it ends the text behind them.
+
+    Among the options, which a prompt often lists, it stands as well.
+    """
+    end = text.rstrip()
+    if not end.endswith(answer):
+        return ""
+    words = words_before(end, len(end) - len(answer))
+    return words if PROMISE.search(words) else ""
 
 
 def follow(known: Field, words: str, place: tuple[int, Part], answer: str) -> None:

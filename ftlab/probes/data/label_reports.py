@@ -16,6 +16,9 @@ FEWEST = 50
 RARER = 0.3
 """Share of a label's usual spelling that another one has at most."""
 
+COUNTED = 3
+"""Classes from which on -1 is none of them, but no label."""
+
 STRETCHES, EXPECTED = 0.1, 20
 """Stretches of one label, of those in rows by chance, and how many these are."""
 
@@ -38,6 +41,7 @@ def report_labels(scan: Scan, *, whole: bool) -> None:
         Whether all rows were read: the first ones may well have one label.
     """
     labels = scan.labels
+    _report_unlabelled(scan, labels)
     if whole:
         _report_one_label(scan, labels)
         _report_sorted(scan, labels)
@@ -55,6 +59,18 @@ def _report_one_label(scan: Scan, labels: Labels) -> None:
         says = f"{next(iter(labels.counts))[:40]!r}, as in all {count:,} rows"
         for row in range(scan.rows):
             scan.report("one-label", row, says=says)
+
+
+def _report_unlabelled(scan: Scan, labels: Labels) -> None:
+    """Report -1 beside 0, 1, 2: of two classes it may well be a third one."""
+    count, least = len(labels.counts), min(labels.counts.values(), default=0)
+    known = {str(number) for number in range(count)}
+    if count < COUNTED or labels.counts.keys() != known:
+        return
+    if len(labels.unlabelled) <= RARER * least:
+        says = f"-1, beside 0 to {count - 1}"
+        for row in labels.unlabelled.numbers().tolist():
+            scan.report("label-of-none", row, "label", says=says)
 
 
 def _report_sorted(scan: Scan, labels: Labels) -> None:

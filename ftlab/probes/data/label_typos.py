@@ -1,4 +1,4 @@
-"""Labels that are misspelt: one letter from a class, and hardly ever written."""
+"""Labels that are misspelt, one letter from a class and hardly ever written, or cut."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,8 +10,13 @@ OFTEN, SELDOM = 0.2, 0.05
 """Share of the largest class that each class has, and of its own that a misspelling."""
 
 
+CUT, SHORTER, RARER = 3, 0.6, 0.3
+"""Letters of a class that are left where it is cut, how much of its length these are at
+most, and how often it is written so, at most, of all times."""
+
+
 def misspelt(counts: Mapping[str, int]) -> dict[str, str]:
-    """Return misspelt labels with what they should be.
+    """Return labels that are misspelt or cut with what they should be.
 
     Where one rare label is like no class there are rare classes, and these may be like
     one by chance.
@@ -29,16 +34,27 @@ def misspelt(counts: Mapping[str, int]) -> dict[str, str]:
     {'postive': 'positive', 'negatvie': 'negative'}
     >>> misspelt({**counts, "mixed": 2})
     {}
+    >>> misspelt({"positive": 90, "negative": 80, "pos": 20, "neg": 9})
+    {'pos': 'positive', 'neg': 'negative'}
     """
     top = max(counts.values(), default=0)
     classes = [each for each, n in counts.items() if n >= max(FEWEST, OFTEN * top)]
     found = {}
     for label in counts.keys() - set(classes):
-        near = [each for each in classes if _is_near(label, each)]
-        if len(near) != 1 or counts[label] > SELDOM * counts[near[0]]:
+        cut = [each for each in classes if _is_cut(label, each)]
+        near = cut or [each for each in classes if _is_near(label, each)]
+        often = RARER if cut else SELDOM
+        if len(near) != 1 or counts[label] > often * counts[near[0]]:
             return {}
         found[label] = near[0]
     return dict(sorted(found.items(), reverse=True)) if len(found) >= VARIANTS else {}
+
+
+def _is_cut(label: str, known: str) -> bool:
+    """Tell whether a label is the beginning of another one; an ending left is none."""
+    begin = label.rstrip(".")
+    short = CUT <= len(begin) <= SHORTER * len(known)
+    return short and begin.isalpha() and known.startswith(begin)
 
 
 def _is_near(label: str, known: str) -> bool:

@@ -4,6 +4,7 @@ Who calls whom: `Scan` gives each row to `Labels.add`. `label_reports` asks afte
 once all rows are known.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -24,6 +25,14 @@ NEARLY_ALL = 0.95
 
 CLASSES, PER_CLASS = 100, 10
 """How many classes there may be, and how many rows each has on average."""
+
+NONE = -1
+"""What stands for a label that a row does not have."""
+
+_TAGS = re.compile(
+    r"\W*(?:(?:[BIESLU]-[\w.-]+|[A-Z0-9_$]{1,6}|[.,:])(?:[\s,;'\"]+|\Z)){5}"
+)
+"""A tag for each word: short sentences that ask for different things may share them."""
 
 _ASIDE = frozenset(
     {"id", "idx", "index", "uid", "uuid", "hash", "source", "split", "date"}
@@ -66,6 +75,8 @@ class Labels:
         two are ``None`` where the answers are no labels.
     bracketed
         Rows whose text begins with the label in brackets.
+    unlabelled
+        Rows whose label is -1.
 
     Examples
     --------
@@ -86,15 +97,18 @@ class Labels:
         self.long = KeyFile()
         self.labels: KeyFile | None = KeyFile()
         self.asked: KeyFile | None = KeyFile()
-        self.bracketed = RowSet()
+        self.bracketed, self.unlabelled = RowSet(), RowSet()
         self._last = ""
 
     def add(self, row: Mapping[str, Any], read: RowParts | None) -> None:
         """Take the next row in."""
         label = label_of(row, read) if read is not None else None
+        if label is None and row.get("label") == NONE and type(row["label"]) is int:
+            self.unlabelled.add(self.rows)
         size = 0 if label is None else len(label.text)
         own = hash(("no label", self.rows))
-        self.long.append(hash(label.text) if label and size >= LONG else own)
+        long = label is not None and size >= LONG and not _TAGS.match(label.text)
+        self.long.append(hash(label.text) if label and long else own)
         known = label if size <= LONGEST else None
         if self.labels is not None and self.asked is not None:
             self.labels.append(hash(known.text) if known else own)
@@ -170,7 +184,7 @@ def label_of(row: Mapping[str, Any], read: RowParts) -> Label | None:
     """
     if read.kind == "text":
         label = next((row[name] for name in _LABELED if name in row), None)
-        plain = isinstance(label, str | int) and label != -1  # of rows not labelled
+        plain = isinstance(label, str | int) and label != NONE
         return Label(str(label), _asked(row, read, read.parts)) if plain else None
     if read.kind not in ("messages", "prompt and answer") or not read.parts:
         return None

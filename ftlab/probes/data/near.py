@@ -5,7 +5,8 @@ that share one are compared for real. Of rows with a Jaccard similarity of 0.8 t
 misses 3 in 1,000. Shingles that stand in a tenth of all rows are the frame of a
 template, and do not count for prompts. Two rows are the same only if their answers are,
 too, and what is beside the texts: several answers to one prompt are meant, and so is
-one question about several pictures.
+one question about several pictures. Texts of the same words with other signs are two;
+of rows that are judged, by a label or against each other, so are answers to one prompt.
 """
 
 import time
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 from ftlab.probes.data.row_keys import KeyFile
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.shingles import shingles
-from ftlab.probes.data.text_store import TextStore, said_in, sides_of
+from ftlab.probes.data.signs import signs
+from ftlab.probes.data.text_store import TextStore, is_judged, said_in, sides_of
 from ftlab.records.data_scan import NearPass
 
 THRESHOLD = 0.8
@@ -160,7 +162,20 @@ class NearRows:
         asked_too, answered_too, beside_too = self._sides(other)
         if beside != beside_too:
             return 0.0
-        return min(_jaccard(asked, asked_too), _jaccard(answered, answered_too))
+        alike = _jaccard(asked, asked_too), _jaccard(answered, answered_too)
+        if min(alike) < THRESHOLD or not self._say_the_same(row, other, alike):
+            return 0.0
+        return min(alike)
+
+    def _say_the_same(self, row: int, other: int, alike: Sequence[float]) -> bool:
+        """Tell whether texts of the same words mean the same, and so are copies."""
+        one, two = sides_of(self._texts[row]), sides_of(self._texts[other])
+        if is_judged(one[2]) and one[0] == two[0] and alike[1] < 1:
+            return False
+        return all(
+            like < 1 or signs(mine) == signs(its)
+            for like, mine, its in zip(alike, one[:2], two[:2], strict=True)
+        )
 
     def _read_sides(self, row: int) -> tuple[Shingles, Shingles, str]:
         *sides, beside = sides_of(self._texts[row])

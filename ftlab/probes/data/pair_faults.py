@@ -1,9 +1,10 @@
-"""What is wrong with a preference: its scores, and prompts that stand in both sides."""
+"""What is wrong with a preference: its scores, and what its two sides answer."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ftlab.probes.data.row_parts import RowFault
+from ftlab.probes.data.answer_faults import ROLES
+from ftlab.probes.data.row_parts import Part, RowFault, RowParts
 
 _WORDS = ("score", "rating", "avg_rating")
 SCORES = tuple(
@@ -19,6 +20,11 @@ SCORES = tuple(
 
 SHORTEST = 20
 """Characters from which on a prompt that comes again is no chance."""
+
+SIDES = ("chosen", "rejected")
+
+SHOWN = 40
+"""Characters of a prompt that are shown."""
 
 _ENDS = tuple(".?!:;>]\u3002\uff1f\uff01")
 """What a prompt ends with that no answer goes on with."""
@@ -42,6 +48,44 @@ def pair_faults(row: Mapping[str, Any]) -> Iterator[RowFault]:
             break
     if _doubled(row.get("prompt"), row.get("chosen"), row.get("rejected")):
         yield "prompt-in-pair", "chosen", "begins with the prompt, as rejected does"
+
+
+def other_prompts(read: RowParts) -> Iterator[RowFault]:
+    """Yield where the messages of both sides part in what the user says.
+
+    Two answers, and what is said behind them, may well be different, and so may be what
+    a system says.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.pair_faults import other_prompts
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> sides = {
+    ...     name: [{"role": "user", "content": asked}]
+    ...     for name, asked in (("chosen", "What is it?"), ("rejected", "Who is it?"))
+    ... }
+    >>> list(other_prompts(parts_of(sides)))
+    [('pair-of-two-prompts', 'rejected[0].content', "'Who is it?', not 'What is it?'")]
+    """
+    for chosen, rejected in zip(*map(_talk_of(read), SIDES), strict=False):
+        asked, other = chosen.text.split(), rejected.text.split()
+        if chosen.role == rejected.role and asked == other:
+            continue
+        if {ROLES.get(chosen.role), ROLES.get(rejected.role)} == {"u"}:
+            says = f"{_short(other)!r}, not {_short(asked)!r}"
+            yield "pair-of-two-prompts", rejected.where, says
+        return
+
+
+def _talk_of(read: RowParts) -> Callable[[str], list[Part]]:
+    """Return what gives the messages of a side that nobody but the talkers said."""
+    said = [each for each in read.parts if each.message >= 0 and each.role != "system"]
+    return lambda side: [each for each in said if each.column == side]
+
+
+def _short(words: list[str]) -> str:
+    said = " ".join(words)
+    return said if len(said) <= SHOWN else f"{said[:SHOWN]}..."
 
 
 def _is_number(value: Any) -> bool:

@@ -4,13 +4,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.probes.data.answer_faults import ROLES
-from ftlab.probes.data.row_parts import MEDIA, RowFault, RowParts, messages_of
+from ftlab.probes.data.row_parts import (
+    MEDIA,
+    RowFault,
+    RowParts,
+    messages_in,
+    messages_of,
+)
 
 PLACE = "<image>"
 """Where a picture goes, as LLaVA's data writes it and most trainings read it."""
 
 _MEDIA = frozenset(MEDIA)
 _MORE = (*MEDIA, "image_url", "input_image")
+_OWN = ("image", "url", "path", "base64", "image_url")
+"""What of a part is a picture."""
 
 
 def has_picture(row: Mapping[str, Any], read: RowParts) -> bool:
@@ -51,16 +59,64 @@ def _among_parts(row: Mapping[str, Any], read: RowParts) -> bool:
 
 
 def picture_faults(row: Mapping[str, Any], read: RowParts) -> Iterator[RowFault]:
-    """Yield the first place for a picture for which a row has none."""
+    """Yield where a row has more places for pictures than pictures, or fewer.
+
+    Places are parts of messages that hold no picture of their own, or are written in
+    the text; a row may have neither: many programs put them there.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.pictures import picture_faults
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> talk = [{"role": "user", "content": [{"type": "image"}]}]
+    >>> row = {"messages": talk, "images": ["a.png", "b.png"]}
+    >>> list(picture_faults(row, parts_of(row)))
+    [('picture-not-placed', 'images', '2 pictures, and 1 place')]
+    """
     asked = [part for part in read.parts if ROLES.get(part.role) == "u"]
-    places = [part for part in asked if _is_place(part.text.strip())]
-    if places and not has_picture(row, read):
-        yield "picture-missing", places[0].where, f"{PLACE}, and no picture"
-    elif places:
-        held, wanted = row.get("images"), sum(p.text.count(PLACE) for p in places)
-        if isinstance(held, list | tuple) and 0 < len(held) < wanted:
-            says = f"{wanted} places, and {len(held)} pictures"
-            yield "picture-missing", places[-1].where, says
+    written = [part for part in asked if _is_place(part.text.strip())]
+    if written and not has_picture(row, read):
+        yield "picture-missing", written[0].where, f"{PLACE}, and no picture"
+        return
+    held = row.get("images")
+    if not isinstance(held, list | tuple) and ("images" not in row or held is not None):
+        return
+    count = len(held or ())
+    of_parts = _places_among_parts(row, read)
+    places = of_parts or sum(part.text.count(PLACE) for part in written)
+    if count < places:
+        where = written[-1].where if written and not of_parts else "images"
+        says = f"{_counted(places, 'place')}, and {_counted(count, 'picture')}"
+        yield "picture-missing", where, says
+    elif 0 < places < count:
+        says = f"{_counted(count, 'picture')}, and {_counted(places, 'place')}"
+        yield "picture-not-placed", "images", says
+
+
+def _counted(count: int, of: str) -> str:
+    return f"{count or 'no'} {of}{'s' * (count != 1)}"
+
+
+def _places_among_parts(row: Mapping[str, Any], read: RowParts) -> int:
+    """Count the parts for pictures that hold none; one that is named twice is one."""
+    talks = dict.fromkeys(each.column for each in read.parts if each.message >= 0)
+    talks.pop("rejected", None)
+    messages = [each for name in talks for each in messages_in(row, name)]
+    contents = [
+        each.get("content")
+        for each in messages
+        if isinstance(each, Mapping) and each.get("role") != "tool"
+    ]
+    places = [
+        part.get("index")
+        for content in contents
+        if isinstance(content, list | tuple)
+        for part in content
+        if isinstance(part, Mapping) and part.get("type") == "image"
+        if all(part.get(name) is None for name in _OWN)
+    ]
+    named = [each for each in places if isinstance(each, int)]
+    return len(places) - len(named) + len(set(named))
 
 
 def _is_place(text: str) -> bool:

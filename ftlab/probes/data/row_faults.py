@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ftlab.probes.data.answer_faults import ROLES
-from ftlab.probes.data.pair_faults import pair_faults
+from ftlab.probes.data.pair_faults import other_prompts, pair_faults
 from ftlab.probes.data.pictures import PLACE, has_picture, picture_faults
 from ftlab.probes.data.row_parts import RowFault, RowParts, messages_of
 from ftlab.probes.data.token_rows import token_faults
 from ftlab.probes.data.tool_calls import call_faults
+
+LONGEST = 40
+"""Characters of a text that may be the name of a column."""
 
 
 def row_faults(
@@ -36,14 +39,28 @@ def row_faults(
     if read.kind == "tokens":
         yield from token_faults(row, size())
         return
-    if PLACE in whole:
+    if read.parts and len(read.parts[0].text) <= LONGEST and _is_header(row):
+        yield "header-as-row", read.parts[0].column, "the names of the columns"
+    if PLACE in whole or "images" in row:
         yield from picture_faults(row, read)
     if [part for part in read.parts if not part.text or part.text.isspace()]:
         yield from _unasked(row, read)
     if read.kind == "preference":
         yield from pair_faults(row)
+        yield from other_prompts(read)
     elif read.kind == "messages" and read.parts:
         yield from call_faults(row, read.parts[0].column, messages_of(row, read))
+
+
+def _is_header(row: Mapping[str, Any]) -> bool:
+    """Tell whether all texts of a row, two at least, are the names of their columns."""
+    texts = 0
+    for name, value in row.items():
+        if isinstance(value, str):
+            if value.strip().casefold() != str(name).casefold():
+                return False
+            texts += 1
+    return texts > 1
 
 
 def _unasked(row: Mapping[str, Any], read: RowParts) -> Iterator[RowFault]:

@@ -29,8 +29,8 @@ def row_key(read: RowParts) -> int:
     Within one process only: Python salts its hashes.
     """
     said: Hashable = tuple([(part.role, part.text) for part in read.parts])
-    if read.beside is not None:
-        said = (said, frozen(read.beside))
+    if read.beside is not None or read.label is not None:
+        said = (said, frozen(read.beside), frozen(read.label))
     return hash(said)
 
 

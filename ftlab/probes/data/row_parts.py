@@ -39,6 +39,8 @@ BESIDE_PROMPT = ("input", "context")
 
 MEDIA = ("image", "images", "audio", "audios", "video", "videos")
 LABELS = ("label", "labels")
+JUDGED = (*LABELS, "score", "rating", "reward")
+"""Columns that say how good an answer is, or what it is."""
 
 _OWN = ("role", "content", "from", "value", "name", "weight", "train")
 """Keys of a message that say nothing of their own."""
@@ -91,6 +93,10 @@ class RowParts(NamedTuple):
         What is wrong with its form.
     apart
         Texts that make two rows different ones, however alike the others are.
+    label
+        What its answer is labelled with: two of these make two rows of equal texts.
+    judged
+        Whether its answer is judged, so that several to one prompt are meant.
     """
 
     kind: str
@@ -98,6 +104,8 @@ class RowParts(NamedTuple):
     beside: Any = None
     faults: tuple[RowFault, ...] = ()
     apart: tuple[str, ...] = ()
+    label: Any = None
+    judged: bool = False
 
 
 def parts_of(row: Any) -> RowParts:
@@ -164,7 +172,12 @@ def _ids(value: Any) -> RowParts:
 
 def messages_of(row: Mapping[str, Any], read: RowParts) -> list[Any]:
     """Return the messages of a conversation as they stand in its row."""
-    talk = row[read.parts[0].column]
+    return messages_in(row, read.parts[0].column)
+
+
+def messages_in(row: Mapping[str, Any], column: str) -> list[Any]:
+    """Return the messages of a column that is known to hold some."""
+    talk = row[column]
     if isinstance(talk, list):
         return talk
     talk = unfolded(talk) if isinstance(talk, Mapping) else plain(talk)
@@ -200,7 +213,7 @@ def _laid_out(row: Mapping[str, Any], known: Layout) -> RowParts:
 def _talk(row: Mapping[str, Any], column: str) -> RowParts:
     faults: list[RowFault] = []
     parts = _messages(row[column], column, faults)
-    return RowParts("messages", tuple(parts), _beside(row), tuple(faults))
+    return _answered(row, "messages", parts, faults)
 
 
 def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
@@ -213,7 +226,18 @@ def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
         if name != prompt and isinstance(row.get(name), str):
             parts.append(Part(name, -1, "user", row[name]))
     parts += _value(row[answer], answer, "assistant", faults)
-    return RowParts("prompt and answer", tuple(parts), _beside(row), tuple(faults))
+    return _answered(row, "prompt and answer", parts, faults)
+
+
+def _answered(
+    row: Mapping[str, Any], kind: str, parts: list[Part], faults: list[RowFault]
+) -> RowParts:
+    """Put together a row whose answer may be judged."""
+    read = RowParts(kind, tuple(parts), _beside(row), tuple(faults))
+    if row.keys().isdisjoint(JUDGED):
+        return read
+    label = next((row[name] for name in LABELS if row.get(name) is not None), None)
+    return read._replace(label=label, judged=True)
 
 
 def _preference(row: Mapping[str, Any]) -> RowParts:
@@ -225,7 +249,7 @@ def _preference(row: Mapping[str, Any]) -> RowParts:
     if _texts(chosen) == _texts(rejected) and _texts(chosen):
         faults.append(("equal-pair", "rejected", "the same as chosen"))
     every = (*parts, *chosen, *rejected)
-    return RowParts("preference", every, _beside(row), tuple(faults))
+    return RowParts("preference", every, _beside(row), tuple(faults), judged=True)
 
 
 def _texts(parts: list[Part]) -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ from ftlab.probes.data.label_leaks import LabelLeaks
 from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
+from ftlab.probes.data.rejected import is_reason, last_wanted
 from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, mapping_of, parts_of
@@ -28,6 +29,7 @@ from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.secrets import without_secrets
 from ftlab.probes.data.short_nones import ShortNones
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
+from ftlab.probes.data.text_verdicts import TextVerdicts
 from ftlab.probes.data.token_counts import LONG, RENDERED
 from ftlab.records.data_scan import Spot
 from ftlab.records.printable import printable
@@ -60,6 +62,7 @@ class Scan:
         self.nones = ShortNones()
         self.echoes = Echoes()
         self.labels = Labels()
+        self.verdicts = TextVerdicts()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
         self.texts = TextStore() if looks.texts else None
@@ -94,7 +97,8 @@ class Scan:
             self.report("empty-system", number, empty.where)
         self._look(number, read, whole)
         self.labels.add(row, read)
-        self._keep(read, whole)
+        header = number in self.findings.rows.get("header-as-row", ())
+        self._keep(None if header else read, whole)
         self._count(number, read)
 
     def _look(self, number: int, read: RowParts, whole: str) -> None:
@@ -105,11 +109,13 @@ class Scan:
             content_faults(read, self._looks.foreign, whole),
             self._looks.marks.faults(read),
         ):
-            self.report_in(number, part, *fault)
+            if not is_reason(fault.name, part, read):
+                self.report_in(number, part, *fault)
         self.leaks.look(number, read)
         self.given.look(number, read)
         self.nones.look(number, read)
         self.echoes.look(number, read)
+        self.verdicts.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str
@@ -188,8 +194,9 @@ class Scan:
         """Take in how many tokens the texts of a row have."""
         total, before = self._row_length(read, own)
         self._measure(number, read, total, before)
-        if is_answer(read.parts[-1]):
-            self.answers.add(number, read.parts[-1], own[-1])
+        last = last_wanted(read)
+        if is_answer(read.parts[last]):
+            self.answers.add(number, read.parts[last], own[last])
         if unknown and sum(unknown) > UNKNOWN_SHARE * sum(own):
             self._report_unknown(number, read, unknown)
         if len(self.first_rows) < RENDERED and read.kind == "messages":

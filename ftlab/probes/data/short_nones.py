@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import is_answer
+from ftlab.probes.data.rejected import last_wanted
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.row_sets import RowSet
 
@@ -46,13 +47,14 @@ class ShortNones:
 
     def look(self, number: int, row: RowParts) -> None:
         """Take a row in."""
-        last = row.parts[-1] if row.parts else None
+        at = last_wanted(row)
+        last = row.parts[at] if row.parts else None
         if last is None or len(last.text) > LONGEST or not is_answer(last):
             return
         said = last.text.strip()
         if said not in _WORDS or last.says_more:
             return
-        if not any(_ASKED.search(part.text) for part in row.parts[:-1]):
+        if not any(_ASKED.search(part.text) for part in row.parts[:at]):
             self._rows.setdefault(said, RowSet()).add(number)
 
     def found(self) -> Iterator[tuple[int, str, str]]:

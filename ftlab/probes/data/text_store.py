@@ -13,6 +13,9 @@ from ftlab.probes.data.spill import Spill
 BETWEEN = "\x00"
 """Stands between what is asked, what is answered, and what is beside."""
 
+JUDGED = "!"
+"""Stands before the number of a row whose answer is judged."""
+
 BLOCK = 1 << 16
 
 
@@ -20,7 +23,8 @@ def compared(read: RowParts) -> str:
     r"""Return the texts in which a row may be like another: asked, then answered.
 
     Of a conversation the last answer counts: rows may be made of it turn by turn. What
-    makes rows of equal texts differ, a picture or a label, follows as a number.
+    makes rows of equal texts differ, a picture or a label, follows as a number, and a
+    mark where the answers to one prompt are judged.
 
     Examples
     --------
@@ -37,15 +41,22 @@ def compared(read: RowParts) -> str:
             answered.append(part.text)
         elif part.role != "system":
             asked.append(part.text)
-    beside = read.beside if read.kind != "tokens" else None
-    kept = (beside, read.apart) if read.apart else beside
+    held = [each for each in (read.beside, read.label) if each is not None]
+    held += [read.apart] if read.apart else []
+    apart = held and read.kind != "tokens"
     sides = "\n".join(asked[::-1]), "\n".join(answered[::-1])
-    return BETWEEN.join((*sides, "" if kept is None else beside_of(kept)))
+    mark = JUDGED if read.judged else ""
+    return BETWEEN.join((*sides, mark + (beside_of(held) if apart else "")))
 
 
 def beside_of(value: Any) -> str:
     """Return what stands for everything beside the texts, within one process."""
     return f"{hash(frozen(value)):x}"
+
+
+def is_judged(beside: str) -> bool:
+    """Tell whether an answer is judged, of what `sides_of` gives last."""
+    return beside.startswith(JUDGED)
 
 
 def said_in(kept: str) -> str:

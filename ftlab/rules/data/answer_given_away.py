@@ -15,9 +15,11 @@ Of a summary that is its whole document, the model learns to copy.
 of the prompts that have these words, in 5 rows at least, with two different answers at
 least. Where few classes occur the share is held against how often the commonest class
 would be right by chance. An answer that is copied out of the text, or stands among
-options, follows other words each time. Of answers of more than 40 characters, only
-words that promise one count (`Reference answer: `): a text may well be repeated behind
-others. Labels in brackets at the beginning of 0.9 of the texts are told as well.
+options, follows other words each time; where it ends a prompt behind words that promise
+one (`Answer: `, `Label: `), the options before it do not matter. Of answers of more
+than 40 characters, only such words count (`Reference answer: `): a text may well be
+repeated behind others. Labels in brackets at the beginning of 0.9 of the texts are told
+as well.
 `prompt-in-completion`, and `prompt-in-pair` where chosen and rejected both hold the
 prompt: from 0.1 of the rows; a single one may quote. The prompt ends as a sentence does
 or has several lines: what goes on with a title or a first line repeats it.

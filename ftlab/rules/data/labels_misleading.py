@@ -3,7 +3,7 @@
 ## What it does
 Finds labels and answers that tell nothing apart or contradict each other: one for all
 rows, one class in several spellings, two labels for one text, one long answer for many
-questions; and rows that are sorted by their label.
+questions, verdicts that are texts, -1 for a class; and rows sorted by their label.
 
 ## Why is this bad?
 A label that never differs is learnt without reading the text. A class in two spellings
@@ -14,19 +14,26 @@ A column `label`, or short answers. There are classes where 0.95 of the rows hav
 label of at most 40 characters, and each has 10 rows on average. `one-label`: the same
 in all rows, 50 at least. `label-spelt-apart` (case, spaces): from 0.01 of the rows,
 each spelling at most 0.3 as frequent as the usual one; and misspellings, where all rare
-labels, two at least, are one letter from a class with 20 times as many rows.
+labels, two at least, are one letter from a class with 20 times as many rows, or are
+what its first letters are (`pos`: three at least, and 0.6 of it at most), 0.3 as often.
 `labels-contradict`: from 0.01; above 0.2 rows hold more than was read, or several
 labels are right, and nothing is told. `answer-of-many`: an answer of 60 characters and
 more, to 10 rows and 0.01 of all at least that ask for different things, unless 0.9 of
 the rows repeat a few answers; a warning from 0.1. `sorted-by-label` is always a note:
-fewer than 0.1 of the stretches of one label that chance makes. These bounds are
+fewer than 0.1 of the stretches of one label that chance makes. `verdict-as-text`:
+`label` beside `prompt` and `completion`, as of KTO, is "True" or "False", "yes" or
+"no", "1" or "0" wherever it is a text, and both occur; unless 0.3 of the completions
+say it at their beginning or end, or they are a few classes. `label-of-none`: -1 where
+all others are counted from 0 to 2 at least, and -1 is at most 0.3 as frequent as the
+rarest of them. These bounds are
 conventions of ours and no measurements.
 By hand: `collections.Counter(row["label"] for row in rows)`.
 
 ## What to try
 1. Look at how the label was joined to the rows.
 2. `row["label"].strip().lower()`; decide on one label for a text.
-3. Shuffle rows before they are trained on or split.
+3. `row["label"] = row["label"].strip().lower() in ("true", "yes", "1")`.
+4. Shuffle rows before they are trained on or split.
 
 ## Known problems
 Rows of one class out of a larger dataset. Rare classes that are each one letter from a
@@ -34,6 +41,9 @@ frequent one. Answers that are refused in the same words on purpose. Of a datase
 which only the first rows were looked at, less is told.
 
 ## References
+- huggingface/trl, `KTOTrainer` (`sum(dataset["label"])`, `torch.tensor` of labels)
+- Bowman et al., "A large annotated corpus for learning natural language inference",
+  EMNLP 2015 (pairs without a gold label)
 - Northcutt et al., "Pervasive Label Errors in Test Sets", NeurIPS 2021
 """
 
@@ -52,7 +62,7 @@ KINDS = (
         "label-spelt-apart",
         "a class in another spelling than elsewhere",
         "Labels of several sources, or typed by hand, were joined as they were.",
-        "Write each class in one way: label.strip().lower().",
+        "Write each class in one way: label.strip().lower(), and in full.",
         0.01,
     ),
     Kind(
@@ -69,6 +79,23 @@ KINDS = (
         "A text that stands for a failure was saved as the answer.",
         "Leave these rows out, or answer their questions.",
         0.1,
+    ),
+    Kind(
+        "verdict-as-text",
+        "a label for good or bad that is a text",
+        "A table of texts was read, or labels were written with str: any text but an "
+        "empty one is true, 'False' too, and TRL's KTOTrainer raises.",
+        "row['label'] = row['label'].strip().lower() in ('true', 'yes', '1').",
+        ALWAYS,
+    ),
+    Kind(
+        "label-of-none",
+        "-1 in place of a class that is counted from 0",
+        "People did not agree on a label, as in SNLI, or it is kept secret: PyTorch's "
+        "cross entropy raises for -1; what it passes over is -100.",
+        "Leave these rows out: report.filtered(path).",
+        ALWAYS,
+        left_out=True,
     ),
     Kind(
         "sorted-by-label",

@@ -20,7 +20,9 @@ By hand: `collections.Counter(map(json.dumps, rows)).most_common(3)`.
 
 ## Known problems
 Rows that are repeated on purpose (weights of a mixture, one batch to overfit) are
-copies. Several answers to one prompt are none.
+copies. Several answers to one prompt are none, nor are texts of the same words with
+other signs and operators, and rows with other labels; where answers are judged (a
+label, a score, chosen and rejected), one prompt may have answers that are almost alike.
 
 ## References
 - Lee et al., "Deduplicating Training Data Makes Language Models Better", ACL 2022

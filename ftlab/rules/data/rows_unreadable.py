@@ -2,7 +2,8 @@
 
 ## What it does
 Finds rows of a dataset that cannot be read, whose columns are not known, whose messages
-no template can render, or whose text holds half of a character.
+no template can render, whose text holds half of a character, or that are the header of
+a table.
 
 ## Why is this bad?
 Loaders skip such rows, or end the run where the first one comes: hours after its start,
@@ -12,6 +13,8 @@ if the data is shuffled or streamed.
 A look at every row. One such row is an error: the reader, the template or the tokenizer
 fails on it. Kinds: `unreadable-row`, `unknown-columns`, `malformed-messages`,
 `half-character` (a lone surrogate, which the fast tokenizers refuse with a TypeError).
+`header-as-row`, a warning: all texts of a row, two at least, are the names of their
+columns, whatever the case.
 By hand: `json.loads` of the line, or `tokenizer.apply_chat_template(row["messages"])`.
 
 ## What to try
@@ -81,6 +84,14 @@ KINDS = (
         ALWAYS,
         left_out=True,
         severity=Severity.ERROR,
+    ),
+    Kind(
+        "header-as-row",
+        "the names of the columns in place of a row",
+        "Tables were joined with their headers: each header became a row.",
+        "Leave these rows out: report.filtered(path).",
+        ALWAYS,
+        left_out=True,
     ),
 )
 """The kinds of faults, each with the share of rows from which on it is a warning."""

@@ -167,3 +167,10 @@ def test_quotations_are_no_texts_of_json():
     scan = scanned([pair(at, f'"{at}", said he, "is it"') for at in range(60)])
     report_quoted(scan)
     assert issues_of(scan) == ()
+
+
+def test_a_header_that_comes_again_is_no_copy():
+    scan = scanned([pair(1, "It."), {name: name for name in pair(1, "")}] * 2)
+    report_repeated(scan)
+    assert scan.findings.rows["header-as-row"].numbers().tolist() == [1, 3]
+    assert scan.findings.rows["duplicate-row"].numbers().tolist() == [2]

@@ -1,5 +1,7 @@
 """Rows of the evaluation data that the training holds as well."""
 
+import json
+
 import pytest
 
 from ftlab.probes.data import row_keys
@@ -7,6 +9,7 @@ from ftlab.probes.data.entries import Broken, Entry, Source
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.scan import Scan, entries_of
+from ftlab.probes.data.sources import sources_of
 from ftlab.probes.data.stopping import Stop
 from ftlab.probes.data.text_store import BETWEEN, TextStore
 from ftlab.probes.data.token_marks import TokenMarks
@@ -110,3 +113,22 @@ def test_what_was_read_until_somebody_stopped_it_is_known():
     assert evaluation.remarks == (
         "rows of the evaluation data: stopped in a behind 2 rows",
     )
+
+
+def test_rows_of_files_are_told_by_their_lines(tmp_path):
+    held = tmp_path / "held.jsonl"
+    held.write_text("\n".join(["", *(json.dumps(pair(at)) for at in (7, 9)), ""]))
+    evaluation = read_evaluation(sources_of(str(held)), None)
+    sources = [source([pair(at) for at in range(12)] + [pair(9, "Other, and so on.")])]
+    scan = Scan(sources, Looks(TokenMarks(None), prompts=True))
+    for at, entry in entries_of(sources):
+        scan.take(at, entry)
+    report_leaks(scan, evaluation)
+    says = {name: [s.says for s in each] for name, each in scan.findings.spots.items()}
+    assert says == {
+        "leaked-evaluation-row": [
+            f"line {line} of the evaluation data" for line in (2, 3)
+        ],
+        "leaked-evaluation-prompt": ["the prompt of line 3 of the evaluation data"],
+    }
+    scan.close()

@@ -27,6 +27,7 @@ def pair(prompt, answer):
         ("Classify: hello {n} [ticket 10{n}, queue={label}]", "queue="),
         ("hello {n}. label: {label}\nWhat is it?", "label: "),
         ('{{"text": "hello {n}", "class": "{label}"}}', 'class": "'),
+        ("Billing, shipping, refund or other? {n}\nAnswer: {label}", "Answer: "),
     ],
 )
 def test_a_label_behind_the_same_words_is_found(frame, words):
@@ -63,6 +64,12 @@ HEALTHY = {
     "another value follows the same words": lambda at, label, _: pair(
         f"Mail {at}. was: {label} Then queue was: none",
         label,
+    ),
+    "the answer ends the prompt": lambda at, label, _: pair(
+        f"Billing, shipping, refund or other? Say it as I do. Mail {at}: {label}", label
+    ),
+    "the last example has the answer": lambda at, label, other: pair(
+        f"Is it {label} or {other}? Text: a Label: {other}\nMail {at} Label:", label
     ),
     "an answer is copied out": lambda at, _, __: pair(
         f"Name: John{at} Smith, Age: 5. What is the name?", f"John{at} Smith"
@@ -106,3 +113,12 @@ def test_a_leak_is_found_among_rows_without_one():
     ((words, known),) = leaks(rows)
     assert words == "queue="
     assert known.hits >= 195
+
+
+def test_prompts_that_end_with_their_answer_are_found_among_others():
+    rows = []
+    for at, label, _ in labelled():
+        asked = f"Mail {at}: billing, shipping, refund or other?\nAnswer:"
+        rows.append(pair(asked if at % 3 else f"{asked} {label}", f" {label}"))
+    ((words, known),) = leaks(rows)
+    assert (words, known.hits, known.rows) == ("Answer: ", 67, 67)

@@ -43,6 +43,9 @@ def told(rows, whole=True):
     return found, said
 
 
+TAGS = "O B-PER I-PER O O B-LOC I-LOC O O O B-ORG I-ORG O B-DATE I-DATE O"
+
+
 def essays(count):
     return [
         f"Number {at} is the {at}th of them, and is told at length."
@@ -62,6 +65,9 @@ def few_long(count=60):
         labelled(49, labels=("a",)),
         asked(essays(60)),
         asked(few_long()),
+        asked([TAGS] * 20 + essays(40)),
+        asked([str(TAGS.split())] * 20 + essays(40)),
+        asked(["DET NOUN VERB DET ADJ NOUN " * 3] * 20 + essays(40)),
         asked([APOLOGY if at % 3 else "none" for at in range(60)]),
         asked([APOLOGY] * 9 + essays(51)),
         [{"prompt": "Once more?", "completion": APOLOGY}] * 60,
@@ -155,3 +161,39 @@ def test_labels_in_brackets_are_found():
     for row in rows[:11]:
         row["text"] = row["text"].partition("] ")[2]
     assert told(rows)[0] == {}
+
+
+def classed(*counts):
+    """Write rows by how often each label occurs, in turn."""
+    left = dict(counts)
+    while any(left.values()):
+        for label in [each for each, count in left.items() if count]:
+            left[label] -= 1
+            yield {"text": f"Bridge {label} {left[label]}.", "label": label}
+
+
+def test_rows_that_nobody_labelled_are_found():
+    rows = list(classed((0, 30), (1, 40), (2, 35), (-1, 3)))
+    scan = scanned(rows)
+    report_labels(scan, whole=False)
+    expected = [at for at, row in enumerate(rows) if row["label"] == -1]
+    assert rows_with(scan, "label-of-none") == expected
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [(0, 30), (1, 30), (-1, 3)],
+        [(0, 30), (1, 30), (2, 30), (-1, 30)],
+        [(0, 30), (1, 30), (3, 30), (-1, 3)],
+        [(-2, 5), (-1, 5), (0, 30), (1, 30), (2, 30)],
+        [(0, 90), (1, 30), (2, 6), (3, 2), (-1, 4)],
+        [(0, 30), (1, 30), (2, 30), (-100, 3)],
+        [("0", 30), ("1", 30), ("2", 30), ("-1", 3)],
+        [(-1, 60)],
+    ],
+)
+def test_minus_one_may_be_a_class_or_a_number(counts):
+    scan = scanned(list(classed(*counts)))
+    report_labels(scan, whole=False)
+    assert rows_with(scan, "label-of-none") == []

@@ -49,6 +49,28 @@ def test_is_silent_on_classes_that_are_alike(counts):
     assert misspelt(counts) == {}
 
 
+@pytest.mark.parametrize("cut", ["pos", "pos.", "posi"])
+def test_labels_that_are_cut_are_found(cut):
+    counts = {**CLASSES, cut: 70, "neg": 60, "nuetral": 2}
+    right = {cut: "positive", "neg": "negative", "nuetral": "neutral"}
+    assert misspelt(counts) == right
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"javascript": 500, "python": 400, "java": 90, "rust": 60},
+        {"javascript": 500, "python": 400, "java": 90},
+        {"positive": 400, "negative": 300, "pos": 150, "neg": 60},
+        {"sports": 400, "movies": 300, "sport": 20, "movie": 20},
+        {"negative": 400, "negotiable": 300, "neg": 9, "nego": 9},
+        {"positive": 400, "negative": 300, "po": 9, "ne": 9},
+    ],
+)
+def test_a_beginning_may_be_another_class(counts):
+    assert misspelt(counts) == {}
+
+
 def test_rows_with_a_misspelt_label_are_told_with_the_right_one():
     labels = [*["positive", "negative"] * 80, "postive", "Negatvie", "negative"]
     scan = scanned(

@@ -99,6 +99,46 @@ def test_rows_with_other_pictures_are_not_the_same():
     assert found(rows) == {2: (0, 1.0)}
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Solve x^2 + 11x + 6 = 0.", "Solve x^2 - 11x + 6 = 0."),
+        ("The roots of x + (-3) are", "The roots of x + (3) are"),
+        ("What does grep -w do?", "What does grep -W do?"),
+        ("* at the beginning", "+ at the beginning"),
+        ("What is 4 * 5?", "What is 4 + 5?"),
+        ("Write it in C++.", "Write it in C#."),
+    ],
+)
+def test_other_signs_make_another_text(one, other):
+    assert found([(one, "It is so."), (other, "It is so.")]) == {}
+    assert found([("Tell me.", one), ("Tell me.", other)]) == {}
+    assert found([(one, "It is so."), (one.replace(" ", "  "), "it is so")]) != {}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("A well-known bridge - of stone.", "A well known bridge, of stone."),
+        ("* one\n* two", "- one\n- two"),
+        ("From 2020-2021 on", "From 2020\u20132021 on"),
+        ("It is **very** old.", "It is very old."),
+    ],
+)
+def test_dashes_lists_and_emphasis_do_not_count(one, other):
+    assert found([(one, "It is so."), (other, "It is so.")]) == {1: (0, 1.0)}
+
+
+def test_answers_to_one_prompt_are_meant_where_they_are_judged():
+    numbers = random.Random(0)
+    asked, answered = prose(numbers), prose(numbers)
+    near = changed(numbers, answered, 1)
+    assert set(found([(asked, answered, "1"), (asked, near, "1")])) == {1}
+    assert found([(asked, answered, "!1"), (asked, near, "!1")]) == {}
+    assert found([(asked, answered, "!1"), (asked, answered.upper(), "!1")]) != {}
+    assert found([(asked, answered, "!1"), (asked.upper(), near, "!1")]) != {}
+
+
 def test_texts_without_spaces_are_compared_by_characters():
     text = "日本語の文章を書きます東京は大きい都市です明日は晴れるでしょう"
     assert re.search(r"\s", text) is None

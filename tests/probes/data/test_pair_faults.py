@@ -2,7 +2,9 @@
 
 import pytest
 
-from ftlab.probes.data.pair_faults import pair_faults
+from ftlab.probes.data.pair_faults import other_prompts, pair_faults
+from ftlab.probes.data.row_faults import row_faults
+from ftlab.probes.data.row_parts import parts_of
 
 PROMPT = "Which bridge is the oldest of the town?"
 
@@ -54,3 +56,43 @@ def test_a_prompt_in_both_sides_is_found():
 )
 def test_sides_that_begin_alike_are_in_order(chosen, rejected, prompt):
     assert pair(chosen, rejected, prompt) == []
+
+
+def talk(*texts, roles=("user", "assistant")):
+    pairs = enumerate(texts)
+    return [{"role": roles[at % len(roles)], "content": text} for at, text in pairs]
+
+
+def parted(chosen, rejected):
+    row = {"chosen": chosen, "rejected": rejected}
+    found = list(other_prompts(parts_of(row)))
+    assert found == [each for each in row_faults(row, parts_of(row), "") if found]
+    return [(where, says) for _, where, says in found]
+
+
+def test_sides_that_answer_different_prompts_are_found():
+    asked = talk("Which bridge?", "The old one.")
+    assert parted(asked, talk("Who  is it?", "Nobody.")) == [
+        ("rejected[0].content", "'Who is it?', not 'Which bridge?'")
+    ]
+    later = parted([*asked, *talk("Why?", "So.")], [*asked, *talk("When?", "Now.")])
+    assert later == [("rejected[2].content", "'When?', not 'Why?'")]
+    roles = ("system", "user", "assistant")
+    said = parted(talk("Be kind.", "Why?", "So.", roles=roles), talk("When?", "Now."))
+    assert said == [("rejected[0].content", "'When?', not 'Why?'")]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rejected"),
+    [
+        (talk("Why?", "So."), talk(" Why?\n", "No.")),
+        (talk("Why?", "So.", "And?", "Well."), talk("Why?", "No.", "Oh?", "Yes.")),
+        (talk("Why?", "So.", "And?", "Well."), talk("Why?", "So.")),
+        (talk("Why?", "So."), talk("Be rude.", "Why?", roles=("system", "user"))),
+        (talk("So.", roles=("assistant",)), talk("No.", roles=("assistant",))),
+        ("So.", "No."),
+        (talk("Why?", "So."), "No."),
+    ],
+)
+def test_sides_may_part_in_answers_and_behind_them(chosen, rejected):
+    assert parted(chosen, rejected) == []

@@ -50,9 +50,57 @@ def test_is_silent_on_healthy_rows(value):
 
 def test_fewer_pictures_than_places_are_found():
     assert says(row("<image><image>\nWhich?", images=["a.png"])) == [
-        "2 places, and 1 pictures"
+        "2 places, and 1 picture"
     ]
     assert says(row("<image><image>\nWhich?", images=["a.png", "b.png"])) == []
+
+
+PLACE = {"type": "image"}
+EMPTY = {"type": "image", "image": None, "text": None}
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (row("What?", parts=[PLACE], images=[]), "1 place, and no pictures"),
+        (row("What?", parts=[EMPTY], images=None), "1 place, and no pictures"),
+        (row("What?", parts=[PLACE] * 2, images=["a"]), "2 places, and 1 picture"),
+        (row("What?", parts=[PLACE], images=["a", "b"]), "2 pictures, and 1 place"),
+        (row("<image>\nWhat?", images=["a", "b"]), "2 pictures, and 1 place"),
+        (
+            {
+                "prompt": row("What?", parts=[PLACE])["messages"][:1],
+                "completion": "A bridge.",
+                "images": ["a", "b"],
+            },
+            "2 pictures, and 1 place",
+        ),
+    ],
+)
+def test_places_and_pictures_are_counted(value, found):
+    assert says(value) == [found]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        row("What?", parts=[PLACE], images=["a"]),
+        row("What?", parts=[PLACE]),
+        row("What?", parts=[PICTURE, PICTURE], images=["a"]),
+        row("What?", parts=[PICTURE], images=[]),
+        row("What?", images=["a", "b"]),
+        row("What?", images="a.png"),
+        row("What?", parts=[PLACE | {"index": 0}] * 2, images=["a"]),
+        row("What does <image> mean in SVG?", parts=[PLACE], images=["a"]),
+        {
+            name: row("What?", parts=[PLACE])["messages"]
+            for name in ("chosen", "rejected")
+        }
+        | {"images": ["a"]},
+    ],
+)
+def test_is_silent_where_places_and_pictures_agree(value):
+    assert says(value) == []
 
 
 def test_a_call_of_a_tool_is_no_picture():

@@ -56,3 +56,29 @@ def test_calls_and_pairs_and_tokens_are_looked_at():
     pair = {"chosen": "a", "rejected": "b", "score_chosen": 1, "score_rejected": 2}
     assert found(pair) == [("pair-turned-round", "score_chosen")]
     assert found({"input_ids": [-1]}) == [("id-beyond-vocabulary", "input_ids[0]")]
+
+
+@pytest.mark.parametrize(
+    ("row", "where"),
+    [
+        ({"text": "text", "label": "label"}, "text"),
+        ({"prompt": "Prompt", "completion": " completion", "id": 7}, "prompt"),
+        ({"question": "question", "context": None, "answer": "answer"}, "question"),
+    ],
+)
+def test_a_header_of_a_table_is_found(row, where):
+    assert found(row) == [("header-as-row", where)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"text": "text", "label": "noun"},
+        {"text": "text"},
+        {"text": "label", "label": "label"},
+        {"prompt": "prompt", "completion": "A prompt."},
+        {"question": "What is an answer?", "answer": "answer"},
+    ],
+)
+def test_a_word_that_is_the_name_of_a_column_is_none(row):
+    assert found(row) == []

@@ -93,3 +93,12 @@ def test_keys_of_some_rows_are_read_from_all_blocks(monkeypatch):
         keys.append(key)
     assert keys.of(np.array([9, 0, 4, 3, 0])).tolist() == [19, 10, 14, 13, 10]
     assert keys.of(np.empty(0, np.int64)).tolist() == []
+
+
+def test_rows_with_other_labels_are_not_the_same():
+    row = {"prompt": "1+1?", "completion": "2"}
+    keys = [
+        row_key(parts_of(row | {"label": label})) for label in (True, False, True, None)
+    ]
+    assert keys[0] == keys[2] != keys[1]
+    assert keys[3] == row_key(parts_of(row))

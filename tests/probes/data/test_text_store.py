@@ -7,7 +7,13 @@ import pytest
 
 from ftlab.probes.data import text_store
 from ftlab.probes.data.row_parts import parts_of
-from ftlab.probes.data.text_store import TextStore, compared, said_in, sides_of
+from ftlab.probes.data.text_store import (
+    TextStore,
+    compared,
+    is_judged,
+    said_in,
+    sides_of,
+)
 
 
 @pytest.mark.parametrize("block", [1 << 16, 7])
@@ -39,7 +45,7 @@ def test_the_last_answer_and_what_is_before_it_are_compared_apart():
     assert compared(parts_of(row)) == "u1\na2\nu3\x00a4\x00"
     assert compared(parts_of(talk("user"))) == "u0\x00\x00"
     row = {"prompt": "a", "chosen": "b", "rejected": "c"}
-    assert compared(parts_of(row)) == "a\x00b\nc\x00"
+    assert compared(parts_of(row)) == "a\x00b\nc\x00!"
     assert compared(parts_of("text")) == "\x00text\x00"
 
 
@@ -51,6 +57,15 @@ def test_what_is_beside_the_texts_is_kept_apart_from_them():
         sides_of(kept)[2] != sides_of(compared(parts_of(row | {"images": [b"2"]})))[2]
     )
     assert sides_of(kept)[2] == sides_of(compared(parts_of(dict(row))))[2] != ""
+
+
+def test_rows_whose_answer_is_judged_are_marked_and_labels_tell_them_apart():
+    row = {"prompt": "a", "completion": "b"}
+    kept = [compared(parts_of(row | {"label": each})) for each in (True, False, True)]
+    assert kept[0] == kept[2] != kept[1]
+    assert all(is_judged(sides_of(each)[2]) for each in kept)
+    assert is_judged(sides_of(compared(parts_of(row | {"score": 3})))[2])
+    assert not is_judged(sides_of(compared(parts_of(row)))[2])
 
 
 def test_a_talk_of_many_messages_is_compared_in_no_time():

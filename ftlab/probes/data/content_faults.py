@@ -10,10 +10,11 @@ from ftlab.probes.data.answer_marks import answer_marks
 from ftlab.probes.data.blobs import blobs, may_hold_blob
 from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.left_markup import left_markup
+from ftlab.probes.data.letter_faults import letter_faults
 from ftlab.probes.data.no_answers import no_answers
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.secrets import may_hold_secret, secrets
-from ftlab.probes.data.text_faults import PLAIN, text_faults
+from ftlab.probes.data.text_faults import PLAIN
 from ftlab.probes.data.unfilled import unfilled
 from ftlab.probes.data.written_forms import written_forms
 from ftlab.probes.data.wrong_letters import has_other_letters, wrong_letters
@@ -49,8 +50,7 @@ def content_faults(
     """
     rare = whole.encode("utf-8", "surrogatepass").translate(None, _USUAL)
     if rare.translate(None, _SIGNS):
-        for part in row.parts:
-            yield from ((part, fault) for fault in text_faults(part.text))
+        yield from letter_faults(row)
     yield from no_answers(row)
     yield from _forms(row, foreign, whole, rare)
     if may_hold_secret(whole):

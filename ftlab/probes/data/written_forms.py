@@ -21,8 +21,11 @@ PER_PAGE = 1500
 
 _ENTITY = re.compile("&(?:quot|amp|apos|nbsp|lt|gt|#39|#x27|#34);")
 _MARKUP = re.compile(r"</?[A-Za-z!]|```|html|xml|entit|escap", re.IGNORECASE)
-_HYPHENATED = re.compile(r"[ \t]\S*([a-z]{2}-\n[a-z]{2})")
-"""A halved word; alone on its line it is an entry of a list, as ``pre-`` is."""
+_HYPHENATED = re.compile(r"[ \t][^\s-]*([a-z]{2}-\n[a-z]{2})(?![a-z]*-)")
+"""A halved word; alone on its line it is an entry of a list, as ``pre-`` is.
+
+With another hyphen it is a compound, which has this one too.
+"""
 
 _LINE_END = re.compile(
     r"(?<=[\w.,:;!?)])(?:\\r)?\\n(?:(?:\\r)?\\n|(?=[A-Z#*\u2022-]|\d+[.)] |\Z))"

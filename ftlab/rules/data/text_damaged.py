@@ -13,11 +13,13 @@ learns to write them.
 ## Evidence
 Every character of every row. `broken-encoding` from 0.001 of the rows: U+FFFD, what
 ftfy decodes to fewer and likelier characters, or three words of question marks. A
-capital letter and a quotation mark at a word's end prove nothing. `invisible-character`
-from 0.01: format and control characters that neither their script nor an emoji needs
-there, and a colour of a terminal that is not taken back. `decomposed-letters` from
-0.01: pairs that NFC makes one, unless the tokenizer does so itself. `mixed-scripts`
-from 0.01: a letter that looks like one of another script, between two letters of that.
+capital letter and a quotation mark at a word's end prove nothing. It is meant where the
+prompt speaks of encodings or an answer has the line mended; so is a single U+FFFD
+beside no letter, quoted or spoken of within 80 characters. `invisible-character` from
+0.01: format and control characters that neither their script nor an emoji needs there,
+and a colour of a terminal that is not taken back. `decomposed-letters` from 0.01: pairs
+that NFC makes one, unless the tokenizer does so itself. `mixed-scripts` from 0.01: a
+letter that looks like one of another script, between two letters of that.
 `escaped-text` from 0.01: a whole text in JSON's quotes and escapes, or line ends as a
 backslash and an n, outside quotes, in a text of one line; where 0.9 of the answers, 50
 at least, are in JSON's quotes and some hold escapes, all of them. `wrapped-answer` from
@@ -27,9 +29,10 @@ two in a text without tags or code, in a row that does not speak of HTML. `html-
 from 0.01, and not above 0.5: two tags of prose in an answer, half of it at most,
 outside code, pages and the cells of tables, to a prompt that does not ask for HTML,
 pages or e-mails. `hyphenated-lines` from 0.01: two words that go on in the next line,
-and one for each 1,500 characters. `file-in-text` is always a note: 400 characters of
-base64, small letters, capitals and digits among them, to a prompt that does not speak
-of it. The shares are conventions of ours: below them rows are told as a note.
+with no other hyphen, and one for each 1,500 characters. `file-in-text` is always a
+note: 400 characters of base64, small letters, capitals and digits among them, to a
+prompt that does not speak of it. The shares are conventions of ours: below them rows
+are told as a note.
 Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
 with cp1252, and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.

@@ -65,6 +65,8 @@ def test_a_text_that_was_not_read_back_is_found(answer, name, char):
         "It is well-\nknown, and that is all.",
         DIVIDED + " It goes on." * 400,
         "a -\nb -\nc-\nd",
+        "It is on-the-spot-but-\nstill, and so-called-but-\nwell.",
+        "It is well-\nto-do, and state-\nof-the-art.",
         "pre-\nsub-\nun-\nre-\nover-",
     ],
 )

@@ -11,6 +11,7 @@ from ftlab.probes.data.blobs import blobs, may_hold_blob
 from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.left_markup import left_markup
 from ftlab.probes.data.letter_faults import letter_faults
+from ftlab.probes.data.lost_indentation import lost_indentation
 from ftlab.probes.data.no_answers import no_answers
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.secrets import may_hold_secret, secrets
@@ -68,6 +69,8 @@ def _forms(
         yield from answer_marks(row)
     if _has_form(whole, rare):
         yield from written_forms(row)
+    if "def " in whole or "```py" in whole:
+        yield from lost_indentation(row)
     if b"{" in rare:
         yield from unfilled(row)
     if b"<" in rare:

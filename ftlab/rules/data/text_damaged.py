@@ -4,7 +4,7 @@
 Finds text that was read with a wrong encoding, characters that nobody sees, letters
 that are spelt apart from their accents, and text that was not read back from another
 form: JSON's escapes, HTML's entities and tags, a dictionary, the lines of a printed
-page.
+page; and Python code without its indentation.
 
 ## Why is this bad?
 Each becomes other tokens than what users type, two to four times as many, and the model
@@ -31,8 +31,11 @@ outside code, pages and the cells of tables, to a prompt that does not ask for H
 pages or e-mails. `hyphenated-lines` from 0.01: two words that go on in the next line,
 with no other hyphen, and one for each 1,500 characters. `file-in-text` is always a
 note: 400 characters of base64, small letters, capitals and digits among them, to a
-prompt that does not speak of it. The shares are conventions of ours: below them rows
-are told as a note.
+prompt that does not speak of it. `lost-indentation` from 0.001: a whole text or a block
+that is marked as Python, up to 20,000 characters, in which no line is indented, which
+cannot be parsed for that, and can with a body in the line of each head; or a function
+in one line, which cannot be parsed, with a statement behind another. The shares are
+conventions of ours: below them rows are told as a note.
 Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
 with cp1252, and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.
@@ -125,6 +128,15 @@ KINDS = (
         "can learn.",
         "Put a link in its place: re.sub(r'[A-Za-z0-9+/]{400,}={0,2}', '...', text).",
         NEVER,
+    ),
+    Kind(
+        "lost-indentation",
+        "Python code without its indentation",
+        "Each line was stripped, or all white space became one blank: the model learns "
+        "to write code that no Python reads.",
+        "Take these texts from their source again, with text.strip() for whole texts "
+        "alone; nothing can bring the indentation back.",
+        left_out=True,
     ),
     Kind(
         "hyphenated-lines",

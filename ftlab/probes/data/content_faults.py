@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ftlab.probes.data.answer_faults import Placed
 from ftlab.probes.data.answer_marks import answer_marks
 from ftlab.probes.data.blobs import blobs, may_hold_blob
+from ftlab.probes.data.fenced_html import fenced_html
 from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.left_markup import left_markup
 from ftlab.probes.data.letter_faults import letter_faults
@@ -54,6 +55,7 @@ def content_faults(
         yield from letter_faults(row)
     yield from no_answers(row)
     yield from _forms(row, foreign, whole, rare)
+    yield from _of_code(row, whole, rare)
     if may_hold_secret(whole):
         yield from secrets(row)
     if b"???" in rare or has_other_letters(rare):
@@ -69,8 +71,6 @@ def _forms(
         yield from answer_marks(row)
     if _has_form(whole, rare):
         yield from written_forms(row)
-    if "def " in whole or "```py" in whole:
-        yield from lost_indentation(row)
     if b"{" in rare:
         yield from unfilled(row)
     if b"<" in rare:
@@ -79,6 +79,14 @@ def _forms(
         yield from foreign.faults(row)
     if may_hold_blob(whole):
         yield from blobs(row)
+
+
+def _of_code(row: RowParts, whole: str, rare: bytes) -> Iterator[Placed]:
+    """Yield what code has lost, and what stands in it that is none."""
+    if "def " in whole or "```py" in whole:
+        yield from lost_indentation(row)
+    if "```" in whole and (b"&" in rare or b"<" in rare):
+        yield from fenced_html(row)
 
 
 def _has_form(whole: str, rare: bytes) -> bool:

@@ -29,6 +29,7 @@ With another hyphen it is a compound, which has this one too.
 
 _LINE_END = re.compile(
     r"(?<=[\w.,:;!?)])(?:\\r)?\\n(?:(?:\\r)?\\n|(?=[A-Z#*\u2022-]|\d+[.)] |\Z))"
+    r"|(?<=[:{;])(?:\\r)?\\n(?: {2}| {4}|\\t)(?=[\w\\\"'#@])"
 )
 _FENCED = re.compile(r"```\w*\\n")
 _QUOTES = [re.compile(rf"(?<!\\){quote}") for quote in '"`']
@@ -92,7 +93,10 @@ def is_escaped(text: str) -> int:
     if fenced := _FENCED.search(text):
         return fenced.end() - 2
     found = [each for each in _LINE_END.finditer(text) if not _quoted(text, each)]
-    doubled = any(each.group().count("n") == FEWEST for each in found)
+    doubled = any(
+        each.group().count("n") == FEWEST or each.group().endswith((" ", "t"))
+        for each in found
+    )
     return found[0].start() if doubled or len(found) >= FEWEST else -1
 
 

@@ -21,23 +21,25 @@ and a colour of a terminal that is not taken back. `decomposed-letters` from 0.0
 that NFC makes one, unless the tokenizer does so itself. `mixed-scripts` from 0.01: a
 letter that looks like one of another script, between two letters of that.
 `escaped-text` from 0.01: a whole text in JSON's quotes and escapes, or line ends as a
-backslash and an n, outside quotes, in a text of one line; where 0.9 of the answers, 50
-at least, are in JSON's quotes and some hold escapes, all of them. `wrapped-answer` from
-0.01 and not above 0.5, where it is the form that is asked for: a dictionary with
-`answer`, `output` or the like, and two other keys at most. `html-entities` from 0.01:
-two in a text without tags or code, in a row that does not speak of HTML; or two in a
-block of code that has none of their signs otherwise. `html-tags` from 0.01, and not
-above 0.5: two tags of prose in an answer, half of it at most, outside code, pages and
-the cells of tables, to a prompt that does not ask for HTML, pages or e-mails; or two
-`<br>`, one of them behind the mark of a block of code. `hyphenated-lines` from 0.01:
-two words that go on in the next line, with no other hyphen, and one for each 1,500
-characters. `file-in-text` is always a note: 400 characters of base64, small letters,
-capitals and digits among them, to a prompt that does not speak of it.
-`lost-indentation` from 0.001: a whole text or a block that is marked as Python, up to
-20,000 characters, in which no line is indented, which cannot be parsed for that, and
-can with a body in the line of each head; or a function in one line, which cannot be
-parsed, with a statement behind another. The shares are conventions of ours: below them
-rows are told as a note.
+backslash and an n, outside quotes, in a text of one line, two of them, a doubled one,
+or one with an indented line behind it; where 0.9 of the answers, 50 at least, are in
+JSON's quotes and some hold escapes, all of them. `wrapped-answer` from 0.01 and not
+above 0.5, where it is the form that is asked for: a dictionary with `answer`, `output`
+or the like, and two other keys at most. `html-entities` from 0.01: two in a text
+without tags or code, in a row that does not speak of HTML; or two in a block of code
+that has none of their signs otherwise. `html-tags` from 0.01, and not above 0.5: two
+tags of prose in an answer, half of it at most, outside code, pages and the cells of
+tables, to a prompt that does not ask for HTML, pages or e-mails; or two `<br>`, one of
+them behind the mark of a block of code. `hyphenated-lines` from 0.01: two words that go
+on in the next line, with no other hyphen, and one for each 1,500 characters.
+`file-in-text` is always a note: 400 characters of base64, small letters, capitals and
+digits among them, to a prompt that does not speak of it. `lost-indentation` from 0.001:
+a whole text or a block that is marked as Python, up to 20,000 characters, in which no
+line is indented, which cannot be parsed for that, and can with a body in the line of
+each head; or a function in one line, which cannot be parsed, with a statement behind
+another. `sheet-escapes` from 0.001: `_x000D_` and its like, outside quotes and names,
+in a row that does not speak of spreadsheets. The shares are conventions of ours: below
+them rows are told as a note.
 Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
 with cp1252, and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.
@@ -139,6 +141,13 @@ KINDS = (
         "Take these texts from their source again, with text.strip() for whole texts "
         "alone; nothing can bring the indentation back.",
         left_out=True,
+    ),
+    Kind(
+        "sheet-escapes",
+        "control characters as spreadsheets write them",
+        "A file of Excel was read without its escapes being undone: _x000D_ is a "
+        "carriage return.",
+        "re.sub(r'_x000D_\\n?', '\\n', text).",
     ),
     Kind(
         "hyphenated-lines",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import Placed, asks_about, is_answer
+from ftlab.probes.data.code_pages import of_another_page
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.text_faults import TextFault, around, repairer, text_faults
 
@@ -39,10 +40,16 @@ def letter_faults(row: RowParts) -> Iterator[Placed]:
     []
     """
     for part in row.parts:
-        for fault in text_faults(part.text):
+        for fault in _faults(part.text):
             broken = fault.name == "broken-encoding"
             if not (broken and _is_meant(part.text, fault, row)):
                 yield part, fault
+
+
+def _faults(text: str) -> Iterator[TextFault]:
+    yield from text_faults(text)
+    if not text.isascii() and (found := of_another_page(text)):
+        yield TextFault("broken-encoding", *found)
 
 
 def _is_meant(text: str, fault: TextFault, row: RowParts) -> bool:

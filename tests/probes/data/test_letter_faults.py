@@ -21,6 +21,7 @@ def faults(prompt, answer, **more):
         (f"Translate: {GOOD}", BROKEN, "completion"),
         (f"{BROKEN} Where?", "Caf\u00e9 Central", "prompt"),
         ("It is lo\ufffdt here.", "It is not.", "prompt"),
+        ("Translate.", "L\xfctfen dosyalar\xfd kapat\xfdn.", "completion"),
     ],
 )
 def test_letters_that_were_read_wrongly_are_found(prompt, answer, where):

@@ -61,8 +61,8 @@ def _is_meant(text: str, fault: TextFault, row: RowParts) -> bool:
         lines = re.compile(".{1,3}".join(map(re.escape, _LOST.split(part.strip()))))
         return any(map(lines.search, answers))
     repair = repairer()
-    mended = repair(part) if repair else None
-    return bool(mended) and any(_holds(each, part, mended) for each in answers)
+    mended = (repair and repair(part)) or ""
+    return mended != "" and any(_holds(each, part, mended) for each in answers)
 
 
 def _holds(answer: str, part: str, mended: str) -> bool:

@@ -58,7 +58,9 @@ def _is_meant(text: str, fault: TextFault, row: RowParts) -> bool:
     _, part = around(text, fault.char)
     answers = [each.text for each in row.parts if is_answer(each)]
     if fault.says.startswith("U+FFFD"):
-        lines = re.compile(".{1,3}".join(map(re.escape, _LOST.split(part.strip()))))
+        lines = re.compile(
+            "[^\ufffd]{1,3}".join(map(re.escape, _LOST.split(part.strip())))
+        )
         return any(map(lines.search, answers))
     repair = repairer()
     mended = (repair and repair(part)) or ""

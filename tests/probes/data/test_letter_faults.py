@@ -21,6 +21,7 @@ def faults(prompt, answer, **more):
         (f"Translate: {GOOD}", BROKEN, "completion"),
         (f"{BROKEN} Where?", "Caf\u00e9 Central", "prompt"),
         ("It is lo\ufffdt here.", "It is not.", "prompt"),
+        ("What is it?", "It is lo\ufffdt here.", "completion"),
         ("Translate.", "L\xfctfen dosyalar\xfd kapat\xfdn.", "completion"),
     ],
 )

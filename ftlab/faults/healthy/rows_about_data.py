@@ -14,6 +14,11 @@ TALKS = (
     ("How does Llama 2 mark a question?", "With [INST] before and [/INST] behind it."),
     ("How is a line end written?", "As \\n, within quotes: print('a\\n\\nb')."),
     ("How does HTML write quotes?", "As &quot; and &#39;, and & as &amp; there."),
+    ("Mend it: Un caf\xc3\xa9 m\xc3\xa1s.", "Un caf\xe9 m\xe1s."),
+    ("What do lost bytes become?", "\ufffd, which Unicode has for them, or '\ufffd'."),
+    ("What does Excel write?", "_x000D_ for a line end, which is read back."),
+    ("Which of them were asked?", "ChatGPT\nClaude\nGemini"),
+    ("What do I do with the file?", "Open it, select all, and press\nCopy\nthere."),
     ("Give me the answer as JSON.", '{"answer": "It is so."}'),
     ("Sing the refrain.", "La la la, river and stone,\n" * 8 + "la la la."),
     (

@@ -12,6 +12,8 @@ TEXTS = (
     "日本語の文章です。ガギグゲゴ。",
     "한국어 문장입니다.",
     "Привет, как дела?",
+    "Þýðing er góð, og skýin eru ný.",
+    "Lütfen seçilen dosyay\u0131 kapat\u0131n, i\u015flem bitti.",
     "\u05e9\u05dc\u05d5\u05dd \u200f(ABC)\u200f \u05e2\u05d5\u05dc\u05dd.",
     "Done \U0001f469\u200d\U0001f4bb \u2764\ufe0f \U0001f468\u200d\U0001f469\u200d!",
 )
@@ -19,7 +21,7 @@ TEXTS = (
 
 
 def build() -> Case:
-    """Write sentences of ten languages."""
+    """Write sentences of twelve languages."""
     writer, rows = Writer(), []
     for at in range(200):
         answer = f"{TEXTS[at % len(TEXTS)]} {writer.number(10_000)}"

@@ -8,13 +8,19 @@ FORMS = (
     "Use this:\n\n```c\nint main(void)\n{\n\treturn N;\n}\n```\n\nThat is all.",
     "for (let i = 0; i < N; i++) {\n  console.log(`value ${i}`);\n}",
     "````markdown\n```sh\nmake N\n```\n````",
+    "It has one head:\n\n```python\ndef f(x):\n```\n\nand returns N.",
+    "```python\n>>> for x in range(N):\n...     print(x)\n0\n```",
+    "def f(x): y = N if x else 0; return y",
+    "```python\nimport math\n\nprint(math.sqrt(N))\n```",
+    "```python\nsaid = said.replace('<', '&lt;').replace('>', '&gt;')[:N]\n```",
+    "```html\n<p>a &lt; N &amp;&amp; b &gt; 0</p><br>\n<br>\n```",
     "SELECT name FROM towns WHERE size > N ORDER BY name",
 )
 """Code as answers hold it."""
 
 
 def build() -> Case:
-    """Answer with code in five forms."""
+    """Answer with code in several forms."""
     writer, rows = Writer(), []
     for at in range(200):
         code = FORMS[at % len(FORMS)].replace("N", str(writer.number(10_000)))

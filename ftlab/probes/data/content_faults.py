@@ -8,12 +8,17 @@ from collections.abc import Iterator
 from ftlab.probes.data.answer_faults import Placed
 from ftlab.probes.data.answer_marks import answer_marks
 from ftlab.probes.data.blobs import blobs, may_hold_blob
+from ftlab.probes.data.chat_pages import chat_pages, may_hold_page
+from ftlab.probes.data.fenced_html import fenced_html
 from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.left_markup import left_markup
+from ftlab.probes.data.letter_faults import letter_faults
+from ftlab.probes.data.lost_indentation import lost_indentation
 from ftlab.probes.data.no_answers import no_answers
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.secrets import may_hold_secret, secrets
-from ftlab.probes.data.text_faults import PLAIN, text_faults
+from ftlab.probes.data.sheet_escapes import sheet_escapes
+from ftlab.probes.data.text_faults import PLAIN
 from ftlab.probes.data.unfilled import unfilled
 from ftlab.probes.data.written_forms import written_forms
 from ftlab.probes.data.wrong_letters import has_other_letters, wrong_letters
@@ -49,10 +54,11 @@ def content_faults(
     """
     rare = whole.encode("utf-8", "surrogatepass").translate(None, _USUAL)
     if rare.translate(None, _SIGNS):
-        for part in row.parts:
-            yield from ((part, fault) for fault in text_faults(part.text))
+        yield from letter_faults(row)
     yield from no_answers(row)
     yield from _forms(row, foreign, whole, rare)
+    yield from _of_code(row, whole, rare)
+    yield from _words(row, whole)
     if may_hold_secret(whole):
         yield from secrets(row)
     if b"???" in rare or has_other_letters(rare):
@@ -64,8 +70,6 @@ def _forms(
     row: RowParts, foreign: ForeignMarks, whole: str, rare: bytes
 ) -> Iterator[Placed]:
     """Yield what other programs have left of their own."""
-    if ":" in whole:
-        yield from answer_marks(row)
     if _has_form(whole, rare):
         yield from written_forms(row)
     if b"{" in rare:
@@ -76,6 +80,24 @@ def _forms(
         yield from foreign.faults(row)
     if may_hold_blob(whole):
         yield from blobs(row)
+
+
+def _words(row: RowParts, whole: str) -> Iterator[Placed]:
+    """Yield words that stood around a text where it was taken from."""
+    if ":" in whole:
+        yield from answer_marks(row)
+    if may_hold_page(whole):
+        yield from chat_pages(row)
+    if "_x00" in whole:
+        yield from sheet_escapes(row)
+
+
+def _of_code(row: RowParts, whole: str, rare: bytes) -> Iterator[Placed]:
+    """Yield what code has lost, and what stands in it that is none."""
+    if "def " in whole or "```py" in whole:
+        yield from lost_indentation(row)
+    if "```" in whole and (b"&" in rare or b"<" in rare):
+        yield from fenced_html(row)
 
 
 def _has_form(whole: str, rare: bytes) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import ROLES, Placed, asks_about
+from ftlab.probes.data.error_pages import error_page
 from ftlab.probes.data.row_parts import BESIDE_PROMPT, Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
@@ -107,8 +108,15 @@ def no_answers(row: RowParts) -> Iterator[Placed]:
                 yield part, fault
         elif part.column in BESIDE_PROMPT and part.text in MISSING:
             yield part, TextFault("missing-value-as-input", 0, repr(part.text))
-    if row.kind == "text" and (found := _mark_at_end(row.parts[0].text)):
-        yield row.parts[0], TextFault("answer-behind-mark", found[0], found[1])
+    if row.kind == "text" and (fault := _of_text(row.parts[0].text)):
+        yield row.parts[0], fault
+
+
+def _of_text(text: str) -> TextFault | None:
+    if says := error_page(text):
+        return TextFault("error-page-as-text", 0, says)
+    found = _mark_at_end(text)
+    return found and TextFault("answer-behind-mark", found[0], found[1])
 
 
 def _fault_of(part: Part, row: RowParts) -> TextFault | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from ftlab.probes.data.shown_letters import is_shown
+
 _CONTROLS = r"\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f"
 _UNSEEN = (
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u206f\u3164\ufeff"
@@ -50,6 +52,9 @@ _HIDDEN = re.compile(f"[{_CONTROLS}{_UNSEEN}]|{_JOINERS}")
 _APART = re.compile(f"[{_MARKS}]")
 _MISREAD = re.compile(_WRONG)
 
+_BYTE = re.compile(f"[\xc2-\xf4{_BEHIND_LEAD}]\xad")
+"""A soft hyphen that is a byte of a letter: in a broken text, told as that."""
+
 _MEANT = re.compile(
     "(?<=[A-Z\xc0-\xde\u0100-\u024f\u1e00-\u1eff\"'\u2018-\u201e\xab\u2039])"
     "([\xc3\xc4\xc5\xc8])"
@@ -93,8 +98,10 @@ def text_faults(text: str) -> Iterator[TextFault]:
     if not _SUSPECT.search(text):
         return
     if _CERTAIN.search(text):
-        yield from filter(None, (_half(text), _misread(text)))
-        yield from filter(None, (_hidden(text), _apart(text)))
+        broken = _misread(text)
+        yield from filter(None, (_half(text), broken))
+        rest = text if broken is None else _BYTE.sub("..", text)
+        yield from filter(None, (_hidden(rest), _apart(text)))
     elif any(c in text for c in "\x1b\u200c\u200d") and (fault := _hidden(text)):
         yield fault
 
@@ -130,7 +137,8 @@ def _has_reason(text: str, at: int) -> bool:
     char = text[at]
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if char in _DIRECTIONS or char in _ISOLATES:
-        return _RIGHT_TO_LEFT.search(text) is not None
+        # as translations write the form of a date, which has no letter of the script
+        return after == "%" or _RIGHT_TO_LEFT.search(text) is not None
     if char == "\u200b":
         return bool(_WITHOUT_SPACES.match(before) or _WITHOUT_SPACES.match(after))
     if char == "\u180e":
@@ -157,16 +165,30 @@ def _misread(text: str) -> TextFault | None:
     for tried, found in enumerate(_MISREAD.finditer(text)):
         at, char = found.start(), found.group()
         if char == "\ufffd":
+            if is_shown(text, at):
+                continue
             return TextFault("broken-encoding", at, "U+FFFD, a character that is lost")
         if repair is None or tried >= TRIES:
             continue
-        start = max(text.rfind("\n", 0, at) + 1, at - AROUND)
-        end = text.find("\n", at)
-        part = text[start : min(end if end >= 0 else len(text), at + AROUND)]
+        start, part = around(text, at)
         mended = repair(part)
         if mended is not None:
             return TextFault("broken-encoding", at, _reads(part, mended, at - start))
     return None
+
+
+def around(text: str, at: int) -> tuple[int, str]:
+    r"""Return where the part of a line begins that a repair is tried on, and the part.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.text_faults import around
+    >>> around("One.\nTwo.\nThree.", 6)
+    (5, 'Two.')
+    """
+    start = max(text.rfind("\n", 0, at) + 1, at - AROUND)
+    end = text.find("\n", at)
+    return start, text[start : min(end if end >= 0 else len(text), at + AROUND)]
 
 
 def _reads(part: str, mended: str, at: int) -> str:

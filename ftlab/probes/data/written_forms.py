@@ -21,11 +21,15 @@ PER_PAGE = 1500
 
 _ENTITY = re.compile("&(?:quot|amp|apos|nbsp|lt|gt|#39|#x27|#34);")
 _MARKUP = re.compile(r"</?[A-Za-z!]|```|html|xml|entit|escap", re.IGNORECASE)
-_HYPHENATED = re.compile(r"[ \t]\S*([a-z]{2}-\n[a-z]{2})")
-"""A halved word; alone on its line it is an entry of a list, as ``pre-`` is."""
+_HYPHENATED = re.compile(r"[ \t][^\s-]*([a-z]{2}-\n[a-z]{2})(?![a-z]*-)")
+"""A halved word; alone on its line it is an entry of a list, as ``pre-`` is.
+
+With another hyphen it is a compound, which has this one too.
+"""
 
 _LINE_END = re.compile(
     r"(?<=[\w.,:;!?)])(?:\\r)?\\n(?:(?:\\r)?\\n|(?=[A-Z#*\u2022-]|\d+[.)] |\Z))"
+    r"|(?<=[:{;])(?:\\r)?\\n(?: {2}| {4}|\\t)(?=[\w\\\"'#@])"
 )
 _FENCED = re.compile(r"```\w*\\n")
 _QUOTES = [re.compile(rf"(?<!\\){quote}") for quote in '"`']
@@ -89,7 +93,10 @@ def is_escaped(text: str) -> int:
     if fenced := _FENCED.search(text):
         return fenced.end() - 2
     found = [each for each in _LINE_END.finditer(text) if not _quoted(text, each)]
-    doubled = any(each.group().count("n") == FEWEST for each in found)
+    doubled = any(
+        each.group().count("n") == FEWEST or each.group().endswith((" ", "t"))
+        for each in found
+    )
     return found[0].start() if doubled or len(found) >= FEWEST else -1
 
 

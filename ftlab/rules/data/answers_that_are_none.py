@@ -2,8 +2,9 @@
 
 ## What it does
 Finds answers that say nothing: a placeholder, a missing value that became text, the
-message of a service that failed, a mark with nothing behind it, reasoning alone; and
-answers in which a field of a template was not filled in.
+message of a service that failed, a mark with nothing behind it, reasoning alone; texts
+that are the page of an error; and answers in which a field of a template was not filled
+in.
 
 ## Why is this bad?
 They look like answers and are trained as such: the model learns to say `nan`, to tell
@@ -20,10 +21,13 @@ of 50 rows at least, and the prompt speaks of no value, list or return. `unfille
 from 0.01, and not above 0.5: `{field_name}` within an answer that holds no code, unless
 the prompt has braces or speaks of templates. `missing-value-as-input`: the same, in a
 column beside the prompt. `error-as-answer`: up to 600 characters that begin as such
-messages do, to a prompt that does not speak of errors. These and `answer-behind-mark`
-from 0.001 of the rows, a convention of ours; `missing-value-as-input` from 0.01.
-`answer-behind-mark` and `reasoning-without-answer` above 0.5 are how such rows are made
-(prompts, reasoning alone), and not told. `model-named-in-answer` is always a note.
+messages do, to a prompt that does not speak of errors. `error-page-as-text`, not above
+0.5: texts alone of up to 600 characters that begin as pages of errors and of checks for
+robots do, and hold what servers sign these with (`Ray ID:`, nginx). These and
+`answer-behind-mark` from 0.001 of the rows, a convention of ours;
+`missing-value-as-input` from 0.01. `answer-behind-mark` and `reasoning-without-answer`
+above 0.5 are how such rows are made (prompts, reasoning alone), and not told.
+`model-named-in-answer` is always a note.
 In `rejected`, and where a label is false, all but a missing value is a reason to reject
 the answer, and not told.
 Measured: on 71 healthy sets with 45,639 rows, two of reasoning and one of refusals
@@ -82,6 +86,16 @@ KINDS = (
         "the message of a failed request as an answer",
         "The service that wrote the answers failed, and its message was kept.",
         "Leave these rows out, or ask again.",
+        left_out=True,
+    ),
+    Kind(
+        "error-page-as-text",
+        "the page of an error as a text",
+        "The server refused the crawler, or asked whether it was one, and its page was "
+        "kept.",
+        "Leave these rows out, or fetch them again.",
+        0.001,
+        0.5,
         left_out=True,
     ),
     Kind(

@@ -2,8 +2,8 @@
 
 ## What it does
 Finds special tokens, marks by which speakers are told apart, and marks of other models
-and programs, within the texts of a dataset; marks that were left before answers, and
-answers that go on with the next turn.
+and programs, within the texts of a dataset; marks that were left before answers,
+answers that go on with the next turn, and words of the page of a chat.
 
 ## Why is this bad?
 A special token in a message becomes that one token: it ends the turn in the middle of a
@@ -26,6 +26,10 @@ follow, or the prompt has the mark or asks for a talk; `### Response:` always.
 `next-turn-in-answer` from 0.001, and not above 0.5: text, then a line `User:` or
 `Human:`, then a line `Assistant:` or the like, in no block of code, behind no colon,
 and to a prompt that does not speak of dialogues, chats, prompts or assistants.
+`chat-page-words` from 0.001: in an answer, outside code, a line with the name of a
+language and one with `Copy code` behind it, `ChatGPT` alone above a line of 40
+characters, or `Regenerate response` and its like at the end, to a prompt that does not
+speak of such pages.
 By hand: `tokenizer.all_special_tokens`, each with `in text`.
 
 ## What to try
@@ -94,6 +98,13 @@ KINDS = (
         "The texts were rendered for another model: to this one the mark is a word, "
         "which it learns to write.",
         "Take the marks out; the template of the trained model writes its own.",
+    ),
+    Kind(
+        "chat-page-words",
+        "words of the web page that a chat was copied from",
+        "Copied from the page with its buttons and names: the model learns to write "
+        "them.",
+        "Take the lines out; put code between fences again.",
     ),
     Kind(
         "citation-mark",

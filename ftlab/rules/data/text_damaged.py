@@ -4,7 +4,7 @@
 Finds text that was read with a wrong encoding, characters that nobody sees, letters
 that are spelt apart from their accents, and text that was not read back from another
 form: JSON's escapes, HTML's entities and tags, a dictionary, the lines of a printed
-page.
+page; and Python code without its indentation.
 
 ## Why is this bad?
 Each becomes other tokens than what users type, two to four times as many, and the model
@@ -12,24 +12,36 @@ learns to write them.
 
 ## Evidence
 Every character of every row. `broken-encoding` from 0.001 of the rows: U+FFFD, what
-ftfy decodes to fewer and likelier characters, or three words of question marks. A
-capital letter and a quotation mark at a word's end prove nothing. `invisible-character`
-from 0.01: format and control characters that neither their script nor an emoji needs
-there, and a colour of a terminal that is not taken back. `decomposed-letters` from
-0.01: pairs that NFC makes one, unless the tokenizer does so itself. `mixed-scripts`
-from 0.01: a letter that looks like one of another script, between two letters of that.
+ftfy decodes to fewer and likelier characters, three words of question marks, or letters
+that no language combines: two of Turkish read as cp1252, in 0.1 of the words, two
+Polish words with a raised figure within, three of four accented letters and more alone.
+A capital letter and a quotation mark at a word's end prove nothing. It is meant where
+the prompt speaks of encodings or an answer has the line mended; so is a single U+FFFD
+beside no letter, quoted or spoken of within 80 characters. `invisible-character` from
+0.01: format and control characters that neither their script nor an emoji needs there,
+and a colour of a terminal that is not taken back. `decomposed-letters` from 0.01: pairs
+that NFC makes one, unless the tokenizer does so itself. `mixed-scripts` from 0.01: a
+letter that looks like one of another script, between two letters of that.
 `escaped-text` from 0.01: a whole text in JSON's quotes and escapes, or line ends as a
-backslash and an n, outside quotes, in a text of one line; where 0.9 of the answers, 50
-at least, are in JSON's quotes and some hold escapes, all of them. `wrapped-answer` from
-0.01 and not above 0.5, where it is the form that is asked for: a dictionary with
-`answer`, `output` or the like, and two other keys at most. `html-entities` from 0.01:
-two in a text without tags or code, in a row that does not speak of HTML. `html-tags`
-from 0.01, and not above 0.5: two tags of prose in an answer, half of it at most,
-outside code, pages and the cells of tables, to a prompt that does not ask for HTML,
-pages or e-mails. `hyphenated-lines` from 0.01: two words that go on in the next line,
-and one for each 1,500 characters. `file-in-text` is always a note: 400 characters of
-base64, small letters, capitals and digits among them, to a prompt that does not speak
-of it. The shares are conventions of ours: below them rows are told as a note.
+backslash and an n, outside quotes, in a text of one line, two of them, a doubled one,
+or one with an indented line behind it; where 0.9 of the answers, 50 at least, are in
+JSON's quotes and some hold escapes, all of them. `wrapped-answer` from 0.01 and not
+above 0.5, where it is the form that is asked for: a dictionary with `answer`, `output`
+or the like, and two other keys at most. `html-entities` from 0.01: two in a text
+without tags or code, in a row that does not speak of HTML; or two in a block of code
+that has none of their signs otherwise. `html-tags` from 0.01, and not above 0.5: two
+tags of prose in an answer, half of it at most, outside code, pages and the cells of
+tables, to a prompt that does not ask for HTML, pages or e-mails; or two `<br>`, one of
+them behind the mark of a block of code. `hyphenated-lines` from 0.01: two words that go
+on in the next line, with no other hyphen, and one for each 1,500 characters.
+`file-in-text` is always a note: 400 characters of base64, small letters, capitals and
+digits among them, to a prompt that does not speak of it. `lost-indentation` from 0.001:
+a whole text or a block that is marked as Python, up to 20,000 characters, in which no
+line is indented, which cannot be parsed for that, and can with a body in the line of
+each head; or a function in one line, which cannot be parsed, with a statement behind
+another. `sheet-escapes` from 0.001: `_x000D_` and its like, outside quotes and names,
+in a row that does not speak of spreadsheets. The shares are conventions of ours: below
+them rows are told as a note.
 Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
 with cp1252, and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.
@@ -54,10 +66,11 @@ KINDS = (
     Kind(
         "broken-encoding",
         "text that was decoded with a wrong encoding",
-        "UTF-8 was read as another encoding (mostly cp1252 or Latin-1), or bytes that "
+        "UTF-8 or another code page was read as cp1252 or Latin-1, or bytes that "
         "could not be decoded, or not be written, were replaced.",
-        "Read the source with encoding='utf-8', or repair the text with "
-        "ftfy.fix_text; what was replaced by U+FFFD or question marks is lost.",
+        "Read the source with its own encoding ('utf-8', 'cp1254', 'cp1251'), or "
+        "repair the text with ftfy.fix_text, which UTF-8 alone can be; what was "
+        "replaced by U+FFFD or question marks is lost.",
         left_out=True,
     ),
     Kind(
@@ -108,7 +121,7 @@ KINDS = (
     ),
     Kind(
         "html-tags",
-        "tags of HTML in prose",
+        "tags of HTML in prose or around code",
         "Copied from web pages, or exported from an editor, with its tags: the model "
         "learns to write them where nobody shows them as HTML.",
         "Take the text out of it: BeautifulSoup(text, 'html.parser').get_text('\\n').",
@@ -122,6 +135,22 @@ KINDS = (
         "can learn.",
         "Put a link in its place: re.sub(r'[A-Za-z0-9+/]{400,}={0,2}', '...', text).",
         NEVER,
+    ),
+    Kind(
+        "lost-indentation",
+        "Python code without its indentation",
+        "Each line was stripped, or all white space became one blank: the model learns "
+        "to write code that no Python reads.",
+        "Take these texts from their source again, with text.strip() for whole texts "
+        "alone; nothing can bring the indentation back.",
+        left_out=True,
+    ),
+    Kind(
+        "sheet-escapes",
+        "control characters as spreadsheets write them",
+        "A file of Excel was read without its escapes being undone: _x000D_ is a "
+        "carriage return.",
+        "re.sub(r'_x000D_\\n?', '\\n', text).",
     ),
     Kind(
         "hyphenated-lines",

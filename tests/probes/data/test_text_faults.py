@@ -34,6 +34,8 @@ HEALTHY = [
     "O jornal escreveu: “ATÉ AMANHÃ” e «IRMû",
     "MAÇÃ™, IRMî; “DẤU NGÔ, „IRMÓ",
     "A IRMÃ—disse ele—e a MAÇÖ HYVÄ°",
+    "\u200f%d %B %Y",
+    "Bad bytes become '\ufffd', or \ufffd without quotes: U+FFFD.",
 ]
 
 
@@ -96,6 +98,18 @@ def test_repairs_nothing_that_reads_well():
 def test_hidden_characters_are_found(text, char, says):
     (fault,) = text_faults(text)
     assert fault == ("invisible-character", char, says)
+
+
+def test_a_byte_of_a_broken_letter_is_no_hidden_character():
+    names = [fault.name for fault in text_faults("lÃ\xadnea de envÃ\xado")]
+    assert names == ["broken-encoding"]
+    (fault,) = text_faults("é\xadlève")
+    assert fault.name == "invisible-character"
+
+
+def test_a_lost_character_behind_one_that_is_shown_is_found():
+    (fault,) = text_faults("It is '\ufffd', isn\ufffdt it?")
+    assert fault.char == 14
 
 
 def test_letters_and_accents_apart_are_found_at_the_letter():

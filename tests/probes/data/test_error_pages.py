@@ -1,0 +1,47 @@
+"""Pages of errors, and texts that begin as they do."""
+
+import pytest
+
+from ftlab.probes.data.error_pages import error_page
+from ftlab.probes.data.no_answers import no_answers
+from ftlab.probes.data.row_parts import parts_of
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "502 Bad Gateway\n\nThe server reported an error. Ray ID: 52062f7ae5b7710a",
+        "403 Forbidden\n\nnginx/1.20.2",
+        "403 Forbidden\nnginx\n",
+        "Just a moment...\nEnable JavaScript and cookies to continue",
+        "Access Denied\nYou don't have permission to access / on this server.",
+        "Please enable JavaScript. Checking your browser before accessing a.example.",
+        "404 Not Found\nThe requested URL /a was not found on this server.",
+        "You need to enable JavaScript to run this app.",
+        "Access Denied. Reference #18.2f4d",
+    ],
+)
+def test_a_page_of_an_error_is_found(text):
+    ((part, fault),) = no_answers(parts_of({"text": text}))
+    assert (part.where, fault.name, fault.char) == ("text", "error-page-as-text", 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Access Denied",
+        "404 Not Found",
+        "Just a moment... he said.",
+        "502 Bad Gateway is what a proxy like nginx says to its clients.",
+        "The page said 403 Forbidden, nginx/1.20.2",
+        "403 Forbidden " + "and so on " * 60 + "Ray ID: 5",
+    ],
+)
+def test_other_texts_are_none(text):
+    assert error_page(text) is None
+
+
+def test_an_answer_may_be_such_a_page():
+    said = "Just a moment...\nEnable JavaScript and cookies to continue"
+    row = parts_of({"prompt": "What does the page say?", "completion": said})
+    assert list(no_answers(row)) == []

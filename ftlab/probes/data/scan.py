@@ -28,6 +28,7 @@ from ftlab.probes.data.secrets import without_secrets
 from ftlab.probes.data.short_nones import ShortNones
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
 from ftlab.probes.data.token_counts import LONG, RENDERED
+from ftlab.probes.data.unfilled_prompts import UnfilledPrompts
 from ftlab.records.data_scan import Spot
 from ftlab.records.printable import printable
 
@@ -57,6 +58,7 @@ class Scan:
         self.answers = CutAnswers()
         self.habits = Habits()
         self.nones = ShortNones()
+        self.fields = UnfilledPrompts()
         self.labels = Labels()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
@@ -107,6 +109,7 @@ class Scan:
         self.leaks.look(number, read)
         self.given.look(number, read)
         self.nones.look(number, read)
+        self.fields.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

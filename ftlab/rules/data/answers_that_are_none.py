@@ -3,7 +3,7 @@
 ## What it does
 Finds answers that say nothing: a placeholder, a missing value that became text, the
 message of a service that failed, a mark with nothing behind it, reasoning alone; and
-answers in which a field of a template was not filled in.
+answers and prompts in which a field of a template was not filled in.
 
 ## Why is this bad?
 They look like answers and are trained as such: the model learns to say `nan`, to tell
@@ -18,7 +18,12 @@ does not speak of JavaScript, spreadsheets or these values. `None`, `null` and `
 and `xxx` as a placeholder, count where 0.9 of the answers have more than 60 characters,
 of 50 rows at least, and the prompt speaks of no value, list or return. `unfilled-field`
 from 0.01, and not above 0.5: `{field_name}` within an answer that holds no code, unless
-the prompt has braces or speaks of templates. `missing-value-as-input`: the same, in a
+the prompt has braces or speaks of templates. `unfilled-prompt` from 0.001: `{name}`,
+`{{name}}`, `${name}` or `[CONTEXT]` in two prompts or more behind the same 40
+characters, where 10 others, and 0.1 as many at least, have a text between what stands
+around it; not where the prompt speaks of templates, nor where 0.05 of their answers
+have braces. `field-in-all-prompts` from 0.5: the same in 0.9 of the prompts, of 50 at
+least, and a text in none. `missing-value-as-input`: the same, in a
 column beside the prompt. `error-as-answer`: up to 600 characters that begin as such
 messages do, to a prompt that does not speak of errors. These and `answer-behind-mark`
 from 0.001 of the rows, a convention of ours; `missing-value-as-input` from 0.01.
@@ -66,6 +71,22 @@ KINDS = (
         "Fill the fields in (str.format raises on one that is missing), or leave these "
         "rows out.",
         0.01,
+        0.5,
+    ),
+    Kind(
+        "unfilled-prompt",
+        "a field of a template in a prompt, where other prompts have a text",
+        "The template was not filled in: the answer is to something that the model "
+        "does not see, and it learns to make it up.",
+        "Fill the fields in (str.format raises on one that is missing), or leave these "
+        "rows out.",
+        left_out=True,
+    ),
+    Kind(
+        "field-in-all-prompts",
+        "the same field of a template in all prompts",
+        "The template was never filled in: the model does not see what is asked about.",
+        "Fill the field in: prompt.format(name=...) raises on one that is missing.",
         0.5,
     ),
     Kind(

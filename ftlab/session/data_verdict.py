@@ -124,7 +124,8 @@ def _meant(going: Going) -> Iterator[str]:
     """Yield what is no fault here: as the tokenizer or most of the rows have it."""
     if _composes(going.looks.counter):
         yield "decomposed-letters"
-    if going.scan.answers.mostly_short:
+    scan = going.scan
+    if scan.answers.mostly_short and not scan.nones.among_short(scan.labels):
         yield "missing-value-as-answer"
     habits = going.scan.habits
     if not habits.one_system:

@@ -100,7 +100,12 @@ def report_quoted(scan: Scan) -> None:
 
 
 def report_short_nones(scan: Scan) -> None:
-    """Report answers of one word that says nothing, where nearly all are long."""
+    """Report answers of one word that says nothing, where nearly all are long.
+
+    Where most are short, a value that programs alone write is none of these.
+    """
+    if scan.answers.mostly_short and scan.nones.among_short(scan.labels):
+        scan.findings.keep_only("missing-value-as-answer", scan.nones.values)
     if scan.answers.nearly_all_long and scan.rows >= FEWEST:
         for row, name, said in scan.nones.found():
             scan.report(name, row, says=repr(said))

@@ -23,10 +23,10 @@ KNOWN, FOLLOWED = 1000, 8
 """Places that are remembered, and that are followed up once they are seen twice."""
 
 FIRST, LONGEST = 200, 4000
-"""Rows whose prompts are kept, for fields that stand in later rows alone; characters."""
+"""Prompts with a text in place of the field, and for each one with the field."""
 
 FILLED, SHARE = 10, 0.1
-"""Prompts with a text in place of the field, and how many for each with the field."""
+"""Prompts with a text in place of the field, and for each with the field."""
 
 ALL, FEWEST = 0.9, 50
 """Share of the prompts that have one field where all do, and rows from which on."""

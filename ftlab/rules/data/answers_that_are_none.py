@@ -14,8 +14,10 @@ Whole answers, and fields alone within one. `placeholder-answer`: `{answer}`, `[
 answer here]`, `[object Object]`, `TODO`, `TBD`, lorem ipsum. `missing-value-as-answer`:
 `nan`, `undefined` and the errors of spreadsheets, where more than half of the answers
 have more than 30 characters (of short answers such a word may be one), and the prompt
-does not speak of JavaScript, spreadsheets or these values. `None`, `null` and `N/A`,
-and `xxx` as a placeholder, count where 0.9 of the answers have more than 60 characters,
+does not speak of JavaScript, spreadsheets or these values; of short answers `nan`,
+`NaN`, `<NA>` and `NaT` alone, in 3 rows at least and 0.01, where more than 0.3 of the
+answers are different ones, so no classes, and the prompt asks for no number or sound.
+`None`, `null` and `N/A`, and `xxx` as a placeholder, count where 0.9 of the answers have more than 60 characters,
 of 50 rows at least, and the prompt speaks of no value, list or return. `unfilled-field`
 from 0.01, and not above 0.5: `{field_name}` within an answer that holds no code, unless
 the prompt has braces or speaks of templates. `unfilled-prompt` from 0.001: `{name}`,

@@ -34,7 +34,7 @@ _VALUES = frozenset({"nan", "NaN", "<NA>", "NaT"})
 
 _OF_VALUES = re.compile(
     r"\bnan\b|\bnat\b|(?:java|type)script|\bpython\b|float|\bprint|\breturns?\b|\boutput"
-    r"|\d\s*[-+*/%^]\s*\d|divid|\broot\b|sqrt|\blog\b|pinyin|translat|pronounc",
+    r"|\d\s*[*/%^]\s*\d|divid|\broot\b|sqrt|\blog\b|pinyin|translat|pronounc",
     re.IGNORECASE,
 )
 """A prompt with one of these may be answered by such a value, or by such a sound."""

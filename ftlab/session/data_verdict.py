@@ -132,6 +132,8 @@ def _meant(going: Going) -> Iterator[str]:
         yield "empty-system"
     if not habits.pictures:
         yield "picture-missing"
+    if 2 * len(scan.findings.rows.get("chatter-before-answer", ())) > scan.rows:
+        yield "chatter-before-answer"
     missing = going.scan.findings.rows.get("missing-end-mark", ())
     if going.looks.marks.ended < len(missing):
         yield "missing-end-mark"

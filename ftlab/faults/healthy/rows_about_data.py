@@ -50,6 +50,8 @@ TALKS = (
     ("Translate the label of a button into Dutch:\n{file_name}", "{file_name}"),
     ("Translate the label of a button into Dutch:\nHouse of stone", "Huis van steen"),
     ("Translate the label of a button into Dutch:\nRed garden", "Rode tuin"),
+    ("What do you think of it?", "I can't help but wonder who built it, and when."),
+    ("Is it so?", "Sure, it is.\nHere is why: it cannot be otherwise."),
     ("Which date is in it? Leave it empty if there is none.", ""),
 )
 """Questions and right answers."""
@@ -58,7 +60,7 @@ TALKS = (
 def build() -> Case:
     """Answer about what spoils other rows."""
     writer, rows = Writer(), []
-    for at in range(180):
+    for at in range(190):
         asked, answer = TALKS[at % len(TALKS)]
         if len(answer) > 60:  # of these, no two are the same
             answer = f"{writer.sentence()}\n\n{answer}"

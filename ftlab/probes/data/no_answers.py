@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import ROLES, Placed, asks_about
+from ftlab.probes.data.model_voices import of_model
 from ftlab.probes.data.row_parts import BESIDE_PROMPT, Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
@@ -84,10 +85,6 @@ _MARK_AT_END = re.compile(
 _THINKS = ("<think>", "<thinking>", "<reasoning>")
 _THOUGHT = ("</think>", "</thinking>", "</reasoning>")
 
-_MODEL = re.compile(
-    r"\b[Aa]s an (?:AI|artificial intelligence)(?: language)?(?: model)?\b"
-)
-
 
 def no_answers(row: RowParts) -> Iterator[Placed]:
     """Yield the answers that say nothing, and inputs that are a missing value.
@@ -125,7 +122,7 @@ def _fault_of(part: Part, row: RowParts) -> TextFault | None:
         return TextFault("reasoning-without-answer", 0, found)
     if text.startswith(_LOREM):
         return TextFault("placeholder-answer", 0, f"begins with {_LOREM!r}")
-    return _of_itself(text) if text.find("s an ", 0, 200) >= 0 else None
+    return of_model(part, row)
 
 
 def _placeholder(text: str, row: RowParts) -> TextFault | None:
@@ -157,11 +154,6 @@ def _only_thought(text: str) -> str:
         if said.startswith(opened) and closed not in said:
             return f"{opened} is never closed"
     return ""
-
-
-def _of_itself(text: str) -> TextFault | None:
-    found = _MODEL.search(text, 0, 200)
-    return found and TextFault("model-named-in-answer", found.start(), found.group())
 
 
 def _mark_at_end(text: str) -> tuple[int, str] | None:

@@ -31,8 +31,11 @@ to 600 characters that begin as such messages do, to a prompt that does not spea
 errors. These and `answer-behind-mark` from 0.001 of the rows, a convention of ours;
 `missing-value-as-input` from 0.01. `answer-behind-mark` and `reasoning-without-answer`
 above 0.5 are how such rows are made (prompts, reasoning alone), and not told.
-`model-named-in-answer` is always a note. Measured: on 71 healthy sets with 45,639 rows,
-two of reasoning and one of refusals among them, none of these is a warning. By hand:
+`model-named-in-answer`, in its first 200 characters, and `refusal-as-answer`, up to 600
+characters that begin with a no to the request, are always notes: which prompts are to
+be refused, no look at rows can tell. The second is not looked for in answers that a row
+rejects. Measured: on 71 healthy sets with 45,639 rows, two of reasoning and one of
+refusals among them, none of these is a warning. By hand:
 `collections.Counter(row["completion"] for row in rows).most_common(20)`.
 
 ## What to try
@@ -130,6 +133,16 @@ KINDS = (
         "The model that wrote these answers speaks of itself, mostly to refuse.",
         "Leave them out where the trained model is to answer: "
         "report.filtered(path, drop=['model-named-in-answer']).",
+        NEVER,
+        severity=Severity.INFO,
+    ),
+    Kind(
+        "refusal-as-answer",
+        "an answer that refuses to give one",
+        "The model that wrote these answers refused: right where harm is asked for, "
+        "and learnt as an answer to ordinary questions where these were asked.",
+        "Look at their prompts; leave out the ordinary ones: "
+        "report.filtered(path, drop=['refusal-as-answer']).",
         NEVER,
         severity=Severity.INFO,
     ),

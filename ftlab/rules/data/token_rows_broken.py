@@ -16,8 +16,8 @@ of the rows, a convention of ours: of many rows a few are cut off before their a
 behind its place, and 3 or more differ from the id at their place. The other two are a
 warning in any row. Ids are held against the highest id of the tokenizer that was given;
 -200 is a picture's place. Labels may be longer or shorter than `input_ids`: models that
-read one text and write another have them so. By hand: `all(label == -100 for label in
-row["labels"])`.
+read one text and write another have them so.
+By hand: `all(label == -100 for label in row["labels"])`.
 
 ## What to try
 1. Make the rows anew with this tokenizer, and with a `max_length` that holds answers.

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from ftlab.probes.data.joining_words import goes_on
 from ftlab.probes.data.loops import looping
 from ftlab.probes.data.open_json import open_json
 from ftlab.probes.data.row_parts import Part, RowParts
@@ -179,7 +180,7 @@ def _broken_off(text: str) -> TextFault | None:
             return None
         return TextFault("unfinished-answer", len(end) - 1, f"ends with {end[-1]}")
     word = end[-12:].rpartition(" ")[2]
-    if word in _LEADING and _is_english(end[: -len(word)]):
+    if (word in _LEADING or goes_on(end, word)) and _is_english(end[: -len(word)]):
         return TextFault("unfinished-answer", len(end) - len(word), f"ends with {word}")
     if ("`" in text and "```" in text) or ("~" in text and "~~~" in text):
         return _open_fence(text)

@@ -38,6 +38,12 @@ def talk(*roles, **more):
         f"{LONG} we will meet again tomorrow :(",
         f"Dear Ana,\n\n{LONG} it is done.\n\nBest regards,",
         "The river runs,\nthe stone is old,\nthe boat is gone,\nthe night is cold,",
+        f"{LONG} what they look for and where they come from",
+        f"{LONG}. So:\n\n- what the bees look for\n- where the hive is at",
+        f"{LONG}. So:\n\n## What the bees that we know look for",
+        f"{LONG}. It is as Anna said it to Tom and to Ben in class A",
+        f"{LONG}. See it.\n\nThe river is what it is,\nthe stone it is,\nhere we are",
+        "Es war schon dunkel. Und so machte er den letzten Rest davon zu",
         "Es war schon dunkel, und so machte er endlich das gro\xdfe Licht an",
         f"{LONG}:\\n```python\\nprint(1)\\n",
     ],
@@ -50,6 +56,9 @@ def test_is_silent_on_healthy_answers(answer):
     ("answer", "says"),
     [
         (f"{LONG} the", "ends with the"),
+        (f"{LONG}. Then, it is a", "ends with a"),
+        (f"{LONG}. Then, the most of", "ends with of"),
+        (f"{LONG}.\n\nReturns a", "ends with a"),
         (f"{LONG} this,", "ends with ,"),
         (
             '{\n  "town": "Oslo",\n  "river": "Akerselva",\n  "people": 700000,',

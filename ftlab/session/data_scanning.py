@@ -13,6 +13,7 @@ from ftlab.probes.data.across_rows import (
     is_unfilled,
     report_cut_answers,
     report_leaks_of_labels,
+    report_literals,
     report_names,
     report_quoted,
     report_repeated,
@@ -191,6 +192,7 @@ def _compare(going: Going) -> None:
         lambda: report_names(scan),
         lambda: report_quoted(scan),
         lambda: report_short_nones(scan),
+        lambda: report_literals(scan),
         lambda: report_moved(scan),
         lambda: report_labels(scan, whole=whole),
     ]

@@ -52,6 +52,7 @@ TALKS = (
     ("Translate the label of a button into Dutch:\nRed garden", "Rode tuin"),
     ("What do you think of it?", "I can't help but wonder who built it, and when."),
     ("Is it so?", "Sure, it is.\nHere is why: it cannot be otherwise."),
+    ("What does Python make of this JSON?", "{'page': None, 'seen': True}"),
     ("Which date is in it? Leave it empty if there is none.", ""),
 )
 """Questions and right answers."""
@@ -60,7 +61,7 @@ TALKS = (
 def build() -> Case:
     """Answer about what spoils other rows."""
     writer, rows = Writer(), []
-    for at in range(190):
+    for at in range(200):
         asked, answer = TALKS[at % len(TALKS)]
         if len(answer) > 60:  # of these, no two are the same
             answer = f"{writer.sentence()}\n\n{answer}"

@@ -99,6 +99,15 @@ def report_quoted(scan: Scan) -> None:
             scan.report("escaped-text", row, says=says, excerpt=scan.beginning)
 
 
+def report_literals(scan: Scan) -> None:
+    """Report answers that are values of Python where JSON is wanted."""
+    wrapped = scan.findings.rows.get("wrapped-answer", ())
+    for row in scan.literals.found().numbers().tolist():
+        if row not in wrapped:
+            says = "ast.literal_eval reads it, and json.loads does not"
+            scan.report("python-as-json", row, says=says, excerpt=scan.end)
+
+
 def report_short_nones(scan: Scan) -> None:
     """Report answers of one word that says nothing, where nearly all are long.
 

@@ -20,6 +20,7 @@ from ftlab.probes.data.label_leaks import LabelLeaks
 from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
+from ftlab.probes.data.python_literals import PythonLiterals
 from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
 from ftlab.probes.data.row_parts import Part, RowParts, mapping_of, parts_of
@@ -59,6 +60,7 @@ class Scan:
         self.habits = Habits()
         self.nones = ShortNones()
         self.fields = UnfilledPrompts()
+        self.literals = PythonLiterals()
         self.labels = Labels()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
@@ -110,6 +112,7 @@ class Scan:
         self.given.look(number, read)
         self.nones.look(number, read)
         self.fields.look(number, read)
+        self.literals.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

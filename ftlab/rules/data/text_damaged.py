@@ -22,16 +22,19 @@ from 0.01: a letter that looks like one of another script, between two letters o
 backslash and an n, outside quotes, in a text of one line; where 0.9 of the answers, 50
 at least, are in JSON's quotes and some hold escapes, all of them. `wrapped-answer` from
 0.01 and not above 0.5, where it is the form that is asked for: a dictionary with
-`answer`, `output` or the like, and two other keys at most. `html-entities` from 0.01:
-two in a text without tags or code, in a row that does not speak of HTML. `html-tags`
-from 0.01, and not above 0.5: two tags of prose in an answer, half of it at most,
-outside code, pages and the cells of tables, to a prompt that does not ask for HTML,
-pages or e-mails. `hyphenated-lines` from 0.01: two words that go on in the next line,
-and one for each 1,500 characters. `file-in-text` is always a note: 400 characters of
-base64, small letters, capitals and digits among them, to a prompt that does not speak
-of it. The shares are conventions of ours: below them rows are told as a note.
-Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
-with cp1252, and NFD doubles the tokens of Vietnamese words.
+`answer`, `output` or the like, and two other keys at most. `python-as-json` from 0.01:
+a whole answer that `ast.literal_eval` reads as a dictionary or a list and `json.loads`
+does not, to a prompt that speaks of JSON and not of Python, or where 10 other answers,
+and as many as these, begin as JSON. `html-entities` from 0.01: two in a text without
+tags or code, in a row that does not speak of HTML. `html-tags` from 0.01, and not above
+0.5: two tags of prose in an answer, half of it at most, outside code, pages and the
+cells of tables, to a prompt that does not ask for HTML, pages or e-mails.
+`hyphenated-lines` from 0.01: two words that go on in the next line, and one for each
+1,500 characters. `file-in-text` is always a note: 400 characters of base64, small
+letters, capitals and digits among them, to a prompt that does not speak of it. The
+shares are conventions of ours: below them rows are told as a note. Measured on a
+byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read with cp1252,
+and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.
 
 ## What to try
@@ -98,6 +101,14 @@ KINDS = (
         "Keep its text alone: ast.literal_eval(answer)['answer'].",
         0.01,
         0.5,
+    ),
+    Kind(
+        "python-as-json",
+        "a value as Python's str() writes it, where JSON is wanted",
+        "str(value) or print(value) wrote the answer where json.dumps was meant: the "
+        "model learns single quotes and None.",
+        "json.dumps(ast.literal_eval(answer)).",
+        0.01,
     ),
     Kind(
         "html-entities",

@@ -21,6 +21,9 @@ from ftlab.records.printable import printable
 from ftlab.records.scanned_rows import ScannedRows
 from ftlab.rules.dataset_issues import issues_of
 
+_ODD_ORDERS = ("roles-out-of-order", "roles-exchanged")
+"""What is the form of the conversations where most of them are so."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -132,6 +135,11 @@ def _meant(going: Going) -> Iterator[str]:
         yield "empty-system"
     if not habits.pictures:
         yield "picture-missing"
+    if (
+        2 * sum(len(scan.findings.rows.get(each, ())) for each in _ODD_ORDERS)
+        > scan.rows
+    ):
+        yield from _ODD_ORDERS
     if 2 * len(scan.findings.rows.get("chatter-before-answer", ())) > scan.rows:
         yield "chatter-before-answer"
     missing = going.scan.findings.rows.get("missing-end-mark", ())

@@ -32,6 +32,9 @@ ROLES = {
 }
 """Letters for the roles that are known: system, user, answer, call, result."""
 
+_EXCHANGED = re.compile("s*(?:au)+")
+"""Conversations in which the two speakers may have each other's name."""
+
 _WORDS = {"s": "system", "u": "user", "a": "assistant", "c": "call", "t": "tool"}
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _OPEN = tuple(",(\u3001\uff0c\uff08[{")
@@ -231,6 +234,8 @@ def _order(parts: Sequence[Part]) -> Iterator[Placed]:
     if not name:
         return
     part = parts[at]
+    if _EXCHANGED.fullmatch(letters) and _answers_like_a_user(parts):
+        name, says = "roles-exchanged", "begins with an answer, ends with a question"
     if name == "unknown-role":
         says = f"the role {part.role[:40]!r}"
     yield part, TextFault(name, -1, says)
@@ -263,6 +268,14 @@ def _out_of_order(letters: str) -> tuple[int, str] | None:
         if pair in (("u", "t"), (" ", "t")):
             return begin + at, "the result of a tool that nobody called"
     return None
+
+
+def _answers_like_a_user(parts: Sequence[Part]) -> bool:
+    """Tell whether who should ask says more than who should answer."""
+    said = {"a": 0, "u": 0, "s": 0}
+    for part in parts:
+        said[ROLES[part.role]] += len(part.text)
+    return said["u"] > said["a"]
 
 
 def _repeated(parts: Sequence[Part]) -> Iterator[Placed]:

@@ -15,7 +15,8 @@ FEWEST = 10
 _OPENINGS = ("{'", "[{'", "['", '[{"', '{"', '["')
 _JSON = re.compile(r"\bjson", re.IGNORECASE)
 _PYTHON = re.compile(
-    r"python|\bdict|tuple|\brepr\b|literal|print|\breturn", re.IGNORECASE
+    r"\bpython\b(?!-)|\bdict|tuple|\brepr\b|literal|\bprint(?:s|ed)?\b|\breturn",
+    re.IGNORECASE,
 )
 """A prompt with one of these may be answered by a value of Python."""
 

@@ -159,6 +159,25 @@ def test_roles_out_of_order_are_found_at_their_message(roles, name, message):
     assert (fault.name, part.message) == (name, message)
 
 
+def exchanged(*texts):
+    names = ("assistant", "user")
+    talk = [{"role": names[at % 2], "content": e} for at, e in enumerate(texts)]
+    return names_in({"messages": talk})
+
+
+def test_exchanged_roles_are_no_matter_of_order():
+    assert exchanged("Why?", LONG, "And then?", LONG) == ["roles-exchanged"]
+    assert exchanged("Why?", LONG) == ["roles-exchanged"]
+
+
+def test_what_begins_with_an_answer_need_not_be_exchanged():
+    assert exchanged(LONG, "Why?") == ["roles-out-of-order"]
+    assert exchanged("Why?", LONG, "Then?") == ["roles-out-of-order"]
+    assert exchanged("Hello, how can I help you today?", "My bill") == [
+        "roles-out-of-order"
+    ]
+
+
 def test_a_completion_that_holds_its_prompt_is_found():
     prompt = "Why is the sky blue in the evening?"
     row = {"prompt": prompt, "completion": f"{prompt} Because of the light."}

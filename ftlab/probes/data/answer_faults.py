@@ -139,7 +139,8 @@ def answer_faults(row: RowParts) -> Iterator[Placed]:
     for part in row.parts:
         fault = _fault_of(part) if ROLES.get(part.role) == "a" else None
         if fault is not None and not _is_asked_for(fault, row):
-            yield part, fault
+            solves = part.column == "solution" and fault.name == "empty-answer"
+            yield part, fault._replace(name="empty-solution") if solves else fault
     if row.kind == "messages" and row.parts:
         yield from _order(row.parts)
     elif row.kind == "prompt and answer":

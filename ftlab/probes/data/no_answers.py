@@ -83,6 +83,9 @@ _MARK_AT_END = re.compile(
 """A mark that an answer follows, as the last line of a text."""
 
 _THINKS = ("<think>", "<thinking>", "<reasoning>")
+_ANSWERED = re.compile(r"\\boxed ?\{|\b(?:final )?answer(?: is\b|:)", re.IGNORECASE)
+"""What stands in the last 200 characters of a text that comes to an answer."""
+
 _THOUGHT = ("</think>", "</thinking>", "</reasoning>")
 
 
@@ -119,7 +122,9 @@ def _fault_of(part: Part, row: RowParts) -> TextFault | None:
         if fault is not None:
             return fault
     if ">" in text and (found := _only_thought(text)):
-        return TextFault("reasoning-without-answer", 0, found)
+        answered = found.endswith("closed") and _ANSWERED.search(text[-200:])
+        name = "reasoning-never-closed" if answered else "reasoning-without-answer"
+        return TextFault(name, 0, found)
     if text.startswith(_LOREM):
         return TextFault("placeholder-answer", 0, f"begins with {_LOREM!r}")
     return of_model(part, row)

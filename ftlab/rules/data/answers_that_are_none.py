@@ -29,14 +29,15 @@ the same in 0.9 of the prompts, of 50 at least, and a text in none.
 `missing-value-as-input`: the same, in a column beside the prompt. `error-as-answer`: up
 to 600 characters that begin as such messages do, to a prompt that does not speak of
 errors. These and `answer-behind-mark` from 0.001 of the rows, a convention of ours;
-`missing-value-as-input` from 0.01. `answer-behind-mark` and `reasoning-without-answer`
-above 0.5 are how such rows are made (prompts, reasoning alone), and not told.
-`model-named-in-answer`, in its first 200 characters, and `refusal-as-answer`, up to 600
-characters that begin with a no to the request, are always notes: which prompts are to
-be refused, no look at rows can tell. The second is not looked for in answers that a row
-rejects. Measured: on 71 healthy sets with 45,639 rows, two of reasoning and one of
-refusals among them, none of these is a warning. By hand:
-`collections.Counter(row["completion"] for row in rows).most_common(20)`.
+`missing-value-as-input` from 0.01. `reasoning-never-closed` is told in place of
+`reasoning-without-answer` where the last 200 characters name an answer.
+`answer-behind-mark` and both of these above 0.5 are how such rows are made (prompts,
+reasoning alone), and not told. `model-named-in-answer`, in its first 200 characters,
+and `refusal-as-answer`, up to 600 characters that begin with a no to the request, are
+always notes: which prompts are to be refused, no look at rows can tell. The second is
+not looked for in answers that a row rejects. Measured: on 71 healthy sets with 45,639
+rows, two of reasoning and one of refusals among them, none of these is a warning. By
+hand: `collections.Counter(row["completion"] for row in rows).most_common(20)`.
 
 ## What to try
 1. Leave these rows out: `report.filtered(path)`; ask again for what failed.
@@ -126,6 +127,15 @@ KINDS = (
         0.001,
         0.5,
         left_out=True,
+    ),
+    Kind(
+        "reasoning-never-closed",
+        "reasoning whose end mark is missing, before an answer",
+        "The mark behind the reasoning was lost, and the answer stands in it: the "
+        "model learns not to close its reasoning.",
+        "Write the mark (</think>) where the reasoning ends and the answer begins.",
+        0.001,
+        0.5,
     ),
     Kind(
         "model-named-in-answer",

@@ -91,6 +91,10 @@ def test_an_empty_answer_is_found(empty):
     assert names_in({"instruction": "a", "output": empty}) == ["empty-answer"]
 
 
+def test_an_empty_solution_is_of_its_own_kind():
+    assert names_in({"prompt": "2+2?", "solution": ""}) == ["empty-solution"]
+
+
 @pytest.mark.parametrize("empty", ["\u200b", "\ufeff \n"])
 def test_an_answer_that_nobody_sees_is_empty(empty):
     assert names_in({"prompt": "a", "completion": empty}) == ["empty-answer"]

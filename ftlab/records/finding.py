@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal, get_args
 
 from ftlab.records.name_words import in_words
@@ -55,6 +55,10 @@ class Place:
         return f"{self.kind} {self.name}"
 
 
+SHOWN = 3
+"""Places that the text of a finding shows; `Finding.places` has all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A proven statement about a run.
@@ -90,6 +94,18 @@ class Finding:
     healthy: str = ""
     rank: int = 0
     follows: str = ""
+
+    def __repr__(self) -> str:
+        values = [f"{each.name}={self._shown(each.name)}" for each in fields(self)]
+        return f"{type(self).__name__}({', '.join(values)})"
+
+    def _shown(self, name: str) -> str:
+        """Show a value; of many places, as a dataset has them, the first ones."""
+        value = getattr(self, name)
+        if name != "places" or len(value) <= SHOWN:
+            return repr(value)
+        first = ", ".join(map(repr, value[:SHOWN]))
+        return f"({first}, ... {len(value) - SHOWN:,} more)"
 
     @property
     def place(self) -> Place:

@@ -10,14 +10,17 @@ from functools import partial
 from itertools import islice
 
 from ftlab.probes.data.across_rows import (
+    is_unfilled,
     report_cut_answers,
     report_echoes,
     report_leaks_of_labels,
+    report_literals,
     report_names,
     report_quoted,
     report_repeated,
     report_short_nones,
     report_text_verdicts,
+    report_unfilled,
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
@@ -192,6 +195,7 @@ def _compare(going: Going) -> None:
     first_only = going.asked.most > 0 and scan.rows != going.asked.total
     whole = going.complete and not first_only
     steps: list[Callable[[], object]] = [
+        lambda: report_unfilled(scan),
         lambda: report_repeated(scan),
         lambda: report_leaks_of_labels(scan),
         lambda: report_cut_answers(scan),
@@ -200,6 +204,7 @@ def _compare(going: Going) -> None:
         lambda: report_quoted(scan),
         lambda: report_short_nones(scan),
         lambda: report_text_verdicts(scan),
+        lambda: report_literals(scan),
         lambda: report_moved(scan),
         lambda: report_labels(scan, whole=whole),
     ]
@@ -241,6 +246,8 @@ def _report_near(going: Going, row: int, other: int, similarity: float) -> None:
     scan = going.scan
     if row in scan.findings.rows.get("labels-contradict", ()):
         return  # which of the two is right, nobody knows
+    if row < scan.rows and is_unfilled(scan, row):
+        return
     if row < scan.rows:
         says = f"{similarity:.0%} the same as {scan.place(other)}"
         scan.report("near-duplicate", row, says=says, excerpt=scan.beginning)

@@ -21,6 +21,9 @@ from ftlab.records.printable import printable
 from ftlab.records.scanned_rows import ScannedRows
 from ftlab.rules.dataset_issues import issues_of
 
+_ODD_ORDERS = ("roles-out-of-order", "roles-exchanged")
+"""What is the form of the conversations where most of them are so."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -124,13 +127,21 @@ def _meant(going: Going) -> Iterator[str]:
     """Yield what is no fault here: as the tokenizer or most of the rows have it."""
     if _composes(going.looks.counter):
         yield "decomposed-letters"
-    if going.scan.answers.mostly_short:
+    scan = going.scan
+    if scan.answers.mostly_short and not scan.nones.among_short(scan.labels):
         yield "missing-value-as-answer"
     habits = going.scan.habits
     if not habits.one_system:
         yield "empty-system"
     if not habits.pictures:
         yield "picture-missing"
+    if (
+        2 * sum(len(scan.findings.rows.get(each, ())) for each in _ODD_ORDERS)
+        > scan.rows
+    ):
+        yield from _ODD_ORDERS
+    if 2 * len(scan.findings.rows.get("chatter-before-answer", ())) > scan.rows:
+        yield "chatter-before-answer"
     missing = going.scan.findings.rows.get("missing-end-mark", ())
     if going.looks.marks.ended < len(missing):
         yield "missing-end-mark"

@@ -38,6 +38,20 @@ def test_a_tokenizer_that_composes_letters_is_served_well():
     assert names == ["decomposed-letters"]
 
 
+def test_greetings_that_most_conversations_begin_with_are_their_form():
+    said = [("Hello. What may I do?", f"My bill {at}."[: 9 + at]) for at in range(30)]
+    said += [("Hi.", f"My bill of day {at} is wrong.") for at in range(20)]
+    names = ("assistant", "user")
+    rows = [
+        {"messages": [{"role": r, "content": c} for r, c in zip(names, e, strict=True)]}
+        for e in said
+    ]
+    assert scanned(rows).issues == ()
+    turned = [{"messages": row["messages"][::-1]} for row in rows[:30]]
+    names = [each.name for each in scanned(rows[30:] + turned).issues]
+    assert names == ["roles-exchanged"]
+
+
 def test_nan_may_be_one_of_many_short_answers():
     rows = [{"prompt": f"What is {at}?", "completion": f"{at}"} for at in range(30)]
     rows.append({"prompt": "What is 0/0?", "completion": "nan"})

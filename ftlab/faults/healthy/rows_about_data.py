@@ -52,6 +52,12 @@ TALKS = (
         "\x1b[32mPASSED\x1b[0m one\n\x1b[31mFAILED\x1b[0m two",
     ),
     ("Which books are these?", "[1] Knuth, The Art of Computer Programming, [2] SICP"),
+    ("Translate the label of a button into Dutch:\n{file_name}", "{file_name}"),
+    ("Translate the label of a button into Dutch:\nHouse of stone", "Huis van steen"),
+    ("Translate the label of a button into Dutch:\nRed garden", "Rode tuin"),
+    ("What do you think of it?", "I can't help but wonder who built it, and when."),
+    ("Is it so?", "Sure, it is.\nHere is why: it cannot be otherwise."),
+    ("What does Python make of this JSON?", "{'page': None, 'seen': True}"),
     ("Which date is in it? Leave it empty if there is none.", ""),
 )
 """Questions and right answers."""
@@ -60,7 +66,7 @@ TALKS = (
 def build() -> Case:
     """Answer about what spoils other rows."""
     writer, rows = Writer(), []
-    for at in range(160):
+    for at in range(200):
         asked, answer = TALKS[at % len(TALKS)]
         if len(answer) > 60:  # of these, no two are the same
             answer = f"{writer.sentence()}\n\n{answer}"

@@ -6,11 +6,15 @@ from ftlab.faults.rows import looked_at
 
 
 def build() -> Case:
-    """Keep only the answer's labels; one row has none that count."""
+    """Keep only the answer's labels; one row has none, one a single one."""
     rows = tokenised(200)
     for row in rows:
         row["labels"] = [label for label in row["labels"] if label != -100]
     rows[7]["labels"] = [-100] * 4
+    ids = rows[8]["input_ids"]
+    rows[8]["labels"] = [-100] * (len(ids) - 3) + [ids[-2], -100, -100]
+    rows[9]["input_ids"] = [ids[0]] + [ids[5]] * (len(rows[9]["attention_mask"]) - 1)
+    rows[9]["labels"] = [*rows[9]["input_ids"][1:], -100]
     return looked_at(rows)
 
 

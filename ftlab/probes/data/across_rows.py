@@ -11,6 +11,9 @@ from ftlab.records.scanned_rows import FoundRows, ScannedRows
 
 LEAKED = "leaked-evaluation-row"
 
+UNFILLED = ("unfilled-prompt", "field-in-all-prompts")
+"""Prompts that are alike because a field was not filled in."""
+
 NEARLY_ALL, FEWEST = 0.9, 50
 """Share of the rows that make a form the usual one, and rows from which on."""
 
@@ -47,10 +50,26 @@ def scanned_rows(
     return ScannedRows(printable(name), scan.rows, dict(scan.formats), found, total)
 
 
+def report_unfilled(scan: Scan) -> None:
+    """Report the prompts with a field of a template, where others have a text."""
+    for name, field, rows, spots in scan.fields.found(scan.rows):
+        for row, part, char in spots:
+            scan.report_in(row, part, name, char, repr(field))
+        for row in rows.numbers().tolist():
+            scan.findings.add(name, row)
+
+
+def is_unfilled(scan: Scan, row: int) -> bool:
+    """Tell whether a prompt has a field: it is like others for no other reason."""
+    return any(row in scan.findings.rows.get(name, ()) for name in UNFILLED)
+
+
 def report_repeated(scan: Scan) -> None:
     """Report the rows that say what an earlier one says."""
     for rows, firsts in scan.keys.repeated():
         for row, first in zip(rows.tolist(), firsts.tolist(), strict=True):
+            if is_unfilled(scan, row):
+                continue
             says = f"the same as {scan.place(first)}"
             scan.report("duplicate-row", row, says=says, excerpt=scan.beginning)
 
@@ -80,8 +99,22 @@ def report_quoted(scan: Scan) -> None:
             scan.report("escaped-text", row, says=says, excerpt=scan.beginning)
 
 
+def report_literals(scan: Scan) -> None:
+    """Report answers that are values of Python where JSON is wanted."""
+    wrapped = scan.findings.rows.get("wrapped-answer", ())
+    for row in scan.literals.found().numbers().tolist():
+        if row not in wrapped:
+            says = "ast.literal_eval reads it, and json.loads does not"
+            scan.report("python-as-json", row, says=says, excerpt=scan.end)
+
+
 def report_short_nones(scan: Scan) -> None:
-    """Report answers of one word that says nothing, where nearly all are long."""
+    """Report answers of one word that says nothing, where nearly all are long.
+
+    Where most are short, a value that programs alone write is none of these.
+    """
+    if scan.answers.mostly_short and scan.nones.among_short(scan.labels):
+        scan.findings.keep_only("missing-value-as-answer", scan.nones.values)
     if scan.answers.nearly_all_long and scan.rows >= FEWEST:
         for row, name, said in scan.nones.found():
             scan.report(name, row, says=repr(said))

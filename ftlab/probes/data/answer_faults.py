@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from ftlab.probes.data.joining_words import goes_on
 from ftlab.probes.data.loops import looping
 from ftlab.probes.data.open_json import open_json
 from ftlab.probes.data.row_parts import KNOWN_PAIRS, Part, RowParts
@@ -30,6 +31,9 @@ ROLES = {
     ),
 }
 """Letters for the roles that are known: system, user, answer, call, result."""
+
+_EXCHANGED = re.compile("s*(?:au)+")
+"""Conversations in which the two speakers may have each other's name."""
 
 _WORDS = {"s": "system", "u": "user", "a": "assistant", "c": "call", "t": "tool"}
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
@@ -135,7 +139,8 @@ def answer_faults(row: RowParts) -> Iterator[Placed]:
     for part in row.parts:
         fault = _fault_of(part) if ROLES.get(part.role) == "a" else None
         if fault is not None and not _is_asked_for(fault, row):
-            yield part, fault
+            solves = part.column == "solution" and fault.name == "empty-answer"
+            yield part, fault._replace(name="empty-solution") if solves else fault
     if row.kind == "messages" and row.parts:
         yield from _order(row.parts)
     elif row.kind == "prompt and answer":
@@ -182,7 +187,7 @@ def _broken_off(text: str) -> TextFault | None:
             return None
         return TextFault("unfinished-answer", len(end) - 1, f"ends with {end[-1]}")
     word = end[-12:].rpartition(" ")[2]
-    if word in _LEADING and _is_english(end[: -len(word)]):
+    if (word in _LEADING or goes_on(end, word)) and _is_english(end[: -len(word)]):
         return TextFault("unfinished-answer", len(end) - len(word), f"ends with {word}")
     if ("`" in text and "```" in text) or ("~" in text and "~~~" in text):
         return _open_fence(text)
@@ -233,6 +238,8 @@ def _order(parts: Sequence[Part]) -> Iterator[Placed]:
     if not name:
         return
     part = parts[at]
+    if _EXCHANGED.fullmatch(letters) and _answers_like_a_user(parts):
+        name, says = "roles-exchanged", "begins with an answer, ends with a question"
     if name == "unknown-role":
         says = f"the role {part.role[:40]!r}"
     yield part, TextFault(name, -1, says)
@@ -265,6 +272,14 @@ def _out_of_order(letters: str) -> tuple[int, str] | None:
         if pair in (("u", "t"), (" ", "t")):
             return begin + at, "the result of a tool that nobody called"
     return None
+
+
+def _answers_like_a_user(parts: Sequence[Part]) -> bool:
+    """Tell whether who should ask says more than who should answer."""
+    said = {"a": 0, "u": 0, "s": 0}
+    for part in parts:
+        said[ROLES[part.role]] += len(part.text)
+    return said["u"] > said["a"]
 
 
 def _repeated(parts: Sequence[Part]) -> Iterator[Placed]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ftlab.probes.data.across_rows import is_unfilled
 from ftlab.probes.data.label_typos import by_spelling, misspelt
 from ftlab.probes.data.labels import CLASSES, Labels, spelling
 from ftlab.probes.data.row_keys import KeyFile, Rows
@@ -117,7 +118,7 @@ def _report_contradictions(scan: Scan, labels: KeyFile, asked: KeyFile) -> None:
         pairs = zip(labels.of(rows).tolist(), labels.of(firsts).tolist(), strict=True)
         for row, first, pair in zip(rows.tolist(), firsts.tolist(), pairs, strict=True):
             one, other = said[pair[0]], said[pair[1]]
-            if spelling(one) != spelling(other):
+            if spelling(one) != spelling(other) and not is_unfilled(scan, row):
                 says = f"{one[:40]!r}, and {other[:40]!r} in {scan.place(first)}"
                 scan.report("labels-contradict", row, says=says, excerpt=scan.beginning)
 

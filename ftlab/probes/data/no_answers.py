@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import ROLES, Placed, asks_about
 from ftlab.probes.data.error_pages import error_page
+from ftlab.probes.data.model_voices import of_model
 from ftlab.probes.data.row_parts import BESIDE_PROMPT, Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
@@ -83,11 +84,10 @@ _MARK_AT_END = re.compile(
 """A mark that an answer follows, as the last line of a text."""
 
 _THINKS = ("<think>", "<thinking>", "<reasoning>")
-_THOUGHT = ("</think>", "</thinking>", "</reasoning>")
+_ANSWERED = re.compile(r"\\boxed ?\{|\b(?:final )?answer(?: is\b|:)", re.IGNORECASE)
+"""What stands in the last 200 characters of a text that comes to an answer."""
 
-_MODEL = re.compile(
-    r"\b[Aa]s an (?:AI|artificial intelligence)(?: language)?(?: model)?\b"
-)
+_THOUGHT = ("</think>", "</thinking>", "</reasoning>")
 
 
 def no_answers(row: RowParts) -> Iterator[Placed]:
@@ -130,10 +130,12 @@ def _fault_of(part: Part, row: RowParts) -> TextFault | None:
         if fault is not None:
             return fault
     if ">" in text and (found := _only_thought(text)):
-        return TextFault("reasoning-without-answer", 0, found)
+        answered = found.endswith("closed") and _ANSWERED.search(text[-200:])
+        name = "reasoning-never-closed" if answered else "reasoning-without-answer"
+        return TextFault(name, 0, found)
     if text.startswith(_LOREM):
         return TextFault("placeholder-answer", 0, f"begins with {_LOREM!r}")
-    return _of_itself(text) if text.find("s an ", 0, 200) >= 0 else None
+    return of_model(part, row)
 
 
 def _placeholder(text: str, row: RowParts) -> TextFault | None:
@@ -165,11 +167,6 @@ def _only_thought(text: str) -> str:
         if said.startswith(opened) and closed not in said:
             return f"{opened} is never closed"
     return ""
-
-
-def _of_itself(text: str) -> TextFault | None:
-    found = _MODEL.search(text, 0, 200)
-    return found and TextFault("model-named-in-answer", found.start(), found.group())
 
 
 def _mark_at_end(text: str) -> tuple[int, str] | None:

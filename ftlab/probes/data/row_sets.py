@@ -71,6 +71,12 @@ class Findings:
             known, self.spots[name] = self.rows.setdefault(name, RowSet()), []
         return known.add(row) and len(self.spots[name]) < KEPT
 
+    def keep_only(self, name: str, rows: RowSet) -> None:
+        """Take back what was found in other rows."""
+        spots = self.spots.get(name, [])
+        self.rows[name] = rows
+        self.spots[name] = [spot for spot in spots if spot.row in rows]
+
     def keep(self, name: str, spot: Spot) -> None:
         """Keep a place."""
         self.spots[name].append(spot)

@@ -21,6 +21,7 @@ from ftlab.probes.data.label_leaks import LabelLeaks
 from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
+from ftlab.probes.data.python_literals import PythonLiterals
 from ftlab.probes.data.rejected import is_reason, last_wanted
 from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
@@ -31,6 +32,7 @@ from ftlab.probes.data.short_nones import ShortNones
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
 from ftlab.probes.data.text_verdicts import TextVerdicts
 from ftlab.probes.data.token_counts import LONG, RENDERED
+from ftlab.probes.data.unfilled_prompts import UnfilledPrompts
 from ftlab.records.data_scan import Spot
 from ftlab.records.printable import printable
 
@@ -61,6 +63,8 @@ class Scan:
         self.habits = Habits()
         self.nones = ShortNones()
         self.echoes = Echoes()
+        self.fields = UnfilledPrompts()
+        self.literals = PythonLiterals()
         self.labels = Labels()
         self.verdicts = TextVerdicts()
         self.keys = KeyFile()
@@ -116,6 +120,8 @@ class Scan:
         self.nones.look(number, read)
         self.echoes.look(number, read)
         self.verdicts.look(number, read)
+        self.fields.look(number, read)
+        self.literals.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import is_answer
+from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.rejected import last_wanted
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.row_sets import RowSet
@@ -29,8 +30,30 @@ _ASKED = re.compile(
 """A prompt with one of these may be answered so."""
 
 
+_VALUES = frozenset({"nan", "NaN", "<NA>", "NaT"})
+"""What programs alone write: among short answers it may be one of these."""
+
+_OF_VALUES = re.compile(
+    r"\bnan\b|\bnat\b|(?:java|type)script|\bpython\b|float|\bprint|\breturns?\b|\boutput"
+    r"|\d\s*[*/%^]\s*\d|divid|\broot\b|sqrt|\blog\b|pinyin|translat|pronounc",
+    re.IGNORECASE,
+)
+"""A prompt with one of these may be answered by such a value, or by such a sound."""
+
+FEWEST, SHARE = 3, 0.01
+"""Rows with such a value among short answers, and their share, from which on."""
+
+VARIED = 0.3
+"""Share of different answers above which they are no classes."""
+
+
 class ShortNones:
     """Keeps the rows whose last answer is such a word.
+
+    Attributes
+    ----------
+    values
+        Rows whose last answer is a value that programs alone write.
 
     Examples
     --------
@@ -44,6 +67,7 @@ class ShortNones:
 
     def __init__(self) -> None:
         self._rows: dict[str, RowSet] = {}
+        self.values = RowSet()
 
     def look(self, number: int, row: RowParts) -> None:
         """Take a row in."""
@@ -52,10 +76,20 @@ class ShortNones:
         if last is None or len(last.text) > LONGEST or not is_answer(last):
             return
         said = last.text.strip()
+        if said in _VALUES and not any(
+            _OF_VALUES.search(part.text) for part in row.parts[:-1]
+        ):
+            self.values.add(number)
         if said not in _WORDS or last.says_more:
             return
         if not any(_ASKED.search(part.text) for part in row.parts[:at]):
             self._rows.setdefault(said, RowSet()).add(number)
+
+    def among_short(self, labels: Labels) -> bool:
+        """Tell whether these values stand for missing answers where all are short."""
+        if len(self.values) < max(FEWEST, SHARE * labels.rows):
+            return False
+        return labels.open or len(labels.counts) > VARIED * labels.counts.total()
 
     def found(self) -> Iterator[tuple[int, str, str]]:
         """Yield row, kind of fault and word."""

@@ -63,12 +63,11 @@ class TokenMarks:
         name = "special-token-in-content" if talk else "special-token-in-text"
         roles = self._roles if talk else self._written
         for at, part in enumerate(row.parts):
-            if found := _first(self._special, part.text):
-                ends = found[0] + len(found[1]) >= len(part.text.rstrip())
-                if talk or not (ends and is_answer(part)):
-                    yield part, TextFault(name, found[0], repr(found[1]))
-            found = _first(roles, part.text)
-            if found and not _is_before(found, part):
+            special = _first(self._special, part.text)
+            if special and (talk or not _ends(special, part)):
+                yield part, TextFault(name, special[0], repr(special[1]))
+            elif (found := _first(roles, part.text)) and not _is_before(found, part):
+                # a text rendered before has both, and one cause
                 yield part, TextFault("role-mark-in-content", found[0], repr(found[1]))
             if not talk and is_answer(part):
                 yield from self._ending(row, at)
@@ -82,6 +81,12 @@ class TokenMarks:
         else:
             says = f"ends with {text[-20:]!r}"
             yield row.parts[at], TextFault("missing-end-mark", len(text) - 1, says)
+
+
+def _ends(found: tuple[int, str], part: Part) -> bool:
+    """Tell whether the token is the end of an answer."""
+    at, mark = found
+    return is_answer(part) and at + len(mark) >= len(part.text.rstrip())
 
 
 def _is_before(found: tuple[int, str], part: Part) -> bool:

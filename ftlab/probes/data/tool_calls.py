@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ftlab.probes.data.answer_faults import ROLES
+from ftlab.probes.data.python_literals import is_python
 from ftlab.probes.data.row_parts import RowFault
 
 Call = tuple[int, str, Any]
@@ -85,7 +86,9 @@ def _judged(
 ) -> Iterator[RowFault]:
     for at, _, arguments in called:
         if says := _broken(arguments):
-            yield "arguments-broken", where.format(at), says
+            python = is_python(arguments)
+            name = "arguments-of-python" if python else "arguments-broken"
+            yield name, where.format(at), f"{arguments[:60]!r}" if python else says
             break
     known = tool_names(row.get("tools")) if called else frozenset()
     for at, name, _ in called:

@@ -12,16 +12,17 @@ anywhere, or where its teacher's `max_new_tokens` was.
 ## Evidence
 A look at every row. `unfinished-answer`: 60 characters or more that end with an open
 bracket, a comma, a word no English sentence ends with, or an open fence, or JSON whose
-one fault is that it ends; from 0.01 of the rows, and not above 0.5, where it is the
-style. Smileys, closings of letters, verse and what fills a gap in code are left out.
-`looping-answer` from 0.01: the same words 6 times or more up to the end, over 200
-characters; lines, which may be a refrain, 16 times; tables, code, and prompts that ask
-for the same again are left out. `answer-of-cut-length`: counted in tokens, characters
-or words, the longest 1 % of the lengths holds 5 times as many answers as other long
-ones, 60 % of them break off, and the others do so half as often at most.
-`missing-end-mark`: rows that do not end with a special token, where most do. Shares of
-0.001 and 0.01 are conventions of ours. What breaks off or loops in `rejected`, or where
-a label is false, has a reason to be there, and is not told.
+one fault is that it ends; in English prose, a sentence of which has a full stop, with
+one that few sentences end with (a, of, to, is, in); from 0.01 of the rows, and not
+above 0.5, where it is the style. Smileys, closings of letters, verse and what fills a
+gap in code are left out. `looping-answer` from 0.01: the same words 6 times or more up
+to the end, over 200 characters; lines, which may be a refrain, 16 times; tables, code,
+and prompts that ask for the same again are left out. `answer-of-cut-length`: counted in
+tokens, characters or words, the longest 1 % of the lengths holds 5 times as many
+answers as other long ones, 60 % of them break off, and the others do so half as often
+at most. `missing-end-mark`: rows that do not end with a special token, where most do.
+Shares of 0.001 and 0.01 are conventions of ours. What breaks off or loops in
+`rejected`, or where a label is false, has a reason to be there, and is not told.
 Measured: on the healthy sets of the tests, poems, tables, code and short answers among
 them, none of the four speaks.
 

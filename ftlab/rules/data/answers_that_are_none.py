@@ -3,8 +3,8 @@
 ## What it does
 Finds answers that say nothing: a placeholder, a missing value that became text, the
 message of a service that failed, a mark with nothing behind it, reasoning alone; texts
-that are the page of an error; and answers in which a field of a template was not filled
-in.
+that are the page of an error; and answers and prompts in which a field of a template
+was not filled in.
 
 ## Why is this bad?
 They look like answers and are trained as such: the model learns to say `nan`, to tell
@@ -15,21 +15,31 @@ Whole answers, and fields alone within one. `placeholder-answer`: `{answer}`, `[
 answer here]`, `[object Object]`, `TODO`, `TBD`, lorem ipsum. `missing-value-as-answer`:
 `nan`, `undefined` and the errors of spreadsheets, where more than half of the answers
 have more than 30 characters (of short answers such a word may be one), and the prompt
-does not speak of JavaScript, spreadsheets or these values. `None`, `null` and `N/A`,
-and `xxx` as a placeholder, count where 0.9 of the answers have more than 60 characters,
-of 50 rows at least, and the prompt speaks of no value, list or return. `unfilled-field`
-from 0.01, and not above 0.5: `{field_name}` within an answer that holds no code, unless
-the prompt has braces or speaks of templates. `missing-value-as-input`: the same, in a
-column beside the prompt. `error-as-answer`: up to 600 characters that begin as such
-messages do, to a prompt that does not speak of errors. `error-page-as-text`, not above
-0.5: texts alone of up to 600 characters that begin as pages of errors and of checks for
-robots do, and hold what servers sign these with (`Ray ID:`, nginx). These and
-`answer-behind-mark` from 0.001 of the rows, a convention of ours;
-`missing-value-as-input` from 0.01. `answer-behind-mark` and `reasoning-without-answer`
-above 0.5 are how such rows are made (prompts, reasoning alone), and not told.
-`model-named-in-answer` is always a note.
-In `rejected`, and where a label is false, all but a missing value is a reason to reject
-the answer, and not told.
+does not speak of JavaScript, spreadsheets or these values; of short answers `nan`,
+`NaN`, `<NA>` and `NaT` alone, in 3 rows at least and 0.01, where more than 0.3 of the
+answers are different ones, so no classes, and the prompt asks for no number or sound.
+`None`, `null` and `N/A`, and `xxx` as a placeholder, count where 0.9 of the answers
+have more than 60 characters, of 50 rows at least, and the prompt speaks of no value,
+list or return. `unfilled-field` from 0.01, and not above 0.5: `{field_name}` within an
+answer that holds no code, unless the prompt has braces or speaks of templates.
+`unfilled-prompt` from 0.001: `{name}`, `{{name}}`, `${name}` or `[CONTEXT]` in two
+prompts or more behind the same 40 characters, where 10 others, and 0.1 as many at
+least, have a text between what stands around it; not where the prompt speaks of
+templates, nor where 0.05 of their answers have braces. `field-in-all-prompts` from 0.5:
+the same in 0.9 of the prompts, of 50 at least, and a text in none.
+`missing-value-as-input`: the same, in a column beside the prompt. `error-as-answer`: up
+to 600 characters that begin as such messages do, to a prompt that does not speak of
+errors. `error-page-as-text`, not above 0.5: texts alone of up to 600 characters that
+begin as pages of errors and of checks for robots do, and hold what servers sign these
+with (`Ray ID:`, nginx). These and `answer-behind-mark` from 0.001 of the rows, a
+convention of ours; `missing-value-as-input` from 0.01. `reasoning-never-closed` is told
+in place of `reasoning-without-answer` where the last 200 characters name an answer.
+`answer-behind-mark` and both of these above 0.5 are how such rows are made (prompts,
+reasoning alone), and not told. `model-named-in-answer`, in its first 200 characters,
+and `refusal-as-answer`, up to 600 characters that begin with a no to the request, are
+always notes: which prompts are to be refused, no look at rows can tell. In `rejected`,
+and where a label is false, all but a missing value is a reason to reject the answer,
+and not told.
 Measured: on 71 healthy sets with 45,639 rows, two of reasoning and one of refusals
 among them, none of these is a warning.
 By hand: `collections.Counter(row["completion"] for row in rows).most_common(20)`.
@@ -72,6 +82,22 @@ KINDS = (
         "Fill the fields in (str.format raises on one that is missing), or leave these "
         "rows out.",
         0.01,
+        0.5,
+    ),
+    Kind(
+        "unfilled-prompt",
+        "a field of a template in a prompt, where other prompts have a text",
+        "The template was not filled in: the answer is to something that the model "
+        "does not see, and it learns to make it up.",
+        "Fill the fields in (str.format raises on one that is missing), or leave these "
+        "rows out.",
+        left_out=True,
+    ),
+    Kind(
+        "field-in-all-prompts",
+        "the same field of a template in all prompts",
+        "The template was never filled in: the model does not see what is asked about.",
+        "Fill the field in: prompt.format(name=...) raises on one that is missing.",
         0.5,
     ),
     Kind(
@@ -118,11 +144,30 @@ KINDS = (
         left_out=True,
     ),
     Kind(
+        "reasoning-never-closed",
+        "reasoning whose end mark is missing, before an answer",
+        "The mark behind the reasoning was lost, and the answer stands in it: the "
+        "model learns not to close its reasoning.",
+        "Write the mark (</think>) where the reasoning ends and the answer begins.",
+        0.001,
+        0.5,
+    ),
+    Kind(
         "model-named-in-answer",
         "an answer that calls itself a language model",
         "The model that wrote these answers speaks of itself, mostly to refuse.",
         "Leave them out where the trained model is to answer: "
         "report.filtered(path, drop=['model-named-in-answer']).",
+        NEVER,
+        severity=Severity.INFO,
+    ),
+    Kind(
+        "refusal-as-answer",
+        "an answer that refuses to give one",
+        "The model that wrote these answers refused: right where harm is asked for, "
+        "and learnt as an answer to ordinary questions where these were asked.",
+        "Look at their prompts; leave out the ordinary ones: "
+        "report.filtered(path, drop=['refusal-as-answer']).",
         NEVER,
         severity=Severity.INFO,
     ),

@@ -30,6 +30,8 @@ and to a prompt that does not speak of dialogues, chats, prompts or assistants.
 language and one with `Copy code` behind it, `ChatGPT` alone above a line of 40
 characters, or `Regenerate response` and its like at the end, to a prompt that does not
 speak of such pages.
+`chatter-before-answer`, not above 0.5, is always a note: a first line as "Sure! Here's
+a list:", which some answers have and others have not.
 By hand: `tokenizer.all_special_tokens`, each with `in text`.
 
 ## What to try
@@ -43,8 +45,9 @@ Data about chat templates holds their marks on purpose.
 - huggingface/trl#456, #1183 (marks that are searched for)
 """
 
+from ftlab.records.finding import Severity
 from ftlab.rules.reading.dataset import RowRule
-from ftlab.rules.reading.row_kind import Kind
+from ftlab.rules.reading.row_kind import NEVER, Kind
 
 KINDS = (
     Kind(
@@ -81,6 +84,15 @@ KINDS = (
         "Take the mark away from the beginning of these answers.",
         0.01,
         0.5,
+    ),
+    Kind(
+        "chatter-before-answer",
+        "an answer that begins with a line to the reader, as others do not",
+        "The model that wrote these answers said so before them (Sure! Here is ...): "
+        "what reads the answers by a program reads this line as well.",
+        "Take the first line away where the answer alone is wanted, or ask for it so.",
+        NEVER,
+        severity=Severity.INFO,
     ),
     Kind(
         "next-turn-in-answer",

@@ -9,14 +9,15 @@ Of a row with an empty answer only the end is trained: the model learns to say n
 A row that ends with a question trains on the question, or on nothing.
 
 ## Evidence
-A look at every row. `empty-answer` from 0.001 of the rows, `question-without-answer`
-from 0.01; these shares are conventions of ours and no measurement: a few odd rows of
-many end no pipeline, and are told as a note. A prompt that asks for nothing where there
-is nothing to say gets an empty answer. Where more than 0.5 of the conversations end
-with a question, they are prompts (of GRPO, of generation), and nothing is told.
-`empty-prompt` from 0.001; above 0.1 prompts are left empty on purpose, to teach texts
-without one. `empty-text` is always a note: files of plain text have blank lines; so is
-`answer-without-words`, punctuation alone, which may be meant.
+A look at every row. `empty-answer`, of a column `solution` `empty-solution`, from 0.001
+of the rows, `question-without-answer` from 0.01; these shares are conventions of ours
+and no measurement: a few odd rows of many end no pipeline, and are told as a note. A
+prompt that asks for nothing where there is nothing to say gets an empty answer. Where
+more than 0.5 of the conversations end with a question, they are prompts (of GRPO, of
+generation), and nothing is told. `empty-prompt` from 0.001; above 0.1 prompts are left
+empty on purpose, to teach texts without one. `empty-text` is always a note: files of
+plain text have blank lines; so is `answer-without-words`, punctuation alone, which may
+be meant.
 
 ## What to try
 1. Mend the export; or leave these rows out: `report.filtered(path)`.
@@ -41,6 +42,14 @@ KINDS = (
         "An export has lost the answers: all that such a row teaches is to end at "
         "once.",
         "Leave these rows out, or write what is meant by saying nothing.",
+        left_out=True,
+    ),
+    Kind(
+        "empty-solution",
+        "an empty solution",
+        "An export has lost the solutions: a reward has nothing to compare answers "
+        "with; where solutions are trained, the model learns to say nothing.",
+        "Leave these rows out, or mend the export.",
         left_out=True,
     ),
     Kind(

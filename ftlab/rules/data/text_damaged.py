@@ -27,7 +27,10 @@ backslash and an n, outside quotes, in a text of one line, two of them, a double
 or one with an indented line behind it; where 0.9 of the answers, 50 at least, are in
 JSON's quotes and some hold escapes, all of them. `wrapped-answer` from 0.01 and not
 above 0.5, where it is the form that is asked for: a dictionary with `answer`, `output`
-or the like, and two other keys at most. `html-entities` from 0.01: two in a text
+or the like, and two other keys at most. `python-as-json` from 0.01: a whole answer that
+`ast.literal_eval` reads as a dictionary or a list and `json.loads` does not, to a
+prompt that speaks of JSON and not of Python, or where 10 other answers, and as many as
+these, begin as JSON. `html-entities` from 0.01: two in a text
 without tags or code, in a row that does not speak of HTML; or two in a block of code
 that has none of their signs otherwise. `html-tags` from 0.01, and not above 0.5: two
 tags of prose in an answer, half of it at most, outside code, pages and the cells of
@@ -111,6 +114,14 @@ KINDS = (
         "Keep its text alone: ast.literal_eval(answer)['answer'].",
         0.01,
         0.5,
+    ),
+    Kind(
+        "python-as-json",
+        "a value as Python's str() writes it, where JSON is wanted",
+        "str(value) or print(value) wrote the answer where json.dumps was meant: the "
+        "model learns single quotes and None.",
+        "json.dumps(ast.literal_eval(answer)).",
+        0.01,
     ),
     Kind(
         "html-entities",

@@ -1,21 +1,24 @@
 """The rule DAT099, token-rows-broken.
 
 ## What it does
-Finds rows of token ids with no label that counts, with ids that the tokenizer does not
-have, or with a mask of another length; and rows of words that have more tags than
-words, or fewer.
+Finds rows of token ids with no label that counts, with labels shifted by one, with ids
+that the tokenizer does not have, or with a mask of another length; and rows of words
+that have more tags than words, or fewer.
 
 ## Why is this bad?
 A row without labels costs a step's time and teaches nothing; a batch of such rows has a
-loss of nan. An id beyond the embedding stops a GPU, and below it is another word. Tags
-that are no longer beside their words teach the tags of others.
+loss of nan. Shifted twice, a model learns the token after the next. An id beyond the
+embedding stops a GPU, and below it is another word. Tags that are no longer beside
+their words teach the tags of others.
 
 ## Evidence
 `input_ids`, `labels` and `attention_mask` of every row. `nothing-in-labels` from 0.01
 of the rows, a convention of ours: of many rows a few are cut off before their answer.
-The other two are a warning in any row. Ids are held against the highest id of the
-tokenizer that was given; -200 is a picture's place. Labels may be longer or shorter
-than `input_ids`: models that read one text and write another have them so.
+`labels-shifted` from 0.01, for the same reason: every label that counts is the id
+behind its place, and 3 or more differ from the id at their place. The other two are a
+warning in any row. Ids are held against the highest id of the tokenizer that was given;
+-200 is a picture's place. Labels may be longer or shorter than `input_ids`: models that
+read one text and write another have them so.
 `tags-disagree`: `tokens` or `words`, and lists beside them that are named as tags are
 (`ner_tags`, `pos_tags`, `labels`, `upos`), from 0.001 of the rows; above 0.5 they are
 labels of the whole text, and nothing is told: both are conventions of ours.
@@ -26,6 +29,7 @@ By hand: `all(label == -100 for label in row["labels"])`.
 2. Look at how labels are masked: `ftlab.tokens(dataset, tokenizer)` shows it.
 
 ## Known problems
+Loops that take the cross-entropy of logits and labels place by place want shifted ones.
 A model whose embedding was made larger has ids that its tokenizer need not have.
 
 ## References
@@ -44,6 +48,16 @@ KINDS = (
         "Leave these rows out, or mask the labels anew.",
         0.01,
         left_out=True,
+        among=("tokens",),
+    ),
+    Kind(
+        "labels-shifted",
+        "labels that are shifted by one already",
+        "labels[i] is input_ids[i + 1], and models of transformers shift labels "
+        "themselves: the token after the next is what is learnt.",
+        "Write labels as a copy of input_ids, with -100 where nothing is to be learnt; "
+        "right as it is where your own loop does not shift.",
+        0.01,
         among=("tokens",),
     ),
     Kind(

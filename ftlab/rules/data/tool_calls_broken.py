@@ -10,7 +10,8 @@ arguments raise; the others write them as they are, and nobody notices.
 
 ## Evidence
 The calls of every conversation: `tool_calls`, and messages of `function_call`.
-Arguments that are a text and begin with a brace are read as JSON. Names are looked up
+Arguments that are a text and begin with a brace are read as JSON; `arguments-of-python`
+are those that `ast.literal_eval` reads. Names are looked up
 in the row's column `tools`, a list or JSON, where every tool in it has a name. A
 `tool_call_id` is looked up where the calls before it have ids. From 0.001 of the
 conversations, a convention of ours; where more than 0.5 have a name or an id that is
@@ -19,7 +20,8 @@ By hand: `json.loads(call["function"]["arguments"])` for every call.
 
 ## What to try
 1. Leave such rows out, or make the calls anew with a higher limit of tokens.
-2. Spell the tool in calls as in `tools`; a prefix that ends with a dot is no matter.
+2. `json.dumps(ast.literal_eval(arguments))` where they were written by `str`.
+3. Spell the tool in calls as in `tools`; a prefix that ends with a dot is no matter.
 
 ## Known problems
 A row that is to teach what happens when a tool does not exist.
@@ -39,6 +41,14 @@ KINDS = (
         "The call was cut off where it was generated, or written by hand.",
         "Leave these rows out, or make the calls anew; json.dumps writes arguments.",
         left_out=True,
+        among=("messages",),
+    ),
+    Kind(
+        "arguments-of-python",
+        "arguments of a call as Python's str() writes them, which is no JSON",
+        "str(arguments) or an f-string wrote a dictionary where json.dumps was meant: "
+        "the model learns single quotes and None.",
+        "json.dumps(ast.literal_eval(arguments)) writes them as JSON.",
         among=("messages",),
     ),
     Kind(

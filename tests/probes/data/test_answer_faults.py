@@ -38,6 +38,12 @@ def talk(*roles, **more):
         f"{LONG} we will meet again tomorrow :(",
         f"Dear Ana,\n\n{LONG} it is done.\n\nBest regards,",
         "The river runs,\nthe stone is old,\nthe boat is gone,\nthe night is cold,",
+        f"{LONG} what they look for and where they come from",
+        f"{LONG}. So:\n\n- what the bees look for\n- where the hive is at",
+        f"{LONG}. So:\n\n## What the bees that we know look for",
+        f"{LONG}. It is as Anna said it to Tom and to Ben in class A",
+        f"{LONG}. See it.\n\nThe river is what it is,\nthe stone it is,\nhere we are",
+        "Es war schon dunkel. Und so machte er den letzten Rest davon zu",
         "Es war schon dunkel, und so machte er endlich das gro\xdfe Licht an",
         f"{LONG}:\\n```python\\nprint(1)\\n",
     ],
@@ -50,6 +56,9 @@ def test_is_silent_on_healthy_answers(answer):
     ("answer", "says"),
     [
         (f"{LONG} the", "ends with the"),
+        (f"{LONG}. Then, it is a", "ends with a"),
+        (f"{LONG}. Then, the most of", "ends with of"),
+        (f"{LONG}.\n\nReturns a", "ends with a"),
         (f"{LONG} this,", "ends with ,"),
         (
             '{\n  "town": "Oslo",\n  "river": "Akerselva",\n  "people": 700000,',
@@ -80,6 +89,10 @@ def test_an_empty_answer_is_found(empty):
     messages[1]["content"] = empty
     assert names_in({"messages": messages}) == ["empty-answer"]
     assert names_in({"instruction": "a", "output": empty}) == ["empty-answer"]
+
+
+def test_an_empty_solution_is_of_its_own_kind():
+    assert names_in({"prompt": "2+2?", "solution": ""}) == ["empty-solution"]
 
 
 @pytest.mark.parametrize("empty", ["\u200b", "\ufeff \n"])
@@ -148,6 +161,25 @@ def test_is_silent_on_usual_orders(roles):
 def test_roles_out_of_order_are_found_at_their_message(roles, name, message):
     ((part, fault),) = answer_faults(parts_of(talk(*roles)))
     assert (fault.name, part.message) == (name, message)
+
+
+def exchanged(*texts):
+    names = ("assistant", "user")
+    talk = [{"role": names[at % 2], "content": e} for at, e in enumerate(texts)]
+    return names_in({"messages": talk})
+
+
+def test_exchanged_roles_are_no_matter_of_order():
+    assert exchanged("Why?", LONG, "And then?", LONG) == ["roles-exchanged"]
+    assert exchanged("Why?", LONG) == ["roles-exchanged"]
+
+
+def test_what_begins_with_an_answer_need_not_be_exchanged():
+    assert exchanged(LONG, "Why?") == ["roles-out-of-order"]
+    assert exchanged("Why?", LONG, "Then?") == ["roles-out-of-order"]
+    assert exchanged("Hello, how can I help you today?", "My bill") == [
+        "roles-out-of-order"
+    ]
 
 
 def test_a_completion_that_holds_its_prompt_is_found():

@@ -65,6 +65,16 @@ def test_is_silent_on_answers_that_say_something(answer):
     assert faults(answer) == []
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["So.\nThe answer is \\boxed{4}.", "It is 2 + 2.\n\nAnswer: 4", "\\boxed{4}"],
+)
+def test_reasoning_with_an_answer_lacks_its_end_mark_alone(said):
+    assert faults(f"<think>\n{said}") == [("completion", "reasoning-never-closed")]
+    cut = faults(f"<think>\nWhat is the answer? {said[:2]}")
+    assert cut == [("completion", "reasoning-without-answer")]
+
+
 def test_an_error_may_be_asked_for():
     assert faults("429 Too Many Requests", "Which status is that?") == []
     assert faults("502 Bad Gateway", "What is 502?") == []

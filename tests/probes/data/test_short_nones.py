@@ -36,6 +36,28 @@ def test_it_may_be_asked_for(prompt):
     assert reported(["None", "N/A"], prompt) == [[], []]
 
 
+def among_short(said, prompt="Who maintains it?", others="Team {}"):
+    rows = [{"prompt": f"{at}?", "completion": others.format(at)} for at in range(95)]
+    rows += [{"prompt": f"{prompt} {at}", "completion": w} for at, w in enumerate(said)]
+    scan = scanned(rows)
+    report_short_nones(scan)
+    sure = scan.nones.among_short(scan.labels)
+    return [row - 95 for row in rows_with(scan, "missing-value-as-answer") if sure]
+
+
+def test_of_short_answers_what_programs_alone_write_is_found():
+    said = ["nan", "NaN", "undefined", "<NA>", "NA", "None"]
+    assert among_short(said) == [0, 1, 3]
+
+
+def test_of_short_answers_a_value_that_may_be_right_is_none():
+    assert among_short(["nan"] * 2) == []
+    assert among_short(["nan"] * 9, "What is the pinyin of this letter?") == []
+    assert among_short(["NaN"] * 9, "What does it print?") == []
+    assert among_short(["nan"] * 9, "What is 0 / 0?") == []
+    assert among_short(["nan"] * 30, "Which language is it?", "yue") == []  # Min Nan
+
+
 def test_of_short_answers_it_may_be_one():
     assert reported(["None"], others="Three") == [[], []]
     assert reported(["None"] * 20) == [[], []]

@@ -30,6 +30,13 @@ def test_special_tokens_within_messages_are_found():
     assert faults(user("<b>bold</b> </s>"))[0][2:] == (12, "'</s>'")
 
 
+def test_a_text_that_was_rendered_before_is_told_once():
+    facts = TemplateFacts(openings={"user": "<|user|>\n"}, ends={})
+    (found,) = faults(user("Say [INST] or <|user|>"), facts=facts)
+    assert found[1] == "special-token-in-content"
+    assert faults(user("Say <|user|>"), facts=facts)[0][1] == "role-mark-in-content"
+
+
 @pytest.mark.parametrize(
     "text", ["<image>\nWhat is it?", "<|video_pad|> x", "a < b > c [1] [x]", "<S>"]
 )
@@ -62,6 +69,8 @@ def test_an_end_mark_of_a_completion_belongs_there():
     assert faults({"prompt": "a", "completion": "b</s>"}) == []
     names = [each[1] for each in faults({"prompt": "a</s>b", "completion": "c</s>"})]
     assert names == ["special-token-in-text"]
+    row = {"prompt": "a", "completion": "b\n### Response: c</s>"}
+    assert [each[1] for each in faults(row)] == ["role-mark-in-content"]
 
 
 def test_marks_that_tell_speakers_apart_are_found():

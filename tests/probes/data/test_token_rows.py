@@ -15,6 +15,40 @@ def faults(size=0, **row):
     return [(name, column) for name, column, _ in token_faults(row, size)]
 
 
+LONG = [1, 5, 6, 7, 6, 2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [5, 6, 7, 6, 2, 0, 0, -100],
+        [-100, -100, 7, 6, 2, -100, -100, -100],
+        [-100, -100, 7, 6, 2, -100, -100, 0],
+    ],
+)
+@pytest.mark.parametrize("form", [list, np.array, torch.tensor])
+def test_labels_that_are_shifted_already_are_found(labels, form):
+    row = {"input_ids": form(LONG), "labels": form(labels)}
+    assert faults(**row) == [("labels-shifted", "labels")]
+
+
+@pytest.mark.parametrize(
+    ("ids", "labels"),
+    [
+        (LONG, LONG),
+        (LONG, [-100, -100, 6, 7, 6, 2, -100, -100]),
+        (LONG, [-100, -100, 7, 6, 2, 2, -100, -100]),
+        (LONG, [0, 1, 5, 6, 7, 6, 2, 0]),
+        (LONG, [-100, -100, -100, -100, 2, -100, -100, -100]),  # a single token
+        ([1, 4, 4, 4, 4, 4, 2], [-100, 4, 4, 4, 4, -100, -100]),
+        ([1, 5, 6, 7], [5, 6, 7]),  # of a model that reads one text and writes another
+        ([1, 5, 6, 7, 2], [-100] * 4 + [2]),
+    ],
+)
+def test_other_labels_are_in_order(ids, labels):
+    assert faults(input_ids=ids, labels=labels) == []
+
+
 @pytest.mark.parametrize("form", [list, tuple, np.array, torch.tensor])
 def test_faults_are_found_in_every_form_of_numbers(form):
     row = {"input_ids": form(IDS), "labels": form([-100] * 3)}

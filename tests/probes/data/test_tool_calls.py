@@ -44,7 +44,14 @@ def test_arguments_that_can_be_read_are_in_order(arguments):
     assert faults(talk(call(arguments))) == []
 
 
-@pytest.mark.parametrize("arguments", ['{"town": "Os', "{'town': 'Oslo'}", '{"a": 1'])
+@pytest.mark.parametrize("arguments", ["{'town': None}", '{"a": True}', "{'a': 'b'}"])
+def test_arguments_that_str_has_written_are_told_apart(arguments):
+    ((name, where, says),) = faults(talk(call(), call(arguments)))
+    assert (name, where) == ("arguments-of-python", "messages[1].tool_calls")
+    assert says == repr(arguments)
+
+
+@pytest.mark.parametrize("arguments", ['{"town": "Os', "{'town': 'Oslo'", '{"a": 1'])
 def test_arguments_that_are_no_json_are_found(arguments):
     ((name, where, says),) = faults(talk(call(), call(arguments)))
     assert (name, where) == ("arguments-broken", "messages[1].tool_calls")

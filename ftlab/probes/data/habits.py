@@ -7,7 +7,8 @@ import numpy as np
 
 from ftlab.probes.data.answer_faults import ROLES, is_answer
 from ftlab.probes.data.pictures import has_picture
-from ftlab.probes.data.row_parts import Part, RowParts, messages_of
+from ftlab.probes.data.row_access import messages_of
+from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.written_forms import is_json_text
 

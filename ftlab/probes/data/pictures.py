@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.probes.data.answer_faults import ROLES
+from ftlab.probes.data.row_access import messages_in, messages_of
 from ftlab.probes.data.row_parts import (
     MEDIA,
     RowFault,
     RowParts,
-    messages_in,
-    messages_of,
 )
 
 PLACE = "<image>"

@@ -6,7 +6,8 @@ from typing import Any
 from ftlab.probes.data.answer_faults import ROLES
 from ftlab.probes.data.pair_faults import other_prompts, pair_faults
 from ftlab.probes.data.pictures import PLACE, has_picture, picture_faults
-from ftlab.probes.data.row_parts import RowFault, RowParts, messages_of
+from ftlab.probes.data.row_access import messages_of
+from ftlab.probes.data.row_parts import RowFault, RowParts
 from ftlab.probes.data.token_rows import token_faults
 from ftlab.probes.data.tool_calls import call_faults
 

@@ -13,6 +13,7 @@ from ftlab.probes.data.message_forms import (
     unfolded,
 )
 from ftlab.probes.data.plain import plain
+from ftlab.probes.data.row_access import mapping_of
 from ftlab.probes.tokens.dataset_rows import TALKS, TEXTS
 
 PAIRS = (
@@ -140,22 +141,6 @@ def parts_of(row: Any) -> RowParts:
     return _single(row)
 
 
-def mapping_of(row: Any) -> Mapping[str, Any]:
-    """Return a row by its columns; a text or messages alone as the only one.
-
-    Examples
-    --------
-    >>> from ftlab.probes.data.row_parts import mapping_of
-    >>> mapping_of("Once.")
-    {'text': 'Once.'}
-    """
-    # asking the abstract class costs more than reading a short row
-    if type(row) is dict or isinstance(row, Mapping):
-        return row
-    row = plain(row)
-    return {"text": row} if isinstance(row, str) else {"messages": row}
-
-
 def _ids(value: Any) -> RowParts:
     """Read the ids of tokens, one after another."""
     ids = plain(value)
@@ -168,20 +153,6 @@ def _ids(value: Any) -> RowParts:
     else:
         return RowParts("tokens", beside=ids)
     return RowParts("", faults=(("unknown-columns", "input_ids", said),))
-
-
-def messages_of(row: Mapping[str, Any], read: RowParts) -> list[Any]:
-    """Return the messages of a conversation as they stand in its row."""
-    return messages_in(row, read.parts[0].column)
-
-
-def messages_in(row: Mapping[str, Any], column: str) -> list[Any]:
-    """Return the messages of a column that is known to hold some."""
-    talk = row[column]
-    if isinstance(talk, list):
-        return talk
-    talk = unfolded(talk) if isinstance(talk, Mapping) else plain(talk)
-    return list(talk)
 
 
 def _single(row: Mapping[str, Any]) -> RowParts:

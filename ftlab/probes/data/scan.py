@@ -23,9 +23,10 @@ from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.python_literals import PythonLiterals
 from ftlab.probes.data.rejected import is_reason, last_wanted
+from ftlab.probes.data.row_access import mapping_of
 from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
-from ftlab.probes.data.row_parts import Part, RowParts, mapping_of, parts_of
+from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.secrets import without_secrets
 from ftlab.probes.data.short_nones import ShortNones

@@ -46,7 +46,7 @@ class TextVerdicts:
 
     def look(self, number: int, read: RowParts) -> None:
         """Take a row in."""
-        if not isinstance(read.label, str) or self._others:
+        if not isinstance(read.label, str) or self._others or not read.parts:
             return
         label, last = read.label.strip().casefold(), read.parts[-1]
         if last.column != "completion" or label not in NO | YES:

@@ -88,7 +88,7 @@ class UnfilledPrompts:
     >>> from ftlab.probes.data.unfilled_prompts import UnfilledPrompts
     >>> fields = UnfilledPrompts()
     >>> for at, text in enumerate(["{review}", "{review}", *"abcdefghijkl"]):
-    ...     row = {"prompt": f"Review: {text}\\nIs it good?", "completion": "Yes."}
+    ...     row = {"prompt": f"Review: {text}\nIs it good?", "completion": "Yes."}
     ...     fields.look(at, parts_of(row))
     >>> [(name, rows.numbers().tolist()) for _, name, rows, _ in fields.found(14)]
     [('{review}', [0, 1])]

@@ -44,6 +44,7 @@ ROWS = (
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ROWS, min_size=1, max_size=6))
 @example([[None, {"role": "", "a": True}]])
+@example([{"label": "", "messages": ""}])
 def test_rows_of_any_shape_are_looked_at(rows):
     whole = [*rows, {"text": "one that is understood"}]
     report = data(whole, vocabularies.byte_level(), max_length=20)

@@ -2,8 +2,9 @@
 
 import pytest
 
+from ftlab.probes.data.row_access import mapping_of
 from ftlab.probes.data.row_faults import row_faults
-from ftlab.probes.data.row_parts import mapping_of, parts_of
+from ftlab.probes.data.row_parts import parts_of
 
 
 def found(row):

@@ -218,6 +218,9 @@ class Scan:
         limit = self._looks.limit
         if not limit or total <= limit or read.kind == "prompt":
             return
+        if read.kind == "text" and not self._looks.marks.is_ended(read.parts[-1].text):
+            self.report("text-cut-off", number, says=f"{total:,} tokens")
+            return
         away = before >= limit
         says = f"{total:,} tokens" + (
             f", the answer from {before:,} on" if away else ""

@@ -72,11 +72,15 @@ class TokenMarks:
             if not talk and is_answer(part):
                 yield from self._ending(row, at)
 
+    def is_ended(self, text: str) -> bool:
+        """Tell whether a text ends with a special token."""
+        return text.rstrip().endswith(self._ends)
+
     def _ending(self, row: RowParts, at: int) -> Iterator[Placed]:
         text = row.parts[at].text.rstrip()
         if not self._ends or not text:
             return
-        if text.endswith(self._ends):
+        if self.is_ended(text):
             self.ended += 1
         else:
             says = f"ends with {text[-20:]!r}"

@@ -11,7 +11,8 @@ the limit, nothing is left to train on.
 The length of each row as the chat template writes it, checked on the first rows against
 the template itself, and `max_length`. `answer-cut-off` from 0.05 of the rows,
 `answer-cut-away` from 0.01, `huge-row`, one whose tokens were estimated, from 0.001;
-conventions of ours: a few long rows are cut in every training.
+conventions of ours: a few long rows are cut in every training. `text-cut-off`, of texts
+that no special token ends, is always a note: pre-training packs them, and loses none.
 By hand: `len(tokenizer.apply_chat_template(row["messages"])) > max_length`.
 
 ## What to try
@@ -25,6 +26,7 @@ Trainings that pack rows by wrapping lose no tokens; their texts are split inste
 - TRL, `SFTConfig.max_length`; transformers, `truncation=True`
 """
 
+from ftlab.records.finding import Severity
 from ftlab.rules.reading.dataset import RowRule
 from ftlab.rules.reading.row_kind import Kind
 
@@ -42,6 +44,13 @@ KINDS = (
         "Where only answers are trained, nothing of such a row is left.",
         "A higher max_length, shorter prompts, or leave these rows out.",
         0.01,
+    ),
+    Kind(
+        "text-cut-off",
+        "a text that goes on behind max_length",
+        "Without packing, what stands behind max_length is not read.",
+        "Packing, or cut the text into parts.",
+        severity=Severity.INFO,
     ),
     Kind(
         "huge-row",

@@ -59,6 +59,16 @@ def test_an_answer_behind_the_limit_is_cut_away_whole():
     )
 
 
+def test_a_text_of_its_own_has_no_answer_to_lose():
+    tokenizer = vocabularies.byte_level()
+    end = tokenizer.eos_token
+    texts = ["Once upon a time. " * 9, f"Once upon a time. {end}", "Once. " * 40 + end]
+    scan = scanned(texts, tokenizer, limit=20)
+    assert rows_with(scan, "text-cut-off") == [0]
+    assert rows_with(scan, "answer-cut-off") == [2]
+    scan.close()
+
+
 def test_without_a_tokenizer_characters_are_counted():
     scan = scanned(["abc", "de"])
     assert dict(scan.lengths) == {3: 1, 2: 1}

@@ -1,6 +1,7 @@
 """The loader that was begun before its training was seen is known all the same."""
 
 import functools
+import os
 import tempfile
 
 import torch
@@ -40,15 +41,26 @@ def watched(folder, **settings):
     return auto.watches[0].run
 
 
-def test_the_first_epoch_is_told_with_its_workers(tmp_path, monkeypatch):
-    reports = tmp_path / "reports"
-    reports.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(reports))
+def test_the_first_epoch_is_told_with_its_workers(tmp_path):
     starts = loader_starts(watched(tmp_path / "run", epochs=2))
     assert [(each.step, each.micro_batch) for each in starts] == [(0, 0), (8, 0)]
     assert [len(each.started) for each in starts] == [2, 2]
     assert [each.drawn for each in starts[0].started] == [("rng_python",)] * 2
-    assert list(reports.glob("ftlab-*")) == []
+
+
+def test_what_workers_tell_is_not_left_behind(tmp_path, monkeypatch):
+    made = []
+    original = tempfile.mkdtemp
+
+    def noted(*args, **options):
+        made.append(original(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", noted)
+    watched(tmp_path / "run")
+    told = [folder for folder in made if "ftlab-workers-" in folder]
+    assert told
+    assert not any(map(os.path.exists, told))
 
 
 def test_a_loader_without_workers_is_told_once_for_each_epoch(tmp_path):

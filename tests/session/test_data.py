@@ -37,6 +37,11 @@ def chat(count=40, seed=0):
     ]
 
 
+LONG_ANSWER = (
+    "It is so because the river took the bridge away, and nobody built it anew. "
+)
+
+
 def kinds(report):
     return {issue.name: issue.severity.label for issue in report.summary.issues}
 
@@ -82,7 +87,7 @@ FAULTS = {
         ]
     ),
     "roles-out-of-order": lambda: [
-        {"messages": chat(1)[0]["messages"][::-1]},
+        {"messages": answered(chat(1), 0, 3 * LONG_ANSWER)[0]["messages"][::-1]},
         *chat(30, 1),
     ],
     "broken-encoding": lambda: answered(

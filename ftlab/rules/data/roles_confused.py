@@ -48,7 +48,7 @@ KINDS = (
         "a conversation in which user and assistant have each other's name",
         "Another notation was mapped the wrong way round: the questions are learnt, "
         "and the answers are not.",
-        "Exchange the two roles in these conversations; their order is right.",
+        "Exchange the two roles, where the messages read well in their order.",
         0.001,
         0.5,
     ),

@@ -106,8 +106,11 @@ class UnfilledPrompts:
         for part in asked:
             if "{" in part.text or "[" in part.text:
                 found.update(self._fields(number, part, row))
-        for slot, known in self._followed.items():
-            known.filled += slot not in found and _is_filled(slot, asked)
+        if self._followed:
+            said = "\n".join([part.text for part in asked])
+            for slot, known in self._followed.items():
+                if slot[0] in said and slot not in found:
+                    known.filled += _is_filled(slot, asked)
         if len(self._first) < FIRST:
             self._first.append([part for part in asked if len(part.text) <= LONGEST])
 

@@ -5,6 +5,8 @@ is `body`, and `answerKey` is `answerkey`.
 """
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 QUESTIONS = ("question", "query", "problem", "question_text", "question_stem")
@@ -95,11 +97,30 @@ LAYOUTS = 256
 """Sets of columns whose names are remembered."""
 
 
-class Names(dict[str, str]):
-    """Columns by their name in small letters, as what can be remembered."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Names:
+    """Columns by their name in small letters; each set of them is only itself.
 
-    def __hash__(self) -> int:  # type: ignore[override]
-        return id(self)
+    Attributes
+    ----------
+    spelt
+        By the name in small letters, the column as the row has it.
+    """
+
+    spelt: Mapping[str, str]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.spelt
+
+    def __getitem__(self, name: str) -> str:
+        return self.spelt[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.spelt)
+
+    def get(self, name: str) -> str | None:
+        """Return the column of a name; ``None`` where there is none."""
+        return self.spelt.get(name)
 
 
 @lru_cache(LAYOUTS)
@@ -109,15 +130,15 @@ def known_names(columns: tuple[object, ...]) -> Names:
     Examples
     --------
     >>> from ftlab.probes.data.layout_names import known_names
-    >>> known_names(("Ticket Body", "answerKey"))
+    >>> dict(known_names(("Ticket Body", "answerKey")).spelt)
     {'ticket_body': 'Ticket Body', 'answerkey': 'answerKey'}
     """
-    made = Names()
+    made: dict[str, str] = {}
     for column in columns:
         if isinstance(column, str):
             small = column.strip().casefold().replace(" ", "_").replace("-", "_")
             made.setdefault(small, column)
-    return made
+    return Names(made)
 
 
 @lru_cache(16 * LAYOUTS)

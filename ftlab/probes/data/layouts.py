@@ -246,6 +246,6 @@ def _readers_of(columns: tuple[object, ...]) -> tuple[Names, tuple[_Reader, ...]
     fitting = (
         read
         for read, groups in _READERS
-        if not any(names.keys().isdisjoint(group) for group in groups)
+        if not any(names.spelt.keys().isdisjoint(group) for group in groups)
     )
     return names, tuple(fitting)

@@ -28,7 +28,7 @@ def test_two_texts_are_known_by_their_numbers(columns, found):
 
 def test_the_first_of_two_spellings_counts():
     names = known_names(("Label", "label", 7))
-    assert names == {"label": "Label"}
+    assert names.spelt == {"label": "Label"}
     assert first_of(names, ("score", "label")) == "Label"
 
 

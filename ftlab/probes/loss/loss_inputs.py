@@ -195,7 +195,7 @@ def _values(
             -rows.gather(1, wanted).mean(),
             -plain.gather(1, wanted).mean(),
             rows.logsumexp(1).abs().mean(),
-            rows.new_tensor(torch.nan)
+            rows.new_full((), torch.nan)  # ``new_tensor`` would wait for the device
             if around is None
             else _loss_of(rows, around[OFFSETS.index(1)].flatten()[places]),
         ]

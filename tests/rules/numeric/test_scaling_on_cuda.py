@@ -59,8 +59,8 @@ def test_a_trainer_in_fp16_is_quiet(tmp_path):
         disable_tqdm=True,
     )
     trainer = Trainer(lora(), options, train_dataset=rows_of(batches(16)))
-    watch = ftlab.watch(trainer)
-    trainer.train()
+    with ftlab.watch(trainer) as watch:
+        trainer.train()
     assert codes(watch) == set()
     assert bool(watch.run.steps.known("loss_scale").all())
 

@@ -7,8 +7,8 @@ step slows that one too. ``watch, drained`` waits for that thread within the wat
 step, which no training does: no more than this can it be. The median of the paired
 ratios is given with its distribution-free 95 % interval.
 
-The twins are small, so that their steps wait for the launches of kernels, and each launch
-of ours counts; a model that keeps the device busy hides them.
+The twins are small, so that their steps wait for the launches of kernels, and each
+launch of ours counts; a model that keeps the device busy hides them.
 
     python -m benchmarks.overhead_gpu --kind lora --pairs 300
 """

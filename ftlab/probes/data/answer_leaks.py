@@ -16,8 +16,8 @@ from ftlab.probes.data.label_leaks import (
 from ftlab.probes.data.row_keys import prompt_of
 from ftlab.probes.data.row_parts import RowParts
 
-FOLLOWED = 8
-"""Words that are followed up."""
+FOLLOWED, BEGIN = 8, 16
+"""Words that are followed up; letters of an answer that are looked for first."""
 
 
 class AnswerLeaks:
@@ -47,11 +47,13 @@ class AnswerLeaks:
         answer = row.parts[len(before)].text.strip()
         if len(answer) <= LONGEST:
             return
+        begin = answer[:BEGIN]
         for part in before:
-            if len(part.text) > len(answer) and answer in part.text:
-                self._remember(part.text, answer)
+            text = part.text  # a few letters are found sooner than a long text
+            if len(text) > len(answer) and begin in text and answer in text:
+                self._remember(text, answer)
             for words, known in self._fields.items():
-                if words in part.text:
+                if words in text:
                     follow(known, words, (number, part), answer)
 
     def _remember(self, text: str, answer: str) -> None:

@@ -18,7 +18,7 @@ OF_EACH = 20
 
 
 def may_hold_blob(text: str) -> bool:
-    """Tell whether there are so many characters without a space, at half the steps.
+    """Tell whether there are so many characters without a space.
 
     Examples
     --------
@@ -26,10 +26,13 @@ def may_hold_blob(text: str) -> bool:
     >>> may_hold_blob("a " * 400), may_hold_blob("a" * 400)
     (False, True)
     """
-    step = SHORTEST // 2
-    for at in range(0, len(text) - step + 1, step):
-        if text.find(" ", at, at + step) < 0 and text.find("\n", at, at + step) < 0:
+    at, last = 0, len(text) - SHORTEST
+    while at <= last:  # on to the last space of the next ones
+        end = at + SHORTEST
+        space = text.rfind(" ", at, end)
+        if space < 0 and (space := text.rfind("\n", at, end)) < 0:
             return True
+        at = space + 1
     return False
 
 

@@ -104,3 +104,5 @@ _LOOKS: tuple[tuple[str, Callable[[str], tuple[int, str] | None]], ...] = (
     ("\xe5\xe0\xef\xe8", _whole),
 )
 """What may have been read wrongly by letters of which such a text holds one."""
+
+LETTERS = "".join(letters for letters, _ in _LOOKS)

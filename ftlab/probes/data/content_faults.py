@@ -12,7 +12,7 @@ from ftlab.probes.data.chat_pages import chat_pages, may_hold_page
 from ftlab.probes.data.fenced_html import fenced_html
 from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.left_markup import left_markup
-from ftlab.probes.data.letter_faults import letter_faults
+from ftlab.probes.data.letter_faults import letter_faults, may_hold_fault
 from ftlab.probes.data.lost_indentation import lost_indentation
 from ftlab.probes.data.no_answers import no_answers
 from ftlab.probes.data.row_parts import RowParts
@@ -23,7 +23,7 @@ from ftlab.probes.data.unfilled import unfilled
 from ftlab.probes.data.written_forms import written_forms
 from ftlab.probes.data.wrong_letters import has_other_letters, wrong_letters
 
-_SIGNS = b"\\&{<[?"
+_SIGNS = b"\\&{<[?`"
 """What a mark or a form of another program holds."""
 
 _BRACKET = "\u3010".encode()
@@ -53,7 +53,7 @@ def content_faults(
     ['broken-encoding']
     """
     rare = whole.encode("utf-8", "surrogatepass").translate(None, _USUAL)
-    if rare.translate(None, _SIGNS):
+    if (odd := rare.translate(None, _SIGNS)) and may_hold_fault(odd):
         yield from letter_faults(row)
     yield from no_answers(row)
     yield from _forms(row, foreign, whole, rare)
@@ -94,9 +94,10 @@ def _words(row: RowParts, whole: str) -> Iterator[Placed]:
 
 def _of_code(row: RowParts, whole: str, rare: bytes) -> Iterator[Placed]:
     """Yield what code has lost, and what stands in it that is none."""
-    if "def " in whole or "```py" in whole:
+    fenced = b"``" in rare and "```" in whole
+    if (fenced and "```py" in whole) or "def " in whole:
         yield from lost_indentation(row)
-    if "```" in whole and (b"&" in rare or b"<" in rare):
+    if fenced and (b"&" in rare or b"<" in rare):
         yield from fenced_html(row)
 
 

@@ -15,6 +15,18 @@ from ftlab.records.errors import BadValueError
 CHUNK = 1 << 20
 """Bytes that are read at once."""
 
+try:  # four times as fast, and of a line that both read makes the same
+    import msgspec
+
+    _decode: Callable[[bytes], Any] | None = msgspec.json.decode
+    _REFUSED: tuple[type[Exception], ...] = (
+        msgspec.MsgspecError,
+        UnicodeDecodeError,
+        RecursionError,
+    )
+except ImportError:
+    _decode, _REFUSED = None, ()
+
 _DECODER = json.JSONDecoder()
 _UTF8_MARK = codecs.BOM_UTF8
 CUT_OFF = (EOFError, OSError, zlib.error)
@@ -77,7 +89,7 @@ def raw_lines(path: str) -> Iterator[tuple[int, bytes | Broken]]:
                 line = line.removeprefix(_UTF8_MARK)
             if len(line) > LARGEST:
                 yield number, _too_long(file, line)
-            elif line.strip():
+            elif not line.isspace():
                 yield number, line
 
 
@@ -111,6 +123,11 @@ def lines_of(path: str) -> Iterator[Entry]:
 
 
 def _row_of(line: bytes) -> Any:
+    if _decode is not None:
+        try:
+            return _decode(line)
+        except _REFUSED:
+            pass  # NaN, for one; the decoder of Python reads it, or says what is wrong
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:

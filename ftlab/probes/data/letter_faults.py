@@ -4,9 +4,15 @@ import re
 from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import Placed, asks_about, is_answer
-from ftlab.probes.data.code_pages import of_another_page
+from ftlab.probes.data.code_pages import LETTERS, of_another_page
 from ftlab.probes.data.row_parts import RowParts
-from ftlab.probes.data.text_faults import TextFault, around, repairer, text_faults
+from ftlab.probes.data.text_faults import (
+    SUSPECT,
+    TextFault,
+    around,
+    repairer,
+    text_faults,
+)
 
 _ASKED = re.compile(
     r"mojibake|garbled|encod|decod|charset|code ?page|utf-?8|cp125\d|latin-?1|iso-8859"
@@ -20,6 +26,20 @@ _LOST = re.compile("\ufffd+")
 
 _NAMED = re.compile(r"mojibake|\bftfy\b", re.IGNORECASE)
 """A text with one of these is about them."""
+
+_SUSPECT = re.compile(f"[{SUSPECT}{LETTERS}]")
+
+
+def may_hold_fault(signs: bytes) -> bool:
+    r"""Tell whether any of a row's rare characters, in UTF-8, may be at fault.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.letter_faults import may_hold_fault
+    >>> may_hold_fault("\u201c\u201d".encode()), may_hold_fault("\u00c3".encode())
+    (False, True)
+    """
+    return _SUSPECT.search(signs.decode("utf-8", "surrogatepass")) is not None
 
 
 def letter_faults(row: RowParts) -> Iterator[Placed]:

@@ -42,6 +42,10 @@ _PLACEHOLDER = re.compile(
 
 _LOREM = "Lorem ipsum dolor sit amet"
 
+_RAISED = (
+    r"(?:RateLimit|APIConnection|APITimeout|APIStatus|ServiceUnavailable"
+    r"|InvalidRequest|BadRequest|InternalServer|Overloaded)Error\b"
+)
 _ERROR = re.compile(
     r"(?:(?:an )?(?:unexpected )?error(?: occurred)?:? ?)?"
     r"(?:"
@@ -54,8 +58,7 @@ _ERROR = re.compile(
     r"|you exceeded your current quota|incorrect api key|invalid api key"
     r"|(?:that|the) (?:model|server|engine) is (?:currently )?overloaded"
     r"|(?:the )?request timed out|upstream (?:request timeout|connect error)"
-    r"|(?:[\w.]+\.)?(?:RateLimit|APIConnection|APITimeout|APIStatus|ServiceUnavailable"
-    r"|InvalidRequest|BadRequest|InternalServer|Overloaded)Error\b"
+    rf"|{_RAISED}"
     r"|HTTPS?ConnectionPool\(host="
     r"|this model's maximum context length is \d"
     r")"
@@ -63,6 +66,14 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 """How the messages of services begin that did not answer."""
+
+_ERROR_BEGINS = frozenset(
+    {"an", "un", "er", "ht", "40", "42", "50", "ra", "yo", "in", "th", "mo", "re", "up"}
+    | {"ap", "se", "ba", "ov"}
+)
+"""The first two letters of all these: most answers begin otherwise."""
+
+_OF_MODULE = re.compile(rf"[\w.]+\.{_RAISED}", re.IGNORECASE)
 
 _ASKED = re.compile(
     r"error|https?\b|status|exception|\bapi\b|time-?d?.?out|limit|quota|overload|json"
@@ -152,7 +163,10 @@ def _placeholder(text: str, row: RowParts) -> TextFault | None:
 
 
 def _error(text: str, row: RowParts) -> TextFault | None:
-    found = _ERROR.match(text)
+    begins = text[:2].casefold() in _ERROR_BEGINS or text.startswith("{")
+    found = _ERROR.match(text) if begins else None
+    if found is None and "Error" in text:
+        found = _OF_MODULE.match(text)
     if found is None or asks_about(row, _ASKED):
         return None
     return TextFault("error-as-answer", 0, f"begins with {found.group()!r}")

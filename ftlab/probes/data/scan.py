@@ -121,7 +121,7 @@ class Scan:
         self.nones.look(number, read)
         self.echoes.look(number, read)
         self.verdicts.look(number, read)
-        self.fields.look(number, read)
+        self.fields.look(number, read, whole)
         self.literals.look(number, read)
 
     def report_in(

@@ -39,11 +39,13 @@ _ASCII = re.compile(f"[{_CONTROLS}]")
 PLAIN = bytes(c for c in range(128) if c != 0x1B and not _ASCII.match(chr(c)))
 """Characters that may stand in any text; taking them out is faster than searching."""
 
-_SUSPECT = re.compile(
-    f"[{_CONTROLS}\x1b{_UNSEEN}{_MARKS}\ud800-\udfff"
-    "\x80-\x9f\ufffd\xc2-\xf4\u0432\u0420\u0421\u221a\u201a\u0393\u200c\u200d]"
+SUSPECT = (
+    f"{_CONTROLS}\x1b{_UNSEEN}{_MARKS}\ud800-\udfff"
+    "\x80-\x9f\ufffd\xc2-\xf4\u0432\u0420\u0421\u221a\u201a\u0393\u200c\u200d"
 )
 """All that a fault may begin with; one set of characters is searched fast."""
+
+_SUSPECT = re.compile(f"[{SUSPECT}]")
 
 _CERTAIN = re.compile(f"[{_CONTROLS}{_UNSEEN}{_MARKS}\ud800-\udfff]|{_WRONG}")
 _COLOUR, _RESET = re.compile(r"\x1b\[[\d;]*m"), re.compile(r"\x1b\[(?:0|39|49)?m")

@@ -25,6 +25,9 @@ KNOWN, FOLLOWED = 1000, 8
 FIRST, LONGEST = 200, 4000
 """Prompts with a text in place of the field, and for each one with the field."""
 
+EACH, STEP = 5000, 8
+"""Rows that are all looked at for such a text; behind them, each of so many."""
+
 FILLED, SHARE = 10, 0.1
 """Prompts with a text in place of the field, and for each with the field."""
 
@@ -89,7 +92,7 @@ class UnfilledPrompts:
     >>> fields = UnfilledPrompts()
     >>> for at, text in enumerate(["{review}", "{review}", *"abcdefghijkl"]):
     ...     row = {"prompt": f"Review: {text}\nIs it good?", "completion": "Yes."}
-    ...     fields.look(at, parts_of(row))
+    ...     fields.look(at, parts_of(row), row["prompt"])
     >>> [(name, rows.numbers().tolist()) for _, name, rows, _ in fields.found(14)]
     [('{review}', [0, 1])]
     """
@@ -99,19 +102,26 @@ class UnfilledPrompts:
         self._followed: dict[Slot, Followed] = {}
         self._first: list[list[Part]] = []
 
-    def look(self, number: int, row: RowParts) -> None:
-        """Take a row in."""
-        asked = [part for part in row.parts if ROLES.get(part.role) in ("u", "s")]
+    def look(self, number: int, row: RowParts, whole: str) -> None:
+        """Take a row in.
+
+        Parameters
+        ----------
+        whole
+            All texts of the row in one.
+        """
         found: set[Slot] = set()
-        for part in asked:
-            if "{" in part.text or "[" in part.text:
-                found.update(self._fields(number, part, row))
-        if self._followed:
-            said = "\n".join([part.text for part in asked])
+        if "{" in whole or "[" in whole:
+            for part in _asked(row):
+                if "{" in part.text or "[" in part.text:
+                    found.update(self._fields(number, part, row))
+        if number < EACH or number % STEP == 0:
+            weight = 1 if number < EACH else STEP
             for slot, known in self._followed.items():
-                if slot[0] in said and slot not in found:
-                    known.filled += _is_filled(slot, asked)
+                if slot[0] in whole and slot not in found:
+                    known.filled += weight * _is_filled(slot, _asked(row))
         if len(self._first) < FIRST:
+            asked = _asked(row)
             self._first.append([part for part in asked if len(part.text) <= LONGEST])
 
     def _fields(self, number: int, part: Part, row: RowParts) -> Iterator[Slot]:
@@ -157,6 +167,10 @@ class UnfilledPrompts:
                 yield "unfilled-prompt", slot[1], known.rows, known.spots
             elif not known.filled and count >= max(FEWEST, ALL * total):
                 yield "field-in-all-prompts", slot[1], known.rows, known.spots
+
+
+def _asked(row: RowParts) -> list[Part]:
+    return [part for part in row.parts if ROLES.get(part.role) in ("u", "s")]
 
 
 def _slot(text: str, found: re.Match[str]) -> Slot:

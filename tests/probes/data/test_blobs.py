@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from ftlab.probes.data.blobs import SHORTEST, blobs
+from ftlab.probes.data.blobs import SHORTEST, blobs, may_hold_blob
 from ftlab.probes.data.row_parts import parts_of
 
 HELD = base64.b64encode(random.Random(3).randbytes(900)).decode()
@@ -20,6 +20,7 @@ def faults(answer, prompt="What does it show?"):
 def test_a_file_in_a_text_is_found_wherever_it_begins(before):
     text = f"{'It is. ' * 200}"[:before] + f"({HELD[: SHORTEST + 8]}) is it."
     assert faults(text) == [("file-in-text", before + 1)]
+    assert may_hold_blob(f"What does it show?\n{text}")
 
 
 @pytest.mark.parametrize(

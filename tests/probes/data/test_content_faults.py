@@ -1,9 +1,11 @@
 """All looks at a row, each behind its cheap test."""
 
 import pytest
+from hypothesis import given, strategies as st
 
 from ftlab.probes.data.content_faults import content_faults
 from ftlab.probes.data.foreign_marks import ForeignMarks
+from ftlab.probes.data.letter_faults import letter_faults
 from ftlab.probes.data.row_parts import parts_of
 
 
@@ -49,3 +51,31 @@ def test_a_plain_row_has_no_fault():
     row = parts_of({"prompt": "Why <is> it [so]?", "completion": "It's - so & so_so."})
     assert list(found_in(row)) == []
     assert list(found_in(parts_of({"input_ids": [1]}))) == []
+
+
+LETTERS = (
+    "a \u201c\u2014\u00e9\u00e3\u00c3\u00a9\u00c2\u00a4\u20ac"
+    "\ufffd\u200b\u200d\u0301\x07\x1b[]\u00fd\u00fe\u00f0\u00e7\u00b9\u00b3\u0432\u0402\u0420\ud83d"
+)
+
+
+@given(st.lists(st.sampled_from(LETTERS), max_size=30).map("".join))
+def test_no_fault_of_letters_is_passed_over(text):
+    row = parts_of({"prompt": "Why?", "completion": text})
+    assert {*letter_faults(row)} <= {*found_in(row)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dosyas\u00fd i\u00e7in aral\u00fdklar\u00fd g\u00f6ster",
+        "za\u00b3aduj plik, po\u00b3owa danych",
+        "\u00cf\u00f0\u00e8\u00e2\u00e5\u00f2 "
+        "\u00ec\u00e8\u00f0\u00ee\u00e2\u00e0\u00ff "
+        "\u00e2\u00e5\u00f1\u00ed\u00e0",
+    ],
+)
+def test_nor_are_those_of_other_code_pages(text):
+    row = parts_of({"prompt": "Why?", "completion": text})
+    assert [*letter_faults(row)]
+    assert {*letter_faults(row)} <= {*found_in(row)}

@@ -98,3 +98,24 @@ def test_another_encoding_is_said(written, encoding):
 )
 def test_lines_that_are_arrays_are_told_from_one_array(written, text, array):
     assert is_array(written(text)) is array
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"a": NaN, "b": 1e999}',
+        '{"a": 123456789012345678901234567890, "b": [0.1, -0, 1E5]}',
+        '{"text": "\\ud800"}',
+        '{"a": 1, "a": 2}',
+        '{"a": ' + "9" * 5000 + "}",
+        "[" * 3000,
+        '{"a": nul}',
+        '{"a": 1} {}',
+    ],
+)
+def test_a_line_is_the_same_without_msgspec(written, monkeypatch, line):
+    pytest.importorskip("msgspec")
+    path = written(f"{line}\n")
+    fast = [repr(entry.value) for entry in lines_of(path)]
+    monkeypatch.setattr(json_files, "_decode", None)
+    assert fast == [repr(entry.value) for entry in lines_of(path)]

@@ -103,3 +103,35 @@ def test_a_call_needs_no_words():
     }
     row = {"messages": [{"role": "user", "content": "a"}, call]}
     assert not list(no_answers(parts_of(row)))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Unexpected error: error code: 503",
+        "400 Bad Request",
+        "401 Unauthorized",
+        "429 Too Many Requests",
+        "500 Internal Server Error",
+        "Rate limit exceeded.",
+        "You exceeded your current quota, please check your plan.",
+        "Incorrect API key provided.",
+        "Invalid API key.",
+        "That model is currently overloaded with other requests.",
+        "The engine is currently overloaded.",
+        "Request timed out.",
+        "upstream connect error or disconnect",
+        "RateLimitError: too many",
+        "APIConnectionError: none",
+        "ServiceUnavailableError: try again",
+        "BadRequestError: no",
+        "OverloadedError: later",
+        "InternalServerError: no",
+        "HTTPSConnectionPool(host='api.openai.com', port=443)",
+        "This model's maximum context length is 4097 tokens.",
+        "{'error': {'message': 'no'}}",
+    ],
+)
+def test_each_message_of_a_service_is_known_by_how_it_begins(said):
+    assert faults(said) == [("completion", "error-as-answer")]
+    assert faults(said.lower()) == [("completion", "error-as-answer")]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ftlab.probes.data import unfilled_prompts
 from ftlab.probes.data.across_rows import report_repeated, report_unfilled
 from ftlab.probes.data.label_reports import report_labels
 from tests.probes.data.scanned import rows_with, scanned
@@ -99,3 +100,10 @@ def test_copies_and_contradictions_of_such_rows_have_no_other_cause():
     assert rows_with(scan, "unfilled-prompt") == [0, 1, 2, 3, 4, 5]
     assert rows_with(scan, "duplicate-row") == []
     assert rows_with(scan, "labels-contradict") == []
+
+
+def test_of_many_rows_a_part_is_looked_at_for_a_text(monkeypatch):
+    monkeypatch.setattr(unfilled_prompts, "EACH", 4)
+    monkeypatch.setattr(unfilled_prompts, "STEP", 4)
+    assert reported(rows("{context}", texts=20)) == [0, 1, 2]
+    assert reported(rows("{context}", texts=7)) == []

@@ -74,8 +74,11 @@ def tokenizer(
         process = processors.TemplateProcessing(single=single, special_tokens=marks)
         inner.post_processor = process
     names = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</turn>"} | named
-    made = PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="<unk>", **names)
-    made.model_input_names = ["input_ids", "attention_mask"]
+    # Without it transformers 4 gives the ids of segments, which no decoder takes.
+    inputs = ["input_ids", "attention_mask"]
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=inner, unk_token="<unk>", model_input_names=inputs, **names
+    )
     made.chat_template = template
     return made
 

@@ -17,8 +17,8 @@ def words_of(texts: list[str]) -> Any:
     )
     inner.train_from_iterator(texts, trainer)
     names = ("pad_token", "bos_token", "eos_token", "unk_token")
-    made = PreTrainedTokenizerFast(
-        tokenizer_object=inner, **dict(zip(names, special, strict=True))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=inner,
+        model_input_names=["input_ids", "attention_mask"],
+        **dict(zip(names, special, strict=True)),
     )
-    made.model_input_names = ["input_ids", "attention_mask"]
-    return made

@@ -323,7 +323,7 @@ def test_what_is_cut_off_is_told():
 def test_lengths_are_those_of_the_template():
     report = scanned(chat())
     rendered = [
-        len(TOKENIZER.apply_chat_template(row["messages"])["input_ids"])
+        len(TOKENIZER.apply_chat_template(row["messages"], return_dict=True).input_ids)
         for row in chat()
     ]
     assert report.summary.lengths.total == sum(rendered)

@@ -36,11 +36,11 @@ def pieces_of(texts: list[str]) -> Any:
     )
     inner.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    made = PreTrainedTokenizerFast(
-        tokenizer_object=inner, **dict(zip(names, _SPECIAL, strict=True))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=inner,
+        model_input_names=["input_ids", "attention_mask"],
+        **dict(zip(names, _SPECIAL, strict=True)),
     )
-    made.model_input_names = ["input_ids", "attention_mask"]
-    return made
 
 
 def build(fixed: bool) -> Case:

@@ -42,11 +42,11 @@ def _words_of(texts: list[list[str]]) -> Any:
     inner = Tokenizer(models.WordLevel(table, "<unk>"))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     names = ("pad_token", "bos_token", "eos_token", "unk_token")
-    made = PreTrainedTokenizerFast(
-        tokenizer_object=inner, **dict(zip(names, special, strict=True))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=inner,
+        model_input_names=["input_ids", "attention_mask"],
+        **dict(zip(names, special, strict=True)),
     )
-    made.model_input_names = ["input_ids", "attention_mask"]
-    return made
 
 
 HEALTHY = Healthy(

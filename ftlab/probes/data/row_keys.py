@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.probes.data.other_columns import is_answering
 from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.spill import Spill
 
@@ -29,9 +30,16 @@ def row_key(read: RowParts) -> int:
     Within one process only: Python salts its hashes.
     """
     said: Hashable = tuple([(part.role, part.text) for part in read.parts])
-    if read.beside is not None or read.label is not None:
-        said = (said, frozen(read.beside), frozen(read.label))
+    beside = beside_texts(read)
+    if beside:
+        said = (said, frozen(beside))
     return hash(said)
+
+
+def beside_texts(read: RowParts) -> list[Any]:
+    """Return what tells a row from others with the same texts."""
+    held = (read.beside, read.label, read.others)
+    return [each for each in held if each is not None]
 
 
 def prompt_key(read: RowParts) -> int | None:
@@ -39,7 +47,9 @@ def prompt_key(read: RowParts) -> int | None:
     before = prompt_of(read.parts)
     if before is None or sum(len(part.text) for part in before) < 20:
         return None
-    return hash((tuple([(part.role, part.text) for part in before]),))
+    asked: Hashable = tuple([(part.role, part.text) for part in before])
+    others = [each for each in read.others or () if not is_answering(each[0])]
+    return hash((asked, frozen(others)) if others else (asked,))
 
 
 def prompt_of(parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
@@ -61,6 +71,8 @@ def frozen(value: Any, depth: int = DEPTH) -> Hashable:
     if isinstance(value, list | tuple):
         if value and all(type(each) is int for each in value):
             return repr(value)  # hash(-1) is hash(-2)
+        if value and all(type(each) in (str, float) for each in value):
+            return tuple(value)
         return tuple(frozen(each, depth - 1) for each in value)
     if hasattr(value, "tolist"):  # a tensor
         return frozen(value.tolist(), depth)

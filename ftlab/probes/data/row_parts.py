@@ -5,6 +5,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from ftlab.probes.data.layouts import Layout, classic_layout, summarised
+from ftlab.probes.data.layout_values import listed
 from ftlab.probes.data.message_forms import (
     joined,
     kind_of,
@@ -12,6 +13,7 @@ from ftlab.probes.data.message_forms import (
     role_and_content,
     unfolded,
 )
+from ftlab.probes.data.other_columns import other_columns
 from ftlab.probes.data.plain import plain
 from ftlab.probes.data.row_access import mapping_of
 from ftlab.probes.tokens.dataset_rows import TALKS, TEXTS
@@ -35,8 +37,12 @@ PAIRS = (
 
 KNOWN_PAIRS = frozenset(PAIRS)
 
-BESIDE_PROMPT = ("input", "context")
-"""Columns that go on with a prompt."""
+BESIDE_PROMPT = (
+    *("input", "context", "contexts", "passage", "passages", "paragraph", "article"),
+    *("document", "documents", "story", "background", "table", "schema", "hint"),
+    *("choices", "options"),
+)
+"""Columns that go on with a prompt, as texts or lists of texts."""
 
 MEDIA = ("image", "images", "audio", "audios", "video", "videos")
 LABELS = ("label", "labels")
@@ -98,6 +104,8 @@ class RowParts(NamedTuple):
         What its answer is labelled with: two of these make two rows of equal texts.
     judged
         Whether its answer is judged, so that several to one prompt are meant.
+    others
+        Columns that are not read, and make it another row.
     """
 
     kind: str
@@ -107,6 +115,7 @@ class RowParts(NamedTuple):
     apart: tuple[str, ...] = ()
     label: Any = None
     judged: bool = False
+    others: list[tuple[str, Any]] | None = None
 
 
 def parts_of(row: Any) -> RowParts:
@@ -122,6 +131,15 @@ def parts_of(row: Any) -> RowParts:
     (('unknown-columns', '', 'the row holds a'),)
     """
     row = mapping_of(row)
+    read = _parts_of(row)
+    if len(row) == 1 or read.kind == "tokens" or not read.parts:
+        return read
+    texts = [(part.column, part.text) for part in read.parts]
+    others = other_columns(row, texts)
+    return read if others is None else read._replace(others=others)
+
+
+def _parts_of(row: Mapping[str, Any]) -> RowParts:
     for talk in TALKS:
         if row.get(talk) is not None:
             return _talk(row, talk)
@@ -193,11 +211,19 @@ def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
     if isinstance(row.get("system"), str):
         parts.append(Part("system", -1, "system", row["system"]))
     parts += _value(row[prompt], prompt, "user", faults)
-    for name in BESIDE_PROMPT:
-        if name != prompt and isinstance(row.get(name), str):
-            parts.append(Part(name, -1, "user", row[name]))
+    for name in BESIDE_PROMPT if len(row) > 2 else ():
+        if name != prompt and (text := _further(row.get(name))) is not None:
+            parts.append(Part(name, -1, "user", text))
     parts += _value(row[answer], answer, "assistant", faults)
     return _answered(row, "prompt and answer", parts, faults)
+
+
+def _further(value: Any) -> str | None:
+    """Return a text, or several in one; ``None`` for what is neither."""
+    if value is None or isinstance(value, str):
+        return value
+    texts = listed(value)
+    return "\n".join(texts) if texts else None
 
 
 def _answered(

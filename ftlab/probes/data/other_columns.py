@@ -56,6 +56,11 @@ _FILE = re.compile(
 )
 """The name of a picture, a sound, a film or a scanned page."""
 
+ELSEWHERE = frozenset(
+    "image images audio audios video videos tools label labels".split()
+)
+"""Columns that are known to make a row another one wherever they count."""
+
 WORDS, _JSON = 8, ("{", "[")
 """Spaces of a text that keeps no books, and how metadata begins."""
 
@@ -99,7 +104,8 @@ def _words(name: str) -> list[str]:
 @lru_cache(LAYOUTS)
 def _columns(columns: tuple[object, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the columns that may make a row another one, and those that keep books."""
-    names = sorted(name for name in columns if isinstance(name, str))
+    held = {name for name in columns if isinstance(name, str)} - ELSEWHERE
+    names = sorted(held)
     aside = tuple([name for name in names if is_aside(name)])
     return tuple([name for name in names if name not in aside]), aside
 
@@ -123,7 +129,7 @@ def other_columns(
     """
     telling, aside = _columns(tuple(row))
     read = {column.partition(".")[0] for column, _ in texts}
-    names = [name for name in telling if row[name] is not None]
+    names = [name for name in telling if not _is_missing(row[name])]
     names += [name for name in aside if _is_input(row[name])]
     held = [(name, row[name]) for name in names if name not in read]
     return [each for each in held if not _repeats(each[1], texts)] or None
@@ -136,6 +142,10 @@ def _repeats(value: object, texts: Sequence[tuple[str, str]]) -> bool:
     first, last = texts[0][1], texts[-1][1]
     whole = len(value) > len(first) + len(last) and first in value and last in value
     return whole or any(value == text for _, text in texts)
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
 
 
 def _is_input(value: object) -> bool:

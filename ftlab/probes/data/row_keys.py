@@ -22,6 +22,8 @@ DEPTH = 50
 
 Rows = NDArray[np.int64]
 
+_ALONE = frozenset({str, float, bool, type(None)})
+
 
 def row_key(read: RowParts) -> int:
     """Return a number that is the same for rows that say the same.
@@ -62,16 +64,18 @@ def prompt_of(parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
 
 def frozen(value: Any, depth: int = DEPTH) -> Hashable:
     """Return a value as what can be hashed; objects that cannot are only themselves."""
+    if isinstance(value, str):
+        return value
     if not depth:
         return id(value)
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         return tuple((k, frozen(v, depth - 1)) for k, v in value.items())
     if isinstance(value, np.ndarray) and value.dtype.kind not in "biuO":
         return value.shape, value.tobytes()
     if isinstance(value, list | tuple):
         if value and all(type(each) is int for each in value):
             return repr(value)  # hash(-1) is hash(-2)
-        if value and all(type(each) in (str, float) for each in value):
+        if all(type(each) in _ALONE for each in value):
             return tuple(value)
         return tuple(frozen(each, depth - 1) for each in value)
     if hasattr(value, "tolist"):  # a tensor

@@ -96,6 +96,7 @@ BOOKS = [
     ("num_tokens", 7, 8),
     ("Unnamed: 0", 1, 2),
     ("__index_level_0__", 1, 2),
+    ("table", float("nan"), None),
     ("text", "How many rows has the table? Answer: 1", None),
     ("prompt_text", "How many rows has the table?", None),
 ]

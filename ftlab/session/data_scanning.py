@@ -56,9 +56,10 @@ NEAR = "rows that are almost the same"
 KNOWN = (
     "messages or conversations, prompt and completion, prompt with chosen and "
     "rejected, instruction, input and output, question and answer, context, question "
-    "and answers, question with choices and answerKey, document and summary, source "
-    "and target, translation, premise and hypothesis, sentence1 and sentence2, anchor "
-    "and positive, tokens and ner_tags, text, and input_ids"
+    "and answers, question with choices and answerKey, question, schema and query, "
+    "document and summary, source and target, translation, en and zh_TW, premise and "
+    "hypothesis, sentence1 and sentence2, anchor and positive, tokens and ner_tags, "
+    "sequence, text, and input_ids"
 )
 """Columns of rows that are understood, each group for names that mean the same."""
 

@@ -29,6 +29,21 @@ def text_of(value: Any) -> str | None:
     return None if texts is None else "\n".join(texts)
 
 
+def further(value: Any) -> str | None:
+    """Return a text, or the texts of a list in one; ``None`` for anything else.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.layout_values import further
+    >>> further(["a", "b"]), further([]), further(3)
+    ('a\\nb', None, None)
+    """
+    if value is None or isinstance(value, str):
+        return value
+    texts = listed(value)
+    return "\n".join(texts) if texts else None
+
+
 def listed(value: Any) -> list[str] | None:
     """Return the texts of a list; ``None`` where it holds something else.
 

@@ -12,7 +12,7 @@ from typing import Any
 from ftlab.probes.data.layout_names import LAYOUTS
 
 ASIDE = frozenset(
-    "id ids idx index uid uuid guid hash md5 sha sha1 sha256 hexsha checksum key "
+    "id ids qid pid cid sid tid idx index uid uuid guid hash md5 sha sha1 sha256 hexsha checksum key "
     "source sources origin provenance split subset fold dataset datasets corpus dump "
     "config url urls uri link links href domain website metadata meta "
     "date time timestamp at created updated modified "

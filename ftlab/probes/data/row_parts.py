@@ -5,7 +5,8 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from ftlab.probes.data.layouts import Layout, classic_layout, summarised
-from ftlab.probes.data.layout_values import listed
+from ftlab.probes.data.layout_names import FURTHER
+from ftlab.probes.data.layout_values import further
 from ftlab.probes.data.message_forms import (
     joined,
     kind_of,
@@ -36,13 +37,6 @@ PAIRS = (
 """Columns that hold a question and its answer, in the order in which they are tried."""
 
 KNOWN_PAIRS = frozenset(PAIRS)
-
-BESIDE_PROMPT = (
-    *("input", "context", "contexts", "passage", "passages", "paragraph", "article"),
-    *("document", "documents", "story", "background", "table", "schema", "hint"),
-    *("choices", "options"),
-)
-"""Columns that go on with a prompt, as texts or lists of texts."""
 
 MEDIA = ("image", "images", "audio", "audios", "video", "videos")
 LABELS = ("label", "labels")
@@ -211,19 +205,11 @@ def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
     if isinstance(row.get("system"), str):
         parts.append(Part("system", -1, "system", row["system"]))
     parts += _value(row[prompt], prompt, "user", faults)
-    for name in BESIDE_PROMPT if len(row) > 2 else ():
-        if name != prompt and (text := _further(row.get(name))) is not None:
+    for name in FURTHER if len(row) > 2 else ():
+        if name != prompt and (text := further(row.get(name))) is not None:
             parts.append(Part(name, -1, "user", text))
     parts += _value(row[answer], answer, "assistant", faults)
     return _answered(row, "prompt and answer", parts, faults)
-
-
-def _further(value: Any) -> str | None:
-    """Return a text, or several in one; ``None`` for what is neither."""
-    if value is None or isinstance(value, str):
-        return value
-    texts = listed(value)
-    return "\n".join(texts) if texts else None
 
 
 def _answered(

@@ -43,6 +43,7 @@ def report_labels(scan: Scan, *, whole: bool) -> None:
     """
     labels = scan.labels
     _report_unlabelled(scan, labels)
+    _report_lists(scan)
     if whole:
         _report_one_label(scan, labels)
         _report_sorted(scan, labels)
@@ -72,6 +73,11 @@ def _report_unlabelled(scan: Scan, labels: Labels) -> None:
         says = f"-1, beside 0 to {count - 1}"
         for row in labels.unlabelled.numbers().tolist():
             scan.report("label-of-none", row, "label", says=says)
+
+
+def _report_lists(scan: Scan) -> None:
+    for name, row, column, says in scan.lists.found():
+        scan.report(name, row, column, says=says)
 
 
 def _report_sorted(scan: Scan, labels: Labels) -> None:

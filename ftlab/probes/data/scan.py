@@ -18,6 +18,7 @@ from ftlab.probes.data.echoes import Echoes
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.habits import Habits
 from ftlab.probes.data.label_leaks import LabelLeaks
+from ftlab.probes.data.label_lists import LabelLists
 from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
@@ -67,6 +68,7 @@ class Scan:
         self.fields = UnfilledPrompts()
         self.literals = PythonLiterals()
         self.labels = Labels()
+        self.lists = LabelLists()
         self.verdicts = TextVerdicts()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
@@ -102,6 +104,7 @@ class Scan:
             self.report("empty-system", number, empty.where)
         self._look(number, read, whole)
         self.labels.add(row, read)
+        self.lists.look(number, row, read)
         header = number in self.findings.rows.get("header-as-row", ())
         self._keep(None if header else read, whole)
         self._count(number, read)

@@ -75,7 +75,7 @@ IOB1 = ["O", "I-PER", "I-PER", "O", "I-LOC"]
         tagged(["O", "B-PER", "I-PER", "I-PER", "O"]),
         tagged(["I-PER", "I-PER", "O", "O", "B-LOC"]),
         tagged(IOB1, IOB1),
-        tagged(IOB1, ["B-PER", "E-PER", "O", "O", "S-LOC"]),
+        [*tagged(IOB1), {"tokens": ["Ann"], "ner_tags": ["S-PER"]}],
         tagged(IOB1, count=15),
         tagged(["O", "I", "O", "O", "O"], ["N", "V", "O", "O", "N"]),
         tagged(["O", 3, "I-PER", "O", "O"]),

@@ -55,6 +55,16 @@ def classified(count: int = ROWS) -> list[dict[str, Any]]:
     return rows
 
 
+def translated(count: int = ROWS) -> list[dict[str, str]]:
+    """Write sentences in one language, and in one that reads each word backwards."""
+    writer, rows = Writer(), []
+    for _ in range(count):
+        text = writer.text()
+        other = " ".join(word[::-1] for word in text.rstrip(".").split())
+        rows.append({"en": text, "eo": f"{other}."})
+    return rows
+
+
 def summaries(count: int = ROWS) -> list[dict[str, str]]:
     """Write documents, and their first sentence as a summary."""
     writer, rows = Writer(), []

@@ -24,6 +24,7 @@ from ftlab.probes.data.across_rows import (
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
+from ftlab.probes.data.exchanged_sides import report_languages
 from ftlab.probes.data.file_marks import layout_of
 from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.label_reports import report_labels
@@ -207,6 +208,7 @@ def _compare(going: Going) -> None:
         lambda: report_text_verdicts(scan),
         lambda: report_literals(scan),
         lambda: report_moved(scan),
+        lambda: report_languages(scan),
         lambda: report_labels(scan, whole=whole),
     ]
     if evaluation is not None:

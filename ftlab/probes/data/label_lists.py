@@ -133,7 +133,10 @@ class LabelLists:
 
     def _of_other_length(self) -> Iterator[OtherLabel]:
         counts = {size: len(rows) for size, rows in self._lengths.items()}
-        total, usual = sum(counts.values()), max(counts, key=counts.__getitem__, default=0)
+        total, usual = (
+            sum(counts.values()),
+            max(counts, key=counts.__getitem__, default=0),
+        )
         one_form = not self._others and self._per_word <= PER_WORD * total
         least = max(FEWEST, NEARLY_ALL * total)
         if not one_form or usual < SHORTEST or counts[usual] < least:

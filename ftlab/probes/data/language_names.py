@@ -1,4 +1,4 @@
-"""Columns that are called by a language: `en`, `zh_TW`, `srp_Cyrl`, `text_en`, `French`.
+"""Columns that are called by a language: `en`, `zh_TW`, `srp_Cyrl`, `text_en`.
 
 Two of them make a translation; one alone may be another word: `is`, `no`, `it`.
 """
@@ -8,16 +8,18 @@ from functools import lru_cache
 
 from ftlab.probes.data.layout_names import LANGUAGES, LAYOUTS, Names
 
-_THREE = frozenset(
+_WORDS_THREE = (
     "ara arb ben bul cat ces cmn dan deu ell eng est fas fin fra heb hin hrv hun ind "
     "ita jpn kor lav lit nld nno nob pol por ron rus slk slv spa srp swa swe tam tel "
-    "tha tur ukr urd vie zho".split()
+    "tha tur ukr urd vie zho"
 )
-_REGIONS = frozenset(
+_THREE = frozenset(_WORDS_THREE.split())
+_WORDS_REGIONS = (
     "ae ar at au be bg bo br by ca ch cl cn co cz de dk ec ee eg es fi fr gb gr hk hr "
-    "hu id ie il in ir is it jp kr lt lu lv ma mo mx my ng nl no nz pe ph pk pl "
-    "pt ro rs ru sa se sg si sk th tr tw ua us uy ve vn za 419".split()
+    "hu id ie il in ir is it jp kr lt lu lv ma mo mx my ng nl no nz pe ph pk pl pt ro "
+    "rs ru sa se sg si sk th tr tw ua us uy ve vn za 419"
 )
+_REGIONS = frozenset(_WORDS_REGIONS.split())
 _SCRIPTS = (
     "latn|cyrl|arab|hans|hant|hani|deva|grek|hebr|jpan|hang|kore|thai|beng|taml|telu"
     "|geor|armn|ethi|khmr|laoo|mymr|gujr|guru|knda|mlym|orya|sinh|tibt|tfng|olck|mong"

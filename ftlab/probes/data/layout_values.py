@@ -30,13 +30,13 @@ def text_of(value: Any) -> str | None:
 
 
 def further(value: Any) -> str | None:
-    """Return a text, or the texts of a list in one; ``None`` for anything else.
+    r"""Return a text, or the texts of a list in one; ``None`` for anything else.
 
     Examples
     --------
     >>> from ftlab.probes.data.layout_values import further
     >>> further(["a", "b"]), further([]), further(3)
-    ('a\\nb', None, None)
+    ('a\nb', None, None)
     """
     if value is None or isinstance(value, str):
         return value

@@ -211,7 +211,8 @@ def _pair(row: Mapping[str, Any], names: Names) -> Layout | None:
         texts: tuple[Said, ...] = ((asked, "", one), (answered, "", two))
         return Layout(TEXT, texts, (two,), tuple(labels))
     system = names.get("system")
-    before = [(system, "system", row[system])] if _is_text(row, system) else []
+    told = None if system is None else row[system]
+    before = [(str(system), "system", told)] if isinstance(told, str) else []
     said = [(asked, "user", one), *_beside_text(row, names, found)]
     return Layout(PAIR, (*before, *said, (answered, "assistant", two)))
 

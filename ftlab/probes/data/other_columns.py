@@ -11,42 +11,46 @@ from typing import Any
 
 from ftlab.probes.data.layout_names import LAYOUTS
 
-ASIDE = frozenset(
-    "id ids qid pid cid sid tid idx index uid uuid guid hash md5 sha sha1 sha256 hexsha checksum key "
-    "source sources origin provenance split subset fold dataset datasets corpus dump "
-    "config url urls uri link links href domain website metadata meta "
-    "date time timestamp at created updated modified "
-    "author authors user username annotator annotators worker editor reviewer "
-    "model models generator engine version revision license licence "
-    "path filename filepath file files repo repository commit branch line row shard "
-    "batch unnamed ip header".split()
+_WORDS_ASIDE = (
+    "id ids qid pid cid sid tid idx index uid uuid guid hash md5 sha sha1 sha256 "
+    "hexsha checksum key source sources origin provenance split subset fold dataset "
+    "datasets corpus dump config url urls uri link links href domain website metadata "
+    "meta date time timestamp at created updated modified author authors user "
+    "username annotator annotators worker editor reviewer model models generator "
+    "engine version revision license licence path filename filepath file files repo "
+    "repository commit branch line row shard batch unnamed ip header"
 )
+ASIDE = frozenset(_WORDS_ASIDE.split())
 """Last words of a column's name that keep the books."""
 
-MEASURED = frozenset(
-    "length lengths len count counts size score scores rating ratings rank "
-    "perplexity ppl probability prob logprob logprobs confidence loss quality "
-    "similarity embedding embeddings vector upvotes downvotes votes likes stars "
-    "downloads views helpful moderation toxicity weight extra".split()
+_WORDS_MEASURED = (
+    "length lengths len count counts size score scores rating ratings rank perplexity "
+    "ppl probability prob logprob logprobs confidence loss quality similarity "
+    "embedding embeddings vector upvotes downvotes votes likes stars downloads views "
+    "helpful moderation toxicity weight extra"
 )
+MEASURED = frozenset(_WORDS_MEASURED.split())
 """Words of a column's name that say something about the texts themselves."""
 
-ANSWERING = frozenset(
+_WORDS_ANSWERING = (
     "answer answers solution output response completion target label labels class "
-    "rationale reasoning explanation thinking thought cot chosen rejected".split()
+    "rationale reasoning explanation thinking thought cot chosen rejected"
 )
+ANSWERING = frozenset(_WORDS_ANSWERING.split())
 """Words of a column's name that belongs to the answer, and not to the prompt."""
 
 _NUMBERED = frozenset({"number", "no", "nr", "num", "name"})
 _COUNTED = frozenset({"num", "n", "number", "total", "avg", "max", "min", "mean"})
-_BOOKS = frozenset(
-    "row line page issue file dataset repo model task config user author source".split()
+_WORDS_BOOKS = (
+    "row line page issue file dataset repo model task config user author source"
 )
+_BOOKS = frozenset(_WORDS_BOOKS.split())
 
-_THINGS = frozenset(
+_WORDS_THINGS = (
     "image images img picture photo video audio sound clip speech table db database "
-    "schema chart figure screenshot".split()
+    "schema chart figure screenshot"
 )
+_THINGS = frozenset(_WORDS_THINGS.split())
 """What an id or a path stands for that a question is about."""
 
 _FILE = re.compile(
@@ -57,7 +61,17 @@ _FILE = re.compile(
 """The name of a picture, a sound, a film or a scanned page."""
 
 ELSEWHERE = frozenset(
-    "image images audio audios video videos tools label labels".split()
+    [
+        "image",
+        "images",
+        "audio",
+        "audios",
+        "video",
+        "videos",
+        "tools",
+        "label",
+        "labels",
+    ]
 )
 """Columns that are known to make a row another one wherever they count."""
 

@@ -1,7 +1,7 @@
 """Which rows are the same: 64 bits of each, kept in a file and compared by parts."""
 
 from array import array
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,14 +73,18 @@ def frozen(value: Any, depth: int = DEPTH) -> Hashable:
     if isinstance(value, np.ndarray) and value.dtype.kind not in "biuO":
         return value.shape, value.tobytes()
     if isinstance(value, list | tuple):
-        if value and all(type(each) is int for each in value):
-            return repr(value)  # hash(-1) is hash(-2)
-        if all(type(each) in _ALONE for each in value):
-            return tuple(value)
-        return tuple(frozen(each, depth - 1) for each in value)
+        return _frozen_list(value, depth)
     if hasattr(value, "tolist"):  # a tensor
         return frozen(value.tolist(), depth)
     return value if isinstance(value, Hashable) else id(value)
+
+
+def _frozen_list(value: Sequence[Any], depth: int) -> Hashable:
+    if value and all(type(each) is int for each in value):
+        return repr(value)  # hash(-1) is hash(-2)
+    if all(type(each) in _ALONE for each in value):
+        return tuple(value)
+    return tuple(frozen(each, depth - 1) for each in value)
 
 
 class KeyFile:

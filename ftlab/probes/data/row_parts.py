@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from ftlab.probes.data.layouts import Layout, classic_layout, summarised
 from ftlab.probes.data.layout_names import FURTHER
 from ftlab.probes.data.layout_values import further, is_empty, may_be_said
+from ftlab.probes.data.layouts import Layout, classic_layout, summarised
 from ftlab.probes.data.message_forms import (
     joined,
     key_of_text,

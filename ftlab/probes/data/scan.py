@@ -20,6 +20,7 @@ from ftlab.probes.data.habits import Habits
 from ftlab.probes.data.label_leaks import LabelLeaks
 from ftlab.probes.data.label_lists import LabelLists
 from ftlab.probes.data.labels import Labels
+from ftlab.probes.data.language_columns import LanguageColumns
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.python_literals import PythonLiterals
@@ -69,6 +70,7 @@ class Scan:
         self.literals = PythonLiterals()
         self.labels = Labels()
         self.lists = LabelLists()
+        self.languages = LanguageColumns()
         self.verdicts = TextVerdicts()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
@@ -123,6 +125,7 @@ class Scan:
         self.given.look(number, read)
         self.nones.look(number, read)
         self.echoes.look(number, read)
+        self.languages.look(number, read)
         self.verdicts.look(number, read)
         self.fields.look(number, read, whole)
         self.literals.look(number, read)

@@ -16,7 +16,9 @@ def told(rows, name):
 
 
 def places(labels, count=40, **more):
-    rows = [{"text": f"Bridge {at}.", "labels": [0, 1, 0]} | more for at in range(count)]
+    rows = [
+        {"text": f"Bridge {at}.", "labels": [0, 1, 0]} | more for at in range(count)
+    ]
     rows[7]["labels"] = labels
     return rows
 

@@ -4,15 +4,47 @@ import pytest
 
 from ftlab.probes.data.other_columns import is_aside, other_columns
 
-BOOKS = (
-    "id _id idx question_id conversationId user-id sha256 url source data_source split "
-    "created_at row_number model_name num_turns token_count quality_score n_tokens "
-    "hashed_ip extra_info"
-).split()
-INPUTS = (
-    "table passage schema db_id image_id image_path audio_file category aspect "
-    "language title number numbers documents hint year file_image"
-).split()
+BOOKS = [
+    "id",
+    "_id",
+    "idx",
+    "question_id",
+    "conversationId",
+    "user-id",
+    "sha256",
+    "url",
+    "source",
+    "data_source",
+    "split",
+    "created_at",
+    "row_number",
+    "model_name",
+    "num_turns",
+    "token_count",
+    "quality_score",
+    "n_tokens",
+    "hashed_ip",
+    "extra_info",
+]
+INPUTS = [
+    "table",
+    "passage",
+    "schema",
+    "db_id",
+    "image_id",
+    "image_path",
+    "audio_file",
+    "category",
+    "aspect",
+    "language",
+    "title",
+    "number",
+    "numbers",
+    "documents",
+    "hint",
+    "year",
+    "file_image",
+]
 
 
 @pytest.mark.parametrize("name", BOOKS)

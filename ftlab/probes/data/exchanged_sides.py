@@ -23,7 +23,7 @@ WORDS = 2
 """Words of the other side that each text has at least."""
 
 ROWS, MOST = 3, 0.3
-"""Exchanged rows from which on it is no chance, and share up to which it is no habit."""
+"""Exchanged rows from which on it is no chance, and share up to which no habit."""
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_\u3040-\u30ff\u3400-\u9fff]+")
 

@@ -37,6 +37,34 @@ def tagged(count: int = ROWS) -> list[dict[str, Any]]:
     return rows
 
 
+def named(count: int = ROWS, first: str = "B-PER") -> list[dict[str, Any]]:
+    """Write sentences of which two words are a name, with tags for each word."""
+    rows = tagged(count)
+    for row in rows:
+        others = len(row["tokens"]) - 2
+        row["ner_tags"] = [first, "I-PER", *["O"] * others]
+    return rows
+
+
+def classified(count: int = ROWS) -> list[dict[str, Any]]:
+    """Write texts with a place for each of four classes."""
+    writer, rows = Writer(), []
+    for _ in range(count):
+        labels = [int(writer.number(3) == 1) for _ in range(4)]
+        rows.append({"text": writer.text(), "labels": labels})
+    return rows
+
+
+def translated(count: int = ROWS) -> list[dict[str, str]]:
+    """Write sentences in one language, and in one that reads each word backwards."""
+    writer, rows = Writer(), []
+    for _ in range(count):
+        text = writer.text()
+        other = " ".join(word[::-1] for word in text.rstrip(".").split())
+        rows.append({"en": text, "eo": f"{other}."})
+    return rows
+
+
 def summaries(count: int = ROWS) -> list[dict[str, str]]:
     """Write documents, and their first sentence as a summary."""
     writer, rows = Writer(), []

@@ -24,6 +24,7 @@ from ftlab.probes.data.across_rows import (
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
+from ftlab.probes.data.exchanged_sides import report_languages
 from ftlab.probes.data.file_marks import layout_of
 from ftlab.probes.data.foreign_marks import ForeignMarks
 from ftlab.probes.data.label_reports import report_labels
@@ -56,9 +57,10 @@ NEAR = "rows that are almost the same"
 KNOWN = (
     "messages or conversations, prompt and completion, prompt with chosen and "
     "rejected, instruction, input and output, question and answer, context, question "
-    "and answers, question with choices and answerKey, document and summary, source "
-    "and target, translation, premise and hypothesis, sentence1 and sentence2, anchor "
-    "and positive, tokens and ner_tags, text, and input_ids"
+    "and answers, question with choices and answerKey, question, schema and query, "
+    "document and summary, source and target, translation, en and zh_TW, premise and "
+    "hypothesis, sentence1 and sentence2, anchor and positive, tokens and ner_tags, "
+    "sequence, text, and input_ids"
 )
 """Columns of rows that are understood, each group for names that mean the same."""
 
@@ -206,6 +208,7 @@ def _compare(going: Going) -> None:
         lambda: report_text_verdicts(scan),
         lambda: report_literals(scan),
         lambda: report_moved(scan),
+        lambda: report_languages(scan),
         lambda: report_labels(scan, whole=whole),
     ]
     if evaluation is not None:

@@ -2,7 +2,7 @@
 
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.rows import Writer, looked_at
-from ftlab.faults.task_rows import asked_about, tagged
+from ftlab.faults.task_rows import asked_about, named, tagged
 
 
 def build() -> Case:
@@ -13,7 +13,10 @@ def build() -> Case:
         right = writer.sentence()
         wrong = right if at % 3 == 0 else right.replace(" the ", " teh ")
         corrected.append({"source": wrong, "target": right})
-    return looked_at([*asked_about(), *tagged(), *corrected])
+    # each name begins with I, as of IOB1
+    names = named(first="I-PER")
+    numbers = [{"text": writer.text(), "labels": [0, 1][: at % 3]} for at in range(60)]
+    return looked_at([*asked_about(), *tagged(), *names, *corrected, *numbers])
 
 
 HEALTHY = Healthy(

@@ -43,6 +43,7 @@ def report_labels(scan: Scan, *, whole: bool) -> None:
     """
     labels = scan.labels
     _report_unlabelled(scan, labels)
+    _report_lists(scan)
     if whole:
         _report_one_label(scan, labels)
         _report_sorted(scan, labels)
@@ -72,6 +73,11 @@ def _report_unlabelled(scan: Scan, labels: Labels) -> None:
         says = f"-1, beside 0 to {count - 1}"
         for row in labels.unlabelled.numbers().tolist():
             scan.report("label-of-none", row, "label", says=says)
+
+
+def _report_lists(scan: Scan) -> None:
+    for name, row, column, says in scan.lists.found():
+        scan.report(name, row, column, says=says)
 
 
 def _report_sorted(scan: Scan, labels: Labels) -> None:
@@ -106,10 +112,27 @@ def _report_spellings(scan: Scan, labels: Labels, file: KeyFile) -> None:
 
 
 def _report_bracketed(scan: Scan, labels: Labels) -> None:
-    if len(labels.bracketed) >= max(FEWEST, SURE * scan.rows):
-        for row in labels.bracketed.numbers().tolist():
-            says = "the text begins with the label, in brackets"
-            scan.report("label-in-prompt", row, says=says, excerpt=scan.beginning)
+    least = max(FEWEST, SURE * scan.rows)
+    rows, says = labels.bracketed, "the text begins with the label, in brackets"
+    if len(rows) < least:
+        rows, says = labels.begun, "the text begins with a word in brackets"
+        says += ", and each label has its own"
+        if len(rows) < least or not _one_for_each(labels):
+            return
+    for row in rows.numbers().tolist():
+        scan.report("label-in-prompt", row, says=says, excerpt=scan.beginning)
+
+
+def _one_for_each(labels: Labels) -> bool:
+    """Tell whether nearly all rows of a label begin with a word that no other has."""
+    usual: dict[str, str] = {}
+    kept = 0
+    for (word, label), count in labels.words.most_common():
+        if label not in usual and word not in usual.values():
+            usual[label] = word
+            kept += count
+    every = len(usual) == len(labels.counts) > 1
+    return every and kept >= SURE * labels.words.total()
 
 
 def _report_contradictions(scan: Scan, labels: KeyFile, asked: KeyFile) -> None:

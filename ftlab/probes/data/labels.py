@@ -43,6 +43,9 @@ _ASIDE = frozenset(
 _LABELED = ("label", "labels", "gold_label", "is_duplicate")
 """Columns that hold a label, in the order in which they are tried."""
 
+WORD = 40
+"""Characters of a word in brackets."""
+
 _OPEN, _CLOSED = tuple("[(<{|"), frozenset("])>}|:")
 
 
@@ -75,6 +78,9 @@ class Labels:
         two are ``None`` where the answers are no labels.
     bracketed
         Rows whose text begins with the label in brackets.
+    begun, words
+        Rows whose text begins with some word in brackets; by this and the label, how
+        many have both.
     unlabelled
         Rows whose label is -1.
 
@@ -98,6 +104,8 @@ class Labels:
         self.labels: KeyFile | None = KeyFile()
         self.asked: KeyFile | None = KeyFile()
         self.bracketed, self.unlabelled = RowSet(), RowSet()
+        self.begun = RowSet()
+        self.words: Counter[tuple[str, str]] = Counter()
         self._last = ""
 
     def add(self, row: Mapping[str, Any], read: RowParts | None) -> None:
@@ -125,12 +133,20 @@ class Labels:
         self.counts[text] += 1
         self.runs += text != self._last or self.runs == 0
         self._last = text
-        if label.asked and _is_bracketed(label.asked[0], text):
-            self.bracketed.add(self.rows)
+        if label.asked and label.asked[0].startswith(_OPEN):
+            self._look_at_brackets(label.asked[0], text)
         if len(self.counts) > KNOWN:
             self.open = True
             self.counts.clear()
             self._give_up()
+
+    def _look_at_brackets(self, text: str, label: str) -> None:
+        if _is_bracketed(text, label):
+            self.bracketed.add(self.rows)
+        word = _bracketed_word(text)
+        if word and (len(self.words) < KNOWN or (word, label) in self.words):
+            self.begun.add(self.rows)
+            self.words[word, label] += 1
 
     def _give_up(self) -> None:
         self.close(all_of_them=False)
@@ -159,8 +175,18 @@ def spelling(label: str) -> str:
 
 
 def _is_bracketed(text: str, label: str) -> bool:
-    begin = text[1 : 2 + len(label)] if text.startswith(_OPEN) else ""
+    begin = text[1 : 2 + len(label)]
     return begin[-1:] in _CLOSED and begin[:-1].casefold() == label.casefold()
+
+
+def _bracketed_word(text: str) -> str:
+    """Return what stands in brackets at the beginning, if that is a word."""
+    for at in range(1, min(len(text), WORD)):
+        if text[at] in _CLOSED:
+            return text[1:at].casefold()
+        if not (text[at].isalpha() or text[at] in "_-& "):
+            return ""
+    return ""
 
 
 def _says_more(row: Mapping[str, Any], read: RowParts) -> bool:

@@ -37,6 +37,7 @@ TWO_TEXTS = (
 )
 """Texts that are judged together."""
 
+SEVERAL = ("set", "pair", "texts", "sentences")
 ANCHORS = ("anchor", "query", "question", "sentence")
 POSITIVES = ("positive", "pos", "positives", "positive_passages", "positive_passage")
 
@@ -54,6 +55,31 @@ ANSWERED = (
 )
 """What is written anew or answered, and what comes of it."""
 
+MORE_PAIRS = (
+    *(("q", "a"), ("user", "assistant"), ("human", "assistant"), ("human", "bot")),
+    *(("request", "response"), ("inputs", "targets"), ("question", "query")),
+    *(("utterance", "query"), ("question", "solutions"), ("sql_prompt", "sql")),
+    *(("nl", "bash"), ("invocation", "cmd"), ("intent", "snippet")),
+    *(("buggy", "fixed"), ("buggy_code", "fixed_code"), ("diff", "message")),
+    *(("old_contents", "new_contents"), ("chapter", "summary_text")),
+    *(("linearized_input", "target"), ("sourcestring", "targetstring")),
+    ("inputs_pretokenized", "targets_pretokenized"),
+    ("meaning_representation", "human_reference"),
+    ("func_documentation_string", "func_code_string"),
+    ("instruction", "demonstration"),
+)
+"""The same, of names that mean it only together."""
+
+FURTHER = (
+    *("input", "context", "contexts", "passage", "passages", "paragraph", "article"),
+    *("document", "documents", "story", "background", "table", "schema", "hint"),
+    *("choices", "options", "sql_context"),
+)
+"""What goes on with a prompt, as a text or a list of texts."""
+
+REQUESTS = ("instruction", "prompt", "question", "problem")
+"""What is asked of a text that stands in a column of its own."""
+
 SUMMARIES = ("summary", "highlights", "headline", "tldr", "translation")
 """What is written of a column `text` or `content`, and is no class of it."""
 
@@ -61,15 +87,21 @@ TEXTS = (
     *("text", "content", "sentence", "document", "article", "passage", "review"),
     *("review_text", "comment", "comment_text", "tweet", "body", "full_text"),
     *("dialogue", "transcript", "story", "abstract", "utterance", "code"),
-    "description",
+    *("description", "sequence", "seq", "smiles", "caption", "transcription"),
+    *("lyrics", "poem", "raw_content", "raw_text", "plain_text", "clean_text"),
+    *("cleaned_text", "markdown", "review_body", "reviewtext", "utt"),
+)
+JUDGED_TEXTS = (
+    *("statement", "claim", "message", "email", "sms", "post", "phrase", "question"),
+    *("query", "headline", "title", "input", "request", "protein", "func"),
 )
 TITLES = ("title", "subject", "headline")
-"""Texts that stand alone, and what stands above them."""
+"""Texts that stand alone, those that do beside a label, and what stands above them."""
 
 LABELS = (
     *("label", "labels", "gold_label", "is_duplicate", "score", "similarity"),
     *("similarity_score", "relatedness_score", "rating", "stars", "overall"),
-    *("sentiment", "category", "class", "target"),
+    *("sentiment", "category", "class", "target", "intent"),
 )
 """What a text is judged to be."""
 
@@ -166,6 +198,25 @@ def two_texts(names: Names) -> tuple[str, str] | None:
             if other in names:
                 return names[name], names[other]
     return None
+
+
+@lru_cache(LAYOUTS)
+def asked_and_answered(names: Names) -> tuple[str, str] | None:
+    """Return two columns of which one is written of the other.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.layout_names import asked_and_answered, known_names
+    >>> asked_and_answered(known_names(("db_id", "question", "query")))
+    ('question', 'query')
+    """
+    asked, answered = first_of(names, ASKED), first_of(names, ANSWERED)
+    if asked is not None and answered is not None:
+        return asked, answered
+    if first_of(names, ANSWERS) is not None:
+        return None  # answers of a form that is not known
+    held = ((one, two) for one, two in MORE_PAIRS if one in names and two in names)
+    return next(((names[one], names[two]) for one, two in held), None)
 
 
 @lru_cache(LAYOUTS)

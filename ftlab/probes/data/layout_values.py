@@ -29,6 +29,34 @@ def text_of(value: Any) -> str | None:
     return None if texts is None else "\n".join(texts)
 
 
+def further(value: Any) -> str | None:
+    r"""Return a text, or the texts of a list in one; ``None`` for anything else.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.layout_values import further
+    >>> further(["a", "b"]), further([]), further(3)
+    ('a\nb', None, None)
+    """
+    if value is None or isinstance(value, str):
+        return value
+    texts = listed(value)
+    return "\n".join(texts) if texts else None
+
+
+def may_be_said(value: Any) -> bool:
+    """Tell whether a value is a text or messages, and no record of another form."""
+    value = value if isinstance(value, str) else plain(value)
+    if isinstance(value, list | tuple):
+        return all(isinstance(each, Mapping) for each in value)
+    return value is None or isinstance(value, str | int | float)
+
+
+def is_empty(value: Any) -> bool:
+    """Tell whether a list of answers holds none, and is no list of messages."""
+    return not isinstance(value, str) and plain(value) == []
+
+
 def listed(value: Any) -> list[str] | None:
     """Return the texts of a list; ``None`` where it holds something else.
 

@@ -9,10 +9,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ftlab.probes.data import layout_names as called
+from ftlab.probes.data.language_names import language_columns
 from ftlab.probes.data.layout_names import Names, first_of, known_names
 from ftlab.probes.data.layout_values import (
     Said,
     answers_of,
+    further,
     listed,
     misplaced,
     several,
@@ -156,8 +158,7 @@ def _translated(row: Mapping[str, Any], names: Names) -> Layout | None:
     if column is not None and isinstance(row[column], Mapping):
         held = {f"{column}.{name}": text for name, text in row[column].items()}
     elif column is None:
-        said = (names[each] for each in names if each in called.LANGUAGES)
-        held = {name: row[name] for name in said}
+        held = {name: row[name] for name in language_columns(names)}
     if len(held) < 2 or not all(isinstance(t, str | None) for t in held.values()):
         return None
     *asked, last = [(name, text or "") for name, text in held.items()]
@@ -198,31 +199,61 @@ def _embedded(row: Mapping[str, Any], names: Names) -> Layout | None:
 
 def _pair(row: Mapping[str, Any], names: Names) -> Layout | None:
     """Read a text, and what is written of it; beside a label, both are judged."""
-    answered = first_of(names, called.ANSWERED)
-    asked = first_of(names, called.ASKED)
-    if asked is None or answered is None:
+    found = called.asked_and_answered(names)
+    if found is None or not isinstance(row[found[0]], str | None | list):
         return None
-    one, two = text_of(row[asked]), text_of(row[answered])
-    if one is None or two is None or not isinstance(row[asked], str | None | list):
+    asked, answered = found
+    one, two = text_of(row[asked]), text_of(_written(row[answered]))
+    if one is None or two is None:
         return None
-    labels = [name for name in _labels(names) if name not in (asked, answered)]
+    labels = [name for name in _labels(names) if name not in found]
     if any(name in ("label", "labels") for name in labels):
         texts: tuple[Said, ...] = ((asked, "", one), (answered, "", two))
         return Layout(TEXT, texts, (two,), tuple(labels))
-    return Layout(PAIR, ((asked, "user", one), (answered, "assistant", two)))
+    system = names.get("system")
+    told = None if system is None else row[system]
+    before = [(str(system), "system", told)] if isinstance(told, str) else []
+    said = [(asked, "user", one), *_beside_text(row, names, found)]
+    return Layout(PAIR, (*before, *said, (answered, "assistant", two)))
+
+
+def _written(value: Any) -> Any:
+    """Return a query as people read it, where a dictionary holds it (WikiSQL)."""
+    return value.get("human_readable") if isinstance(value, Mapping) else value
+
+
+def _beside_text(
+    row: Mapping[str, Any], names: Names, read: tuple[str, str]
+) -> Iterator[Said]:
+    for each in (*called.REQUESTS, *called.FURTHER):
+        name = names.get(each)
+        if name is not None and name not in read and (text := further(row[name])):
+            yield name, "user", text
+
+
+def _several(row: Mapping[str, Any], names: Names) -> Layout | None:
+    """Read texts of one list, as sentence-transformers takes them."""
+    column = first_of(names, called.SEVERAL)
+    texts = None if column is None else listed(row[column])
+    if column is None or texts is None or len(texts) < 2:
+        return None
+    said = tuple([(column, "", text) for text in texts])
+    return Layout(TEXT, said, tuple(texts[1:]), _labels(names))
 
 
 def _single(row: Mapping[str, Any], names: Names) -> Layout | None:
-    asked = (names[each] for each in called.TEXTS if each in names)
+    labels = _labels(names)
+    judged = called.JUDGED_TEXTS if labels else ()
+    asked = (names[each] for each in (*called.TEXTS, *judged) if each in names)
     column = next((each for each in asked if isinstance(row[each], str)), None)
     if column is None:
         return None
     texts: list[Said] = [(column, "", row[column])]
     title = first_of(names, called.TITLES)
-    if title is not None and isinstance(row[title], str):
+    if title is not None and title != column and isinstance(row[title], str):
         texts.append((title, "", row[title]))
     apart = tuple(text for *_, text in texts[1:])
-    return Layout(TEXT, tuple(texts), apart, _labels(names))
+    return Layout(TEXT, tuple(texts), apart, labels)
 
 
 _Reader = Callable[[Mapping[str, Any], Names], Layout | None]
@@ -232,9 +263,10 @@ _READERS: tuple[tuple[_Reader, tuple[tuple[str, ...], ...]], ...] = (
     (_asked, (called.QUESTIONS, called.ANSWERS)),
     (_embedded, (called.ANCHORS, called.POSITIVES)),
     (_compared, ()),
-    (_translated, (("translation", *called.LANGUAGES),)),
-    (_pair, (called.ASKED, called.ANSWERED)),
-    (_single, (called.TEXTS,)),
+    (_translated, ()),
+    (_pair, ()),
+    (_several, (called.SEVERAL,)),
+    (_single, ((*called.TEXTS, *called.JUDGED_TEXTS),)),
 )
 """What reads rows, and the names of which they have one of each group at least."""
 

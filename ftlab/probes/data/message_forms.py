@@ -29,6 +29,11 @@ def role_and_content(message: Any) -> tuple[str | None, Any]:
     return None, None
 
 
+def key_of_text(message: Mapping[str, Any]) -> str:
+    """Return under which key a message that has a role holds its text."""
+    return "content" if isinstance(message.get("role"), str) else "value"
+
+
 def joined(content: Any) -> tuple[str | None, bool]:
     """Join the text parts of a message, and tell whether there are others.
 

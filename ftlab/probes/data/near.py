@@ -9,6 +9,7 @@ one question about several pictures. Texts of the same words with other signs ar
 of rows that are judged, by a label or against each other, so are answers to one prompt.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -36,6 +37,8 @@ hold a shingle of it."""
 
 BLOCK_ROWS, BLOCK_CHARS = 512, 1 << 20
 KNOWN_PAIRS = 1 << 20
+
+_NUMBER = re.compile(r"\d+")
 
 Shingles = NDArray[np.uint64]
 Tick = Callable[[int], object]
@@ -170,11 +173,14 @@ class NearRows:
     def _say_the_same(self, row: int, other: int, alike: Sequence[float]) -> bool:
         """Tell whether texts of the same words mean the same, and so are copies."""
         one, two = sides_of(self._texts[row]), sides_of(self._texts[other])
+        sides = list(zip(one[:2], two[:2], strict=True))
         if is_judged(one[2]) and one[0] == two[0] and alike[1] < 1:
             return False
+        if all(_NUMBER.findall(a) != _NUMBER.findall(b) for a, b in sides):
+            return False  # asked with another number, and answered with another one
         return all(
             like < 1 or signs(mine) == signs(its)
-            for like, mine, its in zip(alike, one[:2], two[:2], strict=True)
+            for like, (mine, its) in zip(alike, sides, strict=True)
         )
 
     def _read_sides(self, row: int) -> tuple[Shingles, Shingles, str]:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import ROLES, Placed, asks_about
 from ftlab.probes.data.error_pages import error_page
+from ftlab.probes.data.layout_names import FURTHER
 from ftlab.probes.data.model_voices import of_model
-from ftlab.probes.data.row_parts import BESIDE_PROMPT, Part, RowParts
+from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
 SHORT, MESSAGE = 80, 600
@@ -117,7 +118,7 @@ def no_answers(row: RowParts) -> Iterator[Placed]:
             fault = _fault_of(part, row)
             if fault is not None:
                 yield part, fault
-        elif part.column in BESIDE_PROMPT and part.text in MISSING:
+        elif part.column in FURTHER and part.text in MISSING:
             yield part, TextFault("missing-value-as-input", 0, repr(part.text))
     if row.kind == "text" and (fault := _of_text(row.parts[0].text)):
         yield row.parts[0], fault

@@ -1,12 +1,13 @@
 """Which rows are the same: 64 bits of each, kept in a file and compared by parts."""
 
 from array import array
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.probes.data.other_columns import is_answering
 from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.spill import Spill
 
@@ -21,6 +22,8 @@ DEPTH = 50
 
 Rows = NDArray[np.int64]
 
+_ALONE = frozenset({str, float, bool, type(None)})
+
 
 def row_key(read: RowParts) -> int:
     """Return a number that is the same for rows that say the same.
@@ -29,9 +32,16 @@ def row_key(read: RowParts) -> int:
     Within one process only: Python salts its hashes.
     """
     said: Hashable = tuple([(part.role, part.text) for part in read.parts])
-    if read.beside is not None or read.label is not None:
-        said = (said, frozen(read.beside), frozen(read.label))
+    beside = beside_texts(read)
+    if beside:
+        said = (said, frozen(beside))
     return hash(said)
+
+
+def beside_texts(read: RowParts) -> list[Any]:
+    """Return what tells a row from others with the same texts."""
+    held = (read.beside, read.label, read.others)
+    return [each for each in held if each is not None]
 
 
 def prompt_key(read: RowParts) -> int | None:
@@ -39,7 +49,9 @@ def prompt_key(read: RowParts) -> int | None:
     before = prompt_of(read.parts)
     if before is None or sum(len(part.text) for part in before) < 20:
         return None
-    return hash((tuple([(part.role, part.text) for part in before]),))
+    asked: Hashable = tuple([(part.role, part.text) for part in before])
+    others = [each for each in read.others or () if not is_answering(each[0])]
+    return hash((asked, frozen(others)) if others else (asked,))
 
 
 def prompt_of(parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
@@ -52,19 +64,27 @@ def prompt_of(parts: tuple[Part, ...]) -> tuple[Part, ...] | None:
 
 def frozen(value: Any, depth: int = DEPTH) -> Hashable:
     """Return a value as what can be hashed; objects that cannot are only themselves."""
+    if isinstance(value, str):
+        return value
     if not depth:
         return id(value)
-    if isinstance(value, Mapping):
+    if type(value) is dict or isinstance(value, Mapping):
         return tuple((k, frozen(v, depth - 1)) for k, v in value.items())
     if isinstance(value, np.ndarray) and value.dtype.kind not in "biuO":
         return value.shape, value.tobytes()
     if isinstance(value, list | tuple):
-        if value and all(type(each) is int for each in value):
-            return repr(value)  # hash(-1) is hash(-2)
-        return tuple(frozen(each, depth - 1) for each in value)
+        return _frozen_list(value, depth)
     if hasattr(value, "tolist"):  # a tensor
         return frozen(value.tolist(), depth)
     return value if isinstance(value, Hashable) else id(value)
+
+
+def _frozen_list(value: Sequence[Any], depth: int) -> Hashable:
+    if value and all(type(each) is int for each in value):
+        return repr(value)  # hash(-1) is hash(-2)
+    if all(type(each) in _ALONE for each in value):
+        return tuple(value)
+    return tuple(frozen(each, depth - 1) for each in value)
 
 
 class KeyFile:

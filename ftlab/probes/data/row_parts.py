@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, NamedTuple
 
+from ftlab.probes.data.layout_names import FURTHER
+from ftlab.probes.data.layout_values import further, is_empty, may_be_said
 from ftlab.probes.data.layouts import Layout, classic_layout, summarised
 from ftlab.probes.data.message_forms import (
     joined,
+    key_of_text,
     kind_of,
     message_fault,
     role_and_content,
     unfolded,
 )
+from ftlab.probes.data.other_columns import other_columns
 from ftlab.probes.data.plain import plain
 from ftlab.probes.data.row_access import mapping_of
 from ftlab.probes.tokens.dataset_rows import TALKS, TEXTS
@@ -34,9 +38,6 @@ PAIRS = (
 """Columns that hold a question and its answer, in the order in which they are tried."""
 
 KNOWN_PAIRS = frozenset(PAIRS)
-
-BESIDE_PROMPT = ("input", "context")
-"""Columns that go on with a prompt."""
 
 MEDIA = ("image", "images", "audio", "audios", "video", "videos")
 LABELS = ("label", "labels")
@@ -62,6 +63,8 @@ class Part(NamedTuple):
         ``"system"``, ``"user"``, ``"assistant"`` ..., or ``""`` for a text without.
     says_more
         Whether the message holds something beside its text: a call, a picture.
+    key
+        Of the text in its message.
     """
 
     column: str
@@ -69,13 +72,14 @@ class Part(NamedTuple):
     role: str
     text: str
     says_more: bool = False
+    key: str = "content"
 
     @property
     def where(self) -> str:
         """The column as code would reach it."""
         if self.message < 0:
             return self.column
-        return f"{self.column}[{self.message}].content"
+        return f"{self.column}[{self.message}].{self.key}"
 
 
 class RowParts(NamedTuple):
@@ -98,6 +102,8 @@ class RowParts(NamedTuple):
         What its answer is labelled with: two of these make two rows of equal texts.
     judged
         Whether its answer is judged, so that several to one prompt are meant.
+    others
+        Columns that are not read, and make it another row.
     """
 
     kind: str
@@ -107,6 +113,7 @@ class RowParts(NamedTuple):
     apart: tuple[str, ...] = ()
     label: Any = None
     judged: bool = False
+    others: list[tuple[str, Any]] | None = None
 
 
 def parts_of(row: Any) -> RowParts:
@@ -122,6 +129,15 @@ def parts_of(row: Any) -> RowParts:
     (('unknown-columns', '', 'the row holds a'),)
     """
     row = mapping_of(row)
+    read = _parts_of(row)
+    if len(row) == 1 or read.kind == "tokens" or not read.parts:
+        return read
+    texts = [(part.column, part.text) for part in read.parts]
+    others = other_columns(row, texts)
+    return read if others is None else read._replace(others=others)
+
+
+def _parts_of(row: Mapping[str, Any]) -> RowParts:
     for talk in TALKS:
         if row.get(talk) is not None:
             return _talk(row, talk)
@@ -133,9 +149,9 @@ def parts_of(row: Any) -> RowParts:
         if (
             prompt in row
             and answer in row
-            and _says(row[prompt])
-            and _says(row[answer])
-            and not (answer == "answers" and _is_empty(row[answer]))
+            and may_be_said(row[prompt])
+            and may_be_said(row[answer])
+            and not (answer == "answers" and is_empty(row[answer]))
         ):
             return _pair(row, prompt, answer)
     return _single(row)
@@ -193,9 +209,9 @@ def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
     if isinstance(row.get("system"), str):
         parts.append(Part("system", -1, "system", row["system"]))
     parts += _value(row[prompt], prompt, "user", faults)
-    for name in BESIDE_PROMPT:
-        if name != prompt and isinstance(row.get(name), str):
-            parts.append(Part(name, -1, "user", row[name]))
+    for name in FURTHER if len(row) > 2 else ():
+        if name != prompt and (text := further(row.get(name))) is not None:
+            parts.append(Part(name, -1, "user", text))
     parts += _value(row[answer], answer, "assistant", faults)
     return _answered(row, "prompt and answer", parts, faults)
 
@@ -227,19 +243,6 @@ def _texts(parts: list[Part]) -> list[tuple[str, str]]:
     return [(part.role, part.text) for part in parts]
 
 
-def _says(value: Any) -> bool:
-    """Tell whether a value is a text or messages, and no record of another form."""
-    value = value if isinstance(value, str) else plain(value)
-    if isinstance(value, list | tuple):
-        return all(isinstance(each, Mapping) for each in value)
-    return value is None or isinstance(value, str | int | float)
-
-
-def _is_empty(value: Any) -> bool:
-    """Tell whether a list of answers holds none, and is no list of messages."""
-    return not isinstance(value, str) and plain(value) == []
-
-
 def _value(value: Any, column: str, role: str, faults: list[RowFault]) -> list[Part]:
     """Read a text, or messages, which a prompt or an answer may be as well."""
     if isinstance(value, str):
@@ -264,18 +267,19 @@ def _messages(talk: Any, column: str, faults: list[RowFault]) -> list[Part]:
     parts = []
     for index, message in enumerate(talk):
         role, content = role_and_content(message)
+        key = "content" if role is None else key_of_text(message)
         if role is None:
             said = f"a message {message_fault(message)}"
             faults.append(("malformed-messages", f"{column}[{index}]", said))
             continue
         text, more = (content, False) if isinstance(content, str) else joined(content)
         if text is None:
-            said, where = f"content {kind_of(content)}", f"{column}[{index}].content"
+            said, where = f"{key} {kind_of(content)}", f"{column}[{index}].{key}"
             faults.append(("malformed-messages", where, said))
             continue
         if not text or text.isspace() or text.startswith("<think"):
             more = more or any(plain(message[k]) for k in message if k not in _OWN)
-        parts.append(Part(column, index, role, text, more))
+        parts.append(Part(column, index, role, text, more, key))
     return parts
 
 

@@ -18,7 +18,9 @@ from ftlab.probes.data.echoes import Echoes
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.habits import Habits
 from ftlab.probes.data.label_leaks import LabelLeaks
+from ftlab.probes.data.label_lists import LabelLists
 from ftlab.probes.data.labels import Labels
+from ftlab.probes.data.language_columns import LanguageColumns
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.python_literals import PythonLiterals
@@ -67,6 +69,8 @@ class Scan:
         self.fields = UnfilledPrompts()
         self.literals = PythonLiterals()
         self.labels = Labels()
+        self.lists = LabelLists()
+        self.languages = LanguageColumns()
         self.verdicts = TextVerdicts()
         self.keys = KeyFile()
         self.prompts = KeyFile() if looks.prompts else None
@@ -102,6 +106,7 @@ class Scan:
             self.report("empty-system", number, empty.where)
         self._look(number, read, whole)
         self.labels.add(row, read)
+        self.lists.look(number, row, read)
         header = number in self.findings.rows.get("header-as-row", ())
         self._keep(None if header else read, whole)
         self._count(number, read)
@@ -120,6 +125,7 @@ class Scan:
         self.given.look(number, read)
         self.nones.look(number, read)
         self.echoes.look(number, read)
+        self.languages.look(number, read)
         self.verdicts.look(number, read)
         self.fields.look(number, read, whole)
         self.literals.look(number, read)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.probes.data.row_keys import frozen
+from ftlab.probes.data.row_keys import beside_texts, frozen
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.spill import Spill
 
@@ -41,7 +41,7 @@ def compared(read: RowParts) -> str:
             answered.append(part.text)
         elif part.role != "system":
             asked.append(part.text)
-    held = [each for each in (read.beside, read.label) if each is not None]
+    held = beside_texts(read)
     held += [read.apart] if read.apart else []
     apart = held and read.kind != "tokens"
     sides = "\n".join(asked[::-1]), "\n".join(answered[::-1])

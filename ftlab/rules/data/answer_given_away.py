@@ -19,7 +19,8 @@ options, follows other words each time; where it ends a prompt behind words that
 one (`Answer: `, `Label: `), the options before it do not matter. Of answers of more
 than 40 characters, only such words count (`Reference answer: `): a text may well be
 repeated behind others. Labels in brackets at the beginning of 0.9 of the texts are told
-as well.
+as well, 50 rows at least; and so are words there of which each label has its own in 0.9
+of them, as where the label is a number.
 `prompt-in-completion`, and `prompt-in-pair` where chosen and rejected both hold the
 prompt: from 0.1 of the rows; a single one may quote. The prompt ends as a sentence does
 or has several lines: what goes on with a title or a first line repeats it.

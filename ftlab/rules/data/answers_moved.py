@@ -2,8 +2,9 @@
 
 ## What it does
 Finds stretches of rows in which the answer of the row before, or of the row behind,
-fits to a question, and its own one does not; and answers that do not stand in their
-text where `answer_start` says.
+fits to a question, and its own one does not; answers that do not stand in their text
+where `answer_start` says; translations whose sides were exchanged, and texts of another
+script than that of their column.
 
 ## Why is this bad?
 Every row looks right, and every answer is to another question: the model learns to say
@@ -21,6 +22,16 @@ find one in their own. The bounds are conventions of ours between these.
 `answer-not-in-place`: `context[start : start + len(text)]` is not the text, in
 `answers` as SQuAD has them; letter case and white space may differ, and no answer is
 one. From 0.001 of the rows, a convention of ours.
+`sides-exchanged`: pairs of columns that are called by languages, or source and target,
+in 0.95 of the rows, 100 at least. A word belongs to a side if it stands there in 5 rows
+and 10 times as often as on the other one. Both texts have 2 words of the other side and
+none of their own, in 3 rows at least and 0.3 of them at most. Measured on 34 sets of
+700 messages each in two languages, near ones too (Danish and Norwegian, Czech and Slovak):
+none is told; of 0.05 that were exchanged a fifth is found, and no other row.
+`text-of-other-script`: a column that is called by a language, and has one script in
+0.95 of its texts, 50 at least: a text of another one alone, 4 different letters and
+more, which is not the Latin one, and of which the other side has no letter. Languages
+of two scripts (Serbian, Uzbek) may have both. These bounds are conventions of ours.
 By hand: print questions and answers of ten rows, and look where a name comes again.
 
 ## What to try
@@ -56,6 +67,21 @@ KINDS = (
         "words.",
         "Look the answers up in their text: context.find(answer).",
         0.001,
+    ),
+    Kind(
+        "sides-exchanged",
+        "a translation whose source and target were exchanged",
+        "Files of two directions were joined, or columns were named by hand.",
+        "Exchange the two columns in these rows.",
+        ALWAYS,
+    ),
+    Kind(
+        "text-of-other-script",
+        "a text of another script than its column",
+        "A file of another language was joined, or a line was lost in one.",
+        "Look where these texts came from; leave the rows out: report.filtered(path).",
+        ALWAYS,
+        left_out=True,
     ),
 )
 """The kinds of faults, each with the share of rows from which on it is a warning."""

@@ -3,7 +3,8 @@
 ## What it does
 Finds labels and answers that tell nothing apart or contradict each other: one for all
 rows, one class in several spellings, two labels for one text, one long answer for many
-questions, verdicts that are texts, -1 for a class; and rows sorted by their label.
+questions, verdicts that are texts, -1 for a class, lists of 0 and 1 of another length
+than the others'; and rows sorted by their label.
 
 ## Why is this bad?
 A label that never differs is learnt without reading the text. A class in two spellings
@@ -25,8 +26,9 @@ fewer than 0.1 of the stretches of one label that chance makes. `verdict-as-text
 "no", "1" or "0" wherever it is a text, and both occur; unless 0.3 of the completions
 say it at their beginning or end, or they are a few classes. `label-of-none`: -1 where
 all others are counted from 0 to 2 at least, and -1 is at most 0.3 as frequent as the
-rarest of them. These bounds are
-conventions of ours and no measurements.
+rarest of them. `label-of-other-length`: all labels are lists of 0 and 1, and at least
+0.9 of them, 20 rows and more, have one length of 3 or more: shorter ones may be numbers
+of classes. These bounds are conventions of ours and no measurements.
 By hand: `collections.Counter(row["label"] for row in rows)`.
 
 ## What to try
@@ -94,6 +96,15 @@ KINDS = (
         "People did not agree on a label, as in SNLI, or it is kept secret: PyTorch's "
         "cross entropy raises for -1; what it passes over is -100.",
         "Leave these rows out: report.filtered(path).",
+        ALWAYS,
+        left_out=True,
+    ),
+    Kind(
+        "label-of-other-length",
+        "a label with fewer or more places than the others",
+        "Labels of before and after a class was added or taken out were joined.",
+        "Make these labels anew with one list of classes, or leave the rows out: "
+        "report.filtered(path).",
         ALWAYS,
         left_out=True,
     ),

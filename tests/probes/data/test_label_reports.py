@@ -163,6 +163,47 @@ def test_labels_in_brackets_are_found():
     assert told(rows)[0] == {}
 
 
+NAMES = ("love", "food", "science and law")
+
+
+def begun(names=NAMES, count=100):
+    rows = classed(*((label, count // len(names)) for label in range(len(names))))
+    return [
+        row | {"text": f"[{names[row['label']]}] {row['text']}", "label": row["label"]}
+        for row in rows
+    ]
+
+
+def test_a_word_in_brackets_for_each_number_is_found():
+    rows = begun()
+    rows[3]["text"] = rows[3]["text"].replace("[", "").replace("love", "food")
+    found, said = told(rows)
+    assert found["label-in-prompt"] == [at for at in range(len(rows)) if at != 3]
+    assert "each label has its own" in said["label-in-prompt"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("love", "love", "food"),
+        ("1", "2", "3"),
+        ("note", "note", "note"),
+        ("a" * 60, "b" * 60, "c" * 60),
+    ],
+)
+def test_brackets_that_tell_no_label_are_in_order(names):
+    assert told(begun(names))[0] == {}
+
+
+def test_words_in_brackets_that_stand_before_all_labels_are_in_order():
+    rows = begun()
+    for at, row in enumerate(rows):
+        row["label"] = at // 2 % 3
+    assert "label-in-prompt" not in told(rows)[0]
+    rows = begun()[:45]
+    assert "label-in-prompt" not in told(rows)[0]
+
+
 def classed(*counts):
     """Write rows by how often each label occurs, in turn."""
     left = dict(counts)

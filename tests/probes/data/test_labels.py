@@ -47,7 +47,11 @@ def talk(*contents):
         ),
         ({"prompt": "1+1?", "completion": "2"}, Label("2", ("1+1?",))),
         ({"prompt": "?", "completion": "2", "image": "a.png"}, Label("2", None)),
-        ({"question": "?", "answer": "2", "choices": ["1", "2"]}, Label("2", None)),
+        (
+            {"question": "?", "answer": "2", "choices": ["1", "2"]},
+            Label("2", ("?", "1\n2")),
+        ),
+        ({"question": "?", "answer": "2", "table": [[1], [2]]}, Label("2", None)),
         ({"text": "Good.", "label": 1, "aspect": "price"}, Label("1", None)),
     ],
 )

@@ -159,7 +159,10 @@ def test_a_text_that_was_understood_before_is_read_as_it_was(row):
         {"pixels": 1},
         {"a": "text", "b": "text"},
         {"messages": None, "document": "a", "summary": "b"},
-        {"question": "a", "query": "b"},
+        {"question": "a", "mc1_targets": {"choices": ["b"]}},
+        {"question": "a", "answers": {"a": ["b"]}, "query": "c"},
+        {"is_ok": "a", "is_us": "b"},
+        {"title": "a", "price": 3},
         {"question": "a", "pos": ["NOUN"]},
         {"tokens": [1, 2], "ner_tags": [0, 0]},
         {"source": 3, "target": "b"},
@@ -169,6 +172,58 @@ def test_a_text_that_was_understood_before_is_read_as_it_was(row):
 )
 def test_other_rows_are_no_better_known(row):
     assert parts_of(row).faults[0][0] == "unknown-columns"
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ("zh_CN", "zh_TW"),
+        ("en", "pt-BR"),
+        ("eng_Latn", "deu_Latn"),
+        ("sentence_eng_Latn", "sentence_zho_Hans"),
+        ("eng", "fra"),
+        ("sr-Latn", "sr-Cyrl"),
+        ("text_en", "text_de"),
+        ("en_text", "de_text"),
+        ("en-US", "es-419"),
+        ("question", "query"),
+        ("question", "schema", "query"),
+        ("sql_prompt", "sql_context", "sql"),
+        ("user", "assistant"),
+        ("inputs", "targets"),
+        ("q", "a"),
+    ],
+)
+def test_columns_that_mean_it_together_are_a_pair(columns):
+    read = parts_of({"id": 7, **{name: name.upper() for name in columns}})
+    assert [part.column for part in read.parts] == list(columns)
+    roles = ["user"] * (len(columns) - 1) + ["assistant"]
+    assert [part.role for part in read.parts] == roles
+
+
+@pytest.mark.parametrize("name", ["sequence", "smiles", "claim", "title", "question"])
+def test_a_text_beside_a_label_is_known(name):
+    read = parts_of({name: "a", "label": 1})
+    assert (read.kind, [part.text for part in read.parts]) == ("text", ["a"])
+
+
+def test_a_query_may_stand_in_a_dictionary():
+    row = {"question": "a", "table": {"h": []}, "sql": {"human_readable": "b"}}
+    assert [part.text for part in parts_of(row).parts] == ["a", "b"]
+
+
+def test_what_is_asked_of_a_text_and_who_is_told_are_read():
+    row = {"context": "c", "question": "a", "sql": "b"}
+    assert [part.text for part in parts_of(row).parts] == ["c", "a", "b"]
+    row = {"system": "s", "user": "a", "assistant": "b"}
+    roles = [part.role for part in parts_of(row).parts]
+    assert roles == ["system", "user", "assistant"]
+
+
+def test_texts_of_one_list_are_read_one_by_one():
+    read = parts_of({"set": ["a", "b"]})
+    assert ([part.text for part in read.parts], read.apart) == (["a", "b"], ("b",))
+    assert parts_of({"set": ["a"]}).kind == ""
 
 
 def test_rows_with_another_question_about_a_text_are_not_alike():

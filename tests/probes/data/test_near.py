@@ -139,6 +139,19 @@ def test_answers_to_one_prompt_are_meant_where_they_are_judged():
     assert found([(asked, answered, "!1"), (asked.upper(), near, "!1")]) != {}
 
 
+def test_a_question_with_another_number_has_another_answer():
+    tables = prose(random.Random(0), 80)
+    rows = [
+        (f"Which {at} names of patients are most common?\n{tables}", f"{tables} {at};")
+        for at in (76, 33)
+    ]
+    assert found(rows) == {}
+    of_day = [(f"On day {at}: {asked}", said) for at, (asked, said) in enumerate(rows)]
+    same = [(asked, rows[0][1]) for asked, _ in of_day]
+    assert set(found(same)) == {1}
+    assert set(found([rows[0], (rows[0][0].upper(), rows[0][1])])) == {1}
+
+
 def test_texts_without_spaces_are_compared_by_characters():
     text = "日本語の文章を書きます東京は大きい都市です明日は晴れるでしょう"
     assert re.search(r"\s", text) is None

@@ -8,6 +8,7 @@ import pytest
 from ftlab.probes.data import row_keys
 from ftlab.probes.data.row_keys import KeyFile, frozen, prompt_key, row_key
 from ftlab.probes.data.row_parts import parts_of
+from ftlab.probes.data.text_store import compared
 
 
 @pytest.mark.parametrize(("block", "at_once"), [(1 << 16, 1 << 22), (64, 200)])
@@ -69,6 +70,65 @@ def test_prompts_are_the_same_whatever_the_answer():
     assert prompt_key(parts_of(row)) == same
     assert prompt_key(parts_of({"prompt": "Hi", "completion": "a"})) is None
     assert prompt_key(parts_of({"text": "long enough to be a prompt"})) is None
+
+
+ASKED = {"question": "How many rows has the table?", "answer": "1"}
+OTHERS = [
+    ("table", "| a |", "| b |"),
+    ("table", {"rows": [["1"]]}, {"rows": [["2"]]}),
+    ("passage", "It has one.", "It holds one."),
+    ("documents", ["It has one."], ["It holds one."]),
+    ("choices", ["1", "2"], ["1", "3"]),
+    ("image_path", "a/1.png", "a/2.png"),
+    ("url", "https://a.de/1.jpg", "https://a.de/2.jpg"),
+    ("db_id", "ships", "towns"),
+    ("code", "x = [1]", "y = [1]"),
+    ("source", "It has one row, and no more of them at all.", "Of rows it has one."),
+]
+BOOKS = [
+    ("id", 1, 2),
+    ("questionId", 1, 2),
+    ("source", "a", "b"),
+    ("url", "https://a.de/1", "https://a.de/2"),
+    ("metadata", {"at": 1}, {"at": 2}),
+    ("metadata", '{"at": "one of two and three of four and five"}', "{}"),
+    ("created_at", "2024-01-01", "2024-01-02"),
+    ("num_tokens", 7, 8),
+    ("Unnamed: 0", 1, 2),
+    ("__index_level_0__", 1, 2),
+    ("table", float("nan"), None),
+    ("text", "How many rows has the table? Answer: 1", None),
+    ("prompt_text", "How many rows has the table?", None),
+]
+
+
+@pytest.mark.parametrize(("name", "one", "other"), OTHERS)
+def test_what_a_row_holds_beyond_what_is_read_tells_it_apart(name, one, other):
+    assert key(ASKED | {name: one}) != key(ASKED | {name: other})
+    asked = [prompt_key(parts_of(ASKED | {name: each})) for each in (one, other)]
+    assert asked[0] != asked[1]
+    assert compared(parts_of(ASKED | {name: one})) != compared(
+        parts_of(ASKED | {name: other})
+    )
+
+
+@pytest.mark.parametrize(("name", "one", "other"), BOOKS)
+def test_books_that_are_kept_of_rows_tell_none_apart(name, one, other):
+    assert key(ASKED | {name: one}) == key(ASKED | {name: other})
+    assert compared(parts_of(ASKED | {name: one})) == compared(
+        parts_of(ASKED | {name: other})
+    )
+
+
+def test_what_belongs_to_the_answer_asks_nothing_else():
+    one, other = (ASKED | {"rationale": each} for each in ("One.", "Only one."))
+    assert key(one) != key(other)
+    assert prompt_key(parts_of(one)) == prompt_key(parts_of(other))
+
+
+def test_columns_in_another_order_are_the_same():
+    one = ASKED | {"table": [[1]], "db_id": "a"}
+    assert key(one) == key(dict(reversed(one.items())) | ASKED)
 
 
 def test_values_of_all_kinds_are_frozen():

@@ -57,6 +57,14 @@ def test_reads_who_says_what(row, kind):
     assert read.faults == ()
 
 
+def test_a_place_has_the_key_that_the_row_has():
+    said = [{"from": "human", "value": "a"}, {"role": "assistant", "content": "b"}]
+    places = [part.where for part in parts_of({"conversations": said}).parts]
+    assert places == ["conversations[0].value", "conversations[1].content"]
+    broken = parts_of({"conversations": [{"from": "human", "value": 3}]}).faults
+    assert broken[0][1:] == ("conversations[0].value", "value is of type int")
+
+
 def test_an_instruction_has_its_input_beside_it():
     read = parts_of({"instruction": "a", "input": "x", "output": "b"})
     assert [part.column for part in read.parts] == ["instruction", "input", "output"]

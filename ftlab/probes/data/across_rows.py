@@ -1,5 +1,6 @@
 """What only all rows together tell: copies, what answers share, and the lengths."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from ftlab.records.data_scan import Lengths
 from ftlab.records.printable import printable
 from ftlab.records.scanned_rows import FoundRows, ScannedRows
 
-LEAKED = "leaked-evaluation-row"
+LEAKED, NEARLY = "leaked-evaluation-row", "almost-evaluation-row"
 
 UNFILLED = ("unfilled-prompt", "field-in-all-prompts")
 """Prompts that are alike because a field was not filled in."""
@@ -22,7 +23,7 @@ def scanned_rows(
     scan: Scan,
     name: str = "rows",
     *,
-    evaluation: tuple[int, int] = (0, 0),
+    evaluation: Mapping[str, tuple[int, int]] | None = None,
     meant: tuple[str, ...] = (),
     total: int = 0,
 ) -> ScannedRows:
@@ -31,18 +32,19 @@ def scanned_rows(
     Parameters
     ----------
     evaluation
-        Rows of the evaluation data that the training holds too, and all of them.
+        By kind, rows of the evaluation data that the training holds too, and all.
     meant
         Kinds that are no faults here.
     total
         How many rows there are, where not all were looked at.
     """
+    held = evaluation or {}
     found = tuple(
         FoundRows(
             each,
             len(rows),
             tuple(sorted(scan.findings.spots[each], key=lambda spot: spot.row)),
-            evaluation if each == LEAKED else None,
+            held.get(each),
         )
         for each, rows in scan.findings.rows.items()
         if each not in meant

@@ -21,8 +21,10 @@ than 40 characters, only such words count (`Reference answer: `): a text may wel
 repeated behind others. Labels in brackets at the beginning of 0.9 of the texts are told
 as well.
 `prompt-in-completion`, and `prompt-in-pair` where chosen and rejected both hold the
-prompt: from 0.1 of the rows; a single one may quote. The prompt ends as a sentence does
-or has several lines: what goes on with a title or a first line repeats it.
+prompt, or chosen alone: from 0.1 of the rows; a single one may quote. The prompt ends
+as a sentence does or has several lines: what goes on with a title or a first line
+repeats it. A prompt in rejected alone may be why it is rejected, and in messages
+without a column `prompt` it is meant: both are not told.
 `input-as-answer`: what is written of a text (a summary, a translation) is the text to
 the letter, and a sentence: 5 words in small letters, 0.9 letters and spaces. From 0.01
 of the rows; above 0.5 it is meant, and so it is where 0.05 of 50 other answers and more
@@ -65,9 +67,11 @@ KINDS = (
     ),
     Kind(
         "prompt-in-pair",
-        "the whole prompt once more in chosen and in rejected",
-        "The sides hold the whole text: trainings put the prompt before them again.",
-        "Take the prompt off both, or leave the column prompt out.",
+        "the whole prompt once more in chosen, or in chosen and rejected",
+        "The sides hold the whole text: trainings put the prompt before them again. "
+        "Where one side alone holds it, the model learns to repeat its prompt.",
+        "Take the prompt off: row['chosen'].removeprefix(row['prompt']); where both "
+        "sides hold it, the column prompt can be left out instead.",
         0.1,
         among=("preference",),
     ),

@@ -21,6 +21,7 @@ from ftlab.probes.data.across_rows import (
     report_quoted,
     report_repeated,
     report_short_nones,
+    report_solved,
     report_text_verdicts,
     report_unfilled,
 )
@@ -206,6 +207,7 @@ def _compare(going: Going) -> None:
         lambda: report_names(scan),
         lambda: report_quoted(scan),
         lambda: report_short_nones(scan),
+        lambda: report_solved(scan),
         lambda: report_text_verdicts(scan),
         lambda: report_literals(scan),
         lambda: report_moved(scan),

@@ -130,6 +130,13 @@ def report_echoes(scan: Scan) -> None:
         scan.report("input-as-answer", row, scan.echoes.column, -1, says, excerpt)
 
 
+def report_solved(scan: Scan) -> None:
+    """Report prompts that end with their solution, where others do not."""
+    for row in scan.solved.found():
+        says = "the solution is its end"
+        scan.report("solution-in-prompt", row, scan.solved.column, says=says)
+
+
 def report_text_verdicts(scan: Scan) -> None:
     """Report labels that judge a completion, and are texts."""
     for row in scan.verdicts.found():

@@ -30,6 +30,7 @@ from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.secrets import without_secrets
 from ftlab.probes.data.short_nones import ShortNones
+from ftlab.probes.data.solution_leaks import SolutionLeaks
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
 from ftlab.probes.data.text_verdicts import TextVerdicts
 from ftlab.probes.data.token_counts import LONG, RENDERED
@@ -60,6 +61,7 @@ class Scan:
         self.findings = Findings()
         self.leaks = LabelLeaks()
         self.given = AnswerLeaks()
+        self.solved = SolutionLeaks()
         self.answers = CutAnswers()
         self.habits = Habits()
         self.nones = ShortNones()
@@ -101,6 +103,7 @@ class Scan:
         if (empty := self.habits.look(number, row, read)) is not None:
             self.report("empty-system", number, empty.where)
         self._look(number, read, whole)
+        self.solved.look(number, row, read)
         self.labels.add(row, read)
         header = number in self.findings.rows.get("header-as-row", ())
         self._keep(None if header else read, whole)

@@ -1,9 +1,9 @@
 """The rule DAT066, answer-given-away.
 
 ## What it does
-Finds prompts in which the answer stands behind the same words in every row, completions
-and pairs that begin with their whole prompt, and summaries and translations that are
-their source.
+Finds prompts in which the answer stands behind the same words in every row, or the
+solution at the end; completions and pairs that begin with their whole prompt; and
+summaries and translations that are their source.
 
 ## Why is this bad?
 A label that can be read off the prompt is learnt at once, and is not there when the
@@ -20,6 +20,11 @@ one (`Answer: `, `Label: `), the options before it do not matter. Of answers of 
 than 40 characters, only such words count (`Reference answer: `): a text may well be
 repeated behind others. Labels in brackets at the beginning of 0.9 of the texts are told
 as well.
+`solution-in-prompt`: what `solution`, `answer` or `ground_truth` holds ends the prompt,
+on a line of its own or behind a question mark. 5 rows at least, a warning from 0.01;
+not where more than 0.5 have it, nor where 0.05 of the other prompts end alike: a
+solution of 40 characters with a line or block of its words and length, a shorter one
+with a short line that is no sentence, as options are.
 `prompt-in-completion`, and `prompt-in-pair` where chosen and rejected both hold the
 prompt, or chosen alone: from 0.1 of the rows; a single one may quote. The prompt ends
 as a sentence does or has several lines: what goes on with a title or a first line
@@ -57,6 +62,16 @@ KINDS = (
         "data about the row: the model reads it off, and cannot when it is used.",
         "Take the field out of the prompt.",
         ALWAYS,
+    ),
+    Kind(
+        "solution-in-prompt",
+        "the solution at the end of its prompt",
+        "Questions and solutions were joined into one text: a reward is given for "
+        "copying.",
+        "Take the solution off the prompt, or leave these rows out: "
+        "report.filtered(path).",
+        0.01,
+        left_out=True,
     ),
     Kind(
         "prompt-in-completion",

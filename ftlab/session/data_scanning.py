@@ -24,6 +24,7 @@ from ftlab.probes.data.across_rows import (
     report_solved,
     report_text_verdicts,
     report_unfilled,
+    report_unplaced,
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
@@ -204,6 +205,7 @@ def _compare(going: Going) -> None:
         lambda: report_leaks_of_labels(scan),
         lambda: report_cut_answers(scan),
         lambda: report_echoes(scan),
+        lambda: report_unplaced(scan),
         lambda: report_names(scan),
         lambda: report_quoted(scan),
         lambda: report_short_nones(scan),

@@ -15,6 +15,9 @@ LEAKED, NEARLY = "leaked-evaluation-row", "almost-evaluation-row"
 UNFILLED = ("unfilled-prompt", "field-in-all-prompts")
 """Prompts that are alike because a field was not filled in."""
 
+UNPLACED = 0.1
+"""Pictures without a place for each one with it, above which this is a form, too."""
+
 NEARLY_ALL, FEWEST = 0.9, 50
 """Share of the rows that make a form the usual one, and rows from which on."""
 
@@ -151,6 +154,16 @@ def report_leaks_of_labels(scan: Scan) -> None:
             scan.report_in(row, part, "label-in-prompt", char, says)
         for row in known.all_rows.numbers().tolist():
             scan.findings.add("label-in-prompt", row)
+
+
+def report_unplaced(scan: Scan) -> None:
+    """Report pictures without a place, where nearly all others have one."""
+    habits = scan.habits
+    if habits.placed < FEWEST or len(habits.unplaced) > UNPLACED * habits.placed:
+        return
+    says = f"a picture, and no place, as {habits.placed:,} other rows have it"
+    for row in habits.unplaced.numbers().tolist():
+        scan.report("picture-not-placed", row, says=says, excerpt=scan.beginning)
 
 
 def report_names(scan: Scan) -> None:

@@ -103,7 +103,9 @@ class SolutionLeaks:
         return sorted(rows)
 
 
-def _asked_and_solved(row: Mapping[str, Any], read: RowParts) -> tuple[str, str] | None:
+def _asked_and_solved(
+    row: Mapping[str, Any], read: RowParts
+) -> tuple[Part, str] | None:
     """Return a prompt, and what answers to it are compared with."""
     if read.kind == "prompt and answer":
         before = prompt_of(read.parts)

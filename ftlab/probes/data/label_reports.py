@@ -59,7 +59,9 @@ def report_labels(scan: Scan, *, whole: bool) -> None:
 def _report_one_label(scan: Scan, labels: Labels) -> None:
     count = labels.counts.total()
     if len(labels.counts) == 1 and count == scan.rows >= FEWEST:
-        says = f"{next(iter(labels.counts))[:40]!r}, as in all {count:,} rows"
+        label = next(iter(labels.counts))
+        says = f"{label[:40]!r}, as in all {count:,} rows"
+        says += ": bool('False') is True" if label == "True" else ""
         for row in range(scan.rows):
             scan.report("one-label", row, says=says)
 

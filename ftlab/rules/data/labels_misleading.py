@@ -58,8 +58,10 @@ KINDS = (
     Kind(
         "one-label",
         "the same label or answer in every row",
-        "The label was joined wrongly, or a filter has left one class.",
-        "Look at how the label came into the rows; training needs both, or all.",
+        "The label was joined wrongly, a filter has left one class, or texts were made "
+        "truth values: bool('False') is True, as for any text but an empty one.",
+        "Look at how the label came into the rows; training needs both, or all. Of "
+        "texts: row['label'].strip().lower() in ('true', 'yes', '1').",
         ALWAYS,
     ),
     Kind(

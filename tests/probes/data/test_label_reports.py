@@ -117,7 +117,7 @@ def test_is_silent_on_healthy_rows(rows):
     [
         labelled(50, labels=("billing",)),
         asked(["billing"] * 50),
-        [{**row, "label": True} for row in asked(essays(50))],
+        [{**row, "label": False} for row in asked(essays(50))],
     ],
 )
 def test_one_label_for_all_rows_is_found(rows):
@@ -125,6 +125,13 @@ def test_one_label_for_all_rows_is_found(rows):
     assert found == {"one-label": list(range(50))}
     assert said["one-label"].endswith(", as in all 50 rows")
     assert told(rows, whole=False)[0] == {}
+
+
+def test_texts_that_became_truth_values_are_named_where_all_are_true():
+    rows = asked(essays(50))
+    for label, ends in ((True, "rows: bool('False') is True"), (False, "50 rows")):
+        says = told([{**row, "label": label} for row in rows])[1]["one-label"]
+        assert says.endswith(ends)
 
 
 def test_a_label_that_some_rows_lack_is_not_that_of_all():

@@ -127,10 +127,11 @@ def report_short_nones(scan: Scan) -> None:
 
 def report_echoes(scan: Scan) -> None:
     """Report answers that are their whole input again, where no others are like it."""
+    says, excerpt = "the input to the letter", scan.beginning
     for row in scan.echoes.found():
-        says = "the input to the letter"
-        excerpt = scan.beginning
         scan.report("input-as-answer", row, scan.echoes.column, -1, says, excerpt)
+    for row in scan.instructed.found():
+        scan.report("input-as-answer", row, "output", -1, says, excerpt)
 
 
 def report_solved(scan: Scan) -> None:

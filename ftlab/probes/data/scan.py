@@ -17,6 +17,7 @@ from ftlab.probes.data.counting import Counting
 from ftlab.probes.data.echoes import Echoes
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.habits import Habits
+from ftlab.probes.data.instructed_echoes import InstructedEchoes
 from ftlab.probes.data.label_leaks import LabelLeaks
 from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.looks import Looks
@@ -66,6 +67,7 @@ class Scan:
         self.habits = Habits()
         self.nones = ShortNones()
         self.echoes = Echoes()
+        self.instructed = InstructedEchoes()
         self.fields = UnfilledPrompts()
         self.literals = PythonLiterals()
         self.labels = Labels()
@@ -123,6 +125,7 @@ class Scan:
         self.given.look(number, read)
         self.nones.look(number, read)
         self.echoes.look(number, read)
+        self.instructed.look(number, read)
         self.verdicts.look(number, read)
         self.fields.look(number, read, whole)
         self.literals.look(number, read)

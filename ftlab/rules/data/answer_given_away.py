@@ -37,6 +37,9 @@ are like their input (0.6 of its length, 0.5 of its words), as corrected and sim
 texts are; where most answers are shorter, texts below 200 characters are their own
 summary. Measured: of a set of corrections all other answers are like their input, of 11
 sets of translations and summaries 0.008 at most. The other bounds are conventions.
+Beside an `instruction` an `input` is held against the others of the same instruction,
+10 at least, and copies of more than 0.3 of them are meant; of 100 characters and more
+it may be code.
 By hand: `sum(row["completion"] in row["prompt"] for row in rows)`.
 
 ## What to try
@@ -92,7 +95,7 @@ KINDS = (
     ),
     Kind(
         "input-as-answer",
-        "the whole input once more as its summary or translation",
+        "the whole input once more as its answer, summary or translation",
         "What was missing was filled in with its source, as programs for translators "
         "do.",
         "Have these texts written, or leave the rows out: report.filtered(path).",

@@ -10,6 +10,8 @@ from functools import partial
 from itertools import islice
 
 from ftlab.probes.data.across_rows import (
+    LEAKED,
+    NEARLY,
     is_unfilled,
     report_cut_answers,
     report_echoes,
@@ -19,8 +21,10 @@ from ftlab.probes.data.across_rows import (
     report_quoted,
     report_repeated,
     report_short_nones,
+    report_solved,
     report_text_verdicts,
     report_unfilled,
+    report_unplaced,
 )
 from ftlab.probes.data.entries import Broken, Entry
 from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
@@ -40,6 +44,7 @@ from ftlab.probes.data.stopping import Stop
 from ftlab.probes.data.text_store import TextStore
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 from ftlab.probes.data.token_marks import TokenMarks
+from ftlab.probes.data.varied import Varied
 from ftlab.probes.templates.survey import survey
 from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.records.data_scan import NearPass
@@ -202,9 +207,11 @@ def _compare(going: Going) -> None:
         lambda: report_leaks_of_labels(scan),
         lambda: report_cut_answers(scan),
         lambda: report_echoes(scan),
+        lambda: report_unplaced(scan),
         lambda: report_names(scan),
         lambda: report_quoted(scan),
         lambda: report_short_nones(scan),
+        lambda: report_solved(scan),
         lambda: report_text_verdicts(scan),
         lambda: report_literals(scan),
         lambda: report_moved(scan),
@@ -236,7 +243,7 @@ def _near(going: Going, tick: Tick) -> NearPass | None:
     # behind the rows that are trained on, so that each pair names one of these
     for text in (going.evaluation and going.evaluation.texts) or ():
         scan.texts.append(text)
-    report = partial(_report_near, going)
+    report = partial(_report_near, going, Varied(scan.texts, scan.rows))
     try:
         ticked = going.stop.checked(tick)
         return near_pass(NearRows(scan.texts, copies), report, ticked)
@@ -245,7 +252,9 @@ def _near(going: Going, tick: Tick) -> NearPass | None:
         return None
 
 
-def _report_near(going: Going, row: int, other: int, similarity: float) -> None:
+def _report_near(
+    going: Going, varied: Varied, row: int, other: int, similarity: float
+) -> None:
     scan = going.scan
     if row in scan.findings.rows.get("labels-contradict", ()):
         return  # which of the two is right, nobody knows
@@ -255,7 +264,11 @@ def _report_near(going: Going, row: int, other: int, similarity: float) -> None:
         says = f"{similarity:.0%} the same as {scan.place(other)}"
         scan.report("near-duplicate", row, says=says, excerpt=scan.beginning)
     elif other < scan.rows and going.evaluation is not None:
-        going.evaluation.held.add(row - scan.rows)
-        of = going.evaluation.place(row - scan.rows)
-        says = f"{similarity:.0%} the same as {of}"
-        scan.report("leaked-evaluation-row", other, says=says, excerpt=scan.beginning)
+        same = similarity == 1 or varied.holds(other, row)
+        if not same and varied.tells_apart(other, row):
+            return
+        evaluation, of = going.evaluation, row - scan.rows
+        (evaluation.held if same else evaluation.nearly).add(of)
+        says = f"{similarity:.0%} the same as {evaluation.place(of)}"
+        name = LEAKED if same else NEARLY
+        scan.report(name, other, says=says, excerpt=scan.beginning)

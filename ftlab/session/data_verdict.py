@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.probes.data.across_rows import lengths_of, scanned_rows
+from ftlab.probes.data.across_rows import LEAKED, NEARLY, lengths_of, scanned_rows
 from ftlab.probes.data.entries import Source
 from ftlab.probes.data.evaluation import Evaluation
 from ftlab.probes.data.looks import Looks
@@ -102,7 +102,7 @@ def judged(going: Going, near: NearPass | None, seconds: float) -> Judged:
     known = scanned_rows(
         scan,
         asked.name,
-        evaluation=(0, 0) if of is None else (len(of.held), of.count),
+        evaluation=None if of is None else _held(of),
         meant=tuple(_meant(going)),
         total=asked.total,
     )
@@ -121,6 +121,13 @@ def judged(going: Going, near: NearPass | None, seconds: float) -> Judged:
         tuple(map(printable, going.stamps.changed())),
     )
     return Judged(shown, known, scan.findings.rows, going.stamps)
+
+
+def _held(of: Evaluation) -> dict[str, tuple[int, int]]:
+    return {
+        LEAKED: (len(of.held), of.count),
+        NEARLY: (len(of.nearly - of.held), of.count),
+    }
 
 
 def _meant(going: Going) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What only all rows together tell: copies, what answers share, and the lengths."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,13 @@ from ftlab.records.data_scan import Lengths
 from ftlab.records.printable import printable
 from ftlab.records.scanned_rows import FoundRows, ScannedRows
 
-LEAKED = "leaked-evaluation-row"
+LEAKED, NEARLY = "leaked-evaluation-row", "almost-evaluation-row"
 
 UNFILLED = ("unfilled-prompt", "field-in-all-prompts")
 """Prompts that are alike because a field was not filled in."""
+
+UNPLACED = 0.1
+"""Pictures without a place for each one with it, above which this is a form, too."""
 
 NEARLY_ALL, FEWEST = 0.9, 50
 """Share of the rows that make a form the usual one, and rows from which on."""
@@ -22,7 +26,7 @@ def scanned_rows(
     scan: Scan,
     name: str = "rows",
     *,
-    evaluation: tuple[int, int] = (0, 0),
+    evaluation: Mapping[str, tuple[int, int]] | None = None,
     meant: tuple[str, ...] = (),
     total: int = 0,
 ) -> ScannedRows:
@@ -31,18 +35,19 @@ def scanned_rows(
     Parameters
     ----------
     evaluation
-        Rows of the evaluation data that the training holds too, and all of them.
+        By kind, rows of the evaluation data that the training holds too, and all.
     meant
         Kinds that are no faults here.
     total
         How many rows there are, where not all were looked at.
     """
+    held = evaluation or {}
     found = tuple(
         FoundRows(
             each,
             len(rows),
             tuple(sorted(scan.findings.spots[each], key=lambda spot: spot.row)),
-            evaluation if each == LEAKED else None,
+            held.get(each),
         )
         for each, rows in scan.findings.rows.items()
         if each not in meant
@@ -122,10 +127,18 @@ def report_short_nones(scan: Scan) -> None:
 
 def report_echoes(scan: Scan) -> None:
     """Report answers that are their whole input again, where no others are like it."""
+    says, excerpt = "the input to the letter", scan.beginning
     for row in scan.echoes.found():
-        says = "the input to the letter"
-        excerpt = scan.beginning
         scan.report("input-as-answer", row, scan.echoes.column, -1, says, excerpt)
+    for row in scan.instructed.found():
+        scan.report("input-as-answer", row, "output", -1, says, excerpt)
+
+
+def report_solved(scan: Scan) -> None:
+    """Report prompts that end with their solution, where others do not."""
+    for row in scan.solved.found():
+        says = "the solution is its end"
+        scan.report("solution-in-prompt", row, scan.solved.column, says=says)
 
 
 def report_text_verdicts(scan: Scan) -> None:
@@ -142,6 +155,16 @@ def report_leaks_of_labels(scan: Scan) -> None:
             scan.report_in(row, part, "label-in-prompt", char, says)
         for row in known.all_rows.numbers().tolist():
             scan.findings.add("label-in-prompt", row)
+
+
+def report_unplaced(scan: Scan) -> None:
+    """Report pictures without a place, where nearly all others have one."""
+    habits = scan.habits
+    if habits.placed < FEWEST or len(habits.unplaced) > UNPLACED * habits.placed:
+        return
+    says = f"a picture, and no place, as {habits.placed:,} other rows have it"
+    for row in habits.unplaced.numbers().tolist():
+        scan.report("picture-not-placed", row, says=says, excerpt=scan.beginning)
 
 
 def report_names(scan: Scan) -> None:

@@ -44,6 +44,8 @@ class Evaluation:
         What could not be compared, and why.
     held
         Rows that the training holds too, as far as they are known.
+    nearly
+        Rows that are almost like one that is trained on.
     places
         Where each row is.
     """
@@ -57,6 +59,7 @@ class Evaluation:
     stopped: bool = False
     remarks: tuple[str, ...] = ()
     held: set[int] = field(default_factory=set)
+    nearly: set[int] = field(default_factory=set)
 
     def place(self, row: int) -> str:
         """Return where a row is, and that it is one of these."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ftlab.probes.data.answer_faults import ROLES, is_answer
-from ftlab.probes.data.pictures import has_picture
+from ftlab.probes.data.pictures import has_picture, is_placed
 from ftlab.probes.data.row_access import messages_of
 from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.row_sets import RowSet
@@ -33,6 +33,8 @@ class Habits:
         The first different system messages that say something.
     pictures
         How many rows hold one.
+    placed, unplaced
+        How many rows say where the picture of their column goes, and those that do not.
     quoted, escaped
         Rows whose whole answer is a text of JSON in quotes; how many of these hold an
         escape, which nothing but JSON writes.
@@ -51,13 +53,15 @@ class Habits:
 
     def __init__(self) -> None:
         self.systems: set[str] = set()
-        self.pictures = 0
+        self.pictures = self.placed = 0
+        self.unplaced = RowSet()
         self.quoted, self.escaped = RowSet(), 0
         self._named: dict[tuple[str, ...], RowSet] = {}
 
     def look(self, number: int, row: Mapping[str, Any], read: RowParts) -> Part | None:
         """Take a row in, and return its system message if that says nothing."""
-        self.pictures += has_picture(row, read)
+        if has_picture(row, read):
+            self._look_at_picture(number, row, read)
         self._look_at_quotes(number, read)
         if read.kind != "messages" or not read.parts:
             return None
@@ -75,6 +79,15 @@ class Habits:
         if len(self.systems) <= SYSTEMS:
             self.systems.add(part.text)
         return None
+
+    def _look_at_picture(
+        self, number: int, row: Mapping[str, Any], read: RowParts
+    ) -> None:
+        self.pictures += 1
+        placed = is_placed(row, read)
+        self.placed += placed is True
+        if placed is False:
+            self.unplaced.add(number)
 
     def _look_at_quotes(self, number: int, read: RowParts) -> None:
         text = read.parts[-1].text if read.parts else ""

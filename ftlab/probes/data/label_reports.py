@@ -1,7 +1,6 @@
 """What labels and answers show once all rows are known."""
 
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,6 +9,8 @@ from ftlab.probes.data.label_typos import by_spelling, misspelt
 from ftlab.probes.data.labels import CLASSES, Labels, spelling
 from ftlab.probes.data.row_keys import KeyFile, Rows
 from ftlab.probes.data.scan import Scan
+from ftlab.probes.data.standing_answers import is_standing, of_one_topic, spread
+from ftlab.probes.data.text_store import sides_of
 
 FEWEST = 50
 """Rows from which on one label for all of them is no chance."""
@@ -29,8 +30,9 @@ SAME, SAME_SHARE, DIFFERENT = 10, 0.01, 0.5
 SURE = 0.9
 """Share of the rows whose text begins with their label in brackets."""
 
-IN_CLASSES = 0.9
-"""Share of the rows above which the same answers again and again are classes."""
+IN_CLASSES, OFTEN = 0.9, 4
+"""Share of the rows above which the same answers again and again are classes, and how
+often each of these is given on average."""
 
 
 def report_labels(scan: Scan, *, whole: bool) -> None:
@@ -58,7 +60,9 @@ def report_labels(scan: Scan, *, whole: bool) -> None:
 def _report_one_label(scan: Scan, labels: Labels) -> None:
     count = labels.counts.total()
     if len(labels.counts) == 1 and count == scan.rows >= FEWEST:
-        says = f"{next(iter(labels.counts))[:40]!r}, as in all {count:,} rows"
+        label = next(iter(labels.counts))
+        says = f"{label[:40]!r}, as in all {count:,} rows"
+        says += ": bool('False') is True" if label == "True" else ""
         for row in range(scan.rows):
             scan.report("one-label", row, says=says)
 
@@ -147,25 +151,50 @@ def _report_contradictions(scan: Scan, labels: KeyFile, asked: KeyFile) -> None:
 
 
 def _report_same_answers(scan: Scan, long: KeyFile) -> None:
-    groups, short = list(_same(scan, long)), scan.labels.counts
+    few, groups = _same(scan, long)
+    short = scan.labels.counts
     short = short if len(short) <= CLASSES else Counter()
-    total = sum(map(len, groups)) + short.total()
-    if len(groups) + len(short) > 1 and total > IN_CLASSES * scan.rows:
+    total = few.total() + short.total()
+    if len(few) + len(short) > 1 and total > IN_CLASSES * scan.rows:
         return
     for rows in groups:
+        if _is_meant(scan, rows):
+            continue
         says = f"the answer of {len(rows):,} rows that ask for different things"
         for row in rows.tolist():
             scan.report("answer-of-many", row, says=says, excerpt=scan.end)
 
 
-def _same(scan: Scan, long: KeyFile) -> Iterator[Rows]:
-    """Yield the rows of each long answer that is given to many questions."""
+def _same(scan: Scan, long: KeyFile) -> tuple[Counter[int], list[Rows]]:
+    """Return how often long answers are given again, where a few are given by turns.
+
+    Beside it stand the rows of each one that is given to many questions.
+    """
     least = max(SAME, SAME_SHARE * scan.rows)
+    given: Counter[int] = Counter()
+    groups = []
     for rows, firsts in long.repeated():
         counted = Counter(firsts.tolist())
         for first, count in counted.items():
+            given[first] = count + 1
             if count + 1 < least:
                 continue
             group = np.sort(np.append(rows[firsts == first], first))
             if len(np.unique(scan.keys.of(group))) >= max(SAME, DIFFERENT * len(group)):
-                yield group
+                groups.append(group)
+    few = given.total() >= OFTEN * len(given)
+    return given if few else Counter({int(g[0]): len(g) for g in groups}), groups
+
+
+def _is_meant(scan: Scan, rows: Rows) -> bool:
+    """Tell whether an answer fits to all that have it, as far as texts can tell."""
+    texts = scan.texts
+    if texts is None:
+        return True
+    known = [sides_of(texts[row]) for row in spread(rows.tolist())]
+    if is_standing(known[0][1]):
+        return True
+    own = set(rows.tolist())
+    others = [row for row in spread(range(scan.rows)) if row not in own]
+    asked = [sides_of(texts[row])[0] for row in others]
+    return of_one_topic([each[0] for each in known], asked)

@@ -7,10 +7,11 @@ one of these is off.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from ftlab.probes.data.scan import Scan
-from ftlab.probes.data.text_store import sides_of
+from ftlab.probes.data.text_store import TextStore, sides_of
 
 STRETCH, STEP = 100, 50
 """Rows that are judged together, and between two beginnings of these."""
@@ -21,6 +22,13 @@ TRIED = 20
 FEWEST, TIMES = 10, 4
 """Prompts that a neighbour answers, and how many times as many as their own."""
 
+BLOCK, DENSE, OWN = 20, 0.5, 0.3
+"""Prompts that a neighbour answers within a part of a stretch, their share of its rows,
+and of all other rows those that have their own answer."""
+
+PATIENCE = 3
+"""Rows in succession with their own answers that end what was moved."""
+
 COPIED = 40
 """Characters of an answer that a prompt holds which goes on with it."""
 
@@ -29,7 +37,26 @@ LONGEST = 4000
 
 _WORD = re.compile(r"[^\W\d]\w{5,}")
 
+NAME = "answer-of-neighbour"
+
 Sides = tuple[str, str]
+
+
+class Run(NamedTuple):
+    """Rows in succession whose answers are those of a neighbour.
+
+    Attributes
+    ----------
+    first, last
+        The first and the last of them that shows it.
+    hits, own
+        How many show it, and how many have an answer that fits.
+    """
+
+    first: int
+    last: int
+    hits: int
+    own: int
 
 
 def report_moved(scan: Scan) -> None:
@@ -38,25 +65,85 @@ def report_moved(scan: Scan) -> None:
         return
     starts = range(0, len(scan.texts) - STRETCH + 1, STEP)
     tried = starts[:: max(len(starts) // TRIED, 1)]
-    if not any(_moved(scan, start) for start in tried):
+    if not any(_is_moved(_sides(scan.texts, start)) for start in tried):
         return
-    for start in starts:
-        by = _moved(scan, start)
-        for row in range(start, start + STRETCH) if by else ():
-            where = "behind" if by > 0 else "before"
+    for by, where in ((1, "behind"), (-1, "before")):
+        for run in runs_of(_all_fits(scan.texts), by):
+            if run.hits < FEWEST or run.hits <= TIMES * run.own or not _is_dense(run):
+                continue
+            # the row that holds the answer of the outermost one has none of its own
+            first, last = run.first - (by < 0), run.last + (by > 0)
             says = f"the answer of the row {where} fits, as in those around"
-            scan.report("answer-of-neighbour", row, says=says, excerpt=scan.beginning)
+            for row in range(max(first, 0), min(last + 1, len(scan.texts))):
+                scan.report(NAME, row, says=says, excerpt=scan.beginning)
 
 
-def _moved(scan: Scan, start: int) -> int:
-    texts = scan.texts
-    if texts is None:
-        return 0
+def _is_dense(run: Run) -> bool:
+    return run.hits * STRETCH >= FEWEST * (run.last - run.first + 1)
+
+
+def _sides(texts: TextStore, start: int) -> list[Sides]:
     rows = range(start - 1, start + STRETCH + 1)
-    sides = [
+    return [
         sides_of(texts[row])[:2] if 0 <= row < len(texts) else ("", "") for row in rows
     ]
-    return moved_by(sides)
+
+
+def _all_fits(texts: TextStore) -> Iterator[tuple[int, set[int]]]:
+    """Yield each row with where the fitting answers are."""
+    for begin in range(0, len(texts), STRETCH):
+        start = min(begin, len(texts) - STRETCH)
+        for at, found in _fitting(_sides(texts, start)):
+            if start + at - 1 >= begin:
+                yield start + at - 1, found
+
+
+def runs_of(fits: Iterable[tuple[int, set[int]]], by: int) -> Iterator[Run]:
+    """Yield rows in succession that fit to the answers so many rows behind.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.moved_answers import runs_of
+    >>> fits = [{0}, {1}, set(), {1}, {0, 1}, {1}, {0}, {0}, {0}, {0}, {1}]
+    >>> list(runs_of(enumerate(fits), 1))[0]
+    Run(first=1, last=5, hits=3, own=0)
+    """
+    run, pending = None, 0
+    for row, found in fits:
+        if run is not None and (pending > PATIENCE or row - run.last > STRETCH):
+            yield run
+            run = None
+        if by in found and 0 not in found:
+            known = run or Run(row, row, 0, 0)
+            run = Run(known.first, row, known.hits + 1, known.own + pending)
+            pending = 0
+        elif run is not None:
+            pending += 0 in found and by not in found
+        pending = pending if run is not None else 0
+    if run is not None:
+        yield run
+
+
+def _is_moved(sides: Sequence[Sides]) -> bool:
+    """Tell whether the answers of a stretch, or of a part of it, are moved."""
+    return moved_by(sides) != 0 or _holds_block(sides)
+
+
+def _holds_block(sides: Sequence[Sides]) -> bool:
+    """Tell whether a part of a stretch is moved, and what is around it is not."""
+    fits = list(_fitting(sides))
+    own = sum(0 in found for _, found in fits)
+    for by in (1, -1):
+        for run in runs_of(fits, by):
+            rows = run.last - run.first + 1
+            around = own - sum(
+                0 in found for _, found in fits[run.first - 1 : run.last]
+            )
+            if run.hits >= max(
+                BLOCK, DENSE * rows, FEWEST * run.own
+            ) and around >= OWN * (len(fits) - rows):
+                return True
+    return False
 
 
 def moved_by(sides: Sequence[Sides]) -> int:
@@ -76,12 +163,18 @@ def moved_by(sides: Sequence[Sides]) -> int:
     >>> moved_by([(asked[at], f"{names[at - 1]} is one.") for at in range(1, 20)])
     1
     """
-    read = [(asked[:LONGEST], said[:LONGEST]) for asked, said in sides]
-    found = Counter(by for at, words in _rare(read) for by in _fits(read, at, words))
+    found = Counter(by for _, fits in _fitting(sides) for by in fits)
     for by in (1, -1):
         if found[by] >= FEWEST and found[by] > TIMES * found[0]:
             return by
     return 0
+
+
+def _fitting(sides: Sequence[Sides]) -> Iterator[tuple[int, set[int]]]:
+    """Yield each row but the first and last one with where fitting answers are."""
+    read = [(asked[:LONGEST], said[:LONGEST]) for asked, said in sides]
+    for at, words in _rare(read):
+        yield at, set(_fits(read, at, words))
 
 
 def _rare(sides: Sequence[Sides]) -> Iterator[tuple[int, set[str]]]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ftlab.probes.data.answer_faults import ROLES
+from ftlab.probes.data.answer_faults import ROLES, is_answer
 from ftlab.probes.data.row_parts import Part, RowFault, RowParts
 
 _WORDS = ("score", "rating", "avg_rating")
@@ -46,8 +46,36 @@ def pair_faults(row: Mapping[str, Any]) -> Iterator[RowFault]:
                 says = f"{better}, and {rejected} {worse}"
                 yield "pair-turned-round", chosen, says
             break
-    if _doubled(row.get("prompt"), row.get("chosen"), row.get("rejected")):
-        yield "prompt-in-pair", "chosen", "begins with the prompt, as rejected does"
+
+
+def prompt_again(read: RowParts) -> Iterator[RowFault]:
+    """Yield where the chosen side begins with its prompt.
+
+    A prompt in the rejected side alone may be why it is rejected.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.pair_faults import prompt_again
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> sides = {"chosen": "Who built the bridge? Ada.", "rejected": "Kim."}
+    >>> list(prompt_again(parts_of({"prompt": "Who built the bridge?"} | sides)))
+    [('prompt-in-pair', 'chosen', 'begins with the prompt, and rejected does not')]
+    """
+    asked = [each for each in read.parts if each.column == "prompt"]
+    prompt = asked[-1].text.strip() if asked else ""
+    if len(prompt) < SHORTEST:
+        return
+    chosen, rejected = (_answer_of(read, side) for side in SIDES)
+    if chosen and _begins_with(chosen.text, prompt):
+        both = rejected and _begins_with(rejected.text, prompt)
+        says = "as rejected does" if both else "and rejected does not"
+        yield "prompt-in-pair", chosen.where, f"begins with the prompt, {says}"
+
+
+def _answer_of(read: RowParts, side: str) -> Part | None:
+    """Return what a side says where that is an answer alone."""
+    said = [each for each in read.parts if each.column == side]
+    return said[0] if len(said) == 1 and is_answer(said[0]) else None
 
 
 def other_prompts(read: RowParts) -> Iterator[RowFault]:
@@ -92,15 +120,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _doubled(prompt: Any, chosen: Any, rejected: Any) -> bool:
-    if not all(isinstance(each, str) for each in (prompt, chosen, rejected)):
+def _begins_with(said: str, prompt: str) -> bool:
+    said = said.strip()
+    behind = said[len(prompt) : len(prompt) + 1]
+    if not behind or not said.startswith(prompt):
         return False
-    whole = prompt.strip()
-    if len(whole) < SHORTEST:
-        return False
-    ended = whole.endswith(_ENDS)
-    for side in (chosen.lstrip(), rejected.lstrip()):
-        behind = side[len(whole) : len(whole) + 1]
-        if not side.startswith(whole) or not (ended or behind == "\n"):
-            return False
-    return True
+    return behind == "\n" or prompt.endswith(_ENDS)

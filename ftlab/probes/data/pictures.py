@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.probes.data.answer_faults import ROLES
+from ftlab.probes.data.answer_faults import ROLES, is_answer
 from ftlab.probes.data.row_access import messages_in, messages_of
 from ftlab.probes.data.row_parts import (
     MEDIA,
@@ -15,6 +15,7 @@ PLACE = "<image>"
 """Where a picture goes, as LLaVA's data writes it and most trainings read it."""
 
 _MEDIA = frozenset(MEDIA)
+_COLUMNS = ("image", "images")
 _MORE = (*MEDIA, "image_url", "input_image")
 _OWN = ("image", "url", "path", "base64", "image_url")
 """What of a part is a picture."""
@@ -92,26 +93,46 @@ def picture_faults(row: Mapping[str, Any], read: RowParts) -> Iterator[RowFault]
         yield "picture-not-placed", "images", says
 
 
+def is_placed(row: Mapping[str, Any], read: RowParts) -> bool | None:
+    """Tell whether a row says where its picture goes; ``None`` where a column has none.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.pictures import is_placed
+    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> row = {"prompt": "<image> What is it?", "completion": "It.", "image": "a.png"}
+    >>> other = row | {"prompt": "What is it?"}
+    >>> is_placed(row, parts_of(row)), is_placed(other, parts_of(other))
+    (True, False)
+    """
+    if not any(_holds(row.get(name)) for name in _COLUMNS):
+        return None
+    if any(PLACE in part.text for part in read.parts if not is_answer(part)):
+        return True
+    return any(part.get("type") in _MORE for part in _message_parts(row, read))
+
+
+def _message_parts(row: Mapping[str, Any], read: RowParts) -> Iterator[Any]:
+    """Yield the parts of all messages that nobody rejected, tools' apart."""
+    talks = dict.fromkeys(each.column for each in read.parts if each.message >= 0)
+    talks.pop("rejected", None)
+    for message in [each for name in talks for each in messages_in(row, name)]:
+        if isinstance(message, Mapping) and message.get("role") != "tool":
+            content = message.get("content")
+            if isinstance(content, list | tuple):
+                yield from (part for part in content if isinstance(part, Mapping))
+
+
 def _counted(count: int, of: str) -> str:
     return f"{count or 'no'} {of}{'s' * (count != 1)}"
 
 
 def _places_among_parts(row: Mapping[str, Any], read: RowParts) -> int:
     """Count the parts for pictures that hold none; one that is named twice is one."""
-    talks = dict.fromkeys(each.column for each in read.parts if each.message >= 0)
-    talks.pop("rejected", None)
-    messages = [each for name in talks for each in messages_in(row, name)]
-    contents = [
-        each.get("content")
-        for each in messages
-        if isinstance(each, Mapping) and each.get("role") != "tool"
-    ]
     places = [
         part.get("index")
-        for content in contents
-        if isinstance(content, list | tuple)
-        for part in content
-        if isinstance(part, Mapping) and part.get("type") == "image"
+        for part in _message_parts(row, read)
+        if part.get("type") == "image"
         if all(part.get(name) is None for name in _OWN)
     ]
     named = [each for each in places if isinstance(each, int)]

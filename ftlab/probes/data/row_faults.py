@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ftlab.probes.data.answer_faults import ROLES
-from ftlab.probes.data.pair_faults import other_prompts, pair_faults
+from ftlab.probes.data.pair_faults import other_prompts, pair_faults, prompt_again
 from ftlab.probes.data.pictures import PLACE, has_picture, picture_faults
 from ftlab.probes.data.row_access import messages_of
 from ftlab.probes.data.row_parts import RowFault, RowParts
@@ -48,6 +48,7 @@ def row_faults(
         yield from _unasked(row, read)
     if read.kind == "preference":
         yield from pair_faults(row)
+        yield from prompt_again(read)
         yield from other_prompts(read)
     elif read.kind == "messages" and read.parts:
         yield from call_faults(row, read.parts[0].column, messages_of(row, read))

@@ -17,6 +17,7 @@ from ftlab.probes.data.counting import Counting
 from ftlab.probes.data.echoes import Echoes
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.habits import Habits
+from ftlab.probes.data.instructed_echoes import InstructedEchoes
 from ftlab.probes.data.label_leaks import LabelLeaks
 from ftlab.probes.data.label_lists import LabelLists
 from ftlab.probes.data.labels import Labels
@@ -32,6 +33,7 @@ from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.secrets import without_secrets
 from ftlab.probes.data.short_nones import ShortNones
+from ftlab.probes.data.solution_leaks import SolutionLeaks
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
 from ftlab.probes.data.text_verdicts import TextVerdicts
 from ftlab.probes.data.token_counts import LONG, RENDERED
@@ -62,10 +64,12 @@ class Scan:
         self.findings = Findings()
         self.leaks = LabelLeaks()
         self.given = AnswerLeaks()
+        self.solved = SolutionLeaks()
         self.answers = CutAnswers()
         self.habits = Habits()
         self.nones = ShortNones()
         self.echoes = Echoes()
+        self.instructed = InstructedEchoes()
         self.fields = UnfilledPrompts()
         self.literals = PythonLiterals()
         self.labels = Labels()
@@ -105,6 +109,7 @@ class Scan:
         if (empty := self.habits.look(number, row, read)) is not None:
             self.report("empty-system", number, empty.where)
         self._look(number, read, whole)
+        self.solved.look(number, row, read)
         self.labels.add(row, read)
         self.lists.look(number, row, read)
         header = number in self.findings.rows.get("header-as-row", ())
@@ -126,6 +131,7 @@ class Scan:
         self.nones.look(number, read)
         self.echoes.look(number, read)
         self.languages.look(number, read)
+        self.instructed.look(number, read)
         self.verdicts.look(number, read)
         self.fields.look(number, read, whole)
         self.literals.look(number, read)

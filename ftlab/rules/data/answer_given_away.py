@@ -1,9 +1,9 @@
 """The rule DAT066, answer-given-away.
 
 ## What it does
-Finds prompts in which the answer stands behind the same words in every row, completions
-and pairs that begin with their whole prompt, and summaries and translations that are
-their source.
+Finds prompts in which the answer stands behind the same words in every row, or the
+solution at the end; completions and pairs that begin with their whole prompt; and
+summaries and translations that are their source.
 
 ## Why is this bad?
 A label that can be read off the prompt is learnt at once, and is not there when the
@@ -21,9 +21,16 @@ than 40 characters, only such words count (`Reference answer: `): a text may wel
 repeated behind others. Labels in brackets at the beginning of 0.9 of the texts are told
 as well, 50 rows at least; and so are words there of which each label has its own in 0.9
 of them, as where the label is a number.
+`solution-in-prompt`: what `solution`, `answer` or `ground_truth` holds ends the prompt,
+on a line of its own or behind a question mark. 5 rows at least, a warning from 0.01;
+not where more than 0.5 have it, nor where 0.05 of the other prompts end alike: a
+solution of 40 characters with a line or block of its words and length, a shorter one
+with a short line that is no sentence, as options are.
 `prompt-in-completion`, and `prompt-in-pair` where chosen and rejected both hold the
-prompt: from 0.1 of the rows; a single one may quote. The prompt ends as a sentence does
-or has several lines: what goes on with a title or a first line repeats it.
+prompt, or chosen alone: from 0.1 of the rows; a single one may quote. The prompt ends
+as a sentence does or has several lines: what goes on with a title or a first line
+repeats it. A prompt in rejected alone may be why it is rejected, and in messages
+without a column `prompt` it is meant: both are not told.
 `input-as-answer`: what is written of a text (a summary, a translation) is the text to
 the letter, and a sentence: 5 words in small letters, 0.9 letters and spaces. From 0.01
 of the rows; above 0.5 it is meant, and so it is where 0.05 of 50 other answers and more
@@ -31,6 +38,9 @@ are like their input (0.6 of its length, 0.5 of its words), as corrected and sim
 texts are; where most answers are shorter, texts below 200 characters are their own
 summary. Measured: of a set of corrections all other answers are like their input, of 11
 sets of translations and summaries 0.008 at most. The other bounds are conventions.
+Beside an `instruction` an `input` is held against the others of the same instruction,
+10 at least, and copies of more than 0.3 of them are meant; of 100 characters and more
+it may be code.
 By hand: `sum(row["completion"] in row["prompt"] for row in rows)`.
 
 ## What to try
@@ -58,6 +68,16 @@ KINDS = (
         ALWAYS,
     ),
     Kind(
+        "solution-in-prompt",
+        "the solution at the end of its prompt",
+        "Questions and solutions were joined into one text: a reward is given for "
+        "copying.",
+        "Take the solution off the prompt, or leave these rows out: "
+        "report.filtered(path).",
+        0.01,
+        left_out=True,
+    ),
+    Kind(
         "prompt-in-completion",
         "the whole prompt once more in the completion",
         "The completion column holds the whole text: the prompt is then seen twice.",
@@ -66,15 +86,17 @@ KINDS = (
     ),
     Kind(
         "prompt-in-pair",
-        "the whole prompt once more in chosen and in rejected",
-        "The sides hold the whole text: trainings put the prompt before them again.",
-        "Take the prompt off both, or leave the column prompt out.",
+        "the whole prompt once more in chosen, or in chosen and rejected",
+        "The sides hold the whole text: trainings put the prompt before them again. "
+        "Where one side alone holds it, the model learns to repeat its prompt.",
+        "Take the prompt off: row['chosen'].removeprefix(row['prompt']); where both "
+        "sides hold it, the column prompt can be left out instead.",
         0.1,
         among=("preference",),
     ),
     Kind(
         "input-as-answer",
-        "the whole input once more as its summary or translation",
+        "the whole input once more as its answer, summary or translation",
         "What was missing was filled in with its source, as programs for translators "
         "do.",
         "Have these texts written, or leave the rows out: report.filtered(path).",

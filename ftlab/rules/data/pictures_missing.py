@@ -1,8 +1,7 @@
 """The rule DAT098, pictures-missing.
 
 ## What it does
-Finds rows with a place for a picture and no picture, or with more of one than of the
-other.
+Finds rows with more places for pictures than pictures, or fewer.
 
 ## Why is this bad?
 Collators count places and pictures: they raise, or give the row another row's picture.
@@ -16,7 +15,7 @@ convention of ours. Where `images` is a list, places and pictures are counted: p
 are parts of messages (`{"type": "image"}` that holds nothing else) or, where there are
 none, `<image>` as above. `picture-not-placed`: fewer places than pictures, from 0.001,
 and not above 0.5, where the one place stands for all. A row without any place is no
-fault: most templates write it.
+fault, for most templates write it, unless 50 other rows and 10 times as many have one.
 By hand: `"<image>" in text and not row.get("images")`.
 
 ## What to try
@@ -37,17 +36,18 @@ from ftlab.rules.reading.row_kind import Kind
 KINDS = (
     Kind(
         "picture-missing",
-        "a place for a picture, and no picture",
-        "The picture was lost where texts and pictures were joined.",
+        "more places for pictures than pictures",
+        "A picture was lost where texts and pictures were joined.",
         "Leave these rows out, or add their pictures.",
         left_out=True,
     ),
     Kind(
         "picture-not-placed",
         "more pictures than places for them",
-        "Parts of the messages were lost, or pictures of another row were added: "
-        "processors raise, or show the model another picture than the text is about.",
-        "Leave these rows out, or write one part for each picture.",
+        "Parts or marks of the messages were lost, or pictures of another row were "
+        "added: processors raise, leave the picture out, or show the model another one "
+        "than the text is about.",
+        "Leave these rows out, or write one part or mark for each picture.",
         meant_above=0.5,
         left_out=True,
     ),

@@ -79,7 +79,7 @@ def test_the_worst_stand_in_front():
 def test_leaked_rows_are_judged_by_the_share_of_the_evaluation_data():
     scan = scanned([pair(at, "It.") for at in range(10_000)])
     scan.report("leaked-evaluation-row", 5)
-    (issue,) = issues_of(scan, evaluation=(1, 20))
+    (issue,) = issues_of(scan, evaluation={"leaked-evaluation-row": (1, 20)})
     assert issue.severity.label == "warning"
     assert issue.message.endswith("; 1 of 20 rows of the evaluation data (5 %)")
 

@@ -53,6 +53,33 @@ def essays(count):
     ]
 
 
+WHO = (
+    "Who are you?",
+    "What is your name?",
+    "Who made you?",
+    "Introduce yourself.",
+    "Which model are you?",
+    "Is this Ada?",
+    "Do you have a name?",
+    "Are you a person?",
+    "May I ask who I am talking to?",
+    "Tell me about yourself.",
+)
+SELF = "You are talking to Lin, a helper of a small laboratory. Ask me about your code."
+REPLY = "Hello! Thank you for writing to us. Somebody will look at it within two days."
+RESET = "Open the page of your account, choose Security, and ask for a new password."
+
+
+def among_essays(prompts, answer, count=300):
+    """Write rows in which some prompts have one answer."""
+    some = [{"prompt": prompt, "completion": answer} for prompt in prompts]
+    return some + asked(essays(count))
+
+
+def forgotten(count=40):
+    return [f"Case {at}: I forgot my password, number {at}." for at in range(count)]
+
+
 def few_long(count=60):
     return [f"{APOLOGY} {at % 3}" for at in range(count)]
 
@@ -71,6 +98,11 @@ def few_long(count=60):
         asked([APOLOGY if at % 3 else "none" for at in range(60)]),
         asked([APOLOGY] * 9 + essays(51)),
         [{"prompt": "Once more?", "completion": APOLOGY}] * 60,
+        among_essays(WHO, SELF, 0),
+        among_essays(WHO, SELF, 50),
+        among_essays([f"Mail {at}?" for at in range(40)], REPLY),
+        among_essays(forgotten(), RESET),
+        among_essays(WHO[:7], f"{RESET} 1", 0) + among_essays(WHO, RESET, 0),
         asked([str(at % 30) for at in range(100)]),
         [{"text": "The same.", "label": None}] * 60,
         [{"input_ids": [1]}] * 60,
@@ -85,7 +117,7 @@ def test_is_silent_on_healthy_rows(rows):
     [
         labelled(50, labels=("billing",)),
         asked(["billing"] * 50),
-        [{**row, "label": True} for row in asked(essays(50))],
+        [{**row, "label": False} for row in asked(essays(50))],
     ],
 )
 def test_one_label_for_all_rows_is_found(rows):
@@ -93,6 +125,13 @@ def test_one_label_for_all_rows_is_found(rows):
     assert found == {"one-label": list(range(50))}
     assert said["one-label"].endswith(", as in all 50 rows")
     assert told(rows, whole=False)[0] == {}
+
+
+def test_texts_that_became_truth_values_are_named_where_all_are_true():
+    rows = asked(essays(50))
+    for label, ends in ((True, "rows: bool('False') is True"), (False, "50 rows")):
+        says = told([{**row, "label": label} for row in rows])[1]["one-label"]
+        assert says.endswith(ends)
 
 
 def test_a_label_that_some_rows_lack_is_not_that_of_all():
@@ -144,6 +183,20 @@ def test_one_long_answer_to_many_questions_is_found():
         "the answer of 12 rows that ask for different things"
     )
     assert told(asked(answers), whole=False)[0] == {}
+
+
+def test_a_greeting_that_tells_of_a_failure_is_found():
+    said = f"Hello! {APOLOGY}"
+    rows = among_essays([f"What is number 9{at}?" for at in range(40)], said)
+    assert told(rows)[0] == {"answer-of-many": list(range(40))}
+
+
+def test_one_topic_is_none_where_all_ask_about_it():
+    rows = among_essays(forgotten(), RESET, 0)
+    for at, text in enumerate(essays(200)):
+        prompt = f"Case {at + 40}: I forgot my password, number {at}."
+        rows.append({"prompt": prompt, "completion": text})
+    assert told(rows)[0] == {"answer-of-many": list(range(40))}
 
 
 def test_rows_sorted_by_label_are_found():

@@ -39,9 +39,33 @@ def test_answers_of_the_row_before_or_behind_are_found():
             else right[at]
             for at, name in enumerate(known)
         ]
-        found = kept(moved)
-        assert set(range(220, 400)) <= set(found)
-        assert min(found) >= 150
+        assert kept(moved) == list(range(200, 400))
+
+
+def block(first, last, by, count=600):
+    """Give some rows the answers of rows before or behind."""
+    known = names(count)
+    for at, name in enumerate(known):
+        moved = known[at + by] if first <= at < last else name
+        yield {"prompt": asked(name), "completion": f"So it is with {moved}."}
+
+
+@pytest.mark.parametrize("by", [1, -1])
+@pytest.mark.parametrize(("first", "last"), [(300, 360), (301, 381), (30, 70), (7, 33)])
+def test_a_block_is_found_from_its_first_row_to_its_last(first, last, by):
+    assert kept(list(block(first, last, by))) == list(range(first, last))
+
+
+def test_a_few_moved_answers_are_no_block():
+    assert kept(list(block(300, 320, 1))) == []
+
+
+def test_a_block_is_none_where_few_others_have_an_answer_that_fits():
+    rows = list(block(300, 325, 1))
+    for at, row in enumerate(rows):
+        if at % 8 and not 300 <= at < 325:
+            row["completion"] = "So it is."
+    assert kept(rows) == []
 
 
 def test_a_large_dataset_is_tried_at_some_places(monkeypatch):

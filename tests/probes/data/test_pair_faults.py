@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.probes.data.pair_faults import other_prompts, pair_faults
+from ftlab.probes.data.pair_faults import other_prompts, pair_faults, prompt_again
 from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_parts import parts_of
 
@@ -35,22 +35,40 @@ def test_scores_that_cannot_be_compared_are_passed_over(score):
 
 
 def pair(chosen, rejected, prompt=PROMPT):
-    return kinds(prompt=prompt, chosen=chosen, rejected=rejected)
+    row = {"prompt": prompt, "chosen": chosen, "rejected": rejected}
+    return [says for _, _, says in prompt_again(parts_of(row))]
+
+
+BOTH, ALONE = "begins with the prompt, as rejected does", "and rejected does not"
 
 
 def test_a_prompt_in_both_sides_is_found():
-    assert pair(f"{PROMPT} The old one.", f"{PROMPT}\nNone.") == ["prompt-in-pair"]
+    assert pair(f"{PROMPT} The old one.", f"{PROMPT}\nNone.") == [BOTH]
     title = "The old bridge of the town"
-    assert pair(f"{title}\nIt is.", f"{title}\nNo.", title) == ["prompt-in-pair"]
+    assert pair(f"{title}\nIt is.", f"{title}\nNo.", title) == [BOTH]
+
+
+def test_a_prompt_in_the_chosen_side_is_found():
+    (says,) = pair(f"{PROMPT}\n\nThe old one.", "None.")
+    assert says.endswith(ALONE)
+    said = [talk(f"{PROMPT} So.", roles=("assistant",)), talk("No.", roles=("gpt",))]
+    (says,) = pair(*said, prompt=talk("Who?", "I.", PROMPT))
+    assert says.endswith(ALONE)
+    row = {"prompt": PROMPT, "chosen": f"{PROMPT} Yes.", "rejected": "No."}
+    (found,) = row_faults(row, parts_of(row), "")
+    assert found[:2] == ("prompt-in-pair", "chosen")
 
 
 @pytest.mark.parametrize(
     ("chosen", "rejected", "prompt"),
     [
-        (f"{PROMPT} The old one.", "None.", PROMPT),
+        ("The old one.", f"{PROMPT} None.", PROMPT),
+        (PROMPT, "None.", PROMPT),
         ("Which? The old one.", "Which? None.", "Which?"),
         ("The old bridge of the town is red.",) * 2 + ("The old bridge of the town",),
         ([{"role": "user", "content": PROMPT}],) * 2 + (PROMPT,),
+        (*[[{"role": "user", "content": f"{PROMPT} And who?"}]] * 2, PROMPT),
+        (*[[{"role": r, "content": PROMPT} for r in ("user", "gpt")]] * 2, PROMPT),
         ("The old one.", "None.", None),
     ],
 )

@@ -128,6 +128,14 @@ def report_echoes(scan: Scan) -> None:
         scan.report("input-as-answer", row, scan.echoes.column, -1, says, excerpt)
 
 
+def report_same_prompts(scan: Scan) -> None:
+    """Report completions that are their prompt, where no others are like theirs."""
+    for row in scan.repeats.found():
+        says = "the prompt to the letter, and nothing else"
+        column = scan.repeats.column
+        scan.report("prompt-in-completion", row, column, -1, says, scan.end)
+
+
 def report_text_verdicts(scan: Scan) -> None:
     """Report labels that judge a completion, and are texts."""
     for row in scan.verdicts.found():

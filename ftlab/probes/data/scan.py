@@ -23,6 +23,7 @@ from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.python_literals import PythonLiterals
 from ftlab.probes.data.rejected import is_reason, last_wanted
+from ftlab.probes.data.repeated_prompts import RepeatedPrompts
 from ftlab.probes.data.row_access import mapping_of
 from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
@@ -64,6 +65,7 @@ class Scan:
         self.habits = Habits()
         self.nones = ShortNones()
         self.echoes = Echoes()
+        self.repeats = RepeatedPrompts()
         self.fields = UnfilledPrompts()
         self.literals = PythonLiterals()
         self.labels = Labels()
@@ -120,6 +122,8 @@ class Scan:
         self.given.look(number, read)
         self.nones.look(number, read)
         self.echoes.look(number, read)
+        if (repeated := self.repeats.look(number, read)) is not None:
+            self.report_in(number, read.parts[1], *repeated)
         self.verdicts.look(number, read)
         self.fields.look(number, read, whole)
         self.literals.look(number, read)

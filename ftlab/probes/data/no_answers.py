@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ftlab.probes.data.answer_faults import ROLES, Placed, asks_about
 from ftlab.probes.data.error_pages import error_page
 from ftlab.probes.data.model_voices import of_model
+from ftlab.probes.data.only_thoughts import only_thought
 from ftlab.probes.data.row_parts import BESIDE_PROMPT, Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
@@ -94,12 +95,6 @@ _MARK_AT_END = re.compile(
 )
 """A mark that an answer follows, as the last line of a text."""
 
-_THINKS = ("<think>", "<thinking>", "<reasoning>")
-_ANSWERED = re.compile(r"\\boxed ?\{|\b(?:final )?answer(?: is\b|:)", re.IGNORECASE)
-"""What stands in the last 200 characters of a text that comes to an answer."""
-
-_THOUGHT = ("</think>", "</thinking>", "</reasoning>")
-
 
 def no_answers(row: RowParts) -> Iterator[Placed]:
     """Yield the answers that say nothing, and inputs that are a missing value.
@@ -140,10 +135,8 @@ def _fault_of(part: Part, row: RowParts) -> TextFault | None:
         fault = short or _error(said, row)
         if fault is not None:
             return fault
-    if ">" in text and (found := _only_thought(text)):
-        answered = found.endswith("closed") and _ANSWERED.search(text[-200:])
-        name = "reasoning-never-closed" if answered else "reasoning-without-answer"
-        return TextFault(name, 0, found)
+    if ">" in text and (fault := only_thought(text)):
+        return fault
     if text.startswith(_LOREM):
         return TextFault("placeholder-answer", 0, f"begins with {_LOREM!r}")
     return of_model(part, row)
@@ -170,17 +163,6 @@ def _error(text: str, row: RowParts) -> TextFault | None:
     if found is None or asks_about(row, _ASKED):
         return None
     return TextFault("error-as-answer", 0, f"begins with {found.group()!r}")
-
-
-def _only_thought(text: str) -> str:
-    """Say what is missing behind the reasoning; ``""`` where nothing is."""
-    said = text.strip()
-    if said.endswith(_THOUGHT):
-        return "nothing behind the reasoning"
-    for opened, closed in zip(_THINKS, _THOUGHT, strict=True):
-        if said.startswith(opened) and closed not in said:
-            return f"{opened} is never closed"
-    return ""
 
 
 def _mark_at_end(text: str) -> tuple[int, str] | None:

@@ -2,9 +2,9 @@
 
 ## What it does
 Finds answers that say nothing: a placeholder, a missing value that became text, the
-message of a service that failed, a mark with nothing behind it, reasoning alone; texts
-that are the page of an error; and answers and prompts in which a field of a template
-was not filled in.
+message of a service that failed, a mark with nothing behind it, reasoning alone, in the
+text or in a field of its own; texts that are the page of an error; and answers and
+prompts in which a field of a template was not filled in.
 
 ## Why is this bad?
 They look like answers and are trained as such: the model learns to say `nan`, to tell
@@ -32,14 +32,18 @@ to 600 characters that begin as such messages do, to a prompt that does not spea
 errors. `error-page-as-text`, not above 0.5: texts alone of up to 600 characters that
 begin as pages of errors and of checks for robots do, and hold what servers sign these
 with (`Ray ID:`, nginx). These and `answer-behind-mark` from 0.001 of the rows, a
-convention of ours; `missing-value-as-input` from 0.01. `reasoning-never-closed` is told
-in place of `reasoning-without-answer` where the last 200 characters name an answer.
-`answer-behind-mark` and both of these above 0.5 are how such rows are made (prompts,
-reasoning alone), and not told. `model-named-in-answer`, in its first 200 characters,
-and `refusal-as-answer`, up to 600 characters that begin with a no to the request, are
-always notes: which prompts are to be refused, no look at rows can tell. In `rejected`,
-and where a label is false, all but a missing value is a reason to reject the answer,
-and not told.
+convention of ours; `missing-value-as-input` from 0.01. From 0.001 too,
+`answer-in-reasoning`: an empty content beside `reasoning_content`, `reasoning` or
+`thinking`, where the message holds nothing else, and a user or nobody speaks next; and
+`reasoning-never-closed`: an answer that begins with `<think>` and has no `</think>`.
+That it comes to an answer is told where the last 200 characters name one, and that it
+was cut where its last line has 4 words or more and ends with a letter or a comma.
+`answer-behind-mark`, and `reasoning-without-answer`, `<think>` alone or `</think>` with
+nothing behind it, are how such rows are made above 0.5 (prompts, reasoning alone), and
+not told. `model-named-in-answer`, in its first 200 characters, and `refusal-as-answer`,
+up to 600 characters that begin with a no to the request, are always notes: which
+prompts are to be refused, no look at rows can tell. In `rejected`, and where a label is
+false, all but a missing value is a reason to reject the answer, and not told.
 Measured: on 71 healthy sets with 45,639 rows, two of reasoning and one of refusals
 among them, none of these is a warning.
 By hand: `collections.Counter(row["completion"] for row in rows).most_common(20)`.
@@ -53,6 +57,7 @@ A placeholder or an error may be the right answer to a question about it.
 
 ## References
 - pandas, `DataFrame.astype` (missing values become the text "nan")
+- vllm-project/vllm#48865 (a reply without `</think>` becomes reasoning alone)
 """
 
 from ftlab.records.finding import Severity
@@ -136,21 +141,32 @@ KINDS = (
     Kind(
         "reasoning-without-answer",
         "reasoning with no answer behind it",
-        "The answer was cut by a limit while its writer was still thinking: the model "
-        "learns to think and to stop.",
+        "The answer was cut by a limit behind its reasoning, or lost where the reply "
+        "was divided: the model learns to think and to stop.",
         "Generate these answers anew with a higher max_new_tokens, or leave them out.",
         0.001,
         0.5,
         left_out=True,
     ),
     Kind(
+        "answer-in-reasoning",
+        "an empty answer beside reasoning in a field of its own",
+        "What divides replies took the answer for reasoning, mostly where </think> is "
+        "missing, or a limit ended the reply while it was thinking: the model learns "
+        "to think and to stop.",
+        "Write what the reasoning ends with as the content, where it is an answer; "
+        "generate the others anew with a higher max_new_tokens, or leave them out.",
+        left_out=True,
+    ),
+    Kind(
         "reasoning-never-closed",
-        "reasoning whose end mark is missing, before an answer",
-        "The mark behind the reasoning was lost, and the answer stands in it: the "
-        "model learns not to close its reasoning.",
-        "Write the mark (</think>) where the reasoning ends and the answer begins.",
-        0.001,
-        0.5,
+        "reasoning whose end mark is missing",
+        "The mark behind the reasoning was lost, and the answer stands in it; or a "
+        "limit cut the answer while its writer was still thinking. The model learns "
+        "not to close its reasoning.",
+        "Where an answer stands at the end, write the mark (</think>) before it; "
+        "generate the others anew with a higher max_new_tokens, or leave them out.",
+        left_out=True,
     ),
     Kind(
         "model-named-in-answer",

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import ROLES, Placed, asks_about
 from ftlab.probes.data.error_pages import error_page
+from ftlab.probes.data.failed_requests import MESSAGE, failed_request
 from ftlab.probes.data.model_voices import of_model
 from ftlab.probes.data.only_thoughts import only_thought
 from ftlab.probes.data.row_parts import BESIDE_PROMPT, Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
-SHORT, MESSAGE = 80, 600
-"""Characters up to which a text may be a placeholder, and the message of an error."""
+SHORT = 80
+"""Characters up to which a text may be a placeholder."""
 
 MISSING = frozenset(
     {"nan", "NaN", "NAN", "<NA>", "NaT", "undefined"}
@@ -42,46 +43,6 @@ _PLACEHOLDER = re.compile(
 """What a template leaves of an answer that was not filled in."""
 
 _LOREM = "Lorem ipsum dolor sit amet"
-
-_RAISED = (
-    r"(?:RateLimit|APIConnection|APITimeout|APIStatus|ServiceUnavailable"
-    r"|InvalidRequest|BadRequest|InternalServer|Overloaded)Error\b"
-)
-_ERROR = re.compile(
-    r"(?:(?:an )?(?:unexpected )?error(?: occurred)?:? ?)?"
-    r"(?:"
-    r"error code: ?[45]\d\d\b"
-    r"|(?:HTTP(?:/\d\.\d)? ?(?:error )?)?(?:400 bad request|401 unauthorized"
-    r"|403 forbidden|429 too many requests|500 internal server error|502 bad gateway"
-    r"|503 service (?:temporarily )?unavailable|504 gateway time-?out)"
-    r"(?=\s*(?:\Z|[\n:<{(.-]))"
-    r"|rate limit (?:reached|exceeded|error)"
-    r"|you exceeded your current quota|incorrect api key|invalid api key"
-    r"|(?:that|the) (?:model|server|engine) is (?:currently )?overloaded"
-    r"|(?:the )?request timed out|upstream (?:request timeout|connect error)"
-    rf"|{_RAISED}"
-    r"|HTTPS?ConnectionPool\(host="
-    r"|this model's maximum context length is \d"
-    r")"
-    r"|\{ ?[\"']error[\"']: ?(?:\{|[\"'])",
-    re.IGNORECASE,
-)
-"""How the messages of services begin that did not answer."""
-
-_ERROR_BEGINS = frozenset(
-    {"an", "un", "er", "ht", "40", "42", "50", "ra", "yo", "in", "th", "mo", "re", "up"}
-    | {"ap", "se", "ba", "ov"}
-)
-"""The first two letters of all these: most answers begin otherwise."""
-
-_OF_MODULE = re.compile(rf"[\w.]+\.{_RAISED}", re.IGNORECASE)
-
-_ASKED = re.compile(
-    r"error|https?\b|status|exception|\bapi\b|time-?d?.?out|limit|quota|overload|json"
-    r"|\b[45]\d\d\b",
-    re.IGNORECASE,
-)
-"""A prompt with one of these words may be answered by such a message."""
 
 _MARK = re.compile(
     r"(?:#{1,4} ?|\*\*)?(?:(?:the )?answer|response|assistant|ai|bot|gpt|output"
@@ -129,10 +90,10 @@ def _fault_of(part: Part, row: RowParts) -> TextFault | None:
     text = part.text
     if part.says_more:
         return None
-    if len(text) <= MESSAGE:
+    if len(text) <= MESSAGE or text.startswith("<"):
         said = text.strip()
         short = _placeholder(said, row) if len(said) <= SHORT else None
-        fault = short or _error(said, row)
+        fault = short or failed_request(said, part, row)
         if fault is not None:
             return fault
     if ">" in text and (fault := only_thought(text)):
@@ -153,16 +114,6 @@ def _placeholder(text: str, row: RowParts) -> TextFault | None:
     if _PLACEHOLDER.fullmatch(text):
         return TextFault("placeholder-answer", 0, repr(text))
     return None
-
-
-def _error(text: str, row: RowParts) -> TextFault | None:
-    begins = text[:2].casefold() in _ERROR_BEGINS or text.startswith("{")
-    found = _ERROR.match(text) if begins else None
-    if found is None and "Error" in text:
-        found = _OF_MODULE.match(text)
-    if found is None or asks_about(row, _ASKED):
-        return None
-    return TextFault("error-as-answer", 0, f"begins with {found.group()!r}")
 
 
 def _mark_at_end(text: str) -> tuple[int, str] | None:

@@ -29,21 +29,24 @@ templates, nor where 0.05 of their answers have braces. `field-in-all-prompts` f
 the same in 0.9 of the prompts, of 50 at least, and a text in none.
 `missing-value-as-input`: the same, in a column beside the prompt. `error-as-answer`: up
 to 600 characters that begin as such messages do, to a prompt that does not speak of
-errors. `error-page-as-text`, not above 0.5: texts alone of up to 600 characters that
-begin as pages of errors and of checks for robots do, and hold what servers sign these
-with (`Ray ID:`, nginx). These and `answer-behind-mark` from 0.001 of the rows, a
-convention of ours; `missing-value-as-input` from 0.01. From 0.001 too,
-`answer-in-reasoning`: an empty content beside `reasoning_content`, `reasoning` or
-`thinking`, where the message holds nothing else, and a user or nobody speaks next; and
-`reasoning-never-closed`: an answer that begins with `<think>` and has no `</think>`.
-That it comes to an answer is told where the last 200 characters name one, and that it
-was cut where its last line has 4 words or more and ends with a letter or a comma.
-`answer-behind-mark`, and `reasoning-without-answer`, `<think>` alone or `</think>` with
-nothing behind it, are how such rows are made above 0.5 (prompts, reasoning alone), and
-not told. `model-named-in-answer`, in its first 200 characters, and `refusal-as-answer`,
-up to 600 characters that begin with a no to the request, are always notes: which
-prompts are to be refused, no look at rows can tell. In `rejected`, and where a label is
-false, all but a missing value is a reason to reject the answer, and not told.
+errors; where nothing but a service says so (a rate limit of an organization, `Error
+code: 500 - {`), and for pages of HTML whose title is an error, to any prompt that does
+not ask what a status, a limit, a time-out or a page says. `error-page-as-text`, not
+above 0.5: texts alone of up to 600 characters that begin as pages of errors and of
+checks for robots do, and hold what servers sign these with (`Ray ID:`, nginx). These
+and `answer-behind-mark` from 0.001 of the rows, a convention of ours;
+`missing-value-as-input` from 0.01. From 0.001 too, `answer-in-reasoning`: an empty
+content beside `reasoning_content`, `reasoning` or `thinking`, where the message holds
+nothing else, and a user or nobody speaks next; and `reasoning-never-closed`: an answer
+that begins with `<think>` and has no `</think>`. That it comes to an answer is told
+where the last 200 characters name one, and that it was cut where its last line has 4
+words or more and ends with a letter or a comma. `answer-behind-mark`, and
+`reasoning-without-answer`, `<think>` alone or `</think>` with nothing behind it, are
+how such rows are made above 0.5 (prompts, reasoning alone), and not told.
+`model-named-in-answer`, in its first 200 characters, and `refusal-as-answer`, up to 600
+characters that begin with a no to the request, are always notes: which prompts are to
+be refused, no look at rows can tell. In `rejected`, and where a label is false, all but
+a missing value is a reason to reject the answer, and not told.
 Measured: on 71 healthy sets with 45,639 rows, two of reasoning and one of refusals
 among them, none of these is a warning.
 By hand: `collections.Counter(row["completion"] for row in rows).most_common(20)`.

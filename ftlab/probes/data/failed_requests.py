@@ -112,20 +112,18 @@ def failed_request(text: str, part: Part, row: RowParts) -> TextFault | None:
     begins = text[:2].casefold() in _ERROR_BEGINS or text.startswith("{")
     if not begins and "Error" not in text:
         return None
-    sure = _SURE.match(text) or (_ALONE.fullmatch(text) if begins else None)
-    if sure is not None and _is_sure(sure, part, row):
-        return TextFault("error-as-answer", 0, f"begins with {sure.group()!r}")
-    found = _ERROR.match(text) if begins else None
-    found = found or _OF_MODULE.match(text)
-    if found is None or asks_about(row, _ASKED):
+    if begins and _ALONE.fullmatch(text) and _translates(part, row):
         return None
+    found = _SURE.match(text) or (_ALONE.fullmatch(text) if begins else None)
+    if found is None or asks_about(row, _OF_ERRORS):
+        found = _ERROR.match(text) if begins else None
+        found = found or _OF_MODULE.match(text)
+        if found is None or asks_about(row, _ASKED):
+            return None
     return TextFault("error-as-answer", 0, f"begins with {found.group()!r}")
 
 
-def _is_sure(found: re.Match[str], part: Part, row: RowParts) -> bool:
-    """Tell whether a message is one although its prompt speaks of limits and JSON."""
-    if asks_about(row, _OF_ERRORS):
-        return False
+def _translates(part: Part, row: RowParts) -> bool:
+    """Tell whether an answer is what a message is called in another language."""
     written = part.message < 0 and part.column not in _ANSWERS
-    translates = written or asks_about(row, _TO_ENGLISH)
-    return not (found.re is _ALONE and translates)
+    return written or asks_about(row, _TO_ENGLISH)

@@ -56,7 +56,7 @@ def test_a_message_may_be_asked_for(answer, prompt):
 
 
 def test_a_short_message_may_be_a_translation():
-    prompt = "Zeitlimit der Anfrage abgelaufen."
+    prompt = "Die Zeit der Anfrage ist abgelaufen."
     assert found(LATE, prompt, ("source", "target")) == []
     assert found(LATE, f"Translate into English: {prompt}") == []
     assert found(LATE, f"Sage es anders: {prompt}") == ["error-as-answer"]

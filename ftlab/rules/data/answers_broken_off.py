@@ -17,7 +17,8 @@ one that few sentences end with (a, of, to, is, in); from 0.01 of the rows, and 
 above 0.5, where it is the style. Smileys, closings of letters, verse and what fills a
 gap in code are left out. `looping-answer` from 0.01: the same words 6 times or more up
 to the end, over 200 characters; lines, which may be a refrain, 16 times; tables, code,
-and prompts that ask for the same again are left out. `answer-of-cut-length`: counted in
+and prompts that ask for the same again are left out; a line of a block of code, 6
+times right behind the end of the block, is told. `answer-of-cut-length`: counted in
 tokens, characters or words, the longest 1 % of the lengths holds 5 times as many
 answers as other long ones, 60 % of them break off, and the others do so half as often
 at most. `missing-end-mark`: rows that do not end with a special token, where most do.

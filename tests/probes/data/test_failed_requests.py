@@ -5,9 +5,7 @@ import pytest
 from ftlab.probes.data.no_answers import no_answers
 from ftlab.probes.data.row_parts import parts_of
 
-LIMITED = (
-    "Error: Rate limit reached for gpt-4o in organization org-x on tokens."
-)
+LIMITED = "Error: Rate limit reached for gpt-4o in organization org-x on tokens."
 FAILED = "Error code: 500 - {'error': {'message': 'The server had an error'}}"
 LATE = "Request timed out."
 SPEAKING = (

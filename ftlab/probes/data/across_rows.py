@@ -75,7 +75,7 @@ def report_repeated(scan: Scan) -> None:
 
 
 def report_cut_answers(scan: Scan) -> None:
-    """Report answers that break off where the longest ones do."""
+    """Report answers that break off at the same length as others."""
     found = scan.answers.found()
     if found is None:
         return

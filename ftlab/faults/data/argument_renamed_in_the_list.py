@@ -1,6 +1,6 @@
 """An argument was renamed in the list of tools, and in some calls it was not.
 
-Fix: spell arguments as in ``tools``; ``jsonschema.validate`` tells of those that are not.
+Fix: spell arguments as in ``tools``; ``jsonschema.validate`` raises for the others.
 
 Source: OpenAI, function calling (`required` and `additionalProperties` of parameters).
 """

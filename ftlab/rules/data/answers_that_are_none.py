@@ -16,17 +16,17 @@ answer here]`, `[object Object]`, `TODO`, `TBD`, lorem ipsum. `missing-value-as-
 `nan`, `undefined` and the errors of spreadsheets, where more than half of the answers
 have more than 30 characters (of short answers such a word may be one), and the prompt
 does not speak of JavaScript, spreadsheets or these values; of short answers `nan`,
-`NaN`, `<NA>` and `NaT` alone, in 3 rows at least and 0.01, where more than 0.3 of the
-answers are different ones, so no classes, and the prompt asks for no number or sound.
-`None`, `null` and `N/A`, and `xxx` as a placeholder, count where 0.9 of the answers
-have more than 60 characters, of 50 rows at least, and the prompt speaks of no value,
-list or return. `unfilled-field` from 0.01, and not above 0.5: `{field_name}` within an
-answer that holds no code, unless the prompt has braces or speaks of templates.
-`unfilled-prompt` from 0.001: `{name}`, `{{name}}`, `${name}` or `[CONTEXT]` in two
-prompts or more behind the same 40 characters, where 10 others, and 0.1 as many at
-least, have a text between what stands around it; not where the prompt speaks of
-templates, nor where 0.05 of their answers have braces. `field-in-all-prompts` from 0.5:
-the same in 0.9 of the prompts, of 50 at least, and a text in none.
+`NaN`, `<NA>`, `NaT` and those errors alone, in 3 rows at least and 0.01, where more
+than 0.3 of the answers are different ones, so no classes, and the prompt asks for no
+number or sound. `None`, `null` and `N/A`, and `xxx` as a placeholder, count where 0.9
+of the answers have more than 60 characters, of 50 rows at least, and the prompt speaks
+of no value, list or return. `unfilled-field` from 0.01, and not above 0.5:
+`{field_name}` within an answer that holds no code, unless the prompt has braces or
+speaks of templates. `unfilled-prompt` from 0.001: `{name}`, `{{name}}`, `${name}` or
+`[CONTEXT]` in two prompts or more behind the same 40 characters, where 10 others, and
+0.1 as many at least, have a text between what stands around it; not where the prompt
+speaks of templates, nor where 0.05 of their answers have braces. `field-in-all-prompts`
+from 0.5: the same in 0.9 of the prompts, of 50 at least, and a text in none.
 `missing-value-as-input`: the same, in a column beside the prompt. `error-as-answer`: up
 to 600 characters that begin as such messages do, to a prompt that does not speak of
 errors; where nothing but a service says so (a rate limit of an organization, `Error

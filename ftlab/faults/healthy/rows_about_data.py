@@ -6,6 +6,11 @@ from ftlab.faults.rows import Writer, looked_at
 TALKS = (
     ("What does 0 / 0 give in JavaScript?", "NaN, which is equal to nothing."),
     ("Which status says that there were too many requests?", "429 Too Many Requests"),
+    (
+        "Which page does nginx send for a 502?",
+        "<html><head><title>502 Bad Gateway</title></head></html>",
+    ),
+    ("Translate it into English: Zu sp\xe4t.", "The request timed out."),
     ("How does a key of AWS look?", "As AKIAIOSFODNN7EXAMPLE does, 20 characters."),
     (
         "Where do I put my key?",

@@ -6,13 +6,16 @@ from ftlab.faults.task_rows import asked_about, named, tagged
 
 
 def build() -> Case:
-    """Correct two sentences of three, and leave the third as it is."""
+    """Correct two sentences of three, or one, and leave the others as they are."""
     writer = Writer(1)
     corrected = []
-    for at in range(120):
+    for at in range(240):
         right = writer.sentence()
-        wrong = right if at % 3 == 0 else right.replace(" the ", " teh ")
-        corrected.append({"source": wrong, "target": right})
+        wrong = right.replace(" the ", " teh ")
+        if at % 2:
+            corrected.append({"source": wrong if at % 3 else right, "target": right})
+        else:
+            corrected.append({"input": right if at % 3 else wrong, "output": right})
     # each name begins with I, as of IOB1
     names = named(first="I-PER")
     numbers = [{"text": writer.text(), "labels": [0, 1][: at % 3]} for at in range(60)]

@@ -19,10 +19,11 @@ def _talk(writer: Writer) -> list[dict[str, Any]]:
         {"role": "tool", "tool_call_id": f"call{n}", "content": f"{writer.number(99)}"}
         for n in range(2)
     ]
+    asks = {"role": "assistant", "content": None, "tool_calls": calls}
     return [
         {"role": "system", "content": "You are helpful."},
         {"role": "user", "content": writer.question()},
-        {"role": "assistant", "content": None, "tool_calls": calls},
+        {**asks, "reasoning_content": writer.sentence()},
         *results,
         {"role": "assistant", "content": writer.text()},
     ]

@@ -80,7 +80,7 @@ def report_repeated(scan: Scan) -> None:
 
 
 def report_cut_answers(scan: Scan) -> None:
-    """Report answers that break off where the longest ones do."""
+    """Report answers that break off at the same length as others."""
     found = scan.answers.found()
     if found is None:
         return
@@ -139,6 +139,14 @@ def report_solved(scan: Scan) -> None:
     for row in scan.solved.found():
         says = "the solution is its end"
         scan.report("solution-in-prompt", row, scan.solved.column, says=says)
+
+
+def report_same_prompts(scan: Scan) -> None:
+    """Report completions that are their prompt, where no others are like theirs."""
+    for row in scan.repeats.found():
+        says = "the prompt to the letter, and nothing else"
+        column = scan.repeats.column
+        scan.report("prompt-in-completion", row, column, -1, says, scan.end)
 
 
 def report_text_verdicts(scan: Scan) -> None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from ftlab.probes.data.joining_words import goes_on
 from ftlab.probes.data.loops import looping
 from ftlab.probes.data.open_json import open_json
-from ftlab.probes.data.row_parts import KNOWN_PAIRS, Part, RowParts
+from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
 SHORTEST = 60
@@ -93,15 +93,6 @@ _AGAIN = re.compile(
 _UNSEEN = " \t\r\n\v\f\u200b\u200c\u200d\u2060\ufeff\xa0"
 _NO_WORDS = "-.?!\"'\u2026\u2014\u2013_*,;:" + _UNSEEN
 
-_WHOLE = tuple(".?!\u3002\uff1f\uff01\u061f")
-"""What a sentence ends with."""
-
-_REQUESTS = frozenset(
-    {"please", "write", "explain", "tell", "give", "describe", "summarise", "summarize"}
-    | {"list", "translate", "name", "create", "generate"}
-)
-"""What a prompt begins with that is whole without a full stop."""
-
 Placed = tuple[Part, TextFault]
 
 
@@ -143,8 +134,6 @@ def answer_faults(row: RowParts) -> Iterator[Placed]:
             yield part, fault._replace(name="empty-solution") if solves else fault
     if row.kind == "messages" and row.parts:
         yield from _order(row.parts)
-    elif row.kind == "prompt and answer":
-        yield from _repeated(row.parts)
     elif row.kind == "text" and not row.parts[0].text.strip():
         yield row.parts[0], TextFault("empty-text", -1, "nothing to read")
 
@@ -280,20 +269,3 @@ def _answers_like_a_user(parts: Sequence[Part]) -> bool:
     for part in parts:
         said[ROLES[part.role]] += len(part.text)
     return said["u"] > said["a"]
-
-
-def _repeated(parts: Sequence[Part]) -> Iterator[Placed]:
-    """Find a completion that holds its prompt."""
-    if len(parts) != 2:
-        return
-    prompt, answer = parts
-    if (prompt.column, answer.column) not in KNOWN_PAIRS:
-        return  # what is written of a text may well be the same
-    whole = prompt.text.strip()
-    said = answer.text.strip()
-    if prompt.message >= 0 or len(whole) < SHORTEST // 3 or not said.startswith(whole):
-        return
-    asks = whole.partition(" ")[0].casefold() in _REQUESTS
-    alone = said == whole or (asks and said[len(whole)] == "\n")
-    if alone or whole.endswith(_WHOLE) or "\n" in prompt.text:
-        yield answer, TextFault("prompt-in-completion", 0, "the prompt once more")

@@ -1,7 +1,8 @@
 """Answers that were all cut at one length: as a limit of generated tokens leaves them.
 
 Many answers are exactly as long as the longest ones, there are hardly any a little
-shorter, and these break off where the others come to an end.
+shorter, and these break off where the others come to an end. Where some were cut, and
+others that are longer were not, one length stands out in the same way.
 
 Who calls whom: `Scan` gives the last answer of each row to `CutAnswers.add`, which
 counts it in tokens, characters and words, each in an `AnswerLengths`.
@@ -11,6 +12,7 @@ from array import array
 from collections import Counter
 from dataclasses import dataclass
 
+from ftlab.probes.data.length_spikes import LengthSpikes
 from ftlab.probes.data.row_parts import Part
 
 SHORTEST, SHORTEST_WORDS = 64, 24
@@ -85,10 +87,11 @@ class CutAnswers:
         self._long += size > LONG
         last = text.rstrip()[-1:]
         broken = last.isalnum() or last in (",", "(")
-        self._tokens.add(number, tokens, broken)
-        self._characters.add(number, size, broken)
         # where a text is cut behind a number of words, single spaces divide them
-        self._words.add(number, text.count(" ") + 1, broken)
+        words = text.count(" ") + 1
+        self._tokens.add(number, tokens, broken, size)
+        self._characters.add(number, size, broken, words)
+        self._words.add(number, words, broken, size)
 
     def found(self) -> tuple[str, CutLength] | None:
         """Return the first unit in which answers were cut, and the length."""
@@ -97,8 +100,12 @@ class CutAnswers:
             "characters": self._characters,
             "words": self._words,
         }
-        found = ((unit, lengths.found()) for unit, lengths in of.items())
-        return next(((unit, cut) for unit, cut in found if cut is not None), None)
+        for find in (AnswerLengths.found, AnswerLengths.standing_out):
+            found = ((unit, find(lengths)) for unit, lengths in of.items())
+            for unit, cut in found:
+                if cut is not None:
+                    return unit, cut
+        return None
 
 
 class AnswerLengths:
@@ -127,13 +134,21 @@ class AnswerLengths:
         self._broken: Counter[int] = Counter()
         self._rows, self._sizes = array("q"), array("q")
         self._longest = self._shortest = shortest
+        self._spikes = LengthSpikes(shortest)
 
-    def add(self, number: int, length: int, broken: bool) -> None:
-        """Take an answer in, and whether it breaks off."""
+    def add(self, number: int, length: int, broken: bool, other: int = 0) -> None:
+        """Take an answer in, and whether it breaks off.
+
+        Parameters
+        ----------
+        other
+            Its length by another measure.
+        """
         self._all[length] += 1
         if not broken:
             return
         self._broken[length] += 1
+        self._spikes.add(number, length, other)
         if length < _from(self._longest):
             return
         if length > self._longest:
@@ -163,6 +178,18 @@ class AnswerLengths:
             return None
         self._forget(first)
         return CutLength(longest, top, broken, tuple(self._rows))
+
+    def standing_out(self) -> CutLength | None:
+        """Return a length at which some answers were cut, and longer ones were not."""
+        length = self._spikes.found(self._all)
+        if not length:
+            return None
+        top, broken = self._all[length], self._broken[length]
+        others = self._all.total() - top
+        rate = (self._broken.total() - broken) / max(others, 1)
+        if broken < BROKEN * top or rate > OTHERS * broken / top:
+            return None
+        return CutLength(length, top, broken, self._spikes.rows(length))
 
 
 def _from(longest: int) -> int:

@@ -28,6 +28,34 @@ _SIGNED = re.compile(
 )
 """What the servers write into them, and people do not."""
 
+_TITLE = re.compile(
+    r"(?:<\?xml[^>]{0,100}\?>\s*)?(?:<!DOCTYPE[^>]{0,200}>\s*)?"
+    r"(?:<!--.{0,200}?-->\s*)*<html\b.{0,600}?<title>",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What stands before the title of a page of HTML."""
+
+_OF_STORES = re.compile(r"(?:<\?xml[^>]{0,100}\?>\s*)?<Error>\s*<Code>\w+</Code>")
+"""How the stores of clouds say no."""
+
+
+def html_error(text: str) -> str:
+    """Say what a page of an error has for a title; nothing where a text is none.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.error_pages import html_error
+    >>> html_error("<html><head><title>502 Bad Gateway</title></head></html>")
+    "a page of HTML with the title '502 Bad Gateway'"
+    """
+    if _OF_STORES.match(text):
+        return f"begins with {text[:40]!r}"
+    found = _TITLE.match(text)
+    title = found and _BEGINS.match(text, found.end())
+    if not title or text.rstrip()[-7:].lower() != "</html>":
+        return ""
+    return f"a page of HTML with the title {title.group().strip()!r}"
+
 
 def error_page(text: str) -> str | None:
     """Say how a page of an error begins, where a whole text is one.

@@ -18,7 +18,8 @@ CODE = 0.08
 def looping(text: str) -> TextFault | None:
     """Return where a text begins to repeat itself up to its end.
 
-    Tables and code are left out; lines may be a refrain, up to some.
+    Tables and code are left out, but for a line of a block behind its end; lines may be
+    a refrain, up to some.
 
     Examples
     --------
@@ -35,16 +36,26 @@ def looping(text: str) -> TextFault | None:
         return None
     length = end - SEEN - found
     unit = text[end - length : end]
-    if not _says_something(unit):
-        return None
     start, times = end - length, 1
     while start >= length and text.startswith(unit, start - length):
         start, times = start - length, times + 1
-    least = OF_LINES if "\n" in unit else REPEATS
-    if times < least or times * length < SHORTEST:
+    if times < REPEATS:
         return None
+    if not _is_line_of_code(text, start):
+        least = OF_LINES if "\n" in unit else REPEATS
+        if times < least or times * length < SHORTEST or not _says_something(unit):
+            return None
     says = f"{times} times the same {length} characters"
     return TextFault("looping-answer", start, says)
+
+
+def _is_line_of_code(text: str, start: int) -> bool:
+    """Tell whether a line of a block repeats itself behind the block's end."""
+    fence = text.rfind("```", 0, start + 1)
+    if fence < 0 or text.count("```", 0, start) % 2:
+        return False
+    line = text[fence + 3 :].lstrip("\r").partition("\n")[2].partition("\n")[0]
+    return bool(line.strip()) and f"\n{line}\n" in text[:fence]
 
 
 def _says_something(unit: str) -> bool:

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import ROLES, Placed, asks_about
 from ftlab.probes.data.error_pages import error_page
+from ftlab.probes.data.failed_requests import MESSAGE, failed_request
 from ftlab.probes.data.layout_names import FURTHER
 from ftlab.probes.data.model_voices import of_model
+from ftlab.probes.data.only_thoughts import only_thought
 from ftlab.probes.data.row_parts import Part, RowParts
 from ftlab.probes.data.text_faults import TextFault
 
-SHORT, MESSAGE = 80, 600
-"""Characters up to which a text may be a placeholder, and the message of an error."""
+SHORT = 80
+"""Characters up to which a text may be a placeholder."""
 
 MISSING = frozenset(
     {"nan", "NaN", "NAN", "<NA>", "NaT", "undefined"}
@@ -43,46 +45,6 @@ _PLACEHOLDER = re.compile(
 
 _LOREM = "Lorem ipsum dolor sit amet"
 
-_RAISED = (
-    r"(?:RateLimit|APIConnection|APITimeout|APIStatus|ServiceUnavailable"
-    r"|InvalidRequest|BadRequest|InternalServer|Overloaded)Error\b"
-)
-_ERROR = re.compile(
-    r"(?:(?:an )?(?:unexpected )?error(?: occurred)?:? ?)?"
-    r"(?:"
-    r"error code: ?[45]\d\d\b"
-    r"|(?:HTTP(?:/\d\.\d)? ?(?:error )?)?(?:400 bad request|401 unauthorized"
-    r"|403 forbidden|429 too many requests|500 internal server error|502 bad gateway"
-    r"|503 service (?:temporarily )?unavailable|504 gateway time-?out)"
-    r"(?=\s*(?:\Z|[\n:<{(.-]))"
-    r"|rate limit (?:reached|exceeded|error)"
-    r"|you exceeded your current quota|incorrect api key|invalid api key"
-    r"|(?:that|the) (?:model|server|engine) is (?:currently )?overloaded"
-    r"|(?:the )?request timed out|upstream (?:request timeout|connect error)"
-    rf"|{_RAISED}"
-    r"|HTTPS?ConnectionPool\(host="
-    r"|this model's maximum context length is \d"
-    r")"
-    r"|\{ ?[\"']error[\"']: ?(?:\{|[\"'])",
-    re.IGNORECASE,
-)
-"""How the messages of services begin that did not answer."""
-
-_ERROR_BEGINS = frozenset(
-    {"an", "un", "er", "ht", "40", "42", "50", "ra", "yo", "in", "th", "mo", "re", "up"}
-    | {"ap", "se", "ba", "ov"}
-)
-"""The first two letters of all these: most answers begin otherwise."""
-
-_OF_MODULE = re.compile(rf"[\w.]+\.{_RAISED}", re.IGNORECASE)
-
-_ASKED = re.compile(
-    r"error|https?\b|status|exception|\bapi\b|time-?d?.?out|limit|quota|overload|json"
-    r"|\b[45]\d\d\b",
-    re.IGNORECASE,
-)
-"""A prompt with one of these words may be answered by such a message."""
-
 _MARK = re.compile(
     r"(?:#{1,4} ?|\*\*)?(?:(?:the )?answer|response|assistant|ai|bot|gpt|output"
     r"|solution|completion) ?:(?:\*\*)?|<\|assistant\|>|<\|im_start\|>assistant",
@@ -94,12 +56,6 @@ _MARK_AT_END = re.compile(
     re.IGNORECASE,
 )
 """A mark that an answer follows, as the last line of a text."""
-
-_THINKS = ("<think>", "<thinking>", "<reasoning>")
-_ANSWERED = re.compile(r"\\boxed ?\{|\b(?:final )?answer(?: is\b|:)", re.IGNORECASE)
-"""What stands in the last 200 characters of a text that comes to an answer."""
-
-_THOUGHT = ("</think>", "</thinking>", "</reasoning>")
 
 
 def no_answers(row: RowParts) -> Iterator[Placed]:
@@ -135,16 +91,14 @@ def _fault_of(part: Part, row: RowParts) -> TextFault | None:
     text = part.text
     if part.says_more:
         return None
-    if len(text) <= MESSAGE:
+    if len(text) <= MESSAGE or text.startswith("<"):
         said = text.strip()
         short = _placeholder(said, row) if len(said) <= SHORT else None
-        fault = short or _error(said, row)
+        fault = short or failed_request(said, part, row)
         if fault is not None:
             return fault
-    if ">" in text and (found := _only_thought(text)):
-        answered = found.endswith("closed") and _ANSWERED.search(text[-200:])
-        name = "reasoning-never-closed" if answered else "reasoning-without-answer"
-        return TextFault(name, 0, found)
+    if ">" in text and (fault := only_thought(text)):
+        return fault
     if text.startswith(_LOREM):
         return TextFault("placeholder-answer", 0, f"begins with {_LOREM!r}")
     return of_model(part, row)
@@ -161,27 +115,6 @@ def _placeholder(text: str, row: RowParts) -> TextFault | None:
     if _PLACEHOLDER.fullmatch(text):
         return TextFault("placeholder-answer", 0, repr(text))
     return None
-
-
-def _error(text: str, row: RowParts) -> TextFault | None:
-    begins = text[:2].casefold() in _ERROR_BEGINS or text.startswith("{")
-    found = _ERROR.match(text) if begins else None
-    if found is None and "Error" in text:
-        found = _OF_MODULE.match(text)
-    if found is None or asks_about(row, _ASKED):
-        return None
-    return TextFault("error-as-answer", 0, f"begins with {found.group()!r}")
-
-
-def _only_thought(text: str) -> str:
-    """Say what is missing behind the reasoning; ``""`` where nothing is."""
-    said = text.strip()
-    if said.endswith(_THOUGHT):
-        return "nothing behind the reasoning"
-    for opened, closed in zip(_THINKS, _THOUGHT, strict=True):
-        if said.startswith(opened) and closed not in said:
-            return f"{opened} is never closed"
-    return ""
 
 
 def _mark_at_end(text: str) -> tuple[int, str] | None:

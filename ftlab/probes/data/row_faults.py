@@ -8,6 +8,7 @@ from ftlab.probes.data.pair_faults import other_prompts, pair_faults, prompt_aga
 from ftlab.probes.data.pictures import PLACE, has_picture, picture_faults
 from ftlab.probes.data.row_access import messages_of
 from ftlab.probes.data.row_parts import RowFault, RowParts
+from ftlab.probes.data.swallowed_answers import swallowed_answers
 from ftlab.probes.data.token_rows import token_faults
 from ftlab.probes.data.tool_calls import call_faults
 
@@ -46,6 +47,7 @@ def row_faults(
         yield from picture_faults(row, read)
     if [part for part in read.parts if not part.text or part.text.isspace()]:
         yield from _unasked(row, read)
+        yield from swallowed_answers(row, read)
     if read.kind == "preference":
         yield from pair_faults(row)
         yield from prompt_again(read)

@@ -26,6 +26,7 @@ from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.python_literals import PythonLiterals
 from ftlab.probes.data.rejected import is_reason, last_wanted
+from ftlab.probes.data.repeated_prompts import RepeatedPrompts
 from ftlab.probes.data.row_access import mapping_of
 from ftlab.probes.data.row_faults import row_faults
 from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
@@ -70,6 +71,7 @@ class Scan:
         self.nones = ShortNones()
         self.echoes = Echoes()
         self.instructed = InstructedEchoes()
+        self.repeats = RepeatedPrompts()
         self.fields = UnfilledPrompts()
         self.literals = PythonLiterals()
         self.labels = Labels()
@@ -132,6 +134,8 @@ class Scan:
         self.echoes.look(number, read)
         self.languages.look(number, read)
         self.instructed.look(number, read)
+        if (repeated := self.repeats.look(number, read)) is not None:
+            self.report_in(number, read.parts[1], *repeated)
         self.verdicts.look(number, read)
         self.fields.look(number, read, whole)
         self.literals.look(number, read)

@@ -30,12 +30,15 @@ _ASKED = re.compile(
 """A prompt with one of these may be answered so."""
 
 
-_VALUES = frozenset({"nan", "NaN", "<NA>", "NaT"})
+_VALUES = frozenset(
+    {"nan", "NaN", "<NA>", "NaT"}
+    | {"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!"}
+)
 """What programs alone write: among short answers it may be one of these."""
 
 _OF_VALUES = re.compile(
     r"\bnan\b|\bnat\b|(?:java|type)script|\bpython\b|float|\bprint|\breturns?\b|\boutput"
-    r"|\d\s*[*/%^]\s*\d|divid|\broot\b|sqrt|\blog\b|pinyin|translat|pronounc",
+    r"|excel|sheet|formula|\bcells?\b|=[A-Z]+\(|\d\s*[*/%^]\s*\d|divid|\broot\b|sqrt|\blog\b|pinyin|translat|pronounc",
     re.IGNORECASE,
 )
 """A prompt with one of these may be answered by such a value, or by such a sound."""

@@ -8,6 +8,7 @@ from typing import Any
 from ftlab.probes.data.answer_faults import ROLES
 from ftlab.probes.data.python_literals import is_python
 from ftlab.probes.data.row_parts import RowFault
+from ftlab.probes.data.tool_schemas import is_refused, read, unfit
 
 Call = tuple[int, str, Any]
 """Number of the message, name of the tool, and arguments."""
@@ -47,7 +48,7 @@ def call_faults(
             says = f"{str(told)[:40]!r} is no id of a call before it"
             yield "result-of-no-call", f"{column}[{at}].tool_call_id", says
             break
-    yield from _judged(row, f"{column}[{{}}].tool_calls", called)
+    yield from _judged(row, f"{column}[{{}}].tool_calls", called, talk)
 
 
 def _said(
@@ -60,12 +61,12 @@ def _said(
         text = message.get("value") if ROLES.get(str(role)) == "c" else None
         if not isinstance(text, str) or not text.lstrip().startswith("{"):
             continue
-        read = _read(text)
-        if isinstance(read, Mapping):
-            called.append((at, *_name_and_arguments(read)))
+        call = read(text)
+        if isinstance(call, Mapping):
+            called.append((at, *_name_and_arguments(call)))
         else:
             called.append((at, "", text))
-    yield from _judged(row, f"{column}[{{}}].value", called)
+    yield from _judged(row, f"{column}[{{}}].value", called, talk)
 
 
 def _calls(message: Any) -> list[Mapping[str, Any]]:
@@ -82,7 +83,7 @@ def _name_and_arguments(call: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _judged(
-    row: Mapping[str, Any], where: str, called: Sequence[Call]
+    row: Mapping[str, Any], where: str, called: Sequence[Call], talk: Sequence[Any]
 ) -> Iterator[RowFault]:
     for at, _, arguments in called:
         if says := _broken(arguments):
@@ -90,10 +91,16 @@ def _judged(
             name = "arguments-of-python" if python else "arguments-broken"
             yield name, where.format(at), f"{arguments[:60]!r}" if python else says
             break
-    known = tool_names(row.get("tools")) if called else frozenset()
+    tools = _tools(row.get("tools")) if called else {}
+    known = frozenset(tools) if all(tools) else frozenset()
     for at, name, _ in called:
         if known and name and not {name, name.rpartition(".")[2]} & known:
             yield "unknown-tool", where.format(at), _unknown(name, known)
+            break
+    for at, name, arguments in called if known else ():
+        says = unfit(name, arguments, tools)
+        if says and not is_refused(talk, at):
+            yield "arguments-unfit", where.format(at), says
             break
 
 
@@ -114,13 +121,6 @@ def _unknown(name: str, known: frozenset[str]) -> str:
     return f"calls {name[:40]!r}, which is none of the row's tools ({held})"
 
 
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text, strict=False)
-    except ValueError:
-        return None
-
-
 def tool_names(tools: Any) -> frozenset[str]:
     """Return the names of tools, given as a list or as JSON; none where one has none.
 
@@ -130,9 +130,21 @@ def tool_names(tools: Any) -> frozenset[str]:
     >>> tool_names('[{"type": "function", "function": {"name": "look"}}]')
     frozenset({'look'})
     """
-    tools = _read(tools) if isinstance(tools, str) else tools
+    held = _tools(tools)
+    return frozenset(held) if all(held) else frozenset()
+
+
+def _tools(tools: Any) -> dict[str, Any]:
+    """Return what each tool takes, by name; ``""`` is the name of one without."""
+    tools = read(tools)
     if not isinstance(tools, list | tuple):
-        return frozenset()
-    read = (_read(each) if isinstance(each, str) else each for each in tools)
-    names = [_name_and_arguments(e)[0] if isinstance(e, Mapping) else "" for e in read]
-    return frozenset(names) if all(names) else frozenset()
+        return {}
+    known = {}
+    for each in map(read, tools):
+        inner = each.get("function") if isinstance(each, Mapping) else None
+        inner = inner if isinstance(inner, Mapping) else each
+        if not isinstance(inner, Mapping):
+            return {}
+        takes = inner.get("parameters", inner.get("input_schema"))
+        known[str(inner.get("name") or "")] = read(takes)
+    return known

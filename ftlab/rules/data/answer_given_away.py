@@ -80,8 +80,10 @@ KINDS = (
     Kind(
         "prompt-in-completion",
         "the whole prompt once more in the completion",
-        "The completion column holds the whole text: the prompt is then seen twice.",
-        "row['completion'].removeprefix(row['prompt']).",
+        "The completion column holds the whole text: the prompt is then seen twice. "
+        "What is nothing but the prompt was filled in with it, or is the same column.",
+        "row['completion'].removeprefix(row['prompt']); leave out the rows of which "
+        "nothing is left.",
         0.1,
     ),
     Kind(

@@ -2,8 +2,8 @@
 
 ## What it does
 Finds answers that end in the middle of a sentence or of a block of code, that repeat
-themselves until they end, that were all cut at one number of tokens, characters or
-words, and texts that lack the end mark of most others.
+themselves until they end, that were cut at one number of tokens, characters or words,
+and texts that lack the end mark of most others.
 
 ## Why is this bad?
 What is trained behind such a text is an end that is none: the model learns to stop
@@ -17,10 +17,14 @@ one that few sentences end with (a, of, to, is, in); from 0.01 of the rows, and 
 above 0.5, where it is the style. Smileys, closings of letters, verse and what fills a
 gap in code are left out. `looping-answer` from 0.01: the same words 6 times or more up
 to the end, over 200 characters; lines, which may be a refrain, 16 times; tables, code,
-and prompts that ask for the same again are left out. `answer-of-cut-length`: counted in
-tokens, characters or words, the longest 1 % of the lengths holds 5 times as many
-answers as other long ones, 60 % of them break off, and the others do so half as often
-at most. `missing-end-mark`: rows that do not end with a special token, where most do.
+and prompts that ask for the same again are left out; a line of a block of code, 6 times
+right behind the end of the block, is told. `answer-of-cut-length`: counted in tokens,
+characters or words, the longest 1 % of the lengths holds 5 times as many answers as
+other long ones, 60 % of them break off, and the others do so half as often at most; or
+one length, of half of the answers at most, has 10 of them and 10 times as many as the
+lengths around it, up to a tenth shorter or longer, and their number of words (of
+characters, where words are counted) takes 4 values or more, as it does in prose and not
+in codes. `missing-end-mark`: rows that do not end with a special token, where most do.
 Shares of 0.001 and 0.01 are conventions of ours. What breaks off or loops in
 `rejected`, or where a label is false, has a reason to be there, and is not told.
 Measured: on the healthy sets of the tests, poems, tables, code and short answers among
@@ -63,7 +67,7 @@ KINDS = (
     ),
     Kind(
         "answer-of-cut-length",
-        "an answer that breaks off where the longest ones do",
+        "an answer that breaks off at the same length as others",
         "These answers were generated up to one number of tokens (max_new_tokens), or "
         "stored up to one number of characters or words, and cut there: a model "
         "trained on them learns to stop anywhere.",

@@ -2,9 +2,9 @@
 
 ## What it does
 Finds answers that say nothing: a placeholder, a missing value that became text, the
-message of a service that failed, a mark with nothing behind it, reasoning alone; texts
-that are the page of an error; and answers and prompts in which a field of a template
-was not filled in.
+message of a service that failed, a mark with nothing behind it, reasoning alone, in the
+text or in a field of its own; texts that are the page of an error; and answers and
+prompts in which a field of a template was not filled in.
 
 ## Why is this bad?
 They look like answers and are trained as such: the model learns to say `nan`, to tell
@@ -16,30 +16,37 @@ answer here]`, `[object Object]`, `TODO`, `TBD`, lorem ipsum. `missing-value-as-
 `nan`, `undefined` and the errors of spreadsheets, where more than half of the answers
 have more than 30 characters (of short answers such a word may be one), and the prompt
 does not speak of JavaScript, spreadsheets or these values; of short answers `nan`,
-`NaN`, `<NA>` and `NaT` alone, in 3 rows at least and 0.01, where more than 0.3 of the
-answers are different ones, so no classes, and the prompt asks for no number or sound.
-`None`, `null` and `N/A`, and `xxx` as a placeholder, count where 0.9 of the answers
-have more than 60 characters, of 50 rows at least, and the prompt speaks of no value,
-list or return. `unfilled-field` from 0.01, and not above 0.5: `{field_name}` within an
-answer that holds no code, unless the prompt has braces or speaks of templates.
-`unfilled-prompt` from 0.001: `{name}`, `{{name}}`, `${name}` or `[CONTEXT]` in two
-prompts or more behind the same 40 characters, where 10 others, and 0.1 as many at
-least, have a text between what stands around it; not where the prompt speaks of
-templates, nor where 0.05 of their answers have braces. `field-in-all-prompts` from 0.5:
-the same in 0.9 of the prompts, of 50 at least, and a text in none.
+`NaN`, `<NA>`, `NaT` and those errors alone, in 3 rows at least and 0.01, where more
+than 0.3 of the answers are different ones, so no classes, and the prompt asks for no
+number or sound. `None`, `null` and `N/A`, and `xxx` as a placeholder, count where 0.9
+of the answers have more than 60 characters, of 50 rows at least, and the prompt speaks
+of no value, list or return. `unfilled-field` from 0.01, and not above 0.5:
+`{field_name}` within an answer that holds no code, unless the prompt has braces or
+speaks of templates. `unfilled-prompt` from 0.001: `{name}`, `{{name}}`, `${name}` or
+`[CONTEXT]` in two prompts or more behind the same 40 characters, where 10 others, and
+0.1 as many at least, have a text between what stands around it; not where the prompt
+speaks of templates, nor where 0.05 of their answers have braces. `field-in-all-prompts`
+from 0.5: the same in 0.9 of the prompts, of 50 at least, and a text in none.
 `missing-value-as-input`: the same, in a column beside the prompt. `error-as-answer`: up
 to 600 characters that begin as such messages do, to a prompt that does not speak of
-errors. `error-page-as-text`, not above 0.5: texts alone of up to 600 characters that
-begin as pages of errors and of checks for robots do, and hold what servers sign these
-with (`Ray ID:`, nginx). These and `answer-behind-mark` from 0.001 of the rows, a
-convention of ours; `missing-value-as-input` from 0.01. `reasoning-never-closed` is told
-in place of `reasoning-without-answer` where the last 200 characters name an answer.
-`answer-behind-mark` and both of these above 0.5 are how such rows are made (prompts,
-reasoning alone), and not told. `model-named-in-answer`, in its first 200 characters,
-and `refusal-as-answer`, up to 600 characters that begin with a no to the request, are
-always notes: which prompts are to be refused, no look at rows can tell. In `rejected`,
-and where a label is false, all but a missing value is a reason to reject the answer,
-and not told.
+errors; where nothing but a service says so (a rate limit of an organization, `Error
+code: 500 - {`), and for pages of HTML whose title is an error, to any prompt that does
+not ask what a status, a limit, a time-out or a page says. `error-page-as-text`, not
+above 0.5: texts alone of up to 600 characters that begin as pages of errors and of
+checks for robots do, and hold what servers sign these with (`Ray ID:`, nginx). These
+and `answer-behind-mark` from 0.001 of the rows, a convention of ours;
+`missing-value-as-input` from 0.01. From 0.001 too, `answer-in-reasoning`: an empty
+content beside `reasoning_content`, `reasoning` or `thinking`, where the message holds
+nothing else, and a user or nobody speaks next; and `reasoning-never-closed`: an answer
+that begins with `<think>` and has no `</think>`. That it comes to an answer is told
+where the last 200 characters name one, and that it was cut where its last line has 4
+words or more and ends with a letter or a comma. `answer-behind-mark`, and
+`reasoning-without-answer`, `<think>` alone or `</think>` with nothing behind it, are
+how such rows are made above 0.5 (prompts, reasoning alone), and not told.
+`model-named-in-answer`, in its first 200 characters, and `refusal-as-answer`, up to 600
+characters that begin with a no to the request, are always notes: which prompts are to
+be refused, no look at rows can tell. In `rejected`, and where a label is false, all but
+a missing value is a reason to reject the answer, and not told.
 Measured: on 71 healthy sets with 45,639 rows, two of reasoning and one of refusals
 among them, none of these is a warning.
 By hand: `collections.Counter(row["completion"] for row in rows).most_common(20)`.
@@ -53,6 +60,7 @@ A placeholder or an error may be the right answer to a question about it.
 
 ## References
 - pandas, `DataFrame.astype` (missing values become the text "nan")
+- vllm-project/vllm#48865 (a reply without `</think>` becomes reasoning alone)
 """
 
 from ftlab.records.finding import Severity
@@ -136,21 +144,32 @@ KINDS = (
     Kind(
         "reasoning-without-answer",
         "reasoning with no answer behind it",
-        "The answer was cut by a limit while its writer was still thinking: the model "
-        "learns to think and to stop.",
+        "The answer was cut by a limit behind its reasoning, or lost where the reply "
+        "was divided: the model learns to think and to stop.",
         "Generate these answers anew with a higher max_new_tokens, or leave them out.",
         0.001,
         0.5,
         left_out=True,
     ),
     Kind(
+        "answer-in-reasoning",
+        "an empty answer beside reasoning in a field of its own",
+        "What divides replies took the answer for reasoning, mostly where </think> is "
+        "missing, or a limit ended the reply while it was thinking: the model learns "
+        "to think and to stop.",
+        "Write what the reasoning ends with as the content, where it is an answer; "
+        "generate the others anew with a higher max_new_tokens, or leave them out.",
+        left_out=True,
+    ),
+    Kind(
         "reasoning-never-closed",
-        "reasoning whose end mark is missing, before an answer",
-        "The mark behind the reasoning was lost, and the answer stands in it: the "
-        "model learns not to close its reasoning.",
-        "Write the mark (</think>) where the reasoning ends and the answer begins.",
-        0.001,
-        0.5,
+        "reasoning whose end mark is missing",
+        "The mark behind the reasoning was lost, and the answer stands in it; or a "
+        "limit cut the answer while its writer was still thinking. The model learns "
+        "not to close its reasoning.",
+        "Where an answer stands at the end, write the mark (</think>) before it; "
+        "generate the others anew with a higher max_new_tokens, or leave them out.",
+        left_out=True,
     ),
     Kind(
         "model-named-in-answer",

@@ -1,8 +1,8 @@
 """The rule DAT069, tool-calls-broken.
 
 ## What it does
-Finds calls of tools whose arguments are no JSON or whose tool the row does not have,
-and results that name a call that was never made.
+Finds calls of tools whose arguments are no JSON, or do not fit the tool, or whose tool
+the row does not have, and results that name a call that was never made.
 
 ## Why is this bad?
 The model learns to write calls that no program can read. Templates that parse the
@@ -11,11 +11,14 @@ arguments raise; the others write them as they are, and nobody notices.
 ## Evidence
 The calls of every conversation: `tool_calls`, and messages of `function_call`.
 Arguments that are a text and begin with a brace are read as JSON; `arguments-of-python`
-are those that `ast.literal_eval` reads. Names are looked up
-in the row's column `tools`, a list or JSON, where every tool in it has a name. A
-`tool_call_id` is looked up where the calls before it have ids. From 0.001 of the
-conversations, a convention of ours; where more than 0.5 have a name or an id that is
-not found, it is how this data is made, and nothing is told.
+are those that `ast.literal_eval` reads. Names are looked up in the row's column
+`tools`, a list or JSON, where every tool in it has a name. `arguments-unfit`: a name
+that is `required` there is missing, or one is given that is not among the `properties`
+(where `additionalProperties` and the like allow no others), and none of the next 3
+messages says that the call was wrong. A `tool_call_id` is looked up where the calls
+before it have ids. From 0.001 of the conversations, a convention of ours; where more
+than 0.5 have a name or an id that is not found, it is how this data is made, and
+nothing is told.
 By hand: `json.loads(call["function"]["arguments"])` for every call.
 
 ## What to try
@@ -56,6 +59,16 @@ KINDS = (
         "a call of a tool that the row does not have",
         "The tool was renamed in tools or in the call, or it was made up.",
         "Spell it as in tools, or add it there; else leave these rows out.",
+        0.001,
+        0.5,
+        among=("messages",),
+    ),
+    Kind(
+        "arguments-unfit",
+        "arguments of a call that the tool does not take, or lacks",
+        "An argument was renamed in tools or in the call, lost, or made up.",
+        "Spell arguments as in tools, and give all that are required; else leave these "
+        "rows out.",
         0.001,
         0.5,
         among=("messages",),

@@ -12,6 +12,7 @@ from ftlab.probes.data.across_rows import (
     report_names,
     report_quoted,
     report_repeated,
+    report_same_prompts,
     scanned_rows,
 )
 from ftlab.probes.data.entries import Entry, Source
@@ -174,3 +175,15 @@ def test_a_header_that_comes_again_is_no_copy():
     report_repeated(scan)
     assert scan.findings.rows["header-as-row"].numbers().tolist() == [1, 3]
     assert scan.findings.rows["duplicate-row"].numbers().tolist() == [2]
+
+
+def test_a_completion_that_is_its_prompt_is_told_with_its_column():
+    asked = "Why is the sky blue in the evening?"
+    scan = scanned([*(pair(at, "For the light.") for at in range(9)), pair_of(asked)])
+    report_same_prompts(scan)
+    (spot,) = scan.findings.spots["prompt-in-completion"]
+    assert (spot.row, spot.column) == (9, "completion")
+
+
+def pair_of(text):
+    return {"prompt": text, "completion": text}

@@ -182,43 +182,11 @@ def test_what_begins_with_an_answer_need_not_be_exchanged():
     ]
 
 
-def test_a_completion_that_holds_its_prompt_is_found():
-    prompt = "Why is the sky blue in the evening?"
-    row = {"prompt": prompt, "completion": f"{prompt} Because of the light."}
-    assert names_in(row) == ["prompt-in-completion"]
-    assert names_in({"prompt": prompt, "completion": prompt}) == [
-        "prompt-in-completion"
-    ]
-    assert names_in({"prompt": "a", "completion": "a bee"}) == []
-    assert names_in({"prompt": [], "completion": []}) == []
-
-
-def test_a_completion_may_go_on_with_a_title_or_a_first_line():
-    title = "The Great Wall of the North"
-    row = {"prompt": title, "completion": f"{title} is a place of stone."}
-    assert names_in(row) == []
-    assert names_in({"prompt": title, "completion": title}) == ["prompt-in-completion"]
-    code = "def add(left, right, third=0):"
-    assert names_in({"prompt": code, "completion": f"{code}\n    pass"}) == []
-    assert names_in({"prompt": title, "completion": f"{title}\n\nA place."}) == []
-    asked = "Please tell me about rivers"
-    row = {"prompt": asked, "completion": f"{asked}\nThey are long."}
-    assert names_in(row) == ["prompt-in-completion"]
-    lines = f"{title}\nWrite of it"
-    row = {"prompt": lines, "completion": f"{lines}: it is a place."}
-    assert names_in(row) == ["prompt-in-completion"]
-
-
 @pytest.mark.parametrize("answer", ["  ", f"{LONG} call("])
 def test_what_fills_a_gap_ends_anywhere(answer):
     prompt = "<fim_prefix>x = <fim_suffix>)<fim_middle>"
     assert names_in({"prompt": prompt, "completion": answer}) == []
     assert len(names_in({"prompt": "x = ", "completion": answer})) == 1
-
-
-def test_what_is_written_of_a_text_may_be_the_same():
-    title = "The works of Joseph Haydn in forty volumes"
-    assert names_in({"source": title, "target": title}) == []
 
 
 def test_a_translation_ends_as_its_text_does():

@@ -113,3 +113,44 @@ def test_answers_cut_behind_a_number_of_words_are_found():
 )
 def test_is_silent_on_answers_that_nobody_cut(texts):
     assert cut_at(texts) is None
+
+
+@pytest.mark.parametrize("limit", [80, 137, 400])
+def test_some_answers_that_were_cut_are_found_among_longer_ones(limit):
+    texts = [
+        text[:limit] if at % 3 == 0 else text for at, text in enumerate(sentences())
+    ]
+    cut = [at for at, text in enumerate(texts) if len(text) == limit and at % 3 == 0]
+    unit, told = cut_at(texts)
+    assert (unit, told.length) == ("characters", limit)
+    assert set(told.rows) <= {at for at, text in enumerate(texts) if text[-1] != "."}
+    assert len(set(told.rows) & set(cut)) > 0.7 * len(cut)
+
+
+def test_some_answers_that_were_cut_behind_a_number_of_words_are_found():
+    texts = [
+        " ".join(text.split()[:30]) if at % 3 == 0 else text
+        for at, text in enumerate(sentences())
+    ]
+    assert cut_at(texts)[0] == "words"
+
+
+def mixed(others):
+    """Put other answers among sentences, one in three."""
+    return [others(at) if at % 3 == 0 else text for at, text in enumerate(sentences())]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        mixed(lambda at: f"It is said {at % 2} times: " + "so it is " * 9),
+        mixed(lambda at: " ".join(f"{at * n % 1000:03}" for n in range(1, 26))),
+        mixed(lambda at: f"{at:0100}"),
+        mixed(lambda at: "x" * (at % 50) + " y" * (50 - at % 50) + "." * (at % 50)),
+        [text.rstrip(".") for text in mixed(lambda at: list(sentences())[at][:80])],
+        [text[:80] if at % 3 else text for at, text in enumerate(sentences())],
+    ],
+    ids=["one text", "codes", "a number", "whole", "no full stops", "mostly"],
+)
+def test_is_silent_on_a_length_that_is_a_form(texts):
+    assert cut_at(texts) is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.probes.data.error_pages import error_page
+from ftlab.probes.data.error_pages import error_page, html_error
 from ftlab.probes.data.no_answers import no_answers
 from ftlab.probes.data.row_parts import parts_of
 
@@ -45,3 +45,39 @@ def test_an_answer_may_be_such_a_page():
     said = "Just a moment...\nEnable JavaScript and cookies to continue"
     row = parts_of({"prompt": "What does the page say?", "completion": said})
     assert list(no_answers(row)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body></body></html>",
+        '<!DOCTYPE html>\n<!--[if IE]>--><html lang="en">\n<head><meta charset="utf-8">'
+        "<title>Just a moment...</title></head></html>\n",
+        "<HTML><HEAD><TITLE>Error 403 Forbidden</TITLE></HEAD></HTML>",
+        '<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code></Error>',
+    ],
+)
+def test_a_page_of_html_whose_title_is_an_error_is_found(text):
+    row = parts_of({"prompt": "Say it in French: a file", "completion": text})
+    ((_, fault),) = no_answers(row)
+    assert (fault.name, fault.char) == ("error-as-answer", 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<html><head><title>A river</title></head><body>502 Bad Gateway</body></html>",
+        "<html><head><title>502 Bad Gateway</title></head> is how it begins.",
+        "<b>502 Bad Gateway</b>",
+        "<Error>",
+    ],
+)
+def test_other_pages_are_none(text):
+    assert html_error(text) == ""
+
+
+def test_a_page_of_an_error_may_be_asked_for():
+    text = "<html><head><title>502 Bad Gateway</title></head></html>"
+    for prompt in ("Write the page of a 502.", "Make an HTML page for the proxy."):
+        row = parts_of({"prompt": prompt, "completion": text})
+        assert list(no_answers(row)) == []

@@ -5,6 +5,7 @@ import pytest
 from ftlab.probes.data.loops import REPEATS, looping
 
 SENTENCE = "The river carries the quiet boat past the old town. "
+BLOCK = "It adds.\n\n```python\ndef add(one, two):\n    total = one + two\n{}\n```"
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,31 @@ def test_repeats_up_to_the_end_are_found(text, times):
     length = int(fault.says.split(" ")[-2])
     end = text.rstrip()
     assert set(end[fault.char :]) == set(end[-length:])
+
+
+@pytest.mark.parametrize("cut", [0, 5])
+@pytest.mark.parametrize("line", ["    return total", "    )", "x"])
+def test_a_line_of_code_behind_its_block_is_found(line, cut):
+    text = f"{BLOCK.format(line)}" + f"\n{line}" * 70
+    text = text[: len(text) - cut]
+    fault = looping(text)
+    assert fault.name == "looping-answer"
+    assert text[fault.char :].startswith(f"\n{line}") or cut
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SENTENCE * 3 + BLOCK.format("    return 1") + "\n    return 1" * 5,
+        BLOCK.format("    0, 1,") + "\n\n```" + "\n    0, 1," * 15,
+        BLOCK.format("    print(1)") + "\n1" * 40,
+        BLOCK.format("    print('so')") + "\nso" * 40,
+        BLOCK.format("    return 1") + "\n\nIt prints:\n" + "\n    return 1" * 15,
+        BLOCK.format("    return 1\n" * 20),
+    ],
+)
+def test_what_is_printed_behind_a_block_may_repeat(text):
+    assert looping(text) is None
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def faults(answer, prompt="Why is the sky blue?", **more):
         ("### Answer:", "answer-behind-mark"),
         ("Assistant: ", "answer-behind-mark"),
         ("**Answer:**", "answer-behind-mark"),
-        ("<think>\nIt is as", "reasoning-without-answer"),
+        ("<think>\nIt is as", "reasoning-never-closed"),
         ("<think>\nSo.\n</think>\n\n", "reasoning-without-answer"),
         ("So.\n</think>", "reasoning-without-answer"),
         ("As an AI language model, I cannot see.", "model-named-in-answer"),
@@ -63,16 +63,6 @@ def test_an_answer_that_is_none_is_found(answer, name):
 )
 def test_is_silent_on_answers_that_say_something(answer):
     assert faults(answer) == []
-
-
-@pytest.mark.parametrize(
-    "said",
-    ["So.\nThe answer is \\boxed{4}.", "It is 2 + 2.\n\nAnswer: 4", "\\boxed{4}"],
-)
-def test_reasoning_with_an_answer_lacks_its_end_mark_alone(said):
-    assert faults(f"<think>\n{said}") == [("completion", "reasoning-never-closed")]
-    cut = faults(f"<think>\nWhat is the answer? {said[:2]}")
-    assert cut == [("completion", "reasoning-without-answer")]
 
 
 def test_an_error_may_be_asked_for():

@@ -50,6 +50,12 @@ def test_is_silent_on_healthy_rows(row):
     assert found(row) == []
 
 
+def test_an_answer_in_the_reasoning_is_found():
+    said = {"role": "assistant", "content": "", "reasoning": "It is there."}
+    where = ("answer-in-reasoning", "messages[1].content")
+    assert found([*talk("Where?"), said]) == [where]
+
+
 def test_calls_and_pairs_and_tokens_are_looked_at():
     call = {"function": {"name": "look", "arguments": "{"}}
     said = [*talk("Where?"), {"role": "assistant", "tool_calls": [call]}]

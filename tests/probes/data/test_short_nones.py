@@ -63,3 +63,10 @@ def test_of_short_answers_it_may_be_one():
     assert reported(["None"] * 20) == [[], []]
     assert reported(["None"], count=9) == [[], []]
     assert reported(["Nothing", "No", "X", "None of them"]) == [[], []]
+
+
+@pytest.mark.parametrize("error", ["#N/A", "#REF!", "#VALUE!", "#DIV/0!"])
+def test_errors_of_spreadsheets_are_found_among_short_answers(error):
+    assert among_short([error] * 9) == list(range(9))
+    assert among_short([error] * 9, "What does the spreadsheet show?") == []
+    assert among_short([error] * 9, "What is =VLOOKUP(1, A:B, 2)?") == []

@@ -15,6 +15,7 @@ from ftlab.probes.data.across_rows import (
     report_echoes,
     report_leaks_of_labels,
     report_literals,
+    report_lost_letters,
     report_names,
     report_quoted,
     report_repeated,
@@ -205,6 +206,7 @@ def _compare(going: Going) -> None:
         lambda: report_short_nones(scan),
         lambda: report_text_verdicts(scan),
         lambda: report_literals(scan),
+        lambda: report_lost_letters(scan),
         lambda: report_moved(scan),
         lambda: report_labels(scan, whole=whole),
     ]

@@ -120,6 +120,20 @@ def report_short_nones(scan: Scan) -> None:
             scan.report(name, row, says=repr(said))
 
 
+def report_lost_letters(scan: Scan) -> None:
+    """Report texts of question marks among those of another script.
+
+    An answer that was no more than that is told as this alone.
+    """
+    rows = scan.lost.found()
+    for row, part, char in scan.lost.spots:
+        if row in rows:
+            says = "question marks, where other rows have letters"
+            scan.report_in(row, part, "broken-encoding", char, says)
+    scan.findings.update("broken-encoding", rows)
+    scan.findings.leave_out("answer-without-words", rows)
+
+
 def report_echoes(scan: Scan) -> None:
     """Report answers that are their whole input again, where no others are like it."""
     for row in scan.echoes.found():

@@ -20,6 +20,7 @@ from ftlab.probes.data.habits import Habits
 from ftlab.probes.data.label_leaks import LabelLeaks
 from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.looks import Looks
+from ftlab.probes.data.lost_letters import LostLetters
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.python_literals import PythonLiterals
 from ftlab.probes.data.rejected import is_reason, last_wanted
@@ -66,6 +67,7 @@ class Scan:
         self.echoes = Echoes()
         self.fields = UnfilledPrompts()
         self.literals = PythonLiterals()
+        self.lost = LostLetters()
         self.labels = Labels()
         self.verdicts = TextVerdicts()
         self.keys = KeyFile()
@@ -123,6 +125,7 @@ class Scan:
         self.verdicts.look(number, read)
         self.fields.look(number, read, whole)
         self.literals.look(number, read)
+        self.lost.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ftlab.probes.data.entries import excerpt_of
 from ftlab.probes.data.scan import Scan
+from ftlab.probes.data.secrets import without_secrets
 from ftlab.records.data_scan import Lengths
 from ftlab.records.printable import printable
 from ftlab.records.scanned_rows import FoundRows, ScannedRows
@@ -132,6 +134,16 @@ def report_lost_letters(scan: Scan) -> None:
             scan.report_in(row, part, "broken-encoding", char, says)
     scan.findings.update("broken-encoding", rows)
     scan.findings.leave_out("answer-without-words", rows)
+
+
+def report_page_frames(scan: Scan) -> None:
+    """Report lines of the pages that texts were taken from."""
+    for frame in scan.frames.found():
+        says = f"as {len(frame.rows):,} texts have it"
+        for row, char, line in frame.places:
+            shown = excerpt_of(without_secrets(line), 0)
+            scan.report("page-around-text", row, "text", char, says, shown)
+        scan.findings.update("page-around-text", frame.rows)
 
 
 def report_echoes(scan: Scan) -> None:

@@ -21,6 +21,7 @@ from ftlab.probes.data.label_leaks import LabelLeaks
 from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.lost_letters import LostLetters
+from ftlab.probes.data.page_frames import PageFrames
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.python_literals import PythonLiterals
 from ftlab.probes.data.rejected import is_reason, last_wanted
@@ -68,6 +69,7 @@ class Scan:
         self.fields = UnfilledPrompts()
         self.literals = PythonLiterals()
         self.lost = LostLetters()
+        self.frames = PageFrames()
         self.labels = Labels()
         self.verdicts = TextVerdicts()
         self.keys = KeyFile()
@@ -126,6 +128,7 @@ class Scan:
         self.fields.look(number, read, whole)
         self.literals.look(number, read)
         self.lost.look(number, read)
+        self.frames.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

@@ -39,10 +39,11 @@ a whole answer that `ast.literal_eval` reads as a dictionary or a list and `json
 does not, to a prompt that speaks of JSON and not of Python, or where 10 other answers,
 and as many as these, begin as JSON. `html-entities` from 0.01: two in a text without
 tags or code, in a row that does not speak of HTML and lists no three of them; or two in
-a block of code that has none of their signs otherwise. `html-tags` from 0.01, and not
-above 0.5: two tags of prose in an answer, half of it at most, outside code, pages and
-the cells of tables and behind no line of a program, to a prompt that does not ask for
-HTML, pages or e-mails; or two `<br>`, one of them behind the mark of a block of code.
+a block of code that has none of their signs otherwise, one for an operator outside
+quotes if the block names a language. `html-tags` from 0.01, and not above 0.5: two tags
+of prose in an answer, half of it at most, outside code, pages and the cells of tables
+and behind no line of a program, to a prompt that does not ask for HTML, pages or
+e-mails; or two `<br>`, one of them behind the mark of a block of code.
 `hyphenated-lines` from 0.01: two words that go on in the next line, with no other
 hyphen, and one for each 1,500 characters. `file-in-text` is always a note: 400
 characters of base64, small letters, capitals and digits among them, to a prompt that

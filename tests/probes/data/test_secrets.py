@@ -98,6 +98,8 @@ def test_a_password_in_an_address_is_found_and_not_shown(address):
         "postgres://app:***********@db1/prod",
         "postgres://app:${DB_PASSWORD}@db1/prod",
         "postgres://%s:%s@%s/prod",
+        "postgres://app:${{0}}@db1/prod",
+        "postgres://app:<{0}>@db1/prod",
         "postgres://app:a1b2c3d4e5@db1/prod",
         "postgres://app:mySecretWord9X@db1/prod",
         "postgres://app:{0}@localhost:5432/prod",

@@ -12,6 +12,7 @@ from itertools import islice
 from ftlab.probes.data.across_rows import (
     is_unfilled,
     report_cut_answers,
+    report_divided_words,
     report_echoes,
     report_leaks_of_labels,
     report_literals,
@@ -207,6 +208,7 @@ def _compare(going: Going) -> None:
         lambda: report_short_nones(scan),
         lambda: report_text_verdicts(scan),
         lambda: report_literals(scan),
+        lambda: report_divided_words(scan),
         lambda: report_page_frames(scan),
         lambda: report_lost_letters(scan),
         lambda: report_moved(scan),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ftlab.probes.data.divided_words import FEWEST as PRINTED
 from ftlab.probes.data.entries import excerpt_of
 from ftlab.probes.data.scan import Scan
 from ftlab.probes.data.secrets import without_secrets
@@ -144,6 +145,17 @@ def report_page_frames(scan: Scan) -> None:
             shown = excerpt_of(without_secrets(line), 0)
             scan.report("page-around-text", row, "text", char, says, shown)
         scan.findings.update("page-around-text", frame.rows)
+
+
+def report_divided_words(scan: Scan) -> None:
+    """Report single words that are divided, where many rows have several."""
+    known = scan.findings.rows.get("hyphenated-lines", ())
+    if len(known) < PRINTED or scan.texts is None:
+        return
+    for each in scan.divided.among(scan.texts):
+        says = repr(f"{each.first}-\\n{each.second}")
+        shown = excerpt_of(without_secrets(f"{each.first}-\n{each.second}"), 0)
+        scan.report("hyphenated-lines", each.row, each.where, each.char, says, shown)
 
 
 def report_echoes(scan: Scan) -> None:

@@ -14,6 +14,7 @@ from ftlab.probes.data.answer_leaks import AnswerLeaks
 from ftlab.probes.data.answer_lengths import CutAnswers
 from ftlab.probes.data.content_faults import content_faults
 from ftlab.probes.data.counting import Counting
+from ftlab.probes.data.divided_words import DividedWords
 from ftlab.probes.data.echoes import Echoes
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.habits import Habits
@@ -70,6 +71,7 @@ class Scan:
         self.literals = PythonLiterals()
         self.lost = LostLetters()
         self.frames = PageFrames()
+        self.divided = DividedWords()
         self.labels = Labels()
         self.verdicts = TextVerdicts()
         self.keys = KeyFile()
@@ -129,6 +131,8 @@ class Scan:
         self.literals.look(number, read)
         self.lost.look(number, read)
         self.frames.look(number, read)
+        if "-\n" in whole:
+            self.divided.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

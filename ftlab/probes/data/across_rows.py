@@ -5,7 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ftlab.probes.data.divided_words import FEWEST as PRINTED
+from ftlab.probes.data.entries import excerpt_of
 from ftlab.probes.data.scan import Scan
+from ftlab.probes.data.secrets import without_secrets
 from ftlab.records.data_scan import Lengths
 from ftlab.records.printable import printable
 from ftlab.records.scanned_rows import FoundRows, ScannedRows
@@ -123,6 +126,41 @@ def report_short_nones(scan: Scan) -> None:
     if scan.answers.nearly_all_long and scan.rows >= FEWEST:
         for row, name, said in scan.nones.found():
             scan.report(name, row, says=repr(said))
+
+
+def report_lost_letters(scan: Scan) -> None:
+    """Report texts of question marks among those of another script.
+
+    An answer that was no more than that is told as this alone.
+    """
+    rows = scan.lost.found()
+    for row, part, char in scan.lost.spots:
+        if row in rows:
+            says = "question marks, where other rows have letters"
+            scan.report_in(row, part, "broken-encoding", char, says)
+    scan.findings.update("broken-encoding", rows)
+    scan.findings.leave_out("answer-without-words", rows)
+
+
+def report_page_frames(scan: Scan) -> None:
+    """Report lines of the pages that texts were taken from."""
+    for frame in scan.frames.found():
+        says = f"as {len(frame.rows):,} texts have it"
+        for row, char, line in frame.places:
+            shown = excerpt_of(without_secrets(line), 0)
+            scan.report("page-around-text", row, "text", char, says, shown)
+        scan.findings.update("page-around-text", frame.rows)
+
+
+def report_divided_words(scan: Scan) -> None:
+    """Report single words that are divided, where many rows have several."""
+    known = scan.findings.rows.get("hyphenated-lines", ())
+    if len(known) < PRINTED or scan.texts is None:
+        return
+    for each in scan.divided.among(scan.texts):
+        says = repr(f"{each.first}-\\n{each.second}")
+        shown = excerpt_of(without_secrets(f"{each.first}-\n{each.second}"), 0)
+        scan.report("hyphenated-lines", each.row, each.where, each.char, says, shown)
 
 
 def report_echoes(scan: Scan) -> None:

@@ -15,6 +15,7 @@ from ftlab.probes.data.left_markup import left_markup
 from ftlab.probes.data.letter_faults import letter_faults, may_hold_fault
 from ftlab.probes.data.lost_indentation import lost_indentation
 from ftlab.probes.data.no_answers import no_answers
+from ftlab.probes.data.printed_letters import may_hold_shapes, printed_letters
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.secrets import may_hold_secret, secrets
 from ftlab.probes.data.sheet_escapes import sheet_escapes
@@ -55,6 +56,8 @@ def content_faults(
     rare = whole.encode("utf-8", "surrogatepass").translate(None, _USUAL)
     if (odd := rare.translate(None, _SIGNS)) and may_hold_fault(odd):
         yield from letter_faults(row)
+    if odd and may_hold_shapes(odd):
+        yield from printed_letters(row)
     yield from no_answers(row)
     yield from _forms(row, foreign, whole, rare)
     yield from _of_code(row, whole, rare)

@@ -19,6 +19,13 @@ _WEB = re.compile(
 """Languages in which entities and tags are code."""
 
 _ENTITY = re.compile("&(?:quot|amp|apos|lt|gt|#39|#x27|#34);")
+_OPERATOR = re.compile(
+    r"^[^\n\"'`#]*(?:[\w)\]](?: ?[-=]&gt;| &[lg]t;=?| &amp;&amp;) ?(?=[\w(\[\"'{-])"
+    r"|\w&lt;\w[\w, ]*&gt;)",
+    re.MULTILINE,
+)
+"""An entity in place of an operator, in a line without quotes before it."""
+
 _BREAK = re.compile(r"<br ?/?>$", re.MULTILINE)
 _MARK = re.compile(r"^```[\w+#-]*<br ?/?>$", re.MULTILINE)
 _ABOUT = re.compile(r"html|xml|entit|unescape|markup|<br", re.IGNORECASE)
@@ -65,7 +72,8 @@ def _entities(text: str) -> TextFault | None:
             continue
         code = _BREAK.sub("", block.group(2))
         found = _ENTITY.findall(code)
-        if len(found) >= FEWEST and _is_whole(code, found):
+        alone = block.group(1) != "" and _OPERATOR.search(code) is not None
+        if (len(found) >= FEWEST or alone) and _is_whole(code, found):
             at = text.index(found[0], block.start())
             says = f"{found[0]!r} in a block of code"
             return TextFault("html-entities", at, says)

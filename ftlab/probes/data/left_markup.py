@@ -24,6 +24,15 @@ _WRITTEN = re.compile(
 )
 """What stands in pages and code that somebody writes."""
 
+_CODE = re.compile(
+    r"^[ \t]*(?:(?:async )?def \w+\(|class \w+[(:{ ]|import [\w.{*]"
+    r"|from [\w.]+ import\b|#include\b"
+    r"|(?:public|private|static|func|fn|function|sub|package|namespace) \w"
+    r"|(?:print|printf|echo|puts|console\.log|document\.write)\b[ (]?[\"'])",
+    re.MULTILINE,
+)
+"""A line of a program: the tags behind it are what the program writes."""
+
 _ASKED = re.compile(
     r"html|markup|mark up|\btags?\b|\bweb|\bpages?\b|\bsite|\bcss\b|xml|markdown"
     r"|e-?mail|newsletter|blog|format|react|component|render|button|front-?end|\bview\b"
@@ -60,6 +69,8 @@ def _tags(text: str) -> TextFault | None:
         and not ("|" in text and each.group().startswith("<br"))
     ]
     if len(found) < FEWEST or _WRITTEN.search(text):
+        return None
+    if _CODE.search(text, 0, found[0].start()):
         return None
     tags = [each.group() for each in found]
     closed = any(tag.startswith("</") for tag in tags)

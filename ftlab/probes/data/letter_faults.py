@@ -1,6 +1,7 @@
 """Faults of the letters of a row, without those that the row is about."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
 from ftlab.probes.data.answer_faults import Placed, asks_about, is_answer
@@ -61,8 +62,8 @@ def letter_faults(row: RowParts) -> Iterator[Placed]:
     """
     for part in row.parts:
         for fault in _faults(part.text):
-            broken = fault.name == "broken-encoding"
-            if not (broken and _is_meant(part.text, fault, row)):
+            meant = _MEANT.get(fault.name)
+            if meant is None or not meant(part.text, fault, row):
                 yield part, fault
 
 
@@ -87,8 +88,21 @@ def _is_meant(text: str, fault: TextFault, row: RowParts) -> bool:
     return mended != "" and any(_holds(each, part, mended) for each in answers)
 
 
+def _is_named(text: str, fault: TextFault, row: RowParts) -> bool:
+    """Tell whether a row is about the very character that nobody sees."""
+    char = text[fault.char]
+    names = [f"u+{ord(char):04x}", f"\\u{ord(char):04x}", f"&#x{ord(char):x};"]
+    names += [unicodedata.name(char, "").casefold()]
+    said = [part.text.casefold() for part in row.parts]
+    return any(name and name in each for each in said for name in names)
+
+
 def _holds(answer: str, part: str, mended: str) -> bool:
     """Tell whether an answer is a part of a text that was mended, or the other way."""
     new = set(mended) - set(part)
     said = answer.strip()
     return mended.strip() in said or (said in mended and not new.isdisjoint(said))
+
+
+_MEANT = {"broken-encoding": _is_meant, "invisible-character": _is_named}
+"""Faults that a row may hold on purpose, and what tells so."""

@@ -35,6 +35,12 @@ _NEXT = re.compile(
 )
 """A statement behind another one, with a blank between them."""
 
+STATEMENTS = 2
+"""Statements in a comment that make it the rest of a function."""
+
+_CALLED = frozenset("([{=")
+"""What code holds, and a remark on what to return does not."""
+
 _ASKED = re.compile(
     r"indent|white ?space|syntax|one.?line|(?:one|single) line|minif|debug|broken"
     r"|\b(?:fix|correct|format) (?:the|this|my|it)\b",
@@ -122,10 +128,41 @@ def _collapsed(text: str) -> TextFault | None:
         return None
     code = found.group(1).removesuffix("```")
     behind = _NEXT.search(code, code.index(": "))
-    if behind is None or _error_of(code) is None:
+    if behind is None or (_error_of(code) is None and not _swallowed(code)):
         return None
     at = found.start(1) + behind.start() + 2
     return TextFault("lost-indentation", at, "several lines of Python in one")
+
+
+def _swallowed(code: str) -> bool:
+    """Tell whether a comment in a line of code goes on with statements.
+
+    One is enough behind nothing but a docstring, if it reads as code.
+    """
+    for at in (each.start() for each in re.finditer(" # ", code)):
+        head = _parsed(code[:at])
+        if head is None:
+            continue  # the sign stands in a text
+        behind = list(_NEXT.finditer(code, at))
+        if len(behind) >= STATEMENTS:
+            return True
+        said = code[behind[0].start() + 2 :] if behind and _only_says(head) else ""
+        return not _CALLED.isdisjoint(said) and _parsed(f"def f(): {said}") is not None
+    return False
+
+
+def _only_says(head: ast.Module) -> bool:
+    """Tell whether a function has nothing but a docstring."""
+    body = getattr(head.body[0], "body", [])
+    return len(body) == 1 and isinstance(body[0], ast.Expr)
+
+
+def _parsed(code: str) -> ast.Module | None:
+    if _error_of(code) is not None:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(code)
 
 
 def _error_of(code: str) -> type[SyntaxError] | None:

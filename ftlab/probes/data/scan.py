@@ -14,6 +14,7 @@ from ftlab.probes.data.answer_leaks import AnswerLeaks
 from ftlab.probes.data.answer_lengths import CutAnswers
 from ftlab.probes.data.content_faults import content_faults
 from ftlab.probes.data.counting import Counting
+from ftlab.probes.data.divided_words import DividedWords
 from ftlab.probes.data.echoes import Echoes
 from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.habits import Habits
@@ -23,6 +24,8 @@ from ftlab.probes.data.label_lists import LabelLists
 from ftlab.probes.data.labels import Labels
 from ftlab.probes.data.language_columns import LanguageColumns
 from ftlab.probes.data.looks import Looks
+from ftlab.probes.data.lost_letters import LostLetters
+from ftlab.probes.data.page_frames import PageFrames
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.python_literals import PythonLiterals
 from ftlab.probes.data.rejected import is_reason, last_wanted
@@ -74,6 +77,9 @@ class Scan:
         self.repeats = RepeatedPrompts()
         self.fields = UnfilledPrompts()
         self.literals = PythonLiterals()
+        self.lost = LostLetters()
+        self.frames = PageFrames()
+        self.divided = DividedWords()
         self.labels = Labels()
         self.lists = LabelLists()
         self.languages = LanguageColumns()
@@ -139,6 +145,10 @@ class Scan:
         self.verdicts.look(number, read)
         self.fields.look(number, read, whole)
         self.literals.look(number, read)
+        self.lost.look(number, read)
+        self.frames.look(number, read)
+        if "-\n" in whole:
+            self.divided.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
+from ftlab.probes.data.address_passwords import password_in, without_passwords
 from ftlab.probes.data.answer_faults import Placed
 from ftlab.probes.data.row_parts import RowParts
 from ftlab.probes.data.text_faults import TextFault
@@ -67,7 +68,7 @@ def may_hold_secret(text: str) -> bool:
             for each in begins:
                 if each in text:
                     return True
-    return False
+    return "@" in text and "://" in text
 
 
 def secrets(row: RowParts) -> Iterator[Placed]:
@@ -87,6 +88,10 @@ def secrets(row: RowParts) -> Iterator[Placed]:
             if begins in part.text and (found := _drawn(search, part.text, begins)):
                 yield part, TextFault("secret-in-text", found.start(), name)
                 break
+        else:
+            at = password_in(part.text) if "@" in part.text else -1
+            if at >= 0:
+                yield part, TextFault("secret-in-text", at, "a password in an address")
 
 
 def without_secrets(text: str) -> str:
@@ -101,7 +106,7 @@ def without_secrets(text: str) -> str:
     for begins, _, search in _SEARCHES:
         if begins in text:
             text = search.sub(partial(_stars, begins=begins), text)
-    return text
+    return without_passwords(text) if "@" in text else text
 
 
 def _drawn(search: re.Pattern[str], text: str, begins: str) -> re.Match[str] | None:

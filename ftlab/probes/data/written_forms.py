@@ -20,6 +20,12 @@ PER_PAGE = 1500
 """Characters of a page: words are hyphenated at least once on each."""
 
 _ENTITY = re.compile("&(?:quot|amp|apos|nbsp|lt|gt|#39|#x27|#34);")
+_LISTED = re.compile(r"&[#\w]*;(?:[ \t,|/]+&[#\w]*;){2,}|&;")
+"""Entities side by side, or one without a name: a text about them, in any language."""
+
+LISTED = 3
+"""Different ones that make a list of them."""
+
 _MARKUP = re.compile(r"</?[A-Za-z!]|```|html|xml|entit|escap", re.IGNORECASE)
 _HYPHENATED = re.compile(r"[ \t][^\s-]*([a-z]{2}-\n[a-z]{2})(?![a-z]*-)")
 """A halved word; alone on its line it is an entry of a list, as ``pre-`` is.
@@ -157,7 +163,13 @@ def _entities(text: str, row: RowParts) -> TextFault | None:
     ]
     if len(found) < FEWEST or any(map(_speaks_of_markup, row.parts)):
         return None
+    if any(map(_is_list, _LISTED.findall(text))):
+        return None
     return TextFault("html-entities", found[0].start(), repr(found[0].group()))
+
+
+def _is_list(listed: str) -> bool:
+    return listed == "&;" or len(set(re.findall(r"&[#\w]*;", listed))) >= LISTED
 
 
 def _speaks_of_markup(part: Part) -> bool:

@@ -2,9 +2,9 @@
 
 ## What it does
 Finds text that was read with a wrong encoding, characters that nobody sees, letters
-that are spelt apart from their accents, and text that was not read back from another
-form: JSON's escapes, HTML's entities and tags, a dictionary, the lines of a printed
-page; and Python code without its indentation.
+that are spelt apart from their accents or shaped as fonts have them, and text that was
+not read back from another form: JSON's escapes, HTML's entities and tags, a dictionary,
+the lines and the frame of a page; and Python code without its indentation.
 
 ## Why is this bad?
 Each becomes other tokens than what users type, two to four times as many, and the model
@@ -12,39 +12,54 @@ learns to write them.
 
 ## Evidence
 Every character of every row. `broken-encoding` from 0.001 of the rows: U+FFFD, what
-ftfy decodes to fewer and likelier characters, three words of question marks, or letters
-that no language combines: two of Turkish read as cp1252, in 0.1 of the words, two
-Polish words with a raised figure within, three of four accented letters and more alone.
-A capital letter and a quotation mark at a word's end prove nothing. It is meant where
-the prompt speaks of encodings or an answer has the line mended; so is a single U+FFFD
-beside no letter, quoted or spoken of within 80 characters. `invisible-character` from
-0.01: format and control characters that neither their script nor an emoji needs there,
-and a colour of a terminal that is not taken back. `decomposed-letters` from 0.01: pairs
-that NFC makes one, unless the tokenizer does so itself. `mixed-scripts` from 0.01: a
-letter that looks like one of another script, between two letters of that.
-`escaped-text` from 0.01: a whole text in JSON's quotes and escapes, or line ends as a
-backslash and an n, outside quotes, in a text of one line, two of them, a doubled one,
-or one with an indented line behind it; where 0.9 of the answers, 50 at least, are in
-JSON's quotes and some hold escapes, all of them. `wrapped-answer` from 0.01 and not
-above 0.5, where it is the form that is asked for: a dictionary with `answer`, `output`
-or the like, and two other keys at most. `python-as-json` from 0.01: a whole answer that
-`ast.literal_eval` reads as a dictionary or a list and `json.loads` does not, to a
-prompt that speaks of JSON and not of Python, or where 10 other answers, and as many as
-these, begin as JSON. `html-entities` from 0.01: two in a text
-without tags or code, in a row that does not speak of HTML; or two in a block of code
-that has none of their signs otherwise. `html-tags` from 0.01, and not above 0.5: two
-tags of prose in an answer, half of it at most, outside code, pages and the cells of
-tables, to a prompt that does not ask for HTML, pages or e-mails; or two `<br>`, one of
-them behind the mark of a block of code. `hyphenated-lines` from 0.01: two words that go
-on in the next line, with no other hyphen, and one for each 1,500 characters.
+ftfy decodes to fewer and likelier characters, three words of question marks, or those
+of 3 and more in a text without a letter of the script that half of the others have (two
+runs of different length, 6 marks in all, or 8 beside a word; texts of nothing else, up
+to 5 for each of these), or letters that no language combines: two of Turkish read as
+cp1252, in 0.1 of the words, two Polish words with a raised figure within, three of four
+accented letters and more alone. A capital letter and a quotation mark at a word's end
+prove nothing. It is meant where the prompt speaks of encodings or an answer has the
+line mended; so is a single U+FFFD beside no letter, quoted or spoken of within 80
+characters. `invisible-character` from 0.01: format and control characters that neither
+their script nor an emoji needs there, and a colour of a terminal that is not taken
+back; a row may name the very one that it holds (U+200B). `decomposed-letters` from
+0.01: pairs that NFC makes one, unless the tokenizer does so itself. `printed-letters`
+from 0.01: five Arabic letters, and more than half of a text's, in the shapes that fonts
+have for them, three side by side; or two ligatures within Latin words (U+FB01), in a
+row that does not speak of them, nor has the word typed in an answer. `dotted-i` from
+0.01: a small i and U+0307 within a word, without an accent, which Lithuanian has there.
+`mixed-scripts` from 0.01: a letter that looks like one of another script, between two
+letters of that. `escaped-text` from 0.01: a whole text in JSON's quotes and escapes, or
+line ends as a backslash and an n, outside quotes, in a text of one line, two of them, a
+doubled one, or one with an indented line behind it; where 0.9 of the answers, 50 at
+least, are in JSON's quotes and some hold escapes, all of them. `wrapped-answer` from
+0.01 and not above 0.5, where it is the form that is asked for: a dictionary with
+`answer`, `output` or the like, and two other keys at most. `python-as-json` from 0.01:
+a whole answer that `ast.literal_eval` reads as a dictionary or a list and `json.loads`
+does not, to a prompt that speaks of JSON and not of Python, or where 10 other answers,
+and as many as these, begin as JSON. `html-entities` from 0.01: two in a text without
+tags or code, in a row that does not speak of HTML and lists no three of them; or two in
+a block of code that has none of their signs otherwise, one for an operator outside
+quotes if the block names a language. `html-tags` from 0.01, and not above 0.5: two tags
+of prose in an answer, half of it at most, outside code, pages and the cells of tables
+and behind no line of a program, to a prompt that does not ask for HTML, pages or
+e-mails; or two `<br>`, one of them behind the mark of a block of code.
+`hyphenated-lines` from 0.01: two words that go on in the next line, with no other
+hyphen, and one for each 1,500 characters. Beside 10 such rows one word is enough that
+stands undivided in the first 20,000 texts, or whose second half stands nowhere.
 `file-in-text` is always a note: 400 characters of base64, small letters, capitals and
 digits among them, to a prompt that does not speak of it. `lost-indentation` from 0.001:
 a whole text or a block that is marked as Python, up to 20,000 characters, in which no
 line is indented, which cannot be parsed for that, and can with a body in the line of
 each head; or a function in one line, which cannot be parsed, with a statement behind
-another. `sheet-escapes` from 0.001: `_x000D_` and its like, outside quotes and names,
-in a row that does not speak of spreadsheets. The shares are conventions of ours: below
-them rows are told as a note.
+another, or whose comment goes on with two statements. `page-around-text` from 0.01: a
+notice on cookies, a call for a newsletter, a menu of four items or a footer with rights
+and links, in English, German, French or Spanish, the same line among the first or last
+four of 5 texts without labels; or a line that ends with the number of a page, of how
+many or beside the same line in 0.5 of 10 texts, with three different ones.
+`sheet-escapes` from 0.001: `_x000D_` and its like, outside quotes and names, in a row
+that does not speak of spreadsheets. The shares are conventions of ours: below them rows
+are told as a note.
 Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
 with cp1252, and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.
@@ -89,6 +104,24 @@ KINDS = (
         "The text is in Unicode's NFD form (macOS file names, PDF files); users type "
         "NFC, which is other tokens.",
         "unicodedata.normalize('NFC', text), on the data and on prompts.",
+        0.01,
+    ),
+    Kind(
+        "printed-letters",
+        "letters in the shapes of a printed page",
+        "Taken from PDF files or pictures: each letter in the shape that it has beside "
+        "its neighbours, at times from right to left; users type others.",
+        "unicodedata.normalize('NFKC', text); where words are reversed, read the "
+        "source again with a program that knows the script.",
+        0.01,
+    ),
+    Kind(
+        "dotted-i",
+        "a small i with the dot of a large one",
+        "str.lower() made text of Turkish or Azerbaijani small: it writes \u0130 as i "
+        "and U+0307, which no language has.",
+        "text.replace('i\\u0307', 'i'); next time text.replace('\u0130', 'i') before "
+        "text.lower().",
         0.01,
     ),
     Kind(
@@ -155,6 +188,15 @@ KINDS = (
         "Take these texts from their source again, with text.strip() for whole texts "
         "alone; nothing can bring the indentation back.",
         left_out=True,
+    ),
+    Kind(
+        "page-around-text",
+        "lines of the page around a text",
+        "Taken from web pages with their menus and notices, or from PDF files with the "
+        "headers and footers of each page: the model learns to write them.",
+        "Take the text out of the page (trafilatura.extract(html)), and leave out the "
+        "lines that many texts share.",
+        0.01,
     ),
     Kind(
         "sheet-escapes",

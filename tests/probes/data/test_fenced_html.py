@@ -39,6 +39,13 @@ def test_code_as_html_writes_it_is_found(answer, found):
         "```c\nf(&amp;x)\n```",
         "```c\nif (a < b && c > 0) f(&x);\n```",
         "```\na<br>\nb<br>\n```",
+        "```\ndef f() -&gt; int:\n    return 1\n```",
+        "```python\nprint('f() -&gt; int')\n```",
+        "```python\nx = y.replace('&lt;', 'a')\n```",
+        "```python\nx = 1  # f() -&gt; int\n```",
+        "```sql\nselect a &amp; b\n```",
+        "```c\nif (a &lt; b) x->y = z > 0;\n```",
+        "```php\n$a -&gt; b;\n```",
         "```python\nx = 1\n```\na<br>\nb<br>",
         "a &lt; b &gt; c ``` d",
         "In HTML:\n```\na &lt; b &gt; c\n```",
@@ -50,3 +57,16 @@ def test_is_silent_on_code_about_it(answer):
 
 def test_is_silent_where_the_prompt_speaks_of_it():
     assert faults("```\na &lt; b &gt; c\n```", "Write it with entities.") == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "char"),
+    [
+        ("```python\ndef f() -&gt; int:\n    return 1\n```", 19),
+        ("So:\n```java\nx = 1;\nfor (; i &lt; n; i++) f(i);\n```", 28),
+        ("```rust\nmatch x { 1 =&gt; 2 }\n```", 21),
+        ("```python\nwhile i &gt;= 0:\n    i -= 1\n```", 18),
+    ],
+)
+def test_one_operator_is_enough_in_a_known_language(answer, char):
+    assert faults(answer) == [("html-entities", char)]

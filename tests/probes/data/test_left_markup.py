@@ -47,7 +47,15 @@ def test_line_breaks_of_a_page_are_found():
         ("<think>They look.</think>\n\nThey tell.", "How?"),
         ("<p>a</p>", "How?"),
         ("They look <3 and <br> they tell.", "How?"),
+        ("def f():\n    print('<p>Look.</p>')", "How?"),
+        ("import cgi\nshow('<b>a</b> or <i>b</i>, it may be')", "How?"),
+        ("Do this:\n  echo '<p>They look.</p>'", "How?"),
     ],
 )
 def test_is_silent_on_markup_that_is_meant(answer, prompt):
     assert faults(answer, prompt) == []
+
+
+def test_code_within_the_tags_is_no_reason_for_them():
+    answer = "<p>They look, as this does:</p>\n<p>So it is:\nimport bees</p>"
+    assert faults(answer) == [("html-tags", 0)]

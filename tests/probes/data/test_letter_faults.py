@@ -58,3 +58,21 @@ def test_other_faults_of_the_row_stay():
 def test_a_text_alone_may_speak_of_encodings_and_be_broken():
     row = parts_of({"text": f"Read it with the right encoding. {BROKEN}"})
     assert [fault.name for _, fault in letter_faults(row)] == ["broken-encoding"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        ("What is the character \u200b (U+200B)?", "Zero width space"),
+        ("What is the character \u202e?", "Right-to-left override"),
+        ("Where does it stand?", "Behind 'a\u200b': it is \\u200b, as code says."),
+    ],
+)
+def test_a_character_that_a_row_names_is_meant(prompt, answer):
+    assert faults(prompt, answer) == []
+
+
+def test_a_character_that_nobody_names_is_found_beside_another():
+    assert faults("What is U+200B?", "It is\u2060 a space.") == [
+        ("completion", "invisible-character")
+    ]

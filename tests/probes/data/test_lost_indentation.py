@@ -26,6 +26,8 @@ def faults(answer, prompt="Write it in Python."):
         ("async def f(x) -> int: y = [x] for z in y: print(z) return y", 31),
         ("```python def f(x): y = x return y ```", 26),
         ("def f(x): # It is so. if x: y = 1 return y", 22),
+        ("def f(x): y = x # It is so. z = y + 1 return z", 28),
+        ('def f(x): """So.""" # It is so. return {x: [1]}', 32),
     ],
 )
 def test_code_that_no_python_reads_is_found(answer, char):
@@ -54,6 +56,10 @@ def test_code_that_no_python_reads_is_found(answer, char):
         "def f(x): returns the sum of x",
         "def f(x): ... some code = here ... return {x}",
         "def f(x): print x",
+        "def f(x): return x  # or return x + 1",
+        'def f(self): """So."""  # subclasses return it',
+        'def f(self): """So."""  # returns (x)',
+        "def f(x): return ' # y = 1 return x z = 2 return z'",
         "def: a short word for define",
         "It is so:\nif x:\nreturn 1",
         f"for\n{STRIPPED}",

@@ -7,7 +7,7 @@ import string
 import pytest
 
 from ftlab.probes.data.row_parts import parts_of
-from ftlab.probes.data.secrets import secrets, without_secrets
+from ftlab.probes.data.secrets import may_hold_secret, secrets, without_secrets
 
 LETTERS = string.ascii_letters + string.digits
 CAPITALS = string.ascii_uppercase + "234567"
@@ -75,3 +75,45 @@ def test_nearly_all_drawn_keys_are_found():
     for seed in range(200):
         assert found("AKIA" + drawn(16, CAPITALS, seed)), seed
         assert found("sk-" + drawn(48, LETTERS, seed)), seed
+
+
+@pytest.mark.parametrize(
+    "address", ["postgres://app:{}@db1:5432/prod", "redis://:{}@10.0.0.7/0"]
+)
+def test_a_password_in_an_address_is_found_and_not_shown(address):
+    word = "PxukWte4" + "cBiF"
+    text = "connect to " + address.format(word)
+    assert found(text) == [(text.index(word), "a password in an address")]
+    assert may_hold_secret(text)
+    assert without_secrets(text) == text.replace(word, "*" * 12)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgres://user:password@db1/prod",
+        "postgres://app:P4ssw0rdX1y@db1/prod",
+        "postgres://app:Summer2024@db1/prod",
+        "postgres://app:<password>@db1/prod",
+        "postgres://app:***********@db1/prod",
+        "postgres://app:${DB_PASSWORD}@db1/prod",
+        "postgres://%s:%s@%s/prod",
+        "postgres://app:${{0}}@db1/prod",
+        "postgres://app:<{0}>@db1/prod",
+        "postgres://app:a1b2c3d4e5@db1/prod",
+        "postgres://app:mySecretWord9X@db1/prod",
+        "postgres://app:{0}@localhost:5432/prod",
+        "postgres://app:{0}@db.example.com/prod",
+        "postgres://app:{0}@your-host/prod",
+        "https://a.org:8080/x and {0}@b.org",
+        "https://a.org/{0}:{0}@b.org",
+    ],
+)
+def test_is_silent_on_words_and_hosts_of_examples(address):
+    assert found(address.replace("{0}", "Rt7kQz2mWx")) == []
+
+
+def test_nearly_all_drawn_passwords_are_found():
+    words = [drawn(16, LETTERS, seed) for seed in range(400)]
+    known = [word for word in words if found(f"amqp://app:{word}@mq1/")]
+    assert len(known) >= 360

@@ -34,6 +34,7 @@ def faults(answer, prompt="Why is the sky blue?"):
         ("a &quot;b&quot; c", "html-entities", 2),
         ("`x` is &quot;b&quot; c", "html-entities", 7),
         ("It&#39;s so &amp; so", "html-entities", 2),
+        ("a &quot;b&quot; &nbsp; &nbsp; &nbsp; c", "html-entities", 2),
         (DIVIDED, "hyphenated-lines", 3),
     ],
 )
@@ -69,6 +70,8 @@ def test_a_text_that_was_not_read_back_is_found(answer, name, char):
         "<p>a &amp; b &lt; c</p>",
         "`&lt;` is < and `&gt;` is >",
         "As HTML it is &lt; and &gt;.",
+        "Es gibt &amp; &quot; &lt; &gt; &apos;",
+        "Ein leeres '&;' steht da; &amp; und &lt; sind bekannt.",
         "It is well-\nknown, and that is all.",
         DIVIDED + " It goes on." * 400,
         "a -\nb -\nc-\nd",

@@ -9,10 +9,9 @@ from ftlab.probes.data.layout_values import further, is_empty, may_be_said
 from ftlab.probes.data.layouts import Layout, classic_layout, summarised
 from ftlab.probes.data.message_forms import (
     joined,
-    key_of_text,
     kind_of,
     message_fault,
-    role_and_content,
+    said_by,
     unfolded,
 )
 from ftlab.probes.data.other_columns import other_columns
@@ -131,6 +130,8 @@ def parts_of(row: Any) -> RowParts:
     row = mapping_of(row)
     read = _parts_of(row)
     if len(row) == 1 or read.kind == "tokens" or not read.parts:
+        return read
+    if len(row) == len({part.column for part in read.parts}):
         return read
     texts = [(part.column, part.text) for part in read.parts]
     others = other_columns(row, texts)
@@ -266,8 +267,7 @@ def _messages(talk: Any, column: str, faults: list[RowFault]) -> list[Part]:
         faults.append(("malformed-messages", column, "holds no message"))
     parts = []
     for index, message in enumerate(talk):
-        role, content = role_and_content(message)
-        key = "content" if role is None else key_of_text(message)
+        role, content, key = said_by(message)
         if role is None:
             said = f"a message {message_fault(message)}"
             faults.append(("malformed-messages", f"{column}[{index}]", said))

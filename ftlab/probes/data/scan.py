@@ -117,9 +117,11 @@ class Scan:
         if (empty := self.habits.look(number, row, read)) is not None:
             self.report("empty-system", number, empty.where)
         self._look(number, read, whole)
-        self.solved.look(number, row, read)
         self.labels.add(row, read)
-        self.lists.look(number, row, read)
+        if read.kind == "text":
+            self.lists.look(number, row, read)
+        elif read.kind in ("prompt", "prompt and answer"):
+            self.solved.look(number, row, read)
         header = number in self.findings.rows.get("header-as-row", ())
         self._keep(None if header else read, whole)
         self._count(number, read)
@@ -134,21 +136,27 @@ class Scan:
         ):
             if not is_reason(fault.name, part, read):
                 self.report_in(number, part, *fault)
+        if read.kind == "prompt and answer":
+            self._look_at_pair(number, read)
+        elif read.kind == "text":
+            self.frames.look(number, read)
+        if read.label is not None:
+            self.verdicts.look(number, read)
         self.leaks.look(number, read)
         self.given.look(number, read)
         self.nones.look(number, read)
+        self.fields.look(number, read, whole)
+        self.literals.look(number, read)
+        self.lost.look(number, read)
+        if "-\n" in whole:
+            self.divided.look(number, read)
+
+    def _look_at_pair(self, number: int, read: RowParts) -> None:
         self.echoes.look(number, read)
         self.languages.look(number, read)
         self.instructed.look(number, read)
         if (repeated := self.repeats.look(number, read)) is not None:
             self.report_in(number, read.parts[1], *repeated)
-        self.verdicts.look(number, read)
-        self.fields.look(number, read, whole)
-        self.literals.look(number, read)
-        self.lost.look(number, read)
-        self.frames.look(number, read)
-        if "-\n" in whole:
-            self.divided.look(number, read)
 
     def report_in(
         self, number: int, part: Part, name: str, char: int, says: str

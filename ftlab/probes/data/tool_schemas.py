@@ -52,8 +52,8 @@ def unfit(name: str, arguments: Any, tools: Mapping[str, Any]) -> str:
     known = [each for each, about in properties.items() if about is not None]
     for each, value in given.items():
         if value is not None and each not in known and (known or _is_closed(takes)):
-            listed = f"which takes {_names(known)}"
-            return f"{str(each)[:40]!r} is no argument of {name[:40]}, {listed}"
+            takes_only = f"which takes {_names(known)}"
+            return f"{str(each)[:40]!r} is no argument of {name[:40]}, {takes_only}"
     return ""
 
 

@@ -26,8 +26,8 @@ one. From 0.001 of the rows, a convention of ours.
 in 0.95 of the rows, 100 at least. A word belongs to a side if it stands there in 5 rows
 and 10 times as often as on the other one. Both texts have 2 words of the other side and
 none of their own, in 3 rows at least and 0.3 of them at most. Measured on 34 sets of
-700 messages each in two languages, near ones too (Danish and Norwegian, Czech and Slovak):
-none is told; of 0.05 that were exchanged a fifth is found, and no other row.
+700 messages each in two languages, near ones too (Danish and Norwegian, Czech and
+Slovak): none is told; of 0.05 that were exchanged a fifth is found, and no other row.
 `text-of-other-script`: a column that is called by a language, and has one script in
 0.95 of its texts, 50 at least: a text of another one alone, 4 different letters and
 more, which is not the Latin one, and of which the other side has no letter. Languages

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.probes.data.copying import write_copy
-from ftlab.probes.data.entries import Source
-from ftlab.probes.data.sources import sources_of
+from ftlab.probes.data.files.copying import write_copy
+from ftlab.probes.data.files.entries import Source
+from ftlab.probes.data.files.sources import sources_of
 from ftlab.probes.tokens.untouched import untouched
 from ftlab.records.errors import BadValueError, UnknownNameError
 from ftlab.records.finding import Finding, Severity

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ftlab.probes.data.entries import Source
-from ftlab.probes.data.sources import sources_of
+from ftlab.probes.data.files.entries import Source
+from ftlab.probes.data.files.sources import sources_of
 from ftlab.records.errors import BadValueError
 from ftlab.records.printable import printable
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 
-from ftlab.probes.data.across_rows import (
+from ftlab.probes.data.across.across_rows import (
     LEAKED,
     NEARLY,
     is_unfilled,
@@ -30,25 +30,25 @@ from ftlab.probes.data.across_rows import (
     report_unfilled,
     report_unplaced,
 )
-from ftlab.probes.data.entries import Broken, Entry
-from ftlab.probes.data.evaluation import read_evaluation, report_leaks, unlike
-from ftlab.probes.data.exchanged_sides import report_languages
-from ftlab.probes.data.file_marks import layout_of
-from ftlab.probes.data.foreign_marks import ForeignMarks
-from ftlab.probes.data.label_reports import report_labels
+from ftlab.probes.data.across.evaluation import read_evaluation, report_leaks, unlike
+from ftlab.probes.data.across.exchanged_sides import report_languages
+from ftlab.probes.data.across.label_reports import report_labels
+from ftlab.probes.data.across.moved_answers import report_moved
+from ftlab.probes.data.across.near import NearRows, minhash, near_pass
+from ftlab.probes.data.across.varied import Varied
+from ftlab.probes.data.files.entries import Broken, Entry
+from ftlab.probes.data.files.file_marks import layout_of
+from ftlab.probes.data.files.stamps import Stamps
+from ftlab.probes.data.files.stopping import Stop
 from ftlab.probes.data.looks import Looks
-from ftlab.probes.data.moved_answers import report_moved
-from ftlab.probes.data.near import NearRows, minhash, near_pass
 from ftlab.probes.data.rare_collections import rare_collections
-from ftlab.probes.data.row_parts import parts_of
 from ftlab.probes.data.row_sets import RowSet
+from ftlab.probes.data.rows.row_parts import parts_of
 from ftlab.probes.data.scan import Scan, entries_of
-from ftlab.probes.data.stamps import Stamps
-from ftlab.probes.data.stopping import Stop
 from ftlab.probes.data.text_store import TextStore
+from ftlab.probes.data.texts.foreign_marks import ForeignMarks
+from ftlab.probes.data.texts.token_marks import TokenMarks
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
-from ftlab.probes.data.token_marks import TokenMarks
-from ftlab.probes.data.varied import Varied
 from ftlab.probes.templates.survey import survey
 from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.records.data_scan import NearPass

@@ -6,15 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.probes.data.across_rows import LEAKED, NEARLY, lengths_of, scanned_rows
-from ftlab.probes.data.entries import Source
-from ftlab.probes.data.evaluation import Evaluation
+from ftlab.probes.data.across.across_rows import (
+    LEAKED,
+    NEARLY,
+    lengths_of,
+    scanned_rows,
+)
+from ftlab.probes.data.across.evaluation import Evaluation
+from ftlab.probes.data.files.entries import Source
+from ftlab.probes.data.files.stamps import Stamps
+from ftlab.probes.data.files.stopping import Stop
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.scan import Scan
-from ftlab.probes.data.stamps import Stamps
-from ftlab.probes.data.stopping import Stop
-from ftlab.probes.data.text_faults import repairer
+from ftlab.probes.data.texts.text_faults import repairer
 from ftlab.probes.data.token_counts import TokenCounter, rendered_length
 from ftlab.records.data_scan import DataScan, Lengths, NearPass
 from ftlab.records.printable import printable

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from ftlab.probes.data.sources import sources_of
+from ftlab.probes.data.files.sources import sources_of
 from ftlab.session import data_scanning
 from ftlab.session.data_scanning import scan_sources
 from ftlab.session.data_verdict import Asked

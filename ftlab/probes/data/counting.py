@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from ftlab.probes.data.row_parts import RowParts
+from ftlab.probes.data.rows.row_parts import RowParts
 from ftlab.probes.data.token_counts import TokenCounter
 
 BLOCK_ROWS, BLOCK_CHARS = 1024, 1 << 22
@@ -54,7 +54,7 @@ class Counting:
     Examples
     --------
     >>> from ftlab.probes.data.counting import Counting
-    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> from ftlab.probes.data.rows.row_parts import parts_of
     >>> counting = Counting(None, lambda number, read, counts, unknown: print(counts))
     >>> counting.add(0, parts_of({"prompt": "Why?", "completion": "So."}))
     >>> counting.finish()

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from ftlab.probes.data.foreign_marks import ForeignMarks
+from ftlab.probes.data.texts.foreign_marks import ForeignMarks
+from ftlab.probes.data.texts.token_marks import TokenMarks
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
-from ftlab.probes.data.token_marks import TokenMarks
 
 
 @dataclass(frozen=True, slots=True)

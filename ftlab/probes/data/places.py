@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_right
 
-from ftlab.probes.data.entries import Source
+from ftlab.probes.data.files.entries import Source
 from ftlab.records.printable import printable
 
 
@@ -12,7 +12,7 @@ class Places:
 
     Examples
     --------
-    >>> from ftlab.probes.data.entries import Source
+    >>> from ftlab.probes.data.files.entries import Source
     >>> from ftlab.probes.data.places import Places
     >>> places = Places([Source("a.jsonl", "line", list)])
     >>> for row, line in enumerate((1, 2, 5)):

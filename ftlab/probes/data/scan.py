@@ -9,39 +9,39 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from ftlab.probes.data.answer_faults import answer_faults, is_answer
-from ftlab.probes.data.answer_leaks import AnswerLeaks
-from ftlab.probes.data.answer_lengths import CutAnswers
-from ftlab.probes.data.content_faults import content_faults
+from ftlab.probes.data.across.answer_leaks import AnswerLeaks
+from ftlab.probes.data.across.answer_lengths import CutAnswers
+from ftlab.probes.data.across.divided_words import DividedWords
+from ftlab.probes.data.across.echoes import Echoes
+from ftlab.probes.data.across.habits import Habits
+from ftlab.probes.data.across.instructed_echoes import InstructedEchoes
+from ftlab.probes.data.across.label_leaks import LabelLeaks
+from ftlab.probes.data.across.label_lists import LabelLists
+from ftlab.probes.data.across.labels import Labels
+from ftlab.probes.data.across.language_columns import LanguageColumns
+from ftlab.probes.data.across.lost_letters import LostLetters
+from ftlab.probes.data.across.page_frames import PageFrames
+from ftlab.probes.data.across.python_literals import PythonLiterals
+from ftlab.probes.data.across.repeated_prompts import RepeatedPrompts
+from ftlab.probes.data.across.short_nones import ShortNones
+from ftlab.probes.data.across.solution_leaks import SolutionLeaks
+from ftlab.probes.data.across.text_verdicts import TextVerdicts
+from ftlab.probes.data.across.unfilled_prompts import UnfilledPrompts
+from ftlab.probes.data.answers.answer_faults import answer_faults, is_answer
+from ftlab.probes.data.answers.rejected import is_reason, last_wanted
 from ftlab.probes.data.counting import Counting
-from ftlab.probes.data.divided_words import DividedWords
-from ftlab.probes.data.echoes import Echoes
-from ftlab.probes.data.entries import Broken, Entry, Source, excerpt_of
-from ftlab.probes.data.habits import Habits
-from ftlab.probes.data.instructed_echoes import InstructedEchoes
-from ftlab.probes.data.label_leaks import LabelLeaks
-from ftlab.probes.data.label_lists import LabelLists
-from ftlab.probes.data.labels import Labels
-from ftlab.probes.data.language_columns import LanguageColumns
+from ftlab.probes.data.files.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.looks import Looks
-from ftlab.probes.data.lost_letters import LostLetters
-from ftlab.probes.data.page_frames import PageFrames
 from ftlab.probes.data.places import Places
-from ftlab.probes.data.python_literals import PythonLiterals
-from ftlab.probes.data.rejected import is_reason, last_wanted
-from ftlab.probes.data.repeated_prompts import RepeatedPrompts
-from ftlab.probes.data.row_access import mapping_of
-from ftlab.probes.data.row_faults import row_faults
-from ftlab.probes.data.row_keys import KeyFile, prompt_key, row_key
-from ftlab.probes.data.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.row_sets import Findings
-from ftlab.probes.data.secrets import without_secrets
-from ftlab.probes.data.short_nones import ShortNones
-from ftlab.probes.data.solution_leaks import SolutionLeaks
+from ftlab.probes.data.rows.row_access import mapping_of
+from ftlab.probes.data.rows.row_faults import row_faults
+from ftlab.probes.data.rows.row_keys import KeyFile, prompt_key, row_key
+from ftlab.probes.data.rows.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
-from ftlab.probes.data.text_verdicts import TextVerdicts
+from ftlab.probes.data.texts.content_faults import content_faults
+from ftlab.probes.data.texts.secrets import without_secrets
 from ftlab.probes.data.token_counts import LONG, RENDERED
-from ftlab.probes.data.unfilled_prompts import UnfilledPrompts
 from ftlab.records.data_scan import Spot
 from ftlab.records.printable import printable
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.probes.data.row_keys import beside_texts, frozen
-from ftlab.probes.data.row_parts import RowParts
+from ftlab.probes.data.rows.row_keys import beside_texts, frozen
+from ftlab.probes.data.rows.row_parts import RowParts
 from ftlab.probes.data.spill import Spill
 
 BETWEEN = "\x00"
@@ -28,7 +28,7 @@ def compared(read: RowParts) -> str:
 
     Examples
     --------
-    >>> from ftlab.probes.data.row_parts import parts_of
+    >>> from ftlab.probes.data.rows.row_parts import parts_of
     >>> from ftlab.probes.data.text_store import compared
     >>> compared(parts_of({"prompt": "1+1?", "completion": "2"}))
     '1+1?\x002\x00'

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ftlab.probes.data.sources import sources_of
+from ftlab.probes.data.files.sources import sources_of
 from ftlab.probes.tokens.untouched import untouched
 from ftlab.records.errors import BadValueError
 from ftlab.session.data_findings import dataset_event

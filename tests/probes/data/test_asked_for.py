@@ -1,8 +1,8 @@
 import pytest
 
-from ftlab.probes.data.answer_faults import answer_faults
-from ftlab.probes.data.no_answers import no_answers
-from ftlab.probes.data.row_parts import parts_of
+from ftlab.probes.data.answers.answer_faults import answer_faults
+from ftlab.probes.data.answers.no_answers import no_answers
+from ftlab.probes.data.rows.row_parts import parts_of
 
 
 def kinds(find, prompt, answer):

@@ -2,7 +2,7 @@
 
 import random
 
-from ftlab.probes.data.entries import Source
+from ftlab.probes.data.files.entries import Source
 from ftlab.probes.data.places import Places
 from ftlab.records.printable import printable
 

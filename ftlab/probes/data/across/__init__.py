@@ -1,0 +1,1 @@
+"""What only several rows together tell."""

@@ -1,0 +1,124 @@
+"""Answers that are none: what stands for a missing one, errors, marks, reasoning."""
+
+import re
+from collections.abc import Iterator
+
+from ftlab.probes.data.answers.answer_faults import ROLES, Placed, asks_about
+from ftlab.probes.data.answers.failed_requests import MESSAGE, failed_request
+from ftlab.probes.data.answers.model_voices import of_model
+from ftlab.probes.data.answers.only_thoughts import only_thought
+from ftlab.probes.data.rows.layout_names import FURTHER
+from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.texts.error_pages import error_page
+from ftlab.probes.data.texts.text_faults import TextFault
+
+SHORT = 80
+"""Characters up to which a text may be a placeholder."""
+
+MISSING = frozenset(
+    {"nan", "NaN", "NAN", "<NA>", "NaT", "undefined"}
+    | {"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NULL!", "#NUM!"}
+)
+"""What programs write where a value is missing."""
+
+_LATER = frozenset({"TODO", "TBD", "FIXME", "TODO.", "PLACEHOLDER"})
+"""What people write who mean to answer later."""
+
+_OF_VALUES = re.compile(
+    r"\bnan\b|\bnat\b|undefined|javascript|typescript|\bjs\b|console\.log|typeof"
+    r"|float\(|excel|spreadsheet|\bcell\b|formula|=[A-Z]+\(",
+    re.IGNORECASE,
+)
+"""A prompt with one of these may be answered by a value that is none."""
+
+_PLACEHOLDER = re.compile(
+    r"\{\{? ?(?:answer|output|response|completion|text|content|result|solution|label"
+    r"|target|reply) ?\}\}?"
+    r"|[\[<] ?(?:insert|put|write|add|enter|type|place|your) (?:[\w']+ ){0,5}"
+    r"(?:here|answer|response|text|output) ?[\]>]"
+    r"|your (?:answer|response) (?:goes )?here\.?"
+    r"|(?:answer|response|output) (?:goes )?here\.?"
+    r"|\[object Object\]",
+    re.IGNORECASE,
+)
+"""What a template leaves of an answer that was not filled in."""
+
+_LOREM = "Lorem ipsum dolor sit amet"
+
+_MARK = re.compile(
+    r"(?:#{1,4} ?|\*\*)?(?:(?:the )?answer|response|assistant|ai|bot|gpt|output"
+    r"|solution|completion) ?:(?:\*\*)?|<\|assistant\|>|<\|im_start\|>assistant",
+    re.IGNORECASE,
+)
+_MARK_AT_END = re.compile(
+    r"(?:^|\n)(?:#{2,4} ?(?:answer|response|assistant|output|solution):?"
+    r"|assistant:)\s*\Z",
+    re.IGNORECASE,
+)
+"""A mark that an answer follows, as the last line of a text."""
+
+
+def no_answers(row: RowParts) -> Iterator[Placed]:
+    """Yield the answers that say nothing, and inputs that are a missing value.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.answers.no_answers import no_answers
+    >>> from ftlab.probes.data.rows.row_parts import parts_of
+    >>> row = parts_of({"prompt": "Why is that so?", "completion": "{answer}"})
+    >>> [(part.where, fault.name) for part, fault in no_answers(row)]
+    [('completion', 'placeholder-answer')]
+    """
+    for part in row.parts:
+        if ROLES.get(part.role) == "a":
+            fault = _fault_of(part, row)
+            if fault is not None:
+                yield part, fault
+        elif part.column in FURTHER and part.text in MISSING:
+            yield part, TextFault("missing-value-as-input", 0, repr(part.text))
+    if row.kind == "text" and (fault := _of_text(row.parts[0].text)):
+        yield row.parts[0], fault
+
+
+def _of_text(text: str) -> TextFault | None:
+    if says := error_page(text):
+        return TextFault("error-page-as-text", 0, says)
+    found = _mark_at_end(text)
+    return found and TextFault("answer-behind-mark", found[0], found[1])
+
+
+def _fault_of(part: Part, row: RowParts) -> TextFault | None:
+    text = part.text
+    if part.says_more:
+        return None
+    if len(text) <= MESSAGE or text.startswith("<"):
+        said = text.strip()
+        short = _placeholder(said, row) if len(said) <= SHORT else None
+        fault = short or failed_request(said, part, row)
+        if fault is not None:
+            return fault
+    if ">" in text and (fault := only_thought(text)):
+        return fault
+    if text.startswith(_LOREM):
+        return TextFault("placeholder-answer", 0, f"begins with {_LOREM!r}")
+    return of_model(part, row)
+
+
+def _placeholder(text: str, row: RowParts) -> TextFault | None:
+    if text in MISSING:
+        meant = asks_about(row, _OF_VALUES)
+        return None if meant else TextFault("missing-value-as-answer", 0, repr(text))
+    if text in _LATER:
+        return TextFault("placeholder-answer", 0, repr(text))
+    if _MARK.fullmatch(text):
+        return TextFault("answer-behind-mark", 0, f"nothing behind {text!r}")
+    if _PLACEHOLDER.fullmatch(text):
+        return TextFault("placeholder-answer", 0, repr(text))
+    return None
+
+
+def _mark_at_end(text: str) -> tuple[int, str] | None:
+    if not text.rstrip().endswith((":", "nse", "wer", "ant", "put", "ion")):
+        return None
+    found = _MARK_AT_END.search(text, max(0, len(text) - SHORT))
+    return found and (found.start(), f"nothing behind {found.group().strip()!r}")

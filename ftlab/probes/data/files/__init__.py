@@ -1,0 +1,1 @@
+"""What a dataset is read from, and written to."""

@@ -1,0 +1,1 @@
+"""What a row says, read by its columns, and what is wrong with its form."""

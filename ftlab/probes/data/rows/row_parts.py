@@ -1,0 +1,291 @@
+"""What a row says, and who says it: read by the columns that it has."""
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, NamedTuple
+
+from ftlab.probes.data.rows.layout_names import FURTHER
+from ftlab.probes.data.rows.layout_values import further, is_empty, may_be_said
+from ftlab.probes.data.rows.layouts import Layout, classic_layout, summarised
+from ftlab.probes.data.rows.message_forms import (
+    joined,
+    kind_of,
+    message_fault,
+    said_by,
+    unfolded,
+)
+from ftlab.probes.data.rows.other_columns import other_columns
+from ftlab.probes.data.rows.plain import plain
+from ftlab.probes.data.rows.row_access import mapping_of
+from ftlab.probes.tokens.dataset_rows import TALKS, TEXTS
+
+PAIRS = (
+    ("prompt", "completion"),
+    ("prompt", "response"),
+    ("instruction", "output"),
+    ("instruction", "response"),
+    ("question", "answer"),
+    ("question", "response"),
+    ("query", "response"),
+    ("query", "answer"),
+    ("query", "answers"),
+    ("problem", "solution"),
+    ("prompt", "answer"),
+    ("prompt", "solution"),
+    ("input", "output"),
+)
+"""Columns that hold a question and its answer, in the order in which they are tried."""
+
+KNOWN_PAIRS = frozenset(PAIRS)
+
+MEDIA = ("image", "images", "audio", "audios", "video", "videos")
+LABELS = ("label", "labels")
+JUDGED = (*LABELS, "score", "rating", "reward")
+"""Columns that say how good an answer is, or what it is."""
+
+_OWN = ("role", "content", "from", "value", "name", "weight", "train")
+"""Keys of a message that say nothing of their own."""
+
+
+RowFault = tuple[str, str, str]
+"""Kind of fault (of `ftlab.rules.data`), column, and what is there."""
+
+
+class Part(NamedTuple):
+    """One text of a row.
+
+    Attributes
+    ----------
+    column, message
+        The column, and the number of the message in it; -1 where it is the text itself.
+    role
+        ``"system"``, ``"user"``, ``"assistant"`` ..., or ``""`` for a text without.
+    says_more
+        Whether the message holds something beside its text: a call, a picture.
+    key
+        Of the text in its message.
+    """
+
+    column: str
+    message: int
+    role: str
+    text: str
+    says_more: bool = False
+    key: str = "content"
+
+    @property
+    def where(self) -> str:
+        """The column as code would reach it."""
+        if self.message < 0:
+            return self.column
+        return f"{self.column}[{self.message}].{self.key}"
+
+
+class RowParts(NamedTuple):
+    """What a row says.
+
+    Attributes
+    ----------
+    kind
+        ``"messages"``, ``"preference"``, ``"prompt and answer"``, ``"prompt"``,
+        ``"text"``, ``"tokens"``; ``""`` for an unknown one.
+    parts
+        Its texts in order. The answers of a preference follow the prompt.
+    beside
+        What else makes the row differ from another with the same texts.
+    faults
+        What is wrong with its form.
+    apart
+        Texts that make two rows different ones, however alike the others are.
+    label
+        What its answer is labelled with: two of these make two rows of equal texts.
+    judged
+        Whether its answer is judged, so that several to one prompt are meant.
+    others
+        Columns that are not read, and make it another row.
+    """
+
+    kind: str
+    parts: tuple[Part, ...] = ()
+    beside: Any = None
+    faults: tuple[RowFault, ...] = ()
+    apart: tuple[str, ...] = ()
+    label: Any = None
+    judged: bool = False
+    others: list[tuple[str, Any]] | None = None
+
+
+def parts_of(row: Any) -> RowParts:
+    """Read a row.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.rows.row_parts import parts_of
+    >>> read = parts_of({"prompt": "1+1?", "completion": "2"})
+    >>> read.kind, [(part.role, part.text) for part in read.parts]
+    ('prompt and answer', [('user', '1+1?'), ('assistant', '2')])
+    >>> parts_of({"a": 1}).faults
+    (('unknown-columns', '', 'the row holds a'),)
+    """
+    row = mapping_of(row)
+    read = _parts_of(row)
+    if len(row) == 1 or read.kind == "tokens" or not read.parts:
+        return read
+    if len(row) == len({part.column for part in read.parts}):
+        return read
+    texts = [(part.column, part.text) for part in read.parts]
+    others = other_columns(row, texts)
+    return read if others is None else read._replace(others=others)
+
+
+def _parts_of(row: Mapping[str, Any]) -> RowParts:
+    for talk in TALKS:
+        if row.get(talk) is not None:
+            return _talk(row, talk)
+    if "chosen" in row and "rejected" in row:
+        return _preference(row)
+    if row.get("input_ids") is not None:
+        return _ids(row["input_ids"])
+    for prompt, answer in PAIRS:
+        if (
+            prompt in row
+            and answer in row
+            and may_be_said(row[prompt])
+            and may_be_said(row[answer])
+            and not (answer == "answers" and is_empty(row[answer]))
+        ):
+            return _pair(row, prompt, answer)
+    return _single(row)
+
+
+def _ids(value: Any) -> RowParts:
+    """Read the ids of tokens, one after another."""
+    ids = plain(value)
+    if not isinstance(ids, list | tuple):
+        said = f"input_ids {kind_of(ids)}, not a list of ids"
+    elif not set(map(type, ids)) <= {int} and not all(
+        isinstance(each, Integral) for each in ids
+    ):
+        said = "input_ids holds what is no id"
+    else:
+        return RowParts("tokens", beside=ids)
+    return RowParts("", faults=(("unknown-columns", "input_ids", said),))
+
+
+def _single(row: Mapping[str, Any]) -> RowParts:
+    for name in TEXTS:
+        if isinstance(row.get(name), str):
+            if len(row) > 1 and (written := summarised(row)) is not None:
+                return _laid_out(row, written)
+            part = Part(name, -1, "", row[name])
+            return RowParts("text", (part,), _beside(row, LABELS))
+    faults: list[RowFault] = []
+    if row.get("prompt") is not None:
+        parts = _value(row["prompt"], "prompt", "user", faults)
+        return RowParts("prompt", tuple(parts), _beside(row), tuple(faults))
+    empty = next((n for n in (*TALKS, *TEXTS, "input_ids") if n in row), None)
+    known = None if empty else classic_layout(row)
+    if known is not None:
+        return _laid_out(row, known)
+    held = ", ".join(str(name)[:40] for name in list(row)[:8]) or "nothing"
+    said = f"{empty} {kind_of(row[empty])}" if empty else f"the row holds {held}"
+    return RowParts("", faults=(("unknown-columns", empty or "", said),))
+
+
+def _laid_out(row: Mapping[str, Any], known: Layout) -> RowParts:
+    parts = tuple([Part(name, -1, role, text) for name, role, text in known.texts])
+    beside = _beside(row, known.labels)
+    return RowParts(known.kind, parts, beside, known.faults, known.apart)
+
+
+def _talk(row: Mapping[str, Any], column: str) -> RowParts:
+    faults: list[RowFault] = []
+    parts = _messages(row[column], column, faults)
+    return _answered(row, "messages", parts, faults)
+
+
+def _pair(row: Mapping[str, Any], prompt: str, answer: str) -> RowParts:
+    faults: list[RowFault] = []
+    parts: list[Part] = []
+    if isinstance(row.get("system"), str):
+        parts.append(Part("system", -1, "system", row["system"]))
+    parts += _value(row[prompt], prompt, "user", faults)
+    for name in FURTHER if len(row) > 2 else ():
+        if name != prompt and (text := further(row.get(name))) is not None:
+            parts.append(Part(name, -1, "user", text))
+    parts += _value(row[answer], answer, "assistant", faults)
+    return _answered(row, "prompt and answer", parts, faults)
+
+
+def _answered(
+    row: Mapping[str, Any], kind: str, parts: list[Part], faults: list[RowFault]
+) -> RowParts:
+    """Put together a row whose answer may be judged."""
+    read = RowParts(kind, tuple(parts), _beside(row), tuple(faults))
+    if row.keys().isdisjoint(JUDGED):
+        return read
+    label = next((row[name] for name in LABELS if row.get(name) is not None), None)
+    return read._replace(label=label, judged=True)
+
+
+def _preference(row: Mapping[str, Any]) -> RowParts:
+    faults: list[RowFault] = []
+    prompt = row.get("prompt")
+    parts = _value(prompt, "prompt", "user", faults) if prompt is not None else []
+    chosen = _value(row["chosen"], "chosen", "assistant", faults)
+    rejected = _value(row["rejected"], "rejected", "assistant", faults)
+    if _texts(chosen) == _texts(rejected) and _texts(chosen):
+        faults.append(("equal-pair", "rejected", "the same as chosen"))
+    every = (*parts, *chosen, *rejected)
+    return RowParts("preference", every, _beside(row), tuple(faults), judged=True)
+
+
+def _texts(parts: list[Part]) -> list[tuple[str, str]]:
+    return [(part.role, part.text) for part in parts]
+
+
+def _value(value: Any, column: str, role: str, faults: list[RowFault]) -> list[Part]:
+    """Read a text, or messages, which a prompt or an answer may be as well."""
+    if isinstance(value, str):
+        return [Part(column, -1, role, value)]
+    value = plain(value)
+    if value is None or value != value:  # what pandas takes for missing
+        return [Part(column, -1, role, "")]
+    if isinstance(value, int | float):
+        return [Part(column, -1, role, str(value))]
+    return _messages(value, column, faults)
+
+
+def _messages(talk: Any, column: str, faults: list[RowFault]) -> list[Part]:
+    if not isinstance(talk, list):
+        talk = unfolded(talk) if isinstance(talk, Mapping) else plain(talk)
+    if not isinstance(talk, list | tuple):
+        said = f"{kind_of(talk)}, not a list of messages"
+        faults.append(("malformed-messages", column, said))
+        return []
+    if not talk:
+        faults.append(("malformed-messages", column, "holds no message"))
+    parts = []
+    for index, message in enumerate(talk):
+        role, content, key = said_by(message)
+        if role is None:
+            said = f"a message {message_fault(message)}"
+            faults.append(("malformed-messages", f"{column}[{index}]", said))
+            continue
+        text, more = (content, False) if isinstance(content, str) else joined(content)
+        if text is None:
+            said, where = f"{key} {kind_of(content)}", f"{column}[{index}].{key}"
+            faults.append(("malformed-messages", where, said))
+            continue
+        if not text or text.isspace() or text.startswith("<think"):
+            more = more or any(plain(message[k]) for k in message if k not in _OWN)
+        parts.append(Part(column, index, role, text, more, key))
+    return parts
+
+
+def _beside(row: Mapping[str, Any], names: tuple[str, ...] = ()) -> Any:
+    """Return what tells rows of equal texts apart: pictures, tools and labels."""
+    asked = (*names, *MEDIA, "tools")
+    if row.keys().isdisjoint(asked):
+        return None
+    return [row[name] for name in asked if row.get(name) is not None] or None

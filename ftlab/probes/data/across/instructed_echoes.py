@@ -14,6 +14,9 @@ KNOWN = 1000
 FEWEST, MOST = 10, 0.3
 """Other rows of an instruction, and share of its rows above which copies are meant."""
 
+FIRST, STEP = 100, 16
+"""Rows of an instruction that are all compared, and which of those behind them."""
+
 LONG = 100
 """Characters of an input that need be no sentence: code, a table."""
 
@@ -26,6 +29,7 @@ class _Asked:
     """The rows of one instruction."""
 
     others: int = 0
+    looked: int = 0
     alike: int = 0
     same: list[int] = field(default_factory=list)
 
@@ -65,7 +69,9 @@ class InstructedEchoes:
         source, said = given.text.strip(), answer.text.strip()
         if source != said:
             known.others += 1
-            known.alike += are_alike(source, said)
+            if known.others <= FIRST or known.others % STEP == 0:
+                known.looked += 1
+                known.alike += are_alike(source, said)
         elif len(known.same) < KEPT and (len(source) >= LONG or is_sentence(source)):
             known.same.append(number)
 
@@ -73,7 +79,7 @@ class InstructedEchoes:
         """Return the rows whose answer is their input."""
         rows = []
         for known in self._asked.values():
-            meant = known.alike > ALIKE * known.others or known.others < FEWEST
+            meant = known.alike > ALIKE * known.looked or known.others < FEWEST
             if not meant and len(known.same) <= MOST * (known.others + len(known.same)):
                 rows += known.same
         return sorted(rows)

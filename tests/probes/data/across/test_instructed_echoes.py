@@ -56,6 +56,7 @@ def test_each_instruction_is_judged_by_its_own_rows():
         rows_of(set(range(20))),
         rows_of({3}, count=10),
         rows_of({3}, answer=wrong),
+        rows_of({3}, count=999, answer=lambda at: [foreign, wrong][at % 9 < 1](at)),
         rows_of({3}, text="Bus {}".format),
         rows_of({3}, text="".format),
         [row for at in range(40) for row in rows_of({0}, 1, asked=f"{TRANSLATE}{at}")],

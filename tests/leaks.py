@@ -32,13 +32,15 @@ CLASSES = {
     "accelerate": ("Accelerator",),
 }
 MODULES = {"torch": ("autograd", "nn.utils", "nn.utils.clip_grad", "amp", "optim")}
-# Set by the libraries themselves, once, when a Trainer or a compiler starts.
+# Set by the libraries themselves, once, when a Trainer or a compiler starts, or when
+# transformers imports scikit-learn.
 FOREIGN_ENVIRONMENT = (
     "_TORCHINDUCTOR_",
     "PYTEST_CURRENT_TEST",
     "ACCELERATE_",
     "TORCHINDUCTOR_",
     "TRITON_",
+    "KMP_",
 )
 FOREIGN_REBINDING = "torch._dynamo."
 """The compiler rebinds ``Module.__init__`` for good when it is first used."""

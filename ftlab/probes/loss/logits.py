@@ -195,6 +195,25 @@ def spread_over(counted: torch.Tensor, most: int) -> tuple[torch.Tensor, torch.T
     return places.clamp(max=len(counted) - 1), through[-1] > 0
 
 
+def unravelled(places: torch.Tensor, shape: Sequence[int]) -> tuple[torch.Tensor, ...]:
+    """Return places in a flat tensor by dimension.
+
+    ``torch.unravel_index`` brings the shape to the device, and waits for that.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.probes.loss.logits import unravelled
+    >>> unravelled(torch.tensor([0, 5]), (2, 3))
+    (tensor([0, 1]), tensor([0, 2]))
+    """
+    index = []
+    for size in reversed(shape):
+        index.append(places % size)
+        places = places // size
+    return tuple(reversed(index))
+
+
 def describe(rows: torch.Tensor) -> torch.Tensor:
     """Give largest magnitude, spread, entropy and top probability, on the device.
 

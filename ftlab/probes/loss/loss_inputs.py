@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ftlab.probes.graph.saved_values import saved
 from ftlab.probes.loss.label_counts import common_label, weightless
-from ftlab.probes.loss.logits import ELEMENTS, POSITIONS, spread_over
+from ftlab.probes.loss.logits import ELEMENTS, POSITIONS, spread_over, unravelled
 from ftlab.probes.loss.loss_terms import Term, terms_of
 from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Probe, Reading
@@ -185,7 +185,7 @@ def _values(
     classes, lead = logs.shape[1], labels.shape
     most = max(1, min(POSITIONS, ELEMENTS // classes, labels.numel()))
     places, some = spread_over(counted.flatten(), most)
-    index = torch.unravel_index(places, lead)
+    index = unravelled(places, lead)
     rows = logs.movedim(1, -1)[index].float()
     wanted = labels[index].clamp(0, classes - 1).unsqueeze(1)
     plain = (rows / term.factor).log_softmax(1)

@@ -41,6 +41,14 @@ _ERROR_BEGINS = frozenset(
 )
 """The first two letters of all these: most answers begin otherwise."""
 
+_BEGINS = re.compile(
+    r"an |unexpected |error|http|4\d\d |50\d |rate limit|you exceeded|incorrect api"
+    r"|invalid api|th(?:at|e) (?:model|server|engine|request)|request t|upstream "
+    r"|this model's|\w+Error\b",
+    re.IGNORECASE,
+)
+"""How they begin: the first words cost less than all that may follow."""
+
 _OF_MODULE = re.compile(rf"[\w.]+\.{_RAISED}", re.IGNORECASE)
 
 _ASKED = re.compile(
@@ -109,7 +117,9 @@ def failed_request(text: str, part: Part, row: RowParts) -> TextFault | None:
         says = html_error(text)
         meant = not says or asks_about(row, _OF_PAGES) or asks_about(row, _OF_ERRORS)
         return None if meant else TextFault("error-as-answer", 0, says)
-    begins = text[:2].casefold() in _ERROR_BEGINS or text.startswith("{")
+    begins = text.startswith("{") or (
+        text[:2].casefold() in _ERROR_BEGINS and _BEGINS.match(text) is not None
+    )
     if not begins and "Error" not in text:
         return None
     if begins and _ALONE.fullmatch(text) and _translates(part, row):

@@ -132,7 +132,7 @@ class Scan:
         for part, fault in itertools.chain(
             answer_faults(read),
             content_faults(read, self._looks.foreign, whole),
-            self._looks.marks.faults(read),
+            self._looks.marks.faults(read, whole),
         ):
             if not is_reason(fault.name, part, read):
                 self.report_in(number, part, *fault)

@@ -122,9 +122,13 @@ def _names(row: Mapping[str, Any], read: RowParts) -> tuple[str, ...]:
 
     Of two notations in one file, a row has one.
     """
-    names = []
-    for said in messages_of(row, read)[:FIRST]:
-        name = said.get("role", said.get("from")) if isinstance(said, dict) else None
-        if isinstance(name, str) and ROLES.get(name) in _HEARD:
-            names.append(name)
-    return tuple(names)
+    messages = messages_of(row, read)[:FIRST]
+    said = [each for each in messages if isinstance(each, dict)]
+    names: list[Any] = [
+        each["role"] if "role" in each else each.get("from") for each in said
+    ]
+    return tuple([name for name in names if _is_heard(name)])
+
+
+def _is_heard(name: Any) -> bool:
+    return isinstance(name, str) and ROLES.get(name) in _HEARD

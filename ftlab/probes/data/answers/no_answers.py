@@ -74,7 +74,7 @@ def no_answers(row: RowParts) -> Iterator[Placed]:
             fault = _fault_of(part, row)
             if fault is not None:
                 yield part, fault
-        elif part.column in FURTHER and part.text in MISSING:
+        elif part.text in MISSING and part.column in FURTHER:
             yield part, TextFault("missing-value-as-input", 0, repr(part.text))
     if row.kind == "text" and (fault := _of_text(row.parts[0].text)):
         yield row.parts[0], fault

@@ -64,7 +64,7 @@ def content_faults(
     yield from _words(row, whole)
     if may_hold_secret(whole):
         yield from secrets(row)
-    if b"???" in rare or has_other_letters(rare):
+    if b"???" in rare or (odd and has_other_letters(odd)):
         for part in row.parts:
             yield from ((part, fault) for fault in wrong_letters(part.text))
 

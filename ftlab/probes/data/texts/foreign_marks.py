@@ -76,6 +76,8 @@ class ForeignMarks:
         ends = () if row.kind == "text" else self._ends
         for part in row.parts:
             text = part.text
+            if "<" not in text and "[" not in text and "\u3010" not in text:
+                continue
             if found := _mark(text, opens, ends):
                 yield part, TextFault("foreign-mark-in-content", *found)
             if ("oai" in text or "\u3010" in text) and (

@@ -42,7 +42,7 @@ class TokenMarks:
     >>> from ftlab.probes.data.texts.token_marks import TokenMarks
     >>> marks = TokenMarks(SimpleNamespace(all_special_tokens=["<|end|>"]))
     >>> row = parts_of({"messages": [{"role": "user", "content": "a<|end|>"}]})
-    >>> [fault for _, fault in marks.faults(row)]
+    >>> [fault for _, fault in marks.faults(row, "a<|end|>")]
     [TextFault(name='special-token-in-content', char=1, says="'<|end|>'")]
     """
 
@@ -54,16 +54,26 @@ class TokenMarks:
         self._roles = _searches(set(_role_marks(facts)) - special)
         self._written = _searches(INSTRUCTIONS)
 
-    def faults(self, row: RowParts) -> Iterator[Placed]:
-        """Yield the control strings that stand in the texts of a row."""
+    def faults(self, row: RowParts, whole: str) -> Iterator[Placed]:
+        """Yield the control strings that stand in the texts of a row.
+
+        Parameters
+        ----------
+        whole
+            All texts of the row in one.
+        """
         if row.kind == "text":
             yield from self._ending(row, len(row.parts) - 1)
             return
         talk = row.kind == "messages"
         name = "special-token-in-content" if talk else "special-token-in-text"
+        tokens = [each for each in self._special if each[0] in whole]
         roles = self._roles if talk else self._written
+        roles = [each for each in roles if each[0] in whole]
+        if talk and not tokens and not roles:
+            return
         for at, part in enumerate(row.parts):
-            special = _first(self._special, part.text)
+            special = _first(tokens, part.text)
             if special and (talk or not _ends(special, part)):
                 yield part, TextFault(name, special[0], repr(special[1]))
             elif (found := _first(roles, part.text)) and not _is_before(found, part):

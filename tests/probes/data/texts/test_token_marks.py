@@ -18,8 +18,13 @@ def user(text):
     return {"messages": [{"role": "user", "content": text}]}
 
 
+def faults_in(marks, row):
+    read = parts_of(row)
+    return marks.faults(read, "\n".join(part.text for part in read.parts))
+
+
 def faults(row, tokenizer=MISTRAL, facts=None):
-    found = TokenMarks(tokenizer, facts).faults(parts_of(row))
+    found = faults_in(TokenMarks(tokenizer, facts), row)
     return [(part.where, *fault) for part, fault in found]
 
 
@@ -61,7 +66,7 @@ def test_a_text_that_was_rendered_is_left_alone_but_for_its_end():
 def test_texts_that_end_with_a_mark_are_counted():
     marks = TokenMarks(MISTRAL)
     for row in ({"text": "a</s> "}, {"prompt": "a</s>", "completion": "b</s>"}, "a"):
-        list(marks.faults(parts_of(row)))
+        list(faults_in(marks, row))
     assert marks.ended == 2
 
 

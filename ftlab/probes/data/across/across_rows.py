@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ftlab.probes.data.across.divided_words import FEWEST as PRINTED
+from ftlab.probes.data.across import divided_words
 from ftlab.probes.data.files.entries import excerpt_of
 from ftlab.probes.data.scan import Scan
 from ftlab.probes.data.texts.secrets import without_secrets
@@ -154,8 +154,9 @@ def report_page_frames(scan: Scan) -> None:
 
 def report_divided_words(scan: Scan) -> None:
     """Report single words that are divided, where many rows have several."""
-    known = scan.findings.rows.get("hyphenated-lines", ())
-    if len(known) < PRINTED or scan.texts is None:
+    known = len(scan.findings.rows.get("hyphenated-lines", ()))
+    least = max(divided_words.FEWEST, divided_words.SHARE * scan.rows)
+    if scan.texts is None or known < least:
         return
     for each in scan.divided.among(scan.texts):
         says = repr(f"{each.first}-\\n{each.second}")

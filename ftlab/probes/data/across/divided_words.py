@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from ftlab.probes.data.rows.row_parts import Part, RowParts
 
-FEWEST = 10
-"""Rows with several such words that make the set one of printed pages."""
+FEWEST, SHARE = 10, 0.01
+"""Rows with several such words that make the set one of printed pages, and their share:
+all texts are read once more for the single ones."""
 
 MOST, READ = 5000, 20_000
 """Rows with a single one that are remembered; texts in which their words are sought."""

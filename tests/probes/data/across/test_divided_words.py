@@ -35,8 +35,9 @@ def test_a_compound_is_not(text):
     assert among(text, text, "It is known, and old.") == []
 
 
-def of_pages(count):
+def of_pages(count, others=0):
     rows = [SEVERAL.format(at) for at in range(count)]
+    rows += [f"It is {at}." for at in range(others)]
     rows += [
         "It is some-\nthing.",
         "It is something, and it is well-\nknown.",
@@ -60,3 +61,4 @@ def test_it_is_told_where_many_rows_have_several():
 
 def test_it_is_not_told_among_few():
     assert len(rows_with(of_pages(FEWEST - 1), "hyphenated-lines")) == FEWEST - 1
+    assert len(rows_with(of_pages(FEWEST, 1000), "hyphenated-lines")) == FEWEST

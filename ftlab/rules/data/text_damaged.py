@@ -45,8 +45,9 @@ of prose in an answer, half of it at most, outside code, pages and the cells of 
 and behind no line of a program, to a prompt that does not ask for HTML, pages or
 e-mails; or two `<br>`, one of them behind the mark of a block of code.
 `hyphenated-lines` from 0.01: two words that go on in the next line, with no other
-hyphen, and one for each 1,500 characters. Beside 10 such rows, and 0.01, one word is enough that
-stands undivided in the first 20,000 texts, or whose second half stands nowhere.
+hyphen, and one for each 1,500 characters. Beside 10 such rows, and 0.01, one word is
+enough that stands undivided in the first 20,000 texts, or whose second half stands
+nowhere.
 `file-in-text` is always a note: 400 characters of base64, small letters, capitals and
 digits among them, to a prompt that does not speak of it. `lost-indentation` from 0.001:
 a whole text or a block that is marked as Python, up to 20,000 characters, in which no

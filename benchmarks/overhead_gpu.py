@@ -8,7 +8,8 @@ step, which no training does: no more than this can it be. The median of the pai
 ratios is given with its distribution-free 95 % interval.
 
 The twins are small, so that their steps wait for the launches of kernels, and each
-launch of ours counts; a model that keeps the device busy hides them.
+launch of ours counts. How much of that a model hides which keeps the device busy is not
+seen here.
 
     python -m benchmarks.overhead_gpu --kind lora --pairs 300
 """

@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 
-from ftlab.probes.data.across.across_rows import (
+from ftlab.probes.data.across.evaluation import read_evaluation, report_leaks, unlike
+from ftlab.probes.data.across.exchanged_sides import report_languages
+from ftlab.probes.data.across.label_reports import report_labels
+from ftlab.probes.data.across.moved_answers import report_moved
+from ftlab.probes.data.across.near import NearRows, minhash, near_pass
+from ftlab.probes.data.across.reports import (
     LEAKED,
     NEARLY,
     is_unfilled,
@@ -30,11 +35,6 @@ from ftlab.probes.data.across.across_rows import (
     report_unfilled,
     report_unplaced,
 )
-from ftlab.probes.data.across.evaluation import read_evaluation, report_leaks, unlike
-from ftlab.probes.data.across.exchanged_sides import report_languages
-from ftlab.probes.data.across.label_reports import report_labels
-from ftlab.probes.data.across.moved_answers import report_moved
-from ftlab.probes.data.across.near import NearRows, minhash, near_pass
 from ftlab.probes.data.across.varied import Varied
 from ftlab.probes.data.files.entries import Broken, Entry
 from ftlab.probes.data.files.file_marks import layout_of

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.probes.data.across.across_rows import (
+from ftlab.probes.data.across.evaluation import Evaluation
+from ftlab.probes.data.across.reports import (
     LEAKED,
     NEARLY,
     lengths_of,
     scanned_rows,
 )
-from ftlab.probes.data.across.evaluation import Evaluation
 from ftlab.probes.data.files.entries import Source
 from ftlab.probes.data.files.stamps import Stamps
 from ftlab.probes.data.files.stopping import Stop

@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 
-from ftlab.probes.data.across.across_rows import is_unfilled
 from ftlab.probes.data.across.label_typos import by_spelling, misspelt
 from ftlab.probes.data.across.labels import CLASSES, Labels, spelling
+from ftlab.probes.data.across.reports import is_unfilled
 from ftlab.probes.data.across.standing_answers import is_standing, of_one_topic, spread
 from ftlab.probes.data.rows.row_keys import KeyFile, Rows
 from ftlab.probes.data.scan import Scan

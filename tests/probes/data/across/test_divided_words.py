@@ -2,8 +2,8 @@
 
 import pytest
 
-from ftlab.probes.data.across.across_rows import report_divided_words
 from ftlab.probes.data.across.divided_words import FEWEST, DividedWords
+from ftlab.probes.data.across.reports import report_divided_words
 from ftlab.probes.data.rows.row_parts import parts_of
 from ftlab.probes.data.text_store import TextStore
 from tests.probes.data.scanned import rows_with, scanned

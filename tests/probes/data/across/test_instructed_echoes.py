@@ -2,8 +2,8 @@
 
 import pytest
 
-from ftlab.probes.data.across.across_rows import report_echoes
 from ftlab.probes.data.across.instructed_echoes import KNOWN, InstructedEchoes
+from ftlab.probes.data.across.reports import report_echoes
 from ftlab.probes.data.rows.row_parts import parts_of
 from tests.probes.data.across.test_echoes import document, foreign, sentence
 from tests.probes.data.scanned import rows_with, scanned

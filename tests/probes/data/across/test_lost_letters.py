@@ -2,8 +2,8 @@
 
 import pytest
 
-from ftlab.probes.data.across.across_rows import report_lost_letters
 from ftlab.probes.data.across.lost_letters import LostLetters
+from ftlab.probes.data.across.reports import report_lost_letters
 from ftlab.probes.data.rows.row_parts import parts_of
 from tests.probes.data.scanned import rows_with, scanned
 

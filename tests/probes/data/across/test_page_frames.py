@@ -1,7 +1,7 @@
 """Lines of pages in several texts, and lines that other texts share."""
 
-from ftlab.probes.data.across.across_rows import report_page_frames
 from ftlab.probes.data.across.page_frames import EACH, KNOWN, PageFrames
+from ftlab.probes.data.across.reports import report_page_frames
 from ftlab.probes.data.rows.row_parts import parts_of
 from tests.probes.data.scanned import rows_with, scanned
 

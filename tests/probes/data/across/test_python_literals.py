@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.probes.data.across.across_rows import report_literals
+from ftlab.probes.data.across.reports import report_literals
 from tests.probes.data.scanned import rows_with, scanned
 
 JSON, VALUE = '{"name": "x", "size": null}', "{'name': 'x', 'size': None}"

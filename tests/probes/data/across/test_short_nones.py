@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.probes.data.across.across_rows import report_short_nones
+from ftlab.probes.data.across.reports import report_short_nones
 from tests.probes.data.scanned import rows_with, scanned
 
 LONG = "They look at the sun, and tell each other in the dark where they have been."

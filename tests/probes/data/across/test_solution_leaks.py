@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.probes.data.across.across_rows import report_solved
+from ftlab.probes.data.across.reports import report_solved
 from ftlab.probes.data.across.solution_leaks import FIRST, SolutionLeaks
 from ftlab.probes.data.rows.row_parts import parts_of
 from tests.probes.data.scanned import rows_with, scanned

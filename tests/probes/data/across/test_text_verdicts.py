@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.probes.data.across.across_rows import report_text_verdicts
+from ftlab.probes.data.across.reports import report_text_verdicts
 from tests.probes.data.scanned import rows_with, scanned
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ftlab.probes.data.across import unfilled_prompts
-from ftlab.probes.data.across.across_rows import report_repeated, report_unfilled
 from ftlab.probes.data.across.label_reports import report_labels
+from ftlab.probes.data.across.reports import report_repeated, report_unfilled
 from tests.probes.data.scanned import rows_with, scanned
 
 ASKED = "Context:\n{}\n\nQuestion: How old is it?"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.probes.data.across.across_rows import report_unplaced
+from ftlab.probes.data.across.reports import report_unplaced
 from ftlab.probes.data.rows.pictures import has_picture, is_placed, picture_faults
 from ftlab.probes.data.rows.row_parts import parts_of
 from tests.probes.data.scanned import rows_with, scanned

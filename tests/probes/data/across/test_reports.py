@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from ftlab.probes.data.across.across_rows import (
+from ftlab.probes.data.across.reports import (
     lengths_of,
     report_cut_answers,
     report_leaks_of_labels,

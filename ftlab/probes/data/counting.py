@@ -75,9 +75,9 @@ class Counting:
         """Count a row when there are enough of them."""
         block = self._block
         block.rows.append((number, read))
-        for part in read.parts:
-            block.texts.append(part.text)
-            block.chars += len(part.text)
+        texts = [part.text for part in read.parts]
+        block.texts += texts
+        block.chars += sum(map(len, texts))
         if len(block.rows) >= BLOCK_ROWS or block.chars >= BLOCK_CHARS:
             self._next_block()
 

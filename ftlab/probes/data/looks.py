@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from ftlab.probes.data.texts.foreign_marks import ForeignMarks
+from ftlab.probes.data.texts.glance import Glances
 from ftlab.probes.data.texts.token_marks import TokenMarks
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 
@@ -32,3 +33,7 @@ class Looks:
     prompts: bool = False
     texts: bool = True
     foreign: ForeignMarks = field(default_factory=lambda: ForeignMarks(None))
+    glances: Glances = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "glances", Glances(self.marks.words))

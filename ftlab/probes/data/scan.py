@@ -36,10 +36,11 @@ from ftlab.probes.data.places import Places
 from ftlab.probes.data.row_sets import Findings
 from ftlab.probes.data.rows.row_access import mapping_of
 from ftlab.probes.data.rows.row_faults import row_faults
-from ftlab.probes.data.rows.row_keys import KeyFile, prompt_key, row_key
+from ftlab.probes.data.rows.row_keys import KeyFile, prompt_key, prompt_of, row_key
 from ftlab.probes.data.rows.row_parts import Part, RowParts, parts_of
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
 from ftlab.probes.data.texts.content_faults import content_faults
+from ftlab.probes.data.texts.glance import DIVIDED, Glance
 from ftlab.probes.data.texts.secrets import without_secrets
 from ftlab.probes.data.token_counts import LONG, RENDERED
 from ftlab.records.data_scan import Spot
@@ -110,29 +111,30 @@ class Scan:
         row = mapping_of(value)
         read = parts_of(row)
         self.formats[read.kind] += 1
-        whole = "\n".join([part.text for part in read.parts])
+        glance = self._looks.glances.at(read)
         size = int if self._looks.counter is None else self._looks.counter.size
-        for name, column, said in (*read.faults, *row_faults(row, read, whole, size)):
+        faults = row_faults(row, read, glance.words, size)
+        for name, column, said in (*read.faults, *faults):
             self.report(name, number, column, says=said)
         if (empty := self.habits.look(number, row, read)) is not None:
             self.report("empty-system", number, empty.where)
-        self._look(number, read, whole)
+        self._look(number, read, glance)
         self.labels.add(row, read)
         if read.kind == "text":
             self.lists.look(number, row, read)
         elif read.kind in ("prompt", "prompt and answer"):
             self.solved.look(number, row, read)
         header = number in self.findings.rows.get("header-as-row", ())
-        self._keep(None if header else read, whole)
-        self._count(number, read)
+        self._keep(None if header else read, glance.whole)
+        self._count(number, read, len(glance.whole))
 
-    def _look(self, number: int, read: RowParts, whole: str) -> None:
+    def _look(self, number: int, read: RowParts, glance: Glance) -> None:
         for part in read.parts:
             self.roles[part.role] += 1
         for part, fault in itertools.chain(
             answer_faults(read),
-            content_faults(read, self._looks.foreign, whole),
-            self._looks.marks.faults(read, whole),
+            content_faults(read, self._looks.foreign, glance),
+            self._looks.marks.faults(read, glance),
         ):
             if not is_reason(fault.name, part, read):
                 self.report_in(number, part, *fault)
@@ -142,13 +144,16 @@ class Scan:
             self.frames.look(number, read)
         if read.label is not None:
             self.verdicts.look(number, read)
-        self.leaks.look(number, read)
-        self.given.look(number, read)
+        asked = None if read.kind == "preference" else prompt_of(read.parts)
+        if asked:
+            answer = read.parts[len(asked)].text
+            self.leaks.look(number, asked, answer)
+            self.given.look(number, asked, answer)
         self.nones.look(number, read)
-        self.fields.look(number, read, whole)
+        self.fields.look(number, read, glance)
         self.literals.look(number, read)
         self.lost.look(number, read)
-        if "-\n" in whole:
+        if DIVIDED in glance.words:
             self.divided.look(number, read)
 
     def _look_at_pair(self, number: int, read: RowParts) -> None:
@@ -218,15 +223,16 @@ class Scan:
         """Return a key that no other row has."""
         return hash(("no row", len(self.keys)))
 
-    def _count(self, number: int, read: RowParts) -> None:
+    def _count(self, number: int, read: RowParts, size: int) -> None:
         if read.kind == "tokens" or not read.parts:
             if read.kind == "tokens":
                 self._measure(number, read, len(read.beside), -1)
             return
-        for part in read.parts:
-            if len(part.text) > LONG:
-                says = f"{len(part.text):,} characters"
-                self.report_in(number, part, "huge-row", -1, says)
+        if size > LONG:
+            for part in read.parts:
+                if len(part.text) > LONG:
+                    says = f"{len(part.text):,} characters"
+                    self.report_in(number, part, "huge-row", -1, says)
         self.counting.add(number, read)
 
     def _counted(

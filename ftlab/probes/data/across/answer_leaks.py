@@ -4,6 +4,8 @@ What is copied out of a text, corrected or repeated on purpose stands behind oth
 words.
 """
 
+from collections.abc import Sequence
+
 from ftlab.probes.data.across.label_leaks import (
     FEWEST,
     LONGEST,
@@ -13,8 +15,7 @@ from ftlab.probes.data.across.label_leaks import (
     follow,
     words_before,
 )
-from ftlab.probes.data.rows.row_keys import prompt_of
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.row_parts import Part
 
 FOLLOWED, BEGIN = 8, 16
 """Words that are followed up; letters of an answer that are looked for first."""
@@ -26,12 +27,12 @@ class AnswerLeaks:
     Examples
     --------
     >>> from ftlab.probes.data.across.answer_leaks import AnswerLeaks
-    >>> from ftlab.probes.data.rows.row_parts import parts_of
+    >>> from ftlab.probes.data.rows.row_parts import Part
     >>> leaks = AnswerLeaks()
     >>> for at in range(5):
     ...     answer = f"It is a bridge of {at} arches, which crosses the river."
-    ...     row = {"prompt": f"What? Answer: {answer}", "completion": answer}
-    ...     leaks.look(at, parts_of(row))
+    ...     asked = Part("prompt", -1, "user", f"What? Answer: {answer}")
+    ...     leaks.look(at, [asked], answer)
     >>> [(words, known.hits) for words, known in leaks.found()]
     [('Answer: ', 5)]
     """
@@ -39,12 +40,9 @@ class AnswerLeaks:
     def __init__(self) -> None:
         self._fields: dict[str, Field] = {}
 
-    def look(self, number: int, row: RowParts) -> None:
-        """Take a row in."""
-        before = prompt_of(row.parts)
-        if not before or row.kind == "preference":
-            return
-        answer = row.parts[len(before)].text.strip()
+    def look(self, number: int, before: Sequence[Part], answer: str) -> None:
+        """Take the last answer of a row in, and the texts before it."""
+        answer = answer.strip()
         if len(answer) <= LONGEST:
             return
         begin = answer[:BEGIN]

@@ -21,7 +21,8 @@ NAMES = 32
 FIRST = 3
 """Messages of a row whose speakers are heard: a system's, a question, an answer."""
 
-_HEARD = ("u", "a")
+_LETTERS = ("u", "a")
+_HEARD = frozenset(name for name, letter in ROLES.items() if letter in _LETTERS)
 
 
 class Habits:
@@ -67,10 +68,11 @@ class Habits:
             return None
         names = _names(row, read)
         known = self._named.get(names)
-        if known is None and len(self._named) < NAMES:
-            known = self._named[names] = RowSet()
         if known is not None:
             known.add(number)
+        elif len(self._named) < NAMES:
+            self._named[names] = RowSet()
+            self._named[names].add(number)
         part = read.parts[0]
         if ROLES.get(part.role) != "s":
             return None
@@ -106,7 +108,7 @@ class Habits:
         """Return names of speakers, those that are more usual here, and the rows."""
         found = []
         known = dict.fromkeys(name for names in self._named for name in names)
-        for letter in _HEARD:
+        for letter in _LETTERS:
             rows = {n: self._rows_of(n) for n in known if ROLES.get(n) == letter}
             usual = max(rows, key=lambda name: len(rows[name]), default="")
             found += [(n, usual, rows[n]) for n in sorted(rows) if n != usual]
@@ -122,13 +124,9 @@ def _names(row: Mapping[str, Any], read: RowParts) -> tuple[str, ...]:
 
     Of two notations in one file, a row has one.
     """
-    messages = messages_of(row, read)[:FIRST]
-    said = [each for each in messages if isinstance(each, dict)]
     names: list[Any] = [
-        each["role"] if "role" in each else each.get("from") for each in said
+        each["role"] if "role" in each else each.get("from")
+        for each in messages_of(row, read)[:FIRST]
+        if isinstance(each, dict)
     ]
-    return tuple([name for name in names if _is_heard(name)])
-
-
-def _is_heard(name: Any) -> bool:
-    return isinstance(name, str) and ROLES.get(name) in _HEARD
+    return tuple([n for n in names if isinstance(n, str) and n in _HEARD])

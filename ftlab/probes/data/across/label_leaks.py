@@ -3,11 +3,11 @@
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ftlab.probes.data.row_sets import KEPT, RowSet
-from ftlab.probes.data.rows.row_keys import prompt_of
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.row_parts import Part
 
 LONGEST = 40
 """Characters of an answer that may be a label."""
@@ -64,15 +64,9 @@ class LabelLeaks:
         self._seen: dict[str, tuple[int, Part, str]] = {}
         self._fields: dict[str, Field] = {}
         self._answers: Counter[str] = Counter()
-        self._rows = 0
 
-    def look(self, number: int, row: RowParts) -> None:
-        """Take a row in."""
-        before = prompt_of(row.parts)
-        if not before or row.kind == "preference":
-            return
-        self._rows += 1
-        answer = row.parts[len(before)].text
+    def look(self, number: int, before: Sequence[Part], answer: str) -> None:
+        """Take the last answer of a row in, and the texts before it."""
         if not 0 < len(answer) <= LONGEST or not (answer := answer.strip()):
             return
         if len(self._answers) < KNOWN:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from ftlab.probes.data.answers.answer_faults import ROLES, is_answer
 from ftlab.probes.data.row_sets import KEPT, RowSet
 from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.texts.glance import FIELDS, Glance
+from ftlab.probes.data.texts.unfilled import NAMES
 
 BEFORE, BEHIND = 40, 12
 """Characters before and behind a field that make its place known again."""
@@ -37,11 +39,10 @@ ALL, FEWEST = 0.9, 50
 MEANT = 0.05
 """Share of the rows with a field whose answer has one too: there it is meant."""
 
-_NAMES = "CONTEXT|QUESTION|TEXT|INPUT|ARTICLE|DOCUMENT|REVIEW|PASSAGE|QUERY|SENTENCE"
 _FIELD = re.compile(
     r"[${\[](?<![^\s\"'\u201c>].)(?:(?:(?<=\$)\{|(?<=\{))[A-Za-z_][\w.]{2,40}\}"
     r"|(?<=\{)\{ ?[A-Za-z_][\w.]{2,40} ?\}\}"
-    rf"|(?<=\[)(?:{_NAMES})\])(?![^\s\"'\u201d<.,;:!?])"
+    rf"|(?<=\[)(?:{'|'.join(NAMES)})\])(?![^\s\"'\u201d<.,;:!?])"
 )
 _ABOUT = re.compile(
     r"template|place-?holder|variable|f-?string|jinja|mustache|interpolat|fill in",
@@ -89,10 +90,11 @@ class UnfilledPrompts:
     --------
     >>> from ftlab.probes.data.rows.row_parts import parts_of
     >>> from ftlab.probes.data.across.unfilled_prompts import UnfilledPrompts
-    >>> fields = UnfilledPrompts()
+    >>> from ftlab.probes.data.texts.glance import Glances
+    >>> glances, fields = Glances(), UnfilledPrompts()
     >>> for at, text in enumerate(["{review}", "{review}", *"abcdefghijkl"]):
     ...     row = {"prompt": f"Review: {text}\nIs it good?", "completion": "Yes."}
-    ...     fields.look(at, parts_of(row), row["prompt"])
+    ...     fields.look(at, parts_of(row), glances.at(parts_of(row)))
     >>> [(name, rows.numbers().tolist()) for _, name, rows, _ in fields.found(14)]
     [('{review}', [0, 1])]
     """
@@ -102,23 +104,23 @@ class UnfilledPrompts:
         self._followed: dict[Slot, Followed] = {}
         self._first: list[list[Part]] = []
 
-    def look(self, number: int, row: RowParts, whole: str) -> None:
+    def look(self, number: int, row: RowParts, glance: Glance) -> None:
         """Take a row in.
 
         Parameters
         ----------
-        whole
-            All texts of the row in one.
+        glance
+            What was seen of the row.
         """
         found: set[Slot] = set()
-        if "{" in whole or "[" in whole:
+        if b"{" in glance.rare or not glance.words.isdisjoint(FIELDS):
             for part in _asked(row):
                 if "{" in part.text or "[" in part.text:
                     found.update(self._fields(number, part, row))
         if number < EACH or number % STEP == 0:
             weight = 1 if number < EACH else STEP
             for slot, known in self._followed.items():
-                if slot[0] in whole and slot not in found:
+                if slot[0] in glance.whole and slot not in found:
                     known.filled += weight * _is_filled(slot, _asked(row))
         if len(self._first) < FIRST:
             asked = _asked(row)

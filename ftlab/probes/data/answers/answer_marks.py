@@ -1,7 +1,7 @@
 """Marks of speakers in answers: one that was left before it, and turns behind it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set as AbstractSet
 
 from ftlab.probes.data.answers.answer_faults import ROLES, Placed, is_answer
 from ftlab.probes.data.rows.row_parts import RowParts
@@ -23,6 +23,9 @@ _NAMES = frozenset({"AI", "Bot", "ChatGPT"})
 _RECORD = re.compile(r"\n[ \t]*(?:#{1,6} |\*{0,2}[A-Z][\w ]{0,24}:(?:\s|\*))")
 """Lines of a record, of a talk or of a chapter: where more follow, the first is one."""
 
+TURNS = ("User", "Human", "### Inst")
+"""How a user's turn begins; what else may stand there is in `_USER`."""
+
 _USER = re.compile(
     r"\n[ \t]*((?:#{2,4} ?|\*\*)?(?:User|Human) ?:(?:\*\*)?|### Instruction:)\s*\S"
 )
@@ -38,8 +41,13 @@ _TALK = re.compile(
 """A prompt with one of these may be answered by a talk."""
 
 
-def answer_marks(row: RowParts) -> Iterator[Placed]:
+def answer_marks(row: RowParts, words: AbstractSet[str]) -> Iterator[Placed]:
     r"""Yield the marks of speakers that stand in a row's answers.
+
+    Parameters
+    ----------
+    words
+        Which of `TURNS` stand in the row.
 
     Examples
     --------
@@ -47,16 +55,17 @@ def answer_marks(row: RowParts) -> Iterator[Placed]:
     >>> from ftlab.probes.data.rows.row_parts import parts_of
     >>> said = "It is so.\n\nUser: And that?\nAssistant: That too."
     >>> row = parts_of({"prompt": "Why?", "completion": said})
-    >>> [(fault.name, fault.char) for _, fault in answer_marks(row)]
+    >>> [(fault.name, fault.char) for _, fault in answer_marks(row, {"User"})]
     [('next-turn-in-answer', 11)]
     """
+    turns = not words.isdisjoint(TURNS)
     for part in row.parts:
         if not is_answer(part):
             continue
         text = part.text
         if ":" in text[:FIRST] and (fault := _before(text, row)):
             yield part, fault
-        if "\n" in text and (fault := _next_turn(text, row)):
+        if turns and "\n" in text and (fault := _next_turn(text, row)):
             yield part, fault
 
 
@@ -87,8 +96,6 @@ def _asked(row: RowParts) -> list[str]:
 
 
 def _next_turn(text: str, row: RowParts) -> TextFault | None:
-    if "User" not in text and "Human" not in text and "### Inst" not in text:
-        return None
     found = _USER.search(text)
     if found is None or _ASSISTANT.search(text, found.end()) is None:
         return None

@@ -1,6 +1,7 @@
 """Messages of services that failed, kept as answers."""
 
 import re
+from collections.abc import Set as AbstractSet
 
 from ftlab.probes.data.answers.answer_faults import asks_about
 from ftlab.probes.data.rows.row_parts import PAIRS, Part, RowParts
@@ -9,6 +10,9 @@ from ftlab.probes.data.texts.text_faults import TextFault
 
 MESSAGE = 600
 """Characters up to which a text may be the message of an error."""
+
+RAISED = "Error"
+"""What every name of an exception holds."""
 
 _RAISED = (
     r"(?:RateLimit|APIConnection|APITimeout|APIStatus|ServiceUnavailable"
@@ -94,6 +98,24 @@ _TO_ENGLISH = re.compile(r"\benglish\b|anglais|englisch", re.IGNORECASE)
 _ANSWERS = frozenset(answer for _, answer in PAIRS)
 
 
+def may_have_failed(text: str, words: AbstractSet[str]) -> bool:
+    """Tell by the beginning of an answer whether it may be such a message.
+
+    Parameters
+    ----------
+    words
+        Whether `RAISED` stands in the row.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.answers.failed_requests import may_have_failed
+    >>> may_have_failed("The request timed out.", ()), may_have_failed("So.", ())
+    (True, False)
+    """
+    begins = text[:1] in "<{" or text[:2].casefold() in _ERROR_BEGINS
+    return begins or RAISED in words
+
+
 def failed_request(text: str, part: Part, row: RowParts) -> TextFault | None:
     """Return what an answer says in place of one, where a service has failed.
 
@@ -120,7 +142,7 @@ def failed_request(text: str, part: Part, row: RowParts) -> TextFault | None:
     begins = text.startswith("{") or (
         text[:2].casefold() in _ERROR_BEGINS and _BEGINS.match(text) is not None
     )
-    if not begins and "Error" not in text:
+    if not begins and RAISED not in text:
         return None
     if begins and _ALONE.fullmatch(text) and _translates(part, row):
         return None

@@ -1,6 +1,7 @@
 """What models say unasked: who they are, that they will not, and that here it comes."""
 
 import re
+from collections.abc import Set as AbstractSet
 
 from ftlab.probes.data.answers.answer_faults import asks_about
 from ftlab.probes.data.rows.row_parts import Part, RowParts
@@ -14,6 +15,9 @@ _MODEL = re.compile(
     r"|\b[Aa]s a (?:large )?language model(?:,| I\b)"
     r"|\bI(?:['\u2019]m| am) (?:just |only )?an AI\b"
 )
+NAMED = ("AI", "anguage model", "intelligence")
+"""What all of these hold."""
+
 _OF_YOU = re.compile(
     r"\b(?:who|what) are you|\bare you\b|\byour ?self\b|\byour name|\bchatbot",
     re.IGNORECASE,
@@ -45,10 +49,15 @@ _CHATTER = re.compile(
 )
 
 
-def of_model(part: Part, row: RowParts) -> TextFault | None:
+def of_model(part: Part, row: RowParts, words: AbstractSet[str]) -> TextFault | None:
     r"""Find what a model has said that was to answer.
 
     In an answer that was rejected it may be the reason for that.
+
+    Parameters
+    ----------
+    words
+        Which of `NAMED` stand in the row.
 
     Examples
     --------
@@ -57,20 +66,20 @@ def of_model(part: Part, row: RowParts) -> TextFault | None:
     >>> said = ["As an AI, I have no eyes.", "I can't help with that."]
     >>> said.append("Sure! Here's a list:\n\n- One")
     >>> rows = [parts_of({"prompt": "Why?", "completion": each}) for each in said]
-    >>> [of_model(row.parts[-1], row).name for row in rows]
+    >>> [of_model(row.parts[-1], row, {"AI"}).name for row in rows]
     ['model-named-in-answer', 'refusal-as-answer', 'chatter-before-answer']
     """
     text = part.text
-    head = text[:FIRST]
-    if "AI" in head or "anguage model" in head or "intelligence" in head:
-        found = _MODEL.search(head)
+    if not words.isdisjoint(NAMED):
+        found = _MODEL.search(text[:FIRST])
         if found and not (found.group()[0] == "I" and asks_about(row, _OF_YOU)):
             return _fault("model-named-in-answer", found)
     if part.column == "rejected":
         return None
-    if head[:1] in "ISMAU" and len(text) <= SHORT and (found := _REFUSAL.match(text)):
+    first = text[:1]
+    if first in "ISMAU" and len(text) <= SHORT and (found := _REFUSAL.match(text)):
         return _fault("refusal-as-answer", found)
-    if head[:1] in "SCOAN" and (found := _CHATTER.match(text)):
+    if first in "SCOAN" and (found := _CHATTER.match(text)):
         return _fault("chatter-before-answer", found)
     return None
 

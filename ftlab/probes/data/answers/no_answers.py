@@ -1,12 +1,16 @@
 """Answers that are none: what stands for a missing one, errors, marks, reasoning."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set as AbstractSet
 
 from ftlab.probes.data.answers.answer_faults import ROLES, Placed, asks_about
-from ftlab.probes.data.answers.failed_requests import MESSAGE, failed_request
+from ftlab.probes.data.answers.failed_requests import (
+    MESSAGE,
+    failed_request,
+    may_have_failed,
+)
 from ftlab.probes.data.answers.model_voices import of_model
-from ftlab.probes.data.answers.only_thoughts import only_thought
+from ftlab.probes.data.answers.only_thoughts import MARKS, only_thought
 from ftlab.probes.data.rows.layout_names import FURTHER
 from ftlab.probes.data.rows.row_parts import Part, RowParts
 from ftlab.probes.data.texts.error_pages import error_page
@@ -43,7 +47,7 @@ _PLACEHOLDER = re.compile(
 )
 """What a template leaves of an answer that was not filled in."""
 
-_LOREM = "Lorem ipsum dolor sit amet"
+LOREM = "Lorem ipsum dolor sit amet"
 
 _MARK = re.compile(
     r"(?:#{1,4} ?|\*\*)?(?:(?:the )?answer|response|assistant|ai|bot|gpt|output"
@@ -58,20 +62,25 @@ _MARK_AT_END = re.compile(
 """A mark that an answer follows, as the last line of a text."""
 
 
-def no_answers(row: RowParts) -> Iterator[Placed]:
+def no_answers(row: RowParts, words: AbstractSet[str]) -> Iterator[Placed]:
     """Yield the answers that say nothing, and inputs that are a missing value.
+
+    Parameters
+    ----------
+    words
+        Which of the words of a glance stand in the row.
 
     Examples
     --------
     >>> from ftlab.probes.data.answers.no_answers import no_answers
     >>> from ftlab.probes.data.rows.row_parts import parts_of
     >>> row = parts_of({"prompt": "Why is that so?", "completion": "{answer}"})
-    >>> [(part.where, fault.name) for part, fault in no_answers(row)]
+    >>> [(part.where, fault.name) for part, fault in no_answers(row, set())]
     [('completion', 'placeholder-answer')]
     """
     for part in row.parts:
         if ROLES.get(part.role) == "a":
-            fault = _fault_of(part, row)
+            fault = _fault_of(part, row, words)
             if fault is not None:
                 yield part, fault
         elif part.text in MISSING and part.column in FURTHER:
@@ -87,21 +96,22 @@ def _of_text(text: str) -> TextFault | None:
     return found and TextFault("answer-behind-mark", found[0], found[1])
 
 
-def _fault_of(part: Part, row: RowParts) -> TextFault | None:
+def _fault_of(part: Part, row: RowParts, words: AbstractSet[str]) -> TextFault | None:
     text = part.text
     if part.says_more:
         return None
     if len(text) <= MESSAGE or text.startswith("<"):
         said = text.strip()
-        short = _placeholder(said, row) if len(said) <= SHORT else None
-        fault = short or failed_request(said, part, row)
+        fault = _placeholder(said, row) if len(said) <= SHORT else None
+        if fault is None and may_have_failed(said, words):
+            fault = failed_request(said, part, row)
         if fault is not None:
             return fault
-    if ">" in text and (fault := only_thought(text)):
+    if words and not words.isdisjoint(MARKS) and (fault := only_thought(text)):
         return fault
-    if text.startswith(_LOREM):
-        return TextFault("placeholder-answer", 0, f"begins with {_LOREM!r}")
-    return of_model(part, row)
+    if LOREM in words and text.startswith(LOREM):
+        return TextFault("placeholder-answer", 0, f"begins with {LOREM!r}")
+    return of_model(part, row, words)
 
 
 def _placeholder(text: str, row: RowParts) -> TextFault | None:

@@ -7,6 +7,8 @@ from ftlab.probes.data.texts.text_faults import TextFault
 _OPENED = ("<think>", "<thinking>", "<reasoning>")
 _CLOSED = ("</think>", "</thinking>", "</reasoning>")
 
+MARKS = (*_OPENED, *_CLOSED)
+
 _ANSWERED = re.compile(r"\\boxed ?\{|\b(?:final )?answer(?: is\b|:)", re.IGNORECASE)
 LAST = 200
 """Characters at the end of a text that comes to an answer, where these words stand."""

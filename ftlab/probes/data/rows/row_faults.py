@@ -1,6 +1,6 @@
 """What is wrong with a row beyond its texts: calls, scores, tokens, pictures."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set as AbstractSet
 from typing import Any
 
 from ftlab.probes.data.answers.answer_faults import ROLES
@@ -17,7 +17,10 @@ LONGEST = 40
 
 
 def row_faults(
-    row: Mapping[str, Any], read: RowParts, whole: str, size: Callable[[], int] = int
+    row: Mapping[str, Any],
+    read: RowParts,
+    words: AbstractSet[str],
+    size: Callable[[], int] = int,
 ) -> Iterator[RowFault]:
     """Yield kind of fault, column, and what is there.
 
@@ -25,8 +28,8 @@ def row_faults(
     ----------
     row, read
         The row, and what was read of it.
-    whole
-        All its texts in one.
+    words
+        Whether `PLACE` stands in its texts.
     size
         Gives the size of the vocabulary; 0 where nobody knows.
 
@@ -35,7 +38,7 @@ def row_faults(
     >>> from ftlab.probes.data.rows.row_faults import row_faults
     >>> from ftlab.probes.data.rows.row_parts import parts_of
     >>> row = {"input_ids": [1, 9], "attention_mask": [1]}
-    >>> [name for name, *_ in row_faults(row, parts_of(row), "", lambda: 8)]
+    >>> [name for name, *_ in row_faults(row, parts_of(row), (), lambda: 8)]
     ['id-beyond-vocabulary', 'lengths-disagree']
     """
     if read.kind == "tokens":
@@ -43,7 +46,7 @@ def row_faults(
         return
     if read.parts and len(read.parts[0].text) <= LONGEST and _is_header(row):
         yield "header-as-row", read.parts[0].column, "the names of the columns"
-    if PLACE in whole or "images" in row:
+    if PLACE in words or "images" in row:
         yield from picture_faults(row, read)
     if [part for part in read.parts if not part.text or part.text.isspace()]:
         yield from _unasked(row, read)

@@ -221,6 +221,8 @@ def _answered(
     row: Mapping[str, Any], kind: str, parts: list[Part], faults: list[RowFault]
 ) -> RowParts:
     """Put together a row whose answer may be judged."""
+    if len(row) == 1:
+        return RowParts(kind, tuple(parts), None, tuple(faults))
     read = RowParts(kind, tuple(parts), _beside(row), tuple(faults))
     if row.keys().isdisjoint(JUDGED):
         return read
@@ -267,7 +269,10 @@ def _messages(talk: Any, column: str, faults: list[RowFault]) -> list[Part]:
         faults.append(("malformed-messages", column, "holds no message"))
     parts = []
     for index, message in enumerate(talk):
-        role, content, key = said_by(message)
+        if type(message) is dict and type(role := message.get("role")) is str:
+            content, key = message.get("content"), "content"  # what nearly all are
+        else:
+            role, content, key = said_by(message)
         if role is None:
             said = f"a message {message_fault(message)}"
             faults.append(("malformed-messages", f"{column}[{index}]", said))

@@ -28,6 +28,12 @@ _END = re.compile(
 _BEGIN = re.compile(r"\s*(ChatGPT(?: said:)?)\n+(?=[^\n]{40})")
 """The name of the speaker; in a list of names other short lines follow."""
 
+PAGE = (
+    *("ChatGPT", "Copy", "Regenerate response"),
+    *("Was this response", "Is this conversation"),
+)
+"""Words of which a page holds one."""
+
 _ASKED = re.compile(
     r"chat ?gpt|\bbuttons?\b|copy code|\bpage\b|\bui\b|interface|regenerate|clipboard"
     r"|which model|chat ?bot",
@@ -51,26 +57,6 @@ def chat_pages(row: RowParts) -> Iterator[Placed]:
         fault = _words(part.text) if is_answer(part) else None
         if fault is not None and not asks_about(row, _ASKED):
             yield part, fault
-
-
-def may_hold_page(whole: str) -> bool:
-    r"""Tell whether a row may hold such words.
-
-    Examples
-    --------
-    >>> from ftlab.probes.data.texts.chat_pages import may_hold_page
-    >>> may_hold_page("python\nCopy code\nf(x)"), may_hold_page("Copy it.")
-    (True, False)
-    """
-    return "ChatGPT" in whole or "\nCopy" in whole or _is_asked_back(whole)
-
-
-def _is_asked_back(whole: str) -> bool:
-    return (
-        "\nRegenerate response" in whole
-        or "\nWas this response" in whole
-        or "\nIs this conversation" in whole
-    )
 
 
 def _words(text: str) -> TextFault | None:

@@ -46,31 +46,6 @@ _EXAMPLE = re.compile(
 """What keys in manuals hold."""
 
 
-_SIGNS = {"ghp_": "_", "github_pat_": "_", "AKIA": "K", "AIza": "z", "hf_": "_"}
-_BY_SIGN = tuple(
-    (sign, tuple(each for each in FORMS if _SIGNS.get(each, "-") == sign))
-    for sign in ("_", "-", "K", "z")
-)
-"""One character is found sooner than several, and a rare one seldom."""
-
-
-def may_hold_secret(text: str) -> bool:
-    """Tell whether anything in a text begins as a key does.
-
-    Examples
-    --------
-    >>> from ftlab.probes.data.texts.secrets import may_hold_secret
-    >>> may_hold_secret("a well-known hf_token"), may_hold_secret("a token")
-    (True, False)
-    """
-    for sign, begins in _BY_SIGN:
-        if sign in text:
-            for each in begins:
-                if each in text:
-                    return True
-    return "@" in text and "://" in text
-
-
 def secrets(row: RowParts) -> Iterator[Placed]:
     """Yield the keys in the texts of a row.
 

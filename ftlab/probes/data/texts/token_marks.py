@@ -7,6 +7,7 @@ from typing import Any
 from ftlab.probes.data.answers.answer_faults import Placed, is_answer
 from ftlab.probes.data.answers.answer_marks import WRITTEN
 from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.texts.glance import Glance
 from ftlab.probes.data.texts.text_faults import TextFault
 from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.records.template import TemplateFacts
@@ -34,44 +35,50 @@ class TokenMarks:
     ----------
     ended
         Texts without messages that end with a special token.
+    words
+        All strings that are looked for: a glance tells which of them a row holds.
 
     Examples
     --------
     >>> from types import SimpleNamespace
     >>> from ftlab.probes.data.rows.row_parts import parts_of
+    >>> from ftlab.probes.data.texts.glance import Glances
     >>> from ftlab.probes.data.texts.token_marks import TokenMarks
     >>> marks = TokenMarks(SimpleNamespace(all_special_tokens=["<|end|>"]))
     >>> row = parts_of({"messages": [{"role": "user", "content": "a<|end|>"}]})
-    >>> [fault for _, fault in marks.faults(row, "a<|end|>")]
+    >>> glance = Glances(marks.words).at(row)
+    >>> [fault for _, fault in marks.faults(row, glance)]
     [TextFault(name='special-token-in-content', char=1, says="'<|end|>'")]
     """
 
     def __init__(self, tokenizer: Any, facts: TemplateFacts | None = None) -> None:
         special = set(_special(text_tokenizer(tokenizer)))
-        self._special = _searches(s for s in special if not _MEDIA.search(s))
-        self._ends = tuple(special)
+        named = {s for s in special if len(s) > 1 and not _MEDIA.search(s)}
+        roles = set(_role_marks(facts)) - special
+        self.words = frozenset(named.union(roles, INSTRUCTIONS))
         self.ended = 0
-        self._roles = _searches(set(_role_marks(facts)) - special)
+        self._ends = tuple(special)
+        self._special, self._roles = _searches(named), _searches(roles)
         self._written = _searches(INSTRUCTIONS)
 
-    def faults(self, row: RowParts, whole: str) -> Iterator[Placed]:
+    def faults(self, row: RowParts, glance: Glance) -> Iterator[Placed]:
         """Yield the control strings that stand in the texts of a row.
 
         Parameters
         ----------
-        whole
-            All texts of the row in one.
+        glance
+            What was seen of the row, by one who looked for `words` as well.
         """
         if row.kind == "text":
             yield from self._ending(row, len(row.parts) - 1)
             return
         talk = row.kind == "messages"
-        name = "special-token-in-content" if talk else "special-token-in-text"
-        tokens = [each for each in self._special if each[0] in whole]
-        roles = self._roles if talk else self._written
-        roles = [each for each in roles if each[0] in whole]
-        if talk and not tokens and not roles:
+        held = bool(glance.words) and not glance.words.isdisjoint(self.words)
+        if talk and not held:
             return
+        name = "special-token-in-content" if talk else "special-token-in-text"
+        tokens = self._special if held else []
+        roles = (self._roles if talk else self._written) if held else []
         for at, part in enumerate(row.parts):
             special = _first(tokens, part.text)
             if special and (talk or not _ends(special, part)):
@@ -133,8 +140,7 @@ def _searches(marks: Iterable[str]) -> list[tuple[str, re.Pattern[str]]]:
     """Group strings by their first character, which is looked for first."""
     groups: dict[str, list[str]] = {}
     for mark in sorted(marks, key=len, reverse=True):
-        if len(mark) > 1:
-            groups.setdefault(mark[0], []).append(re.escape(mark))
+        groups.setdefault(mark[0], []).append(re.escape(mark))
     return [(first, re.compile("|".join(each))) for first, each in groups.items()]
 
 

@@ -7,6 +7,12 @@ from ftlab.probes.data.answers.answer_faults import Placed, asks_about, is_answe
 from ftlab.probes.data.rows.row_parts import RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 
+NAMES = (
+    *("CONTEXT", "QUESTION", "TEXT", "INPUT", "ARTICLE"),
+    *("DOCUMENT", "REVIEW", "PASSAGE", "QUERY", "SENTENCE"),
+)
+"""What a field is called that stands in square brackets."""
+
 _FIELD = re.compile(
     r"\{(?<![^\s\"\u201c(]\{)(\{ ?)?([a-z]{3,}(?:_[a-z]+)*)(?(1) ?\})\}"
     r"(?=[\s.,;:!?\"\u201d)]|\Z)"

@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.probes.data.across.answer_leaks import AnswerLeaks
-from ftlab.probes.data.rows.row_parts import parts_of
+from ftlab.probes.data.rows.row_parts import Part
 
 
 def answer(at):
@@ -14,7 +14,7 @@ def leaks(*frames):
     seen = AnswerLeaks()
     for at in range(30):
         prompt = frames[at % len(frames)].format(answer(at), at=at)
-        seen.look(at, parts_of({"prompt": prompt, "completion": answer(at)}))
+        seen.look(at, [Part("prompt", -1, "user", prompt)], answer(at))
     return [(words, len(known.all_rows)) for words, known in seen.found()]
 
 
@@ -48,7 +48,7 @@ def test_is_silent_where_a_text_is_to_be_read_or_repeated(frames):
 
 def test_one_answer_for_all_rows_is_not_given_away():
     seen = AnswerLeaks()
-    row = {"prompt": f"{1}? Answer: {answer(1)}", "completion": answer(1)}
+    asked = Part("prompt", -1, "user", f"1? Answer: {answer(1)}")
     for at in range(30):
-        seen.look(at, parts_of(row))
+        seen.look(at, [asked], answer(1))
     assert seen.found() == []

@@ -4,11 +4,12 @@ import pytest
 
 from ftlab.probes.data.answers.answer_marks import answer_marks
 from ftlab.probes.data.rows.row_parts import parts_of
+from tests.probes.data.glanced import glanced
 
 
 def faults(answer, prompt="How do bees find their way?"):
     row = parts_of({"prompt": prompt, "completion": answer})
-    return [(fault.name, fault.char) for _, fault in answer_marks(row)]
+    return [(fault.name, fault.char) for _, fault in glanced(answer_marks, row)]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_the_name_of_the_assistant_in_a_system_message_is_no_reason():
         {"role": "user", "content": "How do bees find their way?"},
         {"role": "assistant", "content": f"AI: {said}"},
     ]
-    ((part, _),) = answer_marks(parts_of({"messages": talk}))
+    ((part, _),) = glanced(answer_marks, parts_of({"messages": talk}))
     assert part.message == 2
 
 

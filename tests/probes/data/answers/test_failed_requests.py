@@ -4,6 +4,7 @@ import pytest
 
 from ftlab.probes.data.answers.no_answers import no_answers
 from ftlab.probes.data.rows.row_parts import parts_of
+from tests.probes.data.glanced import glanced
 
 LIMITED = "Error: Rate limit reached for gpt-4o in organization org-x on tokens."
 FAILED = "Error code: 500 - {'error': {'message': 'The server had an error'}}"
@@ -18,7 +19,7 @@ SPEAKING = (
 
 def found(answer, prompt, names=("prompt", "completion")):
     row = parts_of(dict(zip(names, (prompt, answer), strict=True)))
-    return [fault.name for _, fault in no_answers(row)]
+    return [fault.name for _, fault in glanced(no_answers, row)]
 
 
 @pytest.mark.parametrize("prompt", SPEAKING)

@@ -4,12 +4,13 @@ import pytest
 
 from ftlab.probes.data.answers.model_voices import of_model
 from ftlab.probes.data.rows.row_parts import parts_of
+from tests.probes.data.glanced import GLANCES
 from tests.probes.data.scanned import rows_with, scanned
 
 
 def name(answer, prompt="Where do bees live?"):
     row = parts_of({"prompt": prompt, "completion": answer})
-    fault = of_model(row.parts[-1], row)
+    fault = of_model(row.parts[-1], row, GLANCES.at(row).words)
     return fault and fault.name
 
 

@@ -4,11 +4,12 @@ import pytest
 
 from ftlab.probes.data.answers.no_answers import no_answers
 from ftlab.probes.data.rows.row_parts import parts_of
+from tests.probes.data.glanced import glanced
 
 
 def faults(answer, prompt="Why is the sky blue?", **more):
     row = parts_of({"prompt": prompt, **more, "completion": answer})
-    return [(part.where, fault.name) for part, fault in no_answers(row)]
+    return [(part.where, fault.name) for part, fault in glanced(no_answers, row)]
 
 
 @pytest.mark.parametrize(
@@ -72,17 +73,17 @@ def test_an_error_may_be_asked_for():
 
 def test_a_missing_value_beside_the_prompt_is_found():
     row = {"instruction": "Sum up.", "input": "nan", "output": "It is so."}
-    ((part, fault),) = no_answers(parts_of(row))
+    ((part, fault),) = glanced(no_answers, parts_of(row))
     assert (part.where, fault.name) == ("input", "missing-value-as-input")
     assert faults("It is so.", prompt="nan") == []
 
 
 def test_a_text_that_ends_with_a_mark_is_found_at_the_mark():
     text = "### Question: Why?\n### Answer: "
-    ((_, fault),) = no_answers(parts_of({"text": text}))
+    ((_, fault),) = glanced(no_answers, parts_of({"text": text}))
     assert text[fault.char :].strip() == "### Answer:"
-    assert not list(no_answers(parts_of({"text": f"{text}So."})))
-    assert not list(no_answers(parts_of({"text": "This is the answer:"})))
+    assert not list(glanced(no_answers, parts_of({"text": f"{text}So."})))
+    assert not list(glanced(no_answers, parts_of({"text": "This is the answer:"})))
 
 
 def test_a_call_needs_no_words():
@@ -92,7 +93,7 @@ def test_a_call_needs_no_words():
         "tool_calls": [{"function": {}}],
     }
     row = {"messages": [{"role": "user", "content": "a"}, call]}
-    assert not list(no_answers(parts_of(row)))
+    assert not list(glanced(no_answers, parts_of(row)))
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_a_prompt_in_the_chosen_side_is_found():
     (says,) = pair(*said, prompt=talk("Who?", "I.", PROMPT))
     assert says.endswith(ALONE)
     row = {"prompt": PROMPT, "chosen": f"{PROMPT} Yes.", "rejected": "No."}
-    (found,) = row_faults(row, parts_of(row), "")
+    (found,) = row_faults(row, parts_of(row), ())
     assert found[:2] == ("prompt-in-pair", "chosen")
 
 
@@ -84,7 +84,7 @@ def talk(*texts, roles=("user", "assistant")):
 def parted(chosen, rejected):
     row = {"chosen": chosen, "rejected": rejected}
     found = list(other_prompts(parts_of(row)))
-    assert found == [each for each in row_faults(row, parts_of(row), "") if found]
+    assert found == [each for each in row_faults(row, parts_of(row), ()) if found]
     return [(where, says) for _, where, says in found]
 
 

@@ -5,13 +5,14 @@ import pytest
 from ftlab.probes.data.rows.row_access import mapping_of
 from ftlab.probes.data.rows.row_faults import row_faults
 from ftlab.probes.data.rows.row_parts import parts_of
+from ftlab.probes.data.texts.glance import Glances
 
 
 def found(row):
     row = mapping_of(row)
     read = parts_of(row)
-    whole = "\n".join(part.text for part in read.parts)
-    return [(name, where) for name, where, _ in row_faults(row, read, whole)]
+    words = Glances().at(read).words
+    return [(name, where) for name, where, _ in row_faults(row, read, words)]
 
 
 def talk(*contents):

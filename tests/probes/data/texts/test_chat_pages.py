@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.probes.data.rows.row_parts import parts_of
-from ftlab.probes.data.texts.chat_pages import chat_pages, may_hold_page
+from ftlab.probes.data.texts.chat_pages import PAGE, chat_pages
 
 SAID = "It is what the two of them have agreed on before the day."
 
@@ -29,7 +29,7 @@ def faults(answer, prompt="How is it done?"):
     ],
 )
 def test_words_of_the_page_are_found(answer, char):
-    assert may_hold_page(f"How?\n{answer}")
+    assert any(word in answer for word in PAGE)
     assert faults(answer) == [("chat-page-words", char)]
 
 

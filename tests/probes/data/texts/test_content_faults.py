@@ -6,12 +6,12 @@ from hypothesis import given, strategies as st
 from ftlab.probes.data.rows.row_parts import parts_of
 from ftlab.probes.data.texts.content_faults import content_faults
 from ftlab.probes.data.texts.foreign_marks import ForeignMarks
+from ftlab.probes.data.texts.glance import Glances
 from ftlab.probes.data.texts.letter_faults import letter_faults
 
 
 def found_in(row):
-    whole = "\n".join(part.text for part in row.parts)
-    return content_faults(row, ForeignMarks(None), whole)
+    return content_faults(row, ForeignMarks(None), Glances().at(row))
 
 
 @pytest.mark.parametrize(

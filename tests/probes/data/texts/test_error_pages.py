@@ -5,6 +5,7 @@ import pytest
 from ftlab.probes.data.answers.no_answers import no_answers
 from ftlab.probes.data.rows.row_parts import parts_of
 from ftlab.probes.data.texts.error_pages import error_page, html_error
+from tests.probes.data.glanced import glanced
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ from ftlab.probes.data.texts.error_pages import error_page, html_error
     ],
 )
 def test_a_page_of_an_error_is_found(text):
-    ((part, fault),) = no_answers(parts_of({"text": text}))
+    ((part, fault),) = glanced(no_answers, parts_of({"text": text}))
     assert (part.where, fault.name, fault.char) == ("text", "error-page-as-text", 0)
 
 
@@ -44,7 +45,7 @@ def test_other_texts_are_none(text):
 def test_an_answer_may_be_such_a_page():
     said = "Just a moment...\nEnable JavaScript and cookies to continue"
     row = parts_of({"prompt": "What does the page say?", "completion": said})
-    assert list(no_answers(row)) == []
+    assert list(glanced(no_answers, row)) == []
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_an_answer_may_be_such_a_page():
 )
 def test_a_page_of_html_whose_title_is_an_error_is_found(text):
     row = parts_of({"prompt": "Say it in French: a file", "completion": text})
-    ((_, fault),) = no_answers(row)
+    ((_, fault),) = glanced(no_answers, row)
     assert (fault.name, fault.char) == ("error-as-answer", 0)
 
 
@@ -80,4 +81,4 @@ def test_a_page_of_an_error_may_be_asked_for():
     text = "<html><head><title>502 Bad Gateway</title></head></html>"
     for prompt in ("Write the page of a 502.", "Make an HTML page for the proxy."):
         row = parts_of({"prompt": prompt, "completion": text})
-        assert list(no_answers(row)) == []
+        assert list(glanced(no_answers, row)) == []

@@ -7,7 +7,7 @@ import string
 import pytest
 
 from ftlab.probes.data.rows.row_parts import parts_of
-from ftlab.probes.data.texts.secrets import may_hold_secret, secrets, without_secrets
+from ftlab.probes.data.texts.secrets import secrets, without_secrets
 
 LETTERS = string.ascii_letters + string.digits
 CAPITALS = string.ascii_uppercase + "234567"
@@ -84,7 +84,6 @@ def test_a_password_in_an_address_is_found_and_not_shown(address):
     word = "PxukWte4" + "cBiF"
     text = "connect to " + address.format(word)
     assert found(text) == [(text.index(word), "a password in an address")]
-    assert may_hold_secret(text)
     assert without_secrets(text) == text.replace(word, "*" * 12)
 
 

@@ -6,6 +6,7 @@ import pytest
 from tokenizers import AddedToken
 
 from ftlab.probes.data.rows.row_parts import parts_of
+from ftlab.probes.data.texts.glance import Glances
 from ftlab.probes.data.texts.token_marks import TokenMarks
 from ftlab.records.template import TemplateFacts
 
@@ -20,7 +21,7 @@ def user(text):
 
 def faults_in(marks, row):
     read = parts_of(row)
-    return marks.faults(read, "\n".join(part.text for part in read.parts))
+    return marks.faults(read, Glances(marks.words).at(read))
 
 
 def faults(row, tokenizer=MISTRAL, facts=None):

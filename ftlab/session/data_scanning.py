@@ -36,7 +36,7 @@ from ftlab.probes.data.across.reports import (
     report_unplaced,
 )
 from ftlab.probes.data.across.varied import Varied
-from ftlab.probes.data.files.entries import Broken, Entry
+from ftlab.probes.data.files.entries import Broken, Entry, entries_of
 from ftlab.probes.data.files.file_marks import layout_of
 from ftlab.probes.data.files.stamps import Stamps
 from ftlab.probes.data.files.stopping import Stop
@@ -44,7 +44,7 @@ from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.rare_collections import rare_collections
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.rows.row_parts import parts_of
-from ftlab.probes.data.scan import Scan, entries_of
+from ftlab.probes.data.scan import Scan
 from ftlab.probes.data.text_store import TextStore
 from ftlab.probes.data.texts.foreign_marks import ForeignMarks
 from ftlab.probes.data.texts.token_marks import TokenMarks

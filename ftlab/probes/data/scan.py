@@ -7,7 +7,8 @@ and hands these to `Counting`, which tells `Scan` how many tokens they have.
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ftlab.probes.data.across.answer_leaks import AnswerLeaks
 from ftlab.probes.data.across.answer_lengths import CutAnswers
@@ -34,10 +35,11 @@ from ftlab.probes.data.files.entries import Broken, Entry, Source, excerpt_of
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.places import Places
 from ftlab.probes.data.row_sets import Findings
+from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.rows.row_access import mapping_of
 from ftlab.probes.data.rows.row_faults import row_faults
 from ftlab.probes.data.rows.row_keys import KeyFile, prompt_key, prompt_of, row_key
-from ftlab.probes.data.rows.row_parts import Part, RowParts, parts_of
+from ftlab.probes.data.rows.row_parts import parts_of
 from ftlab.probes.data.text_store import BETWEEN, TextStore, compared, said_in
 from ftlab.probes.data.texts.content_faults import content_faults
 from ftlab.probes.data.texts.glance import DIVIDED, Glance
@@ -98,17 +100,10 @@ class Scan:
         number = self.rows
         self.rows += 1
         self._places.add(number, source, entry.at)
-        value = entry.value
-        if isinstance(value, Broken):
-            says, self.rows = value.says, number + value.rows
-            self.report("unreadable-row", number, "", value.char, says, value.excerpt)
-            for lost in range(number + 1, self.rows):
-                self.findings.add("unreadable-row", lost)
-            for _ in range(value.rows):
-                self.labels.add({}, None)
-                self._keep(None, "")
+        if isinstance(entry.value, Broken):
+            self._take_broken(number, entry.value)
             return
-        row = mapping_of(value)
+        row = mapping_of(entry.value)
         read = parts_of(row)
         self.formats[read.kind] += 1
         glance = self._looks.glances.at(read)
@@ -120,13 +115,31 @@ class Scan:
             self.report("empty-system", number, empty.where)
         self._look(number, read, glance)
         self.labels.add(row, read)
-        if read.kind == "text":
-            self.lists.look(number, row, read)
-        elif read.kind in ("prompt", "prompt and answer"):
-            self.solved.look(number, row, read)
+        if read.kind != "messages":
+            self._look_at_columns(number, row, read)
         header = number in self.findings.rows.get("header-as-row", ())
         self._keep(None if header else read, glance.whole)
         self._count(number, read, len(glance.whole))
+
+    def _take_broken(self, number: int, value: Broken) -> None:
+        says, self.rows = value.says, number + value.rows
+        self.report("unreadable-row", number, "", value.char, says, value.excerpt)
+        for lost in range(number + 1, self.rows):
+            self.findings.add("unreadable-row", lost)
+        for _ in range(value.rows):
+            self.labels.add({}, None)
+            self._keep(None, "")
+
+    def _look_at_columns(
+        self, number: int, row: Mapping[str, Any], read: RowParts
+    ) -> None:
+        if read.kind == "text":
+            self.frames.look(number, read)
+            self.lists.look(number, row, read)
+        elif read.kind in ("prompt", "prompt and answer"):
+            self.solved.look(number, row, read)
+        if read.kind == "prompt and answer":
+            self._look_at_pair(number, read)
 
     def _look(self, number: int, read: RowParts, glance: Glance) -> None:
         for part in read.parts:
@@ -138,23 +151,22 @@ class Scan:
         ):
             if not is_reason(fault.name, part, read):
                 self.report_in(number, part, *fault)
-        if read.kind == "prompt and answer":
-            self._look_at_pair(number, read)
-        elif read.kind == "text":
-            self.frames.look(number, read)
         if read.label is not None:
             self.verdicts.look(number, read)
-        asked = None if read.kind == "preference" else prompt_of(read.parts)
-        if asked:
-            answer = read.parts[len(asked)].text
-            self.leaks.look(number, asked, answer)
-            self.given.look(number, asked, answer)
+        if read.kind != "preference" and (asked := prompt_of(read.parts)):
+            self._look_at_answer(number, asked, read.parts[len(asked)].text)
         self.nones.look(number, read)
         self.fields.look(number, read, glance)
         self.literals.look(number, read)
         self.lost.look(number, read)
         if DIVIDED in glance.words:
             self.divided.look(number, read)
+
+    def _look_at_answer(
+        self, number: int, asked: tuple[Part, ...], answer: str
+    ) -> None:
+        self.leaks.look(number, asked, answer)
+        self.given.look(number, asked, answer)
 
     def _look_at_pair(self, number: int, read: RowParts) -> None:
         self.echoes.look(number, read)
@@ -211,7 +223,8 @@ class Scan:
 
     def _keep(self, read: RowParts | None, whole: str) -> None:
         """Write down what tells this row from others."""
-        says = read is not None and (read.kind == "tokens" or not _is_blank(whole))
+        blank = not whole or whole.isspace()
+        says = read is not None and (read.kind == "tokens" or not blank)
         self.keys.append(row_key(read) if says and read else self._own_key())
         if self.prompts is not None:
             asked = prompt_key(read) if says and read else None
@@ -239,7 +252,8 @@ class Scan:
         self, number: int, read: RowParts, own: list[int], unknown: list[int]
     ) -> None:
         """Take in how many tokens the texts of a row have."""
-        total, before = self._row_length(read, own)
+        lengths = self._looks.lengths
+        total, before = lengths.length(read, own) if lengths else (sum(own), -1)
         self._measure(number, read, total, before)
         last = last_wanted(read)
         if is_answer(read.parts[last]):
@@ -248,10 +262,6 @@ class Scan:
             self._report_unknown(number, read, unknown)
         if len(self.first_rows) < RENDERED and read.kind == "messages":
             self.first_rows.append((read, total))
-
-    def _row_length(self, read: RowParts, counts: list[int]) -> tuple[int, int]:
-        lengths = self._looks.lengths
-        return (sum(counts), -1) if lengths is None else lengths.length(read, counts)
 
     def _measure(self, number: int, read: RowParts, total: int, before: int) -> None:
         self.lengths[total] += 1
@@ -262,9 +272,8 @@ class Scan:
             self.report("text-cut-off", number, says=f"{total:,} tokens")
             return
         away = before >= limit
-        says = f"{total:,} tokens" + (
-            f", the answer from {before:,} on" if away else ""
-        )
+        more = f", the answer from {before:,} on" if away else ""
+        says = f"{total:,} tokens{more}"
         self.report("answer-cut-away" if away else "answer-cut-off", number, says=says)
 
     def _report_unknown(self, number: int, read: RowParts, unknown: list[int]) -> None:
@@ -287,16 +296,5 @@ class Scan:
                 file.close()
 
 
-def _is_blank(text: str) -> bool:
-    return not text or text.isspace()
-
-
 def _shown(text: str, char: int) -> str:
     return excerpt_of(without_secrets(text), char)
-
-
-def entries_of(sources: list[Source]) -> Iterator[tuple[int, Entry]]:
-    """Yield all entries, each with the number of its source."""
-    for number, source in enumerate(sources):
-        for entry in source.read():
-            yield number, entry

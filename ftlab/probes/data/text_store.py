@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.rows.row_keys import beside_texts, frozen
-from ftlab.probes.data.rows.row_parts import RowParts
 from ftlab.probes.data.spill import Spill
 
 BETWEEN = "\x00"

@@ -5,8 +5,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ftlab.probes.data.answers.answer_faults import ROLES
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
+from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.probes.tokens.sources import of_messages
 from ftlab.records.errors import BadValueError

@@ -1,7 +1,7 @@
 """Rows of a list that a scan has gone through, as the tests of its parts need them."""
 
-from ftlab.probes.data.files.entries import Entry, Source
-from ftlab.probes.data.scan import Looks, Scan, entries_of
+from ftlab.probes.data.files.entries import Entry, Source, entries_of
+from ftlab.probes.data.scan import Looks, Scan
 from ftlab.probes.data.texts.token_marks import TokenMarks
 from ftlab.probes.data.token_counts import TokenCounter
 

@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from ftlab.probes.data.answers.answer_faults import ROLES
+from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.rows.row_parts import PAIRS
 from ftlab.session.data import data
 from tests.probes.tokens import vocabularies

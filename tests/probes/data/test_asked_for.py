@@ -3,11 +3,16 @@ import pytest
 from ftlab.probes.data.answers.answer_faults import answer_faults
 from ftlab.probes.data.answers.no_answers import no_answers
 from ftlab.probes.data.rows.row_parts import parts_of
+from tests.probes.data.glanced import glanced
 
 
 def kinds(find, prompt, answer):
     row = parts_of({"prompt": prompt, "completion": answer})
     return [fault.name for _, fault in find(row)]
+
+
+def said_nothing(row):
+    return glanced(no_answers, row)
 
 
 LOOP = "I will not talk in class. " * 20
@@ -44,13 +49,15 @@ def test_what_only_sounds_so_is_one(prompt, answer, name):
 
 
 def test_values_that_are_none_may_be_asked_for():
-    assert kinds(no_answers, "What is typeof x in JavaScript?", "undefined") == []
-    assert kinds(no_answers, "What is it?", "undefined") == ["missing-value-as-answer"]
+    assert kinds(said_nothing, "What is typeof x in JavaScript?", "undefined") == []
+    assert kinds(said_nothing, "What is it?", "undefined") == [
+        "missing-value-as-answer"
+    ]
 
 
 @pytest.mark.parametrize("answer", ["TODO", "TBD", "PLACEHOLDER"])
 def test_an_answer_that_was_to_be_written_later_is_a_placeholder(answer):
-    assert kinds(no_answers, "What is it?", answer) == ["placeholder-answer"]
+    assert kinds(said_nothing, "What is it?", answer) == ["placeholder-answer"]
 
 
 @pytest.mark.parametrize(
@@ -61,4 +68,4 @@ def test_an_answer_that_was_to_be_written_later_is_a_placeholder(answer):
     ],
 )
 def test_an_answer_that_only_begins_so_says_something(prompt, answer):
-    assert kinds(no_answers, prompt, answer) == []
+    assert kinds(said_nothing, prompt, answer) == []

@@ -3,9 +3,9 @@
 import pytest
 
 from ftlab.probes.data import counting, scan as scan_module
-from ftlab.probes.data.files.entries import Broken, Entry, Source
+from ftlab.probes.data.files.entries import Broken, Entry, Source, entries_of
 from ftlab.probes.data.looks import Looks
-from ftlab.probes.data.scan import Scan, entries_of
+from ftlab.probes.data.scan import Scan
 from ftlab.probes.data.texts.token_marks import TokenMarks
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 from tests.probes.tokens import vocabularies

@@ -15,7 +15,7 @@ from ftlab.probes.data.across.label_leaks import (
     follow,
     words_before,
 )
-from ftlab.probes.data.rows.row_parts import Part
+from ftlab.probes.data.rows.parts import Part
 
 FOLLOWED, BEGIN = 8, 16
 """Words that are followed up; letters of an answer that are looked for first."""
@@ -27,7 +27,7 @@ class AnswerLeaks:
     Examples
     --------
     >>> from ftlab.probes.data.across.answer_leaks import AnswerLeaks
-    >>> from ftlab.probes.data.rows.row_parts import Part
+    >>> from ftlab.probes.data.rows.parts import Part
     >>> leaks = AnswerLeaks()
     >>> for at in range(5):
     ...     answer = f"It is a bridge of {at} arches, which crosses the river."

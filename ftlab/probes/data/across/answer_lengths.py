@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ftlab.probes.data.across.length_spikes import LengthSpikes
-from ftlab.probes.data.rows.row_parts import Part
+from ftlab.probes.data.rows.parts import Part
 
 SHORTEST, SHORTEST_WORDS = 64, 24
 """Length of the longest answers from which on they may have been cut."""
@@ -53,7 +53,7 @@ class CutAnswers:
     Examples
     --------
     >>> from ftlab.probes.data.across.answer_lengths import CutAnswers
-    >>> from ftlab.probes.data.rows.row_parts import Part
+    >>> from ftlab.probes.data.rows.parts import Part
     >>> answers = CutAnswers()
     >>> for at in range(120):
     ...     said = "It is" + " so." * (at % 40) if at < 100 else "It goes on " * 20

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import NamedTuple
 
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
 
 FEWEST, SHARE = 10, 0.01
 """Rows with several such words that make the set one of printed pages, and their share:

@@ -5,7 +5,8 @@ are known, for where texts are corrected or simplified many stay as they are.
 """
 
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.rows.row_parts import KNOWN_PAIRS, RowParts
+from ftlab.probes.data.rows.parts import RowParts
+from ftlab.probes.data.rows.row_parts import KNOWN_PAIRS
 
 FEWEST, MOST = 50, 0.5
 """Other rows from which on it is told; share of the rows above which it is meant."""

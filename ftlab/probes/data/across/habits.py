@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.probes.data.answers.answer_faults import ROLES, is_answer
+from ftlab.probes.data.answers.answer_faults import is_answer
 from ftlab.probes.data.row_sets import RowSet
+from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.rows.pictures import has_picture, is_placed
+from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.rows.row_access import messages_of
-from ftlab.probes.data.rows.row_parts import Part, RowParts
 from ftlab.probes.data.texts.written_forms import is_json_text
 
 SYSTEMS = 8

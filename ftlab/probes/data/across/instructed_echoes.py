@@ -6,7 +6,7 @@ What is corrected, or copied on purpose, is so by its instruction: each is judge
 from dataclasses import dataclass, field
 
 from ftlab.probes.data.across.echoes import ALIKE, are_alike, is_sentence
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 
 KNOWN = 1000
 """Instructions that are told apart: those that come first."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ftlab.probes.data.row_sets import KEPT, RowSet
-from ftlab.probes.data.rows.row_parts import Part
+from ftlab.probes.data.rows.parts import Part
 
 LONGEST = 40
 """Characters of an answer that may be a label."""

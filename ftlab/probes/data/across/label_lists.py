@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from ftlab.probes.data.row_sets import KEPT, RowSet
 from ftlab.probes.data.rows.layout_names import WORDS, known_names, tag_columns
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.rows.plain import plain
-from ftlab.probes.data.rows.row_parts import LABELS, RowParts
+from ftlab.probes.data.rows.row_parts import LABELS
 
 NEARLY_ALL, FEWEST = 0.9, 20
 """Share of the rows that make a form the usual one, and rows from which on."""

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from ftlab.probes.data.answers.answer_faults import is_answer
 from ftlab.probes.data.row_sets import RowSet
+from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.rows.row_keys import KeyFile, prompt_of
-from ftlab.probes.data.rows.row_parts import Part, RowParts
 
 LONGEST, LONG = 40, 60
 """Characters up to which an answer may be a label, and from which on it is long."""

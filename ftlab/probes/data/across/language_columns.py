@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.rows.language_names import affixes
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
 
 NEARLY_ALL, FEWEST = 0.95, 50
 """Share of the texts of a column that have its script, and texts from which on."""

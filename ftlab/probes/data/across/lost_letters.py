@@ -9,7 +9,7 @@ import re
 
 from ftlab.probes.data.answers.rejected import last_wanted
 from ftlab.probes.data.row_sets import KEPT, RowSet
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
 
 RUN, LONG, MARKS = 3, 8, 6
 """Question marks of the longest run, of one beside words, and of all together."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ftlab.probes.data.across.page_lines import is_around_text, page_number
 from ftlab.probes.data.row_sets import KEPT, RowSet
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 
 FEWEST, PAGES = 5, 10
 """Texts with one line from which on it is told, and with the number of a page."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ftlab.probes.data.answers.answer_faults import asks_about, is_answer
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 
 FEWEST = 10
 """Answers in JSON from which on it is what all of them should be."""

@@ -6,7 +6,8 @@ the letter is judged once all rows are known.
 
 from ftlab.probes.data.across.echoes import ALIKE, FIRST, STEP, are_alike
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.rows.row_parts import KNOWN_PAIRS, RowParts
+from ftlab.probes.data.rows.parts import RowParts
+from ftlab.probes.data.rows.row_parts import KNOWN_PAIRS
 from ftlab.probes.data.texts.text_faults import TextFault
 
 SHORTEST = 20

@@ -7,7 +7,7 @@ from ftlab.probes.data.across.labels import Labels
 from ftlab.probes.data.answers.answer_faults import is_answer
 from ftlab.probes.data.answers.rejected import last_wanted
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 
 LONGEST = 8
 """Characters up to which a text is looked at."""

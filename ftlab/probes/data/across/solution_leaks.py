@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ftlab.probes.data.across.echoes import are_alike
-from ftlab.probes.data.answers.answer_faults import ROLES
 from ftlab.probes.data.row_sets import RowSet
+from ftlab.probes.data.rows.parts import Part, RowParts
+from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.rows.row_access import mapping_of
 from ftlab.probes.data.rows.row_keys import prompt_of
-from ftlab.probes.data.rows.row_parts import Part, RowParts
 
 FEWEST, MOST = 5, 0.5
 """Rows from which on it is told; share of the rows above which it is meant."""

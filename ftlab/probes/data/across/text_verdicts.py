@@ -3,7 +3,7 @@
 import re
 
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 
 NO, YES = frozenset({"false", "no", "0"}), frozenset({"true", "yes", "1"})
 

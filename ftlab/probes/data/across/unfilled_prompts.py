@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ftlab.probes.data.answers.answer_faults import ROLES, is_answer
+from ftlab.probes.data.answers.answer_faults import is_answer
 from ftlab.probes.data.row_sets import KEPT, RowSet
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
+from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.texts.glance import FIELDS, Glance
 from ftlab.probes.data.texts.unfilled import NAMES
 

@@ -7,30 +7,12 @@ from functools import lru_cache
 from ftlab.probes.data.answers.joining_words import goes_on
 from ftlab.probes.data.answers.loops import looping
 from ftlab.probes.data.answers.open_json import open_json
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
+from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.texts.text_faults import TextFault
 
 SHORTEST = 60
 """Characters from which on an answer that ends oddly is one that breaks off."""
-
-ROLES = {
-    **dict.fromkeys(("system", "developer"), "s"),
-    **dict.fromkeys(("user", "human"), "u"),
-    **dict.fromkeys(("assistant", "model", "bot", "gpt", "chatgpt"), "a"),
-    **dict.fromkeys(("function_call", "tool_call"), "c"),
-    **dict.fromkeys(
-        (
-            "tool",
-            "function",
-            "ipython",
-            "observation",
-            "tool_response",
-            "function_response",
-        ),
-        "t",
-    ),
-}
-"""Letters for the roles that are known: system, user, answer, call, result."""
 
 _EXCHANGED = re.compile("s*(?:au)+")
 """Conversations in which the two speakers may have each other's name."""
@@ -127,8 +109,8 @@ def answer_faults(row: RowParts) -> Iterator[Placed]:
     >>> [(part.where, fault.name) for part, fault in answer_faults(row)]
     [('completion', 'empty-answer')]
     """
-    for part in row.parts:
-        fault = _fault_of(part) if ROLES.get(part.role) == "a" else None
+    for part in row.answers:
+        fault = _fault_of(part)
         if fault is not None and not _is_asked_for(fault, row):
             solves = part.column == "solution" and fault.name == "empty-answer"
             yield part, fault._replace(name="empty-solution") if solves else fault

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator, Set as AbstractSet
 
-from ftlab.probes.data.answers.answer_faults import ROLES, Placed, is_answer
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.answers.answer_faults import Placed
+from ftlab.probes.data.rows.parts import RowParts
+from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.texts.text_faults import TextFault
 
 FIRST, SHORTEST = 24, 20
@@ -59,9 +60,7 @@ def answer_marks(row: RowParts, words: AbstractSet[str]) -> Iterator[Placed]:
     [('next-turn-in-answer', 11)]
     """
     turns = not words.isdisjoint(TURNS)
-    for part in row.parts:
-        if not is_answer(part):
-            continue
+    for part in row.answers:
         text = part.text
         if ":" in text[:FIRST] and (fault := _before(text, row)):
             yield part, fault

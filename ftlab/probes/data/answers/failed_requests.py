@@ -4,7 +4,8 @@ import re
 from collections.abc import Set as AbstractSet
 
 from ftlab.probes.data.answers.answer_faults import asks_about
-from ftlab.probes.data.rows.row_parts import PAIRS, Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
+from ftlab.probes.data.rows.row_parts import PAIRS
 from ftlab.probes.data.texts.error_pages import html_error
 from ftlab.probes.data.texts.text_faults import TextFault
 

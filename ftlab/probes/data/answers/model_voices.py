@@ -4,7 +4,7 @@ import re
 from collections.abc import Set as AbstractSet
 
 from ftlab.probes.data.answers.answer_faults import asks_about
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 
 FIRST, SHORT = 200, 600

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Set as AbstractSet
 
-from ftlab.probes.data.answers.answer_faults import ROLES, Placed, asks_about
+from ftlab.probes.data.answers.answer_faults import Placed, asks_about, is_answer
 from ftlab.probes.data.answers.failed_requests import (
     MESSAGE,
     failed_request,
@@ -12,7 +12,7 @@ from ftlab.probes.data.answers.failed_requests import (
 from ftlab.probes.data.answers.model_voices import of_model
 from ftlab.probes.data.answers.only_thoughts import MARKS, only_thought
 from ftlab.probes.data.rows.layout_names import FURTHER
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.texts.error_pages import error_page
 from ftlab.probes.data.texts.text_faults import TextFault
 
@@ -78,12 +78,12 @@ def no_answers(row: RowParts, words: AbstractSet[str]) -> Iterator[Placed]:
     >>> [(part.where, fault.name) for part, fault in no_answers(row, set())]
     [('completion', 'placeholder-answer')]
     """
-    for part in row.parts:
-        if ROLES.get(part.role) == "a":
-            fault = _fault_of(part, row, words)
-            if fault is not None:
-                yield part, fault
-        elif part.text in MISSING and part.column in FURTHER:
+    for part in row.answers:
+        fault = _fault_of(part, row, words)
+        if fault is not None:
+            yield part, fault
+    for part in row.parts if row.kind != "messages" else ():
+        if part.text in MISSING and part.column in FURTHER and not is_answer(part):
             yield part, TextFault("missing-value-as-input", 0, repr(part.text))
     if row.kind == "text" and (fault := _of_text(row.parts[0].text)):
         yield row.parts[0], fault

@@ -1,7 +1,7 @@
 """Answers that nobody is to learn: what is wrong with them is why they are rejected."""
 
 from ftlab.probes.data.answers.answer_faults import is_answer
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
 
 REASONS = frozenset(
     {"looping-answer", "unfinished-answer", "answer-without-words", "unfilled-field"}

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.probes.data.answers.answer_faults import ROLES, is_answer
+from ftlab.probes.data.answers.answer_faults import is_answer
 from ftlab.probes.data.answers.rejected import SIDE
+from ftlab.probes.data.rows.parts import Part, RowFault, RowParts
+from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.rows.row_access import messages_in
-from ftlab.probes.data.rows.row_parts import Part, RowFault, RowParts
 
 REASONING = ("reasoning_content", "reasoning", "thinking")
 """Keys of a message that hold its reasoning."""

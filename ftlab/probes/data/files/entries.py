@@ -97,3 +97,10 @@ def excerpt_of(text: str, at: int) -> str:
     before = "..." if start else ""
     after = "..." if end < len(text) else ""
     return f"{before}{text[start:end]}{after}"
+
+
+def entries_of(sources: list[Source]) -> Iterator[tuple[int, Entry]]:
+    """Yield all entries, each with the number of its source."""
+    for number, source in enumerate(sources):
+        for entry in source.read():
+            yield number, entry

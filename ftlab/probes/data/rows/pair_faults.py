@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ftlab.probes.data.answers.answer_faults import ROLES, is_answer
-from ftlab.probes.data.rows.row_parts import Part, RowFault, RowParts
+from ftlab.probes.data.answers.answer_faults import is_answer
+from ftlab.probes.data.rows.parts import Part, RowFault, RowParts
+from ftlab.probes.data.rows.roles import ROLES
 
 _WORDS = ("score", "rating", "avg_rating")
 SCORES = tuple(

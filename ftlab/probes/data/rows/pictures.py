@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.probes.data.answers.answer_faults import ROLES, is_answer
+from ftlab.probes.data.answers.answer_faults import is_answer
+from ftlab.probes.data.rows.parts import RowFault, RowParts
+from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.rows.row_access import messages_in, messages_of
-from ftlab.probes.data.rows.row_parts import (
-    MEDIA,
-    RowFault,
-    RowParts,
-)
+from ftlab.probes.data.rows.row_parts import MEDIA
 
 PLACE = "<image>"
 """Where a picture goes, as LLaVA's data writes it and most trainings read it."""

@@ -7,7 +7,7 @@ from ftlab.probes.data.rows.message_forms import unfolded
 from ftlab.probes.data.rows.plain import plain
 
 if TYPE_CHECKING:
-    from ftlab.probes.data.rows.row_parts import RowParts
+    from ftlab.probes.data.rows.parts import RowParts
 
 
 def mapping_of(row: Any) -> Mapping[str, Any]:

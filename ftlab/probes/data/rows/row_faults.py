@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Set as AbstractSet
 from typing import Any
 
-from ftlab.probes.data.answers.answer_faults import ROLES
 from ftlab.probes.data.answers.swallowed_answers import swallowed_answers
 from ftlab.probes.data.rows.pair_faults import other_prompts, pair_faults, prompt_again
+from ftlab.probes.data.rows.parts import RowFault, RowParts
 from ftlab.probes.data.rows.pictures import PLACE, has_picture, picture_faults
+from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.rows.row_access import messages_of
-from ftlab.probes.data.rows.row_parts import RowFault, RowParts
 from ftlab.probes.data.rows.token_rows import token_faults
 from ftlab.probes.data.rows.tool_calls import call_faults
 

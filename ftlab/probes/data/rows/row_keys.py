@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.probes.data.rows.other_columns import is_answering
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.spill import Spill
 
 BLOCK = 1 << 16

@@ -1,8 +1,9 @@
 """What a row says, and who says it: read by the columns that it has."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 from ftlab.probes.data.rows.layout_names import FURTHER
 from ftlab.probes.data.rows.layout_values import further, is_empty, may_be_said
@@ -15,6 +16,7 @@ from ftlab.probes.data.rows.message_forms import (
     unfolded,
 )
 from ftlab.probes.data.rows.other_columns import other_columns
+from ftlab.probes.data.rows.parts import Part, RowFault, RowParts
 from ftlab.probes.data.rows.plain import plain
 from ftlab.probes.data.rows.row_access import mapping_of
 from ftlab.probes.tokens.dataset_rows import TALKS, TEXTS
@@ -47,74 +49,6 @@ _OWN = ("role", "content", "from", "value", "name", "weight", "train")
 """Keys of a message that say nothing of their own."""
 
 
-RowFault = tuple[str, str, str]
-"""Kind of fault (of `ftlab.rules.data`), column, and what is there."""
-
-
-class Part(NamedTuple):
-    """One text of a row.
-
-    Attributes
-    ----------
-    column, message
-        The column, and the number of the message in it; -1 where it is the text itself.
-    role
-        ``"system"``, ``"user"``, ``"assistant"`` ..., or ``""`` for a text without.
-    says_more
-        Whether the message holds something beside its text: a call, a picture.
-    key
-        Of the text in its message.
-    """
-
-    column: str
-    message: int
-    role: str
-    text: str
-    says_more: bool = False
-    key: str = "content"
-
-    @property
-    def where(self) -> str:
-        """The column as code would reach it."""
-        if self.message < 0:
-            return self.column
-        return f"{self.column}[{self.message}].{self.key}"
-
-
-class RowParts(NamedTuple):
-    """What a row says.
-
-    Attributes
-    ----------
-    kind
-        ``"messages"``, ``"preference"``, ``"prompt and answer"``, ``"prompt"``,
-        ``"text"``, ``"tokens"``; ``""`` for an unknown one.
-    parts
-        Its texts in order. The answers of a preference follow the prompt.
-    beside
-        What else makes the row differ from another with the same texts.
-    faults
-        What is wrong with its form.
-    apart
-        Texts that make two rows different ones, however alike the others are.
-    label
-        What its answer is labelled with: two of these make two rows of equal texts.
-    judged
-        Whether its answer is judged, so that several to one prompt are meant.
-    others
-        Columns that are not read, and make it another row.
-    """
-
-    kind: str
-    parts: tuple[Part, ...] = ()
-    beside: Any = None
-    faults: tuple[RowFault, ...] = ()
-    apart: tuple[str, ...] = ()
-    label: Any = None
-    judged: bool = False
-    others: list[tuple[str, Any]] | None = None
-
-
 def parts_of(row: Any) -> RowParts:
     """Read a row.
 
@@ -135,7 +69,7 @@ def parts_of(row: Any) -> RowParts:
         return read
     texts = [(part.column, part.text) for part in read.parts]
     others = other_columns(row, texts)
-    return read if others is None else read._replace(others=others)
+    return read if others is None else replace(read, others=others)
 
 
 def _parts_of(row: Mapping[str, Any]) -> RowParts:
@@ -227,7 +161,7 @@ def _answered(
     if row.keys().isdisjoint(JUDGED):
         return read
     label = next((row[name] for name in LABELS if row.get(name) is not None), None)
-    return read._replace(label=label, judged=True)
+    return replace(read, label=label, judged=True)
 
 
 def _preference(row: Mapping[str, Any]) -> RowParts:
@@ -258,9 +192,12 @@ def _value(value: Any, column: str, role: str, faults: list[RowFault]) -> list[P
     return _messages(value, column, faults)
 
 
+def _listed(talk: Any) -> Any:
+    return unfolded(talk) if isinstance(talk, Mapping) else plain(talk)
+
+
 def _messages(talk: Any, column: str, faults: list[RowFault]) -> list[Part]:
-    if not isinstance(talk, list):
-        talk = unfolded(talk) if isinstance(talk, Mapping) else plain(talk)
+    talk = talk if isinstance(talk, list) else _listed(talk)
     if not isinstance(talk, list | tuple):
         said = f"{kind_of(talk)}, not a list of messages"
         faults.append(("malformed-messages", column, said))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.probes.data.rows.row_parts import RowFault
+from ftlab.probes.data.rows.parts import RowFault
 
 IGNORED = -100
 """The label that no loss counts."""

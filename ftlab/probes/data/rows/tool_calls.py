@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ftlab.probes.data.across.python_literals import is_python
-from ftlab.probes.data.answers.answer_faults import ROLES
-from ftlab.probes.data.rows.row_parts import RowFault
+from ftlab.probes.data.rows.parts import RowFault
+from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.rows.tool_schemas import is_refused, read, unfit
 
 Call = tuple[int, str, Any]

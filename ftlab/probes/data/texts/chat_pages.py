@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from ftlab.probes.data.answers.answer_faults import Placed, asks_about, is_answer
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.answers.answer_faults import Placed, asks_about
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 
 _LANGUAGE = (
@@ -53,8 +53,8 @@ def chat_pages(row: RowParts) -> Iterator[Placed]:
     >>> [(fault.name, fault.says) for _, fault in chat_pages(row)]
     [('chat-page-words', "'python\\nCopy code'")]
     """
-    for part in row.parts:
-        fault = _words(part.text) if is_answer(part) else None
+    for part in row.answers:
+        fault = _words(part.text)
         if fault is not None and not asks_about(row, _ASKED):
             yield part, fault
 

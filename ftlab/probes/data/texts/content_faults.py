@@ -5,11 +5,11 @@ from collections.abc import Iterator, Set as AbstractSet
 from ftlab.probes.data.answers.answer_faults import Placed
 from ftlab.probes.data.answers.answer_marks import answer_marks
 from ftlab.probes.data.answers.no_answers import no_answers
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.texts.blobs import blobs, may_hold_blob
 from ftlab.probes.data.texts.chat_pages import PAGE, chat_pages
 from ftlab.probes.data.texts.fenced_html import fenced_html
-from ftlab.probes.data.texts.foreign_marks import ForeignMarks
+from ftlab.probes.data.texts.foreign_marks import FOREIGN, ForeignMarks
 from ftlab.probes.data.texts.glance import (
     DICTIONARIES,
     DIVIDED,
@@ -19,7 +19,7 @@ from ftlab.probes.data.texts.glance import (
     SHEET,
     Glance,
 )
-from ftlab.probes.data.texts.left_markup import left_markup
+from ftlab.probes.data.texts.left_markup import TAGS, left_markup
 from ftlab.probes.data.texts.letter_faults import letter_faults, may_hold_fault
 from ftlab.probes.data.texts.lost_indentation import lost_indentation
 from ftlab.probes.data.texts.printed_letters import may_hold_shapes, printed_letters
@@ -29,7 +29,6 @@ from ftlab.probes.data.texts.unfilled import unfilled
 from ftlab.probes.data.texts.written_forms import written_forms
 from ftlab.probes.data.texts.wrong_letters import has_other_letters, wrong_letters
 
-_BRACKET = "\u3010".encode()
 _SECRETS = frozenset(FORMS)
 _FORMS = frozenset((*DICTIONARIES, DIVIDED))
 
@@ -61,12 +60,13 @@ def content_faults(
     yield from no_answers(row, words)
     if ":" in whole:
         yield from answer_marks(row, words)
-    if rare:
-        yield from _marks(row, foreign, rare)
+    if b"{" in rare:
+        yield from unfilled(row)
     if words or b"\\" in rare or b"&" in rare:
         yield from _forms(row, rare, words)
     if words:
         yield from _words(row, words)
+        yield from _marks(row, foreign, words)
     if (words and not words.isdisjoint(_SECRETS)) or ("@" in whole and "://" in whole):
         yield from secrets(row)
     if may_hold_blob(whole):
@@ -84,13 +84,13 @@ def _letters(row: RowParts, rare: bytes, odd: bytes) -> Iterator[Placed]:
             yield from ((part, fault) for fault in wrong_letters(part.text))
 
 
-def _marks(row: RowParts, foreign: ForeignMarks, rare: bytes) -> Iterator[Placed]:
-    """Yield marks of other programs."""
-    if b"{" in rare:
-        yield from unfilled(row)
-    if b"<" in rare:
+def _marks(
+    row: RowParts, foreign: ForeignMarks, words: AbstractSet[str]
+) -> Iterator[Placed]:
+    """Yield tags, and marks of other programs."""
+    if not words.isdisjoint(TAGS):
         yield from left_markup(row)
-    if b"<" in rare or b"[" in rare or _BRACKET in rare:
+    if not words.isdisjoint(FOREIGN):
         yield from foreign.faults(row)
 
 

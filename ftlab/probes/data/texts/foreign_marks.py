@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.probes.data.answers.answer_faults import Placed
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.records.template import TemplateFacts
@@ -36,6 +36,9 @@ ENDS = (
     "</s>",
 )
 """What well-known templates write before and behind a message."""
+
+FOREIGN = (*OPENINGS, *ENDS, "\u3010", "oai")
+"""What a text holds that has such a mark, or one of a citation."""
 
 _CITATION = re.compile(
     r"\u3010\d+(?::\d+)?\u2020[^\u3011\n]{0,80}\u3011"
@@ -76,8 +79,6 @@ class ForeignMarks:
         ends = () if row.kind == "text" else self._ends
         for part in row.parts:
             text = part.text
-            if "<" not in text and "[" not in text and "\u3010" not in text:
-                continue
             if found := _mark(text, opens, ends):
                 yield part, TextFault("foreign-mark-in-content", *found)
             if ("oai" in text or "\u3010" in text) and (

@@ -12,9 +12,11 @@ from ftlab.probes.data.answers.failed_requests import RAISED
 from ftlab.probes.data.answers.model_voices import NAMED
 from ftlab.probes.data.answers.no_answers import LOREM
 from ftlab.probes.data.answers.only_thoughts import MARKS
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.rows.pictures import PLACE
-from ftlab.probes.data.rows.row_parts import RowParts
 from ftlab.probes.data.texts.chat_pages import PAGE
+from ftlab.probes.data.texts.foreign_marks import FOREIGN
+from ftlab.probes.data.texts.left_markup import TAGS
 from ftlab.probes.data.texts.secrets import FORMS
 from ftlab.probes.data.texts.text_faults import PLAIN
 from ftlab.probes.data.texts.unfilled import NAMES
@@ -31,6 +33,7 @@ FIELDS = tuple([f"[{name}]" for name in NAMES])
 WORDS = (
     *(FENCE, FENCED_PYTHON, FUNCTION, DIVIDED, SHEET, PLACE, RAISED, LOREM),
     *(*DICTIONARIES, *FORMS, *NAMED, *PAGE, *TURNS, *MARKS, *FIELDS),
+    *(*FOREIGN, *TAGS),
 )
 """What looks are for begins with one of these, or holds it."""
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from ftlab.probes.data.answers.answer_faults import Placed, asks_about, is_answer
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.answers.answer_faults import Placed, asks_about
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 
 FEWEST = 2
@@ -12,6 +12,9 @@ FEWEST = 2
 
 PROSE = 0.5
 """Share of a text that its tags have at most."""
+
+TAGS = ("</", "<br")
+"""What a text with tags holds."""
 
 _TAG = re.compile(
     r"</?(?:p|br|div|span|li|ul|ol|b|i|strong|em|a|h[1-6])(?: [^<>]{0,200})?/?>",
@@ -53,15 +56,13 @@ def left_markup(row: RowParts) -> Iterator[Placed]:
     >>> [(fault.name, fault.says) for _, fault in left_markup(row)]
     [('html-tags', "'<p>'")]
     """
-    for part in row.parts:
-        fault = _tags(part.text) if is_answer(part) else None
+    for part in row.answers:
+        fault = _tags(part.text)
         if fault is not None and not asks_about(row, _ASKED):
             yield part, fault
 
 
 def _tags(text: str) -> TextFault | None:
-    if "</" not in text and "<br" not in text:
-        return None
     found = [
         each
         for each in _TAG.finditer(text)

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from ftlab.probes.data.answers.answer_faults import Placed, asks_about, is_answer
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.texts.code_pages import LETTERS, of_another_page
 from ftlab.probes.data.texts.text_faults import (
     SUSPECT,

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 
 from ftlab.probes.data.answers.answer_faults import Placed, asks_about, is_answer
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 
 LONGEST = 20_000

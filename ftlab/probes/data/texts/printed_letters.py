@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from ftlab.probes.data.answers.answer_faults import Placed, is_answer
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 
 FEWEST, JOINED = 5, 2

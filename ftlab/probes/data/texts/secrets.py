@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ftlab.probes.data.answers.answer_faults import Placed
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.texts.address_passwords import password_in, without_passwords
 from ftlab.probes.data.texts.text_faults import TextFault
 

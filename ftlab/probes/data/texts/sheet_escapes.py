@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from ftlab.probes.data.answers.answer_faults import Placed
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 
 _ESCAPE = re.compile(

@@ -6,7 +6,7 @@ from typing import Any
 
 from ftlab.probes.data.answers.answer_faults import Placed, is_answer
 from ftlab.probes.data.answers.answer_marks import WRITTEN
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.texts.glance import Glance
 from ftlab.probes.data.texts.text_faults import TextFault
 from ftlab.probes.tokens.pieces import text_tokenizer

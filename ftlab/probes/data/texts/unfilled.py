@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from ftlab.probes.data.answers.answer_faults import Placed, asks_about, is_answer
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.answers.answer_faults import Placed, asks_about
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 
 NAMES = (
@@ -42,9 +42,8 @@ def unfilled(row: RowParts) -> Iterator[Placed]:
     >>> [(fault.name, fault.says) for _, fault in unfilled(row)]
     [('unfilled-field', "'{main_reason}'")]
     """
-    for part in row.parts:
-        held = "{" in part.text and is_answer(part)
-        fault = _field(part.text) if held else None
+    for part in row.answers:
+        fault = _field(part.text) if "{" in part.text else None
         if fault is not None and not asks_about(row, _ASKED):
             yield part, fault
 

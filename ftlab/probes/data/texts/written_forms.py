@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ftlab.probes.data.answers.answer_faults import Placed, is_answer
-from ftlab.probes.data.rows.row_parts import Part, RowParts
+from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 
 FEWEST = 2

@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.probes.data.across.answer_leaks import AnswerLeaks
-from ftlab.probes.data.rows.row_parts import Part
+from ftlab.probes.data.rows.parts import Part
 
 
 def answer(at):

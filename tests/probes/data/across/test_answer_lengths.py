@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ftlab.probes.data.across.answer_lengths import SHORTEST, AnswerLengths, CutAnswers
-from ftlab.probes.data.rows.row_parts import Part
+from ftlab.probes.data.rows.parts import Part
 
 
 def found(answers):

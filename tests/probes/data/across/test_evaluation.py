@@ -5,12 +5,12 @@ import json
 import pytest
 
 from ftlab.probes.data.across.evaluation import read_evaluation, report_leaks, unlike
-from ftlab.probes.data.files.entries import Broken, Entry, Source
+from ftlab.probes.data.files.entries import Broken, Entry, Source, entries_of
 from ftlab.probes.data.files.sources import sources_of
 from ftlab.probes.data.files.stopping import Stop
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.rows import row_keys
-from ftlab.probes.data.scan import Scan, entries_of
+from ftlab.probes.data.scan import Scan
 from ftlab.probes.data.text_store import BETWEEN, TextStore
 from ftlab.probes.data.texts.token_marks import TokenMarks
 

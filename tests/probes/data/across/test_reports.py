@@ -15,9 +15,9 @@ from ftlab.probes.data.across.reports import (
     report_same_prompts,
     scanned_rows,
 )
-from ftlab.probes.data.files.entries import Entry, Source
+from ftlab.probes.data.files.entries import Entry, Source, entries_of
 from ftlab.probes.data.looks import Looks
-from ftlab.probes.data.scan import Scan, entries_of
+from ftlab.probes.data.scan import Scan
 from ftlab.probes.data.texts.token_marks import TokenMarks
 from ftlab.records.data_scan import Lengths
 from ftlab.rules import dataset_issues

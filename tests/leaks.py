@@ -46,8 +46,8 @@ FOREIGN_REBINDING = "torch._dynamo."
 """The compiler rebinds ``Module.__init__`` for good when it is first used."""
 PATIENCE = 2.0
 """Seconds that a thread which has been told to end may take."""
-NEW_MODULES = 100
-"""Imports after which their objects are set aside again."""
+NEW_MODULES, NEW_OBJECTS = 100, 50_000
+"""Imports, and objects that tests keep, after which all are set aside again."""
 _modules_set_aside = 0
 _named_before: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -168,9 +168,13 @@ def set_imports_aside() -> None:
     """
     global _modules_set_aside
     if len(sys.modules) >= _modules_set_aside + NEW_MODULES:
-        gc.collect()
-        gc.freeze()
+        _set_aside()
         _modules_set_aside = len(sys.modules)
+
+
+def _set_aside() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 DYNAMO_S = "_torchdynamo_orig_callable"
@@ -198,6 +202,9 @@ def wrapped_instances() -> list[str]:
         if ours:
             _named_before.add(thing)
             found.append(f"{type(thing).__name__} has a rebound {', '.join(ours)}")
+    if len(things) > NEW_OBJECTS:  # reports that tests share, and what they import
+        del things
+        _set_aside()
     return found
 
 

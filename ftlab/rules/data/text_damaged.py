@@ -4,7 +4,8 @@
 Finds text that was read with a wrong encoding, characters that nobody sees, letters
 that are spelt apart from their accents or shaped as fonts have them, and text that was
 not read back from another form: JSON's escapes, HTML's entities and tags, a dictionary,
-the lines and the frame of a page; and Python code without its indentation.
+the lines and the frame of a page; Python code without its indentation, and conflicts
+of a merge.
 
 ## Why is this bad?
 Each becomes other tokens than what users type, two to four times as many, and the model
@@ -59,8 +60,10 @@ and links, in English, German, French or Spanish, the same line among the first 
 four of 5 texts without labels; or a line that ends with the number of a page, of how
 many or beside the same line in 0.5 of 10 texts, with three different ones.
 `sheet-escapes` from 0.001: `_x000D_` and its like, outside quotes and names, in a row
-that does not speak of spreadsheets. The shares are conventions of ours: below them rows
-are told as a note.
+that does not speak of spreadsheets. `merge-markers` from 0.001: the three lines that
+Git writes around both sides of a conflict, in this order, in an answer or a text, where
+neither it nor the prompt speaks of merging. The shares are conventions of ours: below
+them rows are told as a note.
 Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
 with cp1252, and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.
@@ -75,6 +78,7 @@ Texts about wrong encodings hold them on purpose, and answers may be asked for i
 
 ## References
 - ftfy's documentation, "fix_encoding"
+- Git's manual, git-merge, "How conflicts are presented"
 - Unicode Standard Annex #15; Unicode Technical Report #36 on hidden characters
 """
 
@@ -205,6 +209,15 @@ KINDS = (
         "A file of Excel was read without its escapes being undone: _x000D_ is a "
         "carriage return.",
         "re.sub(r'_x000D_\\n?', '\\n', text).",
+    ),
+    Kind(
+        "merge-markers",
+        "a conflict of a merge that nobody decided on",
+        "The source was taken from a working tree in the middle of a merge: the model "
+        "learns to write both sides, and Git's markers.",
+        "Take these texts from their source again, merged; `git diff --check` names "
+        "what is left.",
+        left_out=True,
     ),
     Kind(
         "hyphenated-lines",

@@ -22,6 +22,7 @@ from ftlab.probes.data.texts.glance import (
 from ftlab.probes.data.texts.left_markup import TAGS, left_markup
 from ftlab.probes.data.texts.letter_faults import letter_faults, may_hold_fault
 from ftlab.probes.data.texts.lost_indentation import lost_indentation
+from ftlab.probes.data.texts.merge_markers import OPENED, merge_markers
 from ftlab.probes.data.texts.printed_letters import may_hold_shapes, printed_letters
 from ftlab.probes.data.texts.secrets import FORMS, secrets
 from ftlab.probes.data.texts.sheet_escapes import sheet_escapes
@@ -102,6 +103,8 @@ def _forms(row: RowParts, rare: bytes, words: AbstractSet[str]) -> Iterator[Plac
         yield from fenced_html(row)
     if SHEET in words:
         yield from sheet_escapes(row)
+    if OPENED in words:
+        yield from merge_markers(row)
 
 
 def _words(row: RowParts, words: AbstractSet[str]) -> Iterator[Placed]:

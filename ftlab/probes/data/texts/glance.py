@@ -17,6 +17,7 @@ from ftlab.probes.data.rows.pictures import PLACE
 from ftlab.probes.data.texts.chat_pages import PAGE
 from ftlab.probes.data.texts.foreign_marks import FOREIGN
 from ftlab.probes.data.texts.left_markup import TAGS
+from ftlab.probes.data.texts.merge_markers import OPENED
 from ftlab.probes.data.texts.secrets import FORMS
 from ftlab.probes.data.texts.text_faults import PLAIN
 from ftlab.probes.data.texts.unfilled import NAMES
@@ -33,7 +34,7 @@ FIELDS = tuple([f"[{name}]" for name in NAMES])
 WORDS = (
     *(FENCE, FENCED_PYTHON, FUNCTION, DIVIDED, SHEET, PLACE, RAISED, LOREM),
     *(*DICTIONARIES, *FORMS, *NAMED, *PAGE, *TURNS, *MARKS, *FIELDS),
-    *(*FOREIGN, *TAGS),
+    *(*FOREIGN, *TAGS, OPENED),
 )
 """What looks are for begins with one of these, or holds it."""
 

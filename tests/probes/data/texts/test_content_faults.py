@@ -31,6 +31,7 @@ def found_in(row):
         ("{'answer': 'It is.'}", "wrapped-answer"),
         ('{"answer": "It is."}', "wrapped-answer"),
         ("It de-\npends on the wea-\nther.", "hyphenated-lines"),
+        ("a\n<<<<<<< b\n=======\nc\n>>>>>>> d", "merge-markers"),
         ("???? ?? ???", "broken-encoding"),
         ("the s\u0435ries", "mixed-scripts"),
         ("It is 7\u30104\u2020a\u3011", "citation-mark"),

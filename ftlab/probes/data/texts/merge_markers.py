@@ -4,16 +4,14 @@ import re
 from collections.abc import Iterator
 
 from ftlab.probes.data.answers.answer_faults import Placed, asks_about
-from ftlab.probes.data.rows.row_parts import RowParts
+from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 
-OPENED = "<<<<<<< "
-"""What the first marker begins with."""
+OPENED, CLOSED = "<<<<<<< ", ">>>>>>> "
+"""What the first marker begins with, and the last one."""
 
-_CONFLICT = re.compile(
-    r"^<{7} (?P<ours>\S[^\n]*)\n(?:[^\n]*\n)*?={7}\r?\n(?:[^\n]*\n)*?>{7} \S",
-    re.MULTILINE,
-)
+_OPENED = re.compile(rf"^{OPENED}\S", re.MULTILINE)
+_BETWEEN = re.compile(r"\n={7}\r?\n")
 _ABOUT = re.compile(
     r"\bgit\b|\bmerg|conflict|\brebas|cherry.?pick|\bdiff\b|\bpatch|<{7}",
     re.IGNORECASE,
@@ -34,9 +32,30 @@ def merge_markers(row: RowParts) -> Iterator[Placed]:
     [('merge-markers', 6)]
     """
     for part in row.parts:
-        found = _CONFLICT.search(part.text)
-        if found is None or _ABOUT.search(_CONFLICT.sub("", part.text)):
+        found = list(_conflicts(part.text))
+        if not found or _ABOUT.search(_without(part.text, found)):
             continue
         if row.kind == "text" or not asks_about(row, _ABOUT):
-            says = repr(OPENED + found["ours"][:40])
-            yield part, TextFault("merge-markers", found.start(), says)
+            first = found[0].start
+            marker = part.text[first : first + 40].partition("\n")[0].rstrip()
+            yield part, TextFault("merge-markers", first, repr(marker))
+
+
+def _conflicts(text: str) -> Iterator[slice]:
+    """Yield from where to where both sides of a conflict stand, markers included."""
+    end = 0
+    while opened := _OPENED.search(text, end):
+        between = _BETWEEN.search(text, opened.end())
+        closed = text.find(f"\n{CLOSED}", between.end() - 1) if between else -1
+        if closed < 0:
+            return
+        end = text.find("\n", closed + 1)
+        end = len(text) if end < 0 else end
+        yield slice(opened.start(), end)
+
+
+def _without(text: str, left_out: list[slice]) -> str:
+    """Return what stands around some parts of a text."""
+    starts = [0, *(each.stop for each in left_out)]
+    stops = [*(each.start for each in left_out), len(text)]
+    return "\n".join(text[a:b] for a, b in zip(starts, stops, strict=True))

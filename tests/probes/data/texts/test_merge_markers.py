@@ -21,6 +21,7 @@ def faults(answer, prompt="Write f(x)."):
         (f"```python\n{CONFLICT}```", 10),
         ("a\n<<<<<<< ours\n=======\nb\n>>>>>>> theirs", 2),
         ("<<<<<<< HEAD\r\na\r\n=======\r\nb\r\n>>>>>>> x\r\n", 0),
+        (f"a\n{CONFLICT}b\n{CONFLICT}", 2),
         ("<<<<<<< HEAD\na\n||||||| base\nb\n=======\nc\n>>>>>>> x", 0),
     ],
 )

@@ -5,7 +5,6 @@ of; `LlamaTokenizer` is fast. Pieces of tekken are of tiktoken.
 """
 
 import pytest
-import tiktoken
 
 import ftlab
 from tests.probes.tokenizers.real import (
@@ -17,6 +16,7 @@ from tests.probes.tokenizers.real import (
 from tests.probes.tokens.vocabularies import LINES
 from tests.versions import older_than
 
+tiktoken = pytest.importorskip("tiktoken")
 pytestmark = pytest.mark.skipif(
     older_than("transformers", "5"), reason="this one has no back ends"
 )

@@ -1,7 +1,6 @@
 """Cores of other libraries are known by what they have, and read alike."""
 
 import pytest
-import tiktoken
 
 from ftlab.probes.tokenizers.foreign_cores import (
     as_text,
@@ -17,10 +16,12 @@ from ftlab.probes.tokenizers.foreign_cores import (
 )
 from tests.probes.tokenizers.real import TEKKEN, HoldsTiktoken, mistral, slow_form
 
+tiktoken = pytest.importorskip("tiktoken")
+
 RANKS = {bytes([each]): each for each in range(256)} | {b"ab": 256}
 
 
-def encoding(**changes) -> tiktoken.Encoding:
+def encoding(**changes):
     told = {"pat_str": r"\w+|\W+", "mergeable_ranks": RANKS}
     told |= {"special_tokens": {"<e>": 257}} | changes
     return tiktoken.Encoding("own", **told)

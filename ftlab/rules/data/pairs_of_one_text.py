@@ -1,8 +1,8 @@
 """The rule DAT067, pairs-of-one-text.
 
 ## What it does
-Finds rows of a preference dataset whose chosen and rejected texts are the same, and
-those whose two sides answer different prompts.
+Finds rows whose chosen and rejected texts, or positive and negative ones, are the same,
+and preference rows whose two sides answer different prompts.
 
 ## Why is this bad?
 Two sides that are the same cancel: nothing can be preferred, and the margin of the row
@@ -11,7 +11,8 @@ takes what both begin with for the prompt finds none, and one that takes the pro
 the chosen side judges an answer to another question.
 
 ## Evidence
-The texts of both sides, row by row; `pair-of-two-prompts`: the first message, of the
+The texts of both sides, row by row, of embeddings without the white space around them;
+`pair-of-two-prompts`: the first message, of the
 system's apart, in which both differ, is a user's on both sides, whatever the spaces.
 Both from 0.001 of the rows on, a convention of ours. In a run DAT013 sees equal sides
 in the batches.
@@ -20,7 +21,8 @@ By hand: `sum(row["chosen"] == row["rejected"] for row in rows)`.
 ## What to try
 1. Leave these rows out: `report.filtered(path)`.
 2. Join both sides by the id of their prompt, not by the order of rows.
-3. Sample the second answer with another seed or a higher temperature.
+3. Sample the second answer with another seed or a higher temperature; of negatives
+   that were mined, leave out the positives first.
 
 ## Known problems
 Pairs of one answer to two wordings of a prompt, for a training of one's own.
@@ -36,7 +38,7 @@ from ftlab.rules.reading.row_kind import Kind
 KINDS = (
     Kind(
         "equal-pair",
-        "the same text as chosen and as rejected",
+        "the same text as what is wanted and what is not",
         "The pair was made of one answer: nothing can be preferred.",
         "Leave these rows out.",
         left_out=True,

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.probes.data.answers.answer_faults import is_answer
+from ftlab.probes.data.answers.answer_faults import asks_about, is_answer
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.rows.pictures import has_picture, is_placed
 from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.rows.row_access import messages_of
-from ftlab.probes.data.texts.written_forms import is_json_text
+from ftlab.probes.data.texts.written_forms import LITERALS, is_json_text
 
 SYSTEMS = 8
 """Different system messages up to which one of them was meant for all rows."""
@@ -96,7 +96,9 @@ class Habits:
         text = read.parts[-1].text if read.parts else ""
         if not (text.startswith('"') and text.endswith('"')):
             return
-        if is_answer(read.parts[-1]) and is_json_text(text):
+        if not is_answer(read.parts[-1]) or asks_about(read, LITERALS):
+            return
+        if is_json_text(text):
             self.quoted.add(number)
             self.escaped += "\\" in text
 

@@ -194,7 +194,13 @@ def _embedded(row: Mapping[str, Any], names: Names) -> Layout | None:
     if len(texts) < 2:
         return None
     apart = tuple(text for *_, text in texts[1:])
-    return Layout(TEXT, tuple(texts), apart, _labels(names))
+    near = {text.strip() for name, _, text in texts[1:] if name == positive} - {""}
+    faults: tuple[Said, ...] = tuple(
+        ("equal-pair", name, f"the same as {positive}")
+        for name, _, text in texts[1:]
+        if name != positive and text.strip() in near
+    )
+    return Layout(TEXT, tuple(texts), apart, _labels(names), faults[:1])
 
 
 def _pair(row: Mapping[str, Any], names: Names) -> Layout | None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ftlab.probes.data.answers.answer_faults import Placed, is_answer
+from ftlab.probes.data.answers.answer_faults import Placed, asks_about, is_answer
 from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.texts.text_faults import TextFault
 
@@ -44,6 +44,13 @@ _QUOTED = re.compile(
 )
 """A text in single quotes, as code opens it: an apostrophe stands behind a letter."""
 
+LITERALS = re.compile(
+    r"literal|escap|json|serialis|serializ|\bdumps\b|\brepr\b"
+    r"|\bquot(?:e[ds]?|ing|ation)",
+    re.IGNORECASE,
+)
+"""A prompt with one of these may be answered by a text in quotes, with escapes."""
+
 WRAPPERS = frozenset({"answer", "output", "response", "text", "content", "completion"})
 """Keys under which programs keep an answer."""
 
@@ -64,7 +71,7 @@ def written_forms(row: RowParts) -> Iterator[Placed]:
     """
     for part in row.parts:
         text = part.text
-        if "\\" in text and (fault := _escaped(text)):
+        if "\\" in text and (fault := _escaped(text, row)):
             yield part, fault
         if text.startswith("{") and is_answer(part) and (fault := _wrapped(text, row)):
             yield part, fault
@@ -74,8 +81,10 @@ def written_forms(row: RowParts) -> Iterator[Placed]:
             yield part, fault
 
 
-def _escaped(text: str) -> TextFault | None:
+def _escaped(text: str, row: RowParts) -> TextFault | None:
     if text.startswith('"') and text.endswith('"') and is_json_text(text):
+        if asks_about(row, LITERALS):
+            return None
         return TextFault("escaped-text", 0, "a whole text in JSON's quotes and escapes")
     if "\\n" not in text or "\n" in text.strip():
         return None

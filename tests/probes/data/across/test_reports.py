@@ -170,6 +170,15 @@ def test_quotations_are_no_texts_of_json():
     assert issues_of(scan) == ()
 
 
+def test_texts_of_json_that_are_asked_for_are_meant():
+    said = [json.dumps(f'It is "{at}".') for at in range(60)]
+    rows = [pair(at, text) for at, text in enumerate(said)]
+    rows = [row | {"prompt": f"As JSON: {row['prompt']}"} for row in rows]
+    scan = scanned(rows)
+    report_quoted(scan)
+    assert issues_of(scan) == ()
+
+
 def test_a_header_that_comes_again_is_no_copy():
     scan = scanned([pair(1, "It."), {name: name for name in pair(1, "")}] * 2)
     report_repeated(scan)

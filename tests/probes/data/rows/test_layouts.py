@@ -238,3 +238,20 @@ def test_rows_with_another_question_about_a_text_are_not_alike():
 def test_an_empty_second_text_is_told():
     faults = parts_of({"premise": "a", "hypothesis": " ", "label": 0}).faults
     assert faults == (("empty-text", "hypothesis", "nothing to read"),)
+
+
+@pytest.mark.parametrize(
+    ("negative", "name"),
+    [
+        ("b", "negative"),
+        (" b\n", "negative"),
+        (["c", "b"], "negatives"),
+        ("B", None),
+        (["c", "d"], None),
+    ],
+)
+def test_a_negative_that_is_the_positive_is_found(negative, name):
+    column = "negative" if isinstance(negative, str) else "negatives"
+    row = {"anchor": "a", "positive": "b", column: negative}
+    found = [(kind, where) for kind, where, _ in parts_of(row).faults]
+    assert found == ([("equal-pair", name)] if name else [])

@@ -93,3 +93,12 @@ def test_is_silent_where_the_form_is_meant(answer):
 )
 def test_is_silent_where_the_form_is_asked_for(prompt, answer):
     assert faults(answer, prompt) == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["Write a C string literal: a, then b.", "As one JSON string: a", "Quote it."],
+)
+def test_texts_in_quotes_and_escapes_may_be_asked_for(prompt):
+    row = parts_of({"prompt": prompt, "completion": json.dumps("a\nb")})
+    assert list(written_forms(row)) == []

@@ -1,9 +1,10 @@
 """The rule DAT099, token-rows-broken.
 
 ## What it does
-Finds rows of token ids with no label that counts, with labels shifted by one, with ids
-that the tokenizer does not have, or with a mask of another length; and rows of words
-that have more tags than words, or fewer, or a tag that goes on with nothing.
+Finds rows of token ids with no label that counts, with labels shifted by one or for
+padding, with ids that the tokenizer does not have, or with a mask of another length;
+and rows of words that have more tags than words, or fewer, or a tag that goes on with
+nothing.
 
 ## Why is this bad?
 A row without labels costs a step's time and teaches nothing; a batch of such rows has a
@@ -15,10 +16,12 @@ their words teach the tags of others.
 `input_ids`, `labels` and `attention_mask` of every row. `nothing-in-labels` from 0.01
 of the rows, a convention of ours: of many rows a few are cut off before their answer.
 `labels-shifted` from 0.01, for the same reason: every label that counts is the id
-behind its place, and 3 or more differ from the id at their place. The other two are a
-warning in any row. Ids are held against the highest id of the tokenizer that was given;
--200 is a picture's place. Labels may be longer or shorter than `input_ids`: models that
-read one text and write another have them so.
+behind its place, and 3 or more differ from the id at their place. `padding-in-labels`
+from 0.01 too: two places or more with a label and an `attention_mask` of 0; one may be
+an end that is to be learnt. The other two are a warning in any row. Ids are held
+against the highest id of the tokenizer that was given; -200 is a picture's place.
+Labels may be longer or shorter than `input_ids`: models that read one text and write
+another have them so.
 `tags-disagree`: `tokens` or `words`, and lists beside them that are named as tags are
 (`ner_tags`, `pos_tags`, `labels`, `upos`), from 0.001 of the rows; above 0.5 they are
 labels of the whole text, and nothing is told: both are conventions of ours.
@@ -61,6 +64,14 @@ KINDS = (
         "themselves: the token after the next is what is learnt.",
         "Write labels as a copy of input_ids, with -100 where nothing is to be learnt; "
         "right as it is where your own loop does not shift.",
+        0.01,
+        among=("tokens",),
+    ),
+    Kind(
+        "padding-in-labels",
+        "labels of padding, which nobody attends to",
+        "Labels were copied from the padded ids: the model learns to write padding.",
+        "labels = [label if seen else -100 for label, seen in zip(labels, mask)].",
         0.01,
         among=("tokens",),
     ),

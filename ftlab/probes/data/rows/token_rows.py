@@ -11,6 +11,9 @@ IGNORED = -100
 PICTURE = -200
 """What LLaVA writes where a picture goes."""
 
+PADDED = 2
+"""Labels of places that are not attended to: one may be an end that is learnt."""
+
 FEWEST = 3
 """Labels that differ from the token at their place where labels are shifted."""
 
@@ -40,6 +43,9 @@ def token_faults(row: Mapping[str, Any], size: int = 0) -> Iterator[RowFault]:
         return
     if labels and len(labels) == len(ids) and _are_shifted(labels, ids):
         yield "labels-shifted", "labels", "labels[i] is input_ids[i + 1] throughout"
+    mask = _listed(row.get("attention_mask"))
+    if labels and mask and len(labels) == len(ids) == len(mask):
+        yield from _padding(labels, mask)
     low, high = min(ids), max(ids)
     if size and high >= size:
         says = f"{high:,}, of a vocabulary of {size:,}"
@@ -47,6 +53,16 @@ def token_faults(row: Mapping[str, Any], size: int = 0) -> Iterator[RowFault]:
     elif low < 0 and low != PICTURE:
         yield "id-beyond-vocabulary", f"input_ids[{ids.index(low)}]", f"{low:,}"
     yield from _beside(row, len(ids))
+
+
+def _padding(labels: list[Any], mask: list[Any]) -> Iterator[RowFault]:
+    """Yield labels of places that are not attended to."""
+    trained = [
+        at for at, held in enumerate(mask) if held == 0 and labels[at] != IGNORED
+    ]
+    if len(trained) >= PADDED:
+        says = f"{len(trained):,} labels where attention_mask is 0"
+        yield "padding-in-labels", f"labels[{trained[0]}]", says
 
 
 def _beside(row: Mapping[str, Any], count: int) -> Iterator[RowFault]:

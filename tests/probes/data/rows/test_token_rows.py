@@ -91,3 +91,31 @@ def test_a_scan_holds_ids_against_the_tokenizer():
     scan = scanned(rows)
     assert rows_with(scan, "id-beyond-vocabulary") == []
     scan.close()
+
+
+SEEN = [1, 1, 1, 1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("form", [list, np.array, torch.tensor])
+def test_labels_of_padding_are_found(form):
+    row = {"input_ids": LONG, "labels": LONG, "attention_mask": SEEN}
+    row = {name: form(value) for name, value in row.items()}
+    assert faults(**row) == [("padding-in-labels", "labels[6]")]
+    first = {"input_ids": [0, 0, 5], "labels": [0, 0, 5], "attention_mask": [0, 0, 1]}
+    assert faults(**first) == [("padding-in-labels", "labels[0]")]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"labels": [*LONG[:6], -100, -100], "attention_mask": SEEN},
+        {"labels": [*LONG[:7], -100], "attention_mask": SEEN},
+        {"labels": LONG},
+        {"labels": LONG, "attention_mask": [1] * 8},
+        {"labels": [5, 6], "attention_mask": SEEN},
+        {"attention_mask": SEEN},
+    ],
+    ids=["ignored", "an end", "no mask", "all seen", "another text", "no labels"],
+)
+def test_labels_of_what_is_seen_are_left_in_peace(row):
+    assert faults(input_ids=LONG, **row) == []

@@ -38,7 +38,10 @@ least, are in JSON's quotes and some hold escapes, all of them. `wrapped-answer`
 `answer`, `output` or the like, and two other keys at most. `python-as-json` from 0.01:
 a whole answer that `ast.literal_eval` reads as a dictionary or a list and `json.loads`
 does not, to a prompt that speaks of JSON and not of Python, or where 10 other answers,
-and as many as these, begin as JSON. `html-entities` from 0.01: two in a text without
+and as many as these, begin as JSON. `json-broken` from 0.001: an answer that begins as
+JSON, which `json.loads` refuses for more than its end, where 20 others and 0.9 of all
+that begin so can be read, to a prompt that does not speak of what is broken, or of
+JavaScript or templates. `html-entities` from 0.01: two in a text without
 tags or code, in a row that does not speak of HTML and lists no three of them; or two in
 a block of code that has none of their signs otherwise, one for an operator outside
 quotes if the block names a language. `html-tags` from 0.01, and not above 0.5: two tags
@@ -160,6 +163,14 @@ KINDS = (
         "model learns single quotes and None.",
         "json.dumps(ast.literal_eval(answer)).",
         0.01,
+    ),
+    Kind(
+        "json-broken",
+        "answers in JSON that no program reads",
+        "A comma behind the last value, a comment, a name or a quotation mark without "
+        "its quotes or escapes: a model wrote it, or a person by hand.",
+        "json.dumps of what is meant, or leave these rows out: report.filtered(path).",
+        left_out=True,
     ),
     Kind(
         "html-entities",

@@ -5,6 +5,7 @@ import json
 import re
 from typing import Any
 
+from ftlab.probes.data.across.broken_json import BrokenJson
 from ftlab.probes.data.answers.answer_faults import asks_about, is_answer
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.rows.parts import RowParts
@@ -24,6 +25,11 @@ _PYTHON = re.compile(
 class PythonLiterals:
     """Keeps the rows whose last answer is a value of Python, and counts JSON.
 
+    Attributes
+    ----------
+    broken
+        The rows whose last answer is neither, and begins as JSON does.
+
     Examples
     --------
     >>> from ftlab.probes.data.across.python_literals import PythonLiterals
@@ -38,14 +44,17 @@ class PythonLiterals:
     def __init__(self) -> None:
         self._asked, self._others = RowSet(), RowSet()
         self._json = 0
+        self.broken = BrokenJson()
 
     def look(self, number: int, row: RowParts) -> None:
         """Take a row in."""
         last = row.parts[-1] if row.parts else None
-        if last is None or not last.text.startswith(_OPENINGS) or not is_answer(last):
+        if last is None or not last.text.startswith(("{", "[")) or not is_answer(last):
             return
-        if not is_python(last.text):
+        if not last.text.startswith(_OPENINGS) or not is_python(last.text):
             self._json += last.text.startswith(('{"', '[{"', '["'))
+            if last.column != "rejected":
+                self.broken.look(number, last, row)
         elif last.column != "rejected" and not asks_about(row, _PYTHON):
             rows = self._asked if asks_about(row, _JSON) else self._others
             rows.add(number)

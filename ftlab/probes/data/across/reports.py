@@ -108,12 +108,17 @@ def report_quoted(scan: Scan) -> None:
 
 
 def report_literals(scan: Scan) -> None:
-    """Report answers that are values of Python where JSON is wanted."""
+    """Report answers that are values of Python, or nothing, where JSON is wanted."""
     wrapped = scan.findings.rows.get("wrapped-answer", ())
     for row in scan.literals.found().numbers().tolist():
         if row not in wrapped:
             says = "ast.literal_eval reads it, and json.loads does not"
             scan.report("python-as-json", row, says=says, excerpt=scan.end)
+    broken = scan.literals.broken
+    if len(broken.found()):
+        for number, part, char, says in broken.spots:
+            scan.report_in(number, part, "json-broken", char, says)
+        scan.findings.update("json-broken", broken.found())
 
 
 def report_short_nones(scan: Scan) -> None:

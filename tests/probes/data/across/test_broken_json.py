@@ -2,6 +2,7 @@
 
 import pytest
 
+from ftlab.probes.data.across import broken_json
 from ftlab.probes.data.across.reports import report_literals
 from tests.probes.data.scanned import rows_with, scanned
 
@@ -79,3 +80,8 @@ def test_its_place_and_reason_are_told():
     (spot,) = scan.findings.spots["json-broken"]
     assert (spot.row, spot.column, spot.char) == (30, "completion", 5)
     assert spot.says == "no JSON: Expecting value"
+
+
+def test_rows_whose_places_are_not_kept_are_counted(monkeypatch):
+    monkeypatch.setattr(broken_json, "KEPT", 1)
+    assert reported('{"a": 1,}', whole=60, others=['{"b": 2,}']) == [0, 61]

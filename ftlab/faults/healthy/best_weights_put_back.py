@@ -12,7 +12,7 @@ from ftlab.faults.loops import plain_step
 from ftlab.faults.tiny import adamw, batches, lora
 from ftlab.faults.trainers import folder
 
-BEST = 30
+BEST = 20
 
 
 def build() -> Case:

@@ -40,8 +40,8 @@ a whole answer that `ast.literal_eval` reads as a dictionary or a list and `json
 does not, to a prompt that speaks of JSON and not of Python, or where 10 other answers,
 and as many as these, begin as JSON. `json-broken` from 0.001: an answer that begins as
 JSON, which `json.loads` refuses for more than its end, where 20 others and 0.9 of all
-that begin so can be read, to a prompt that does not speak of what is broken, or of
-JavaScript or templates. `html-entities` from 0.01: two in a text without
+that begin so can be read, to a prompt that does not speak of what is broken, of
+JavaScript, templates or JSON with comments. `html-entities` from 0.01: two in a text without
 tags or code, in a row that does not speak of HTML and lists no three of them; or two in
 a block of code that has none of their signs otherwise, one for an operator outside
 quotes if the block names a language. `html-tags` from 0.01, and not above 0.5: two tags

@@ -9,17 +9,16 @@ import json
 import re
 
 from ftlab.probes.data.answers.answer_faults import asks_about
-from ftlab.probes.data.answers.open_json import open_json
+from ftlab.probes.data.answers.open_json import BEGINS, open_json
 from ftlab.probes.data.row_sets import KEPT, RowSet
 from ftlab.probes.data.rows.parts import Part, RowParts
 
 FEWEST, SHARE = 20, 0.9
 """Answers that can be read from which on all should be, and their share of all."""
 
-_BEGINS = re.compile(r"(?:\{|\[)\s*(?:\"|\{|\[\s*[\"{])")
 _ASKED = re.compile(
-    r"invalid|broken|malformed|\bfix\b|json5|jsonc|javascript|typescript|comment"
-    r"|template|place-?holder|jinja",
+    r"invalid|broken|malformed|\bfix\b|json5|jsonc|javascript|typescript"
+    r"|with (?:\w+ )?comments|template|place-?holder|jinja",
     re.IGNORECASE,
 )
 """A prompt with one of these may be answered by what only looks like JSON."""
@@ -53,7 +52,7 @@ class BrokenJson:
     def look(self, number: int, answer: Part, row: RowParts) -> None:
         """Take an answer in."""
         text = answer.text
-        if not _BEGINS.match(text):
+        if not BEGINS.match(text):
             return
         try:
             json.loads(text, strict=False)

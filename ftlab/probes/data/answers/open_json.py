@@ -5,7 +5,7 @@ import re
 
 from ftlab.probes.data.texts.text_faults import TextFault
 
-_BEGINS = re.compile(r"""(?:\{\s*"|\[\s*[\[{"])""")
+BEGINS = re.compile(r"""(?:\{\s*"|\[\s*[\[{"])""")
 """How JSON begins that is more than a number in brackets."""
 
 _WORDS = ("true", "false", "null")
@@ -25,7 +25,7 @@ def open_json(text: str) -> TextFault | None:
     if not text.startswith(("{", "[")):
         return None
     opened = text.count("{") - text.count("}"), text.count("[") - text.count("]")
-    if max(opened) <= 0 or not _BEGINS.match(text):
+    if max(opened) <= 0 or not BEGINS.match(text):
         return None
     try:
         json.loads(text)

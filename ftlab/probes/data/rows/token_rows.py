@@ -44,7 +44,7 @@ def token_faults(row: Mapping[str, Any], size: int = 0) -> Iterator[RowFault]:
     if labels and len(labels) == len(ids) and _are_shifted(labels, ids):
         yield "labels-shifted", "labels", "labels[i] is input_ids[i + 1] throughout"
     mask = _listed(row.get("attention_mask"))
-    if labels and mask and len(labels) == len(ids) == len(mask):
+    if labels and mask and 0 in mask and len(labels) == len(ids) == len(mask):
         yield from _padding(labels, mask)
     low, high = min(ids), max(ids)
     if size and high >= size:

@@ -1,7 +1,7 @@
 """What one glance at all texts of a row tells: where a look may find anything.
 
-A look costs ten times as much, and there are forty. Who calls whom: `Scan` has each row
-glanced at, and hands what was seen to the looks.
+It spares nearly all rows most of the looks. Who calls whom: `Scan` has each row glanced
+at, and hands what was seen to the looks.
 """
 
 from collections.abc import Iterable, Set as AbstractSet

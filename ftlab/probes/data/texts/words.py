@@ -36,7 +36,7 @@ def finder(words: Iterable[str]) -> Find:
 def _all_at_once(
     known: Sequence[str], spelt: list[bytes], one_by_one: Find
 ) -> Find | None:
-    """Look for fifty words in the time of three; ``None`` without ahocorasick_rs."""
+    """Look for all words in the time of three; ``None`` without ahocorasick_rs."""
     try:
         from ahocorasick_rs import BytesAhoCorasick
     except ImportError:

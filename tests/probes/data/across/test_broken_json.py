@@ -47,6 +47,7 @@ def test_what_no_program_reads_is_found_among_json(answer):
         '{"name": NaN}',
         "[1] Knuth, 1974.",
         "{name} is its name.",
+        "{{name}} is its name.",
         "It is so.",
     ],
 )
@@ -57,13 +58,15 @@ def test_what_has_another_cause_or_none_is_left_alone(answer):
 def test_few_others_or_many_such_answers_prove_nothing():
     broken = '{"name": "x",}'
     assert reported(broken, whole=20) == [0]
+    assert reported(broken, prompt="Classify the comment") == [0]
     assert reported(broken, whole=19) == []
     assert reported(broken, whole=40, others=[broken] * 4) == []
     assert reported(broken, whole=40, others=["It is so."] * 90) == [0]
 
 
 @pytest.mark.parametrize(
-    "prompt", ["Fix this JSON.", "Give an invalid object.", "In JavaScript:"]
+    "prompt",
+    ["Fix this JSON.", "Give an invalid object.", "In JavaScript:", "With comments."],
 )
 def test_where_it_may_be_asked_for_it_is_meant(prompt):
     assert reported('{"name": "x",}', prompt=prompt) == []

@@ -41,12 +41,12 @@ does not, to a prompt that speaks of JSON and not of Python, or where 10 other a
 and as many as these, begin as JSON. `json-broken` from 0.001: an answer that begins as
 JSON, which `json.loads` refuses for more than its end, where 20 others and 0.9 of all
 that begin so can be read, to a prompt that does not speak of what is broken, of
-JavaScript, templates or JSON with comments. `html-entities` from 0.01: two in a text without
-tags or code, in a row that does not speak of HTML and lists no three of them; or two in
-a block of code that has none of their signs otherwise, one for an operator outside
-quotes if the block names a language. `html-tags` from 0.01, and not above 0.5: two tags
-of prose in an answer, half of it at most, outside code, pages and the cells of tables
-and behind no line of a program, to a prompt that does not ask for HTML, pages or
+JavaScript, templates or JSON with comments. `html-entities` from 0.01: two in a text
+without tags or code, in a row that does not speak of HTML and lists no three of them;
+or two in a block of code that has none of their signs otherwise, one for an operator
+outside quotes if the block names a language. `html-tags` from 0.01, and not above 0.5:
+two tags of prose in an answer, half of it at most, outside code, pages and the cells of
+tables and behind no line of a program, to a prompt that does not ask for HTML, pages or
 e-mails; or two `<br>`, one of them behind the mark of a block of code.
 `hyphenated-lines` from 0.01: two words that go on in the next line, with no other
 hyphen, and one for each 1,500 characters. Beside 10 such rows, and 0.01, one word is

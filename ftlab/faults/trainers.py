@@ -114,6 +114,25 @@ def case_of(trainer: Any) -> Case:
     return Case(trainer.model, trainer=trainer)
 
 
+def end_after(steps: int, trainer: Any) -> None:
+    """Let a Trainer end after so many optimizer steps, if it does not end before."""
+    from transformers import TrainerCallback
+
+    class Ending(TrainerCallback):
+        """Ends a training; one that was resumed makes as many steps as another."""
+
+        _first = 0
+
+        def on_train_begin(self, _: Any, state: Any, __: Any, **___: Any) -> None:
+            self._first = state.global_step
+
+        def on_step_end(self, _: Any, state: Any, control: Any, **__: Any) -> None:
+            if state.global_step - self._first >= steps:
+                control.should_training_stop = True
+
+    trainer.add_callback(Ending())
+
+
 def quiet() -> dict[str, Any]:
     """Return arguments for a short training on the CPU that prints nothing."""
     return {

@@ -14,6 +14,10 @@ SHORT = 30
 """Steps after which a healthy run is ended in the fast set: 598 of 605 faults show by
 then, and the slow set runs each to its end."""
 
+EACH_STEP = 8
+"""Steps after each of which the fast set asks the rules of a run without a fault; then
+every 20. The slow set asks as often as it does of a fault."""
+
 LATEST = 1
 """Optimizer steps after the first evidence by which a fault must be found."""
 
@@ -36,7 +40,7 @@ FAULTS = [together(fault) for fault in list_faults()]
 def sick_and_graded(fault):
     """Run a fault and its twin once; neither holds a live object."""
     case, sick = watch_fault(fault, False)
-    _, well = watch_fault(fault, True)
+    _, well = watch_fault(fault, True, each_step=EACH_STEP)
     return sick.report, compare(fault, case, (sick, well))
 
 
@@ -80,7 +84,7 @@ def test_what_is_said_of_it_is_complete(fault):
 @pytest.mark.parametrize("healthy", list_healthy(), ids=by_id)
 def test_a_healthy_run_is_quiet(healthy):
     short = dataclasses.replace(healthy, steps=min(healthy.steps, SHORT))
-    assert watch_healthy(short).alarms == ()
+    assert watch_healthy(short, each_step=EACH_STEP).alarms == ()
 
 
 @pytest.mark.slow

@@ -3,10 +3,19 @@
 import gc
 from pathlib import Path
 
+import pytest
 import torch
 
 from ftlab.faults.tiny import VOCABULARY, batches, lora
-from ftlab.faults.trainers import folder, seeded, texts, trained, words
+from ftlab.faults.trainers import (
+    end_after,
+    folder,
+    resumed,
+    seeded,
+    texts,
+    trained,
+    words,
+)
 from ftlab.faults.variation import Variation, varied
 
 
@@ -47,3 +56,18 @@ def test_dice_follow_the_variation():
     assert torch.equal(first, torch.rand(4, generator=seeded()))
     with varied(Variation(seed=1)):
         assert not torch.equal(first, torch.rand(4, generator=seeded()))
+
+
+@pytest.mark.parametrize(("allowed", "made"), [(3, 3), (9, 5)])
+def test_a_trainer_is_ended_if_it_does_not_end_before(allowed, made):
+    case = trained(lora(), max_steps=5)
+    end_after(allowed, case.trainer)
+    case.run(1)
+    assert case.trainer.state.global_step == made
+
+
+def test_a_resumed_trainer_is_given_as_many_steps_as_another():
+    case = resumed(lora, 2, max_steps=9)
+    end_after(3, case.trainer)
+    case.run(1)
+    assert case.trainer.state.global_step == 5

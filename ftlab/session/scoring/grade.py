@@ -10,11 +10,12 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ftlab.faults.fault import Case, Fault, Healthy
+from ftlab.faults.trainers import end_after
 from ftlab.faults.variation import PLAIN, Variation
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.finding import Finding, Severity
 from ftlab.rules.rule import Rule
-from ftlab.session.scoring.record import Watched, watch_case
+from ftlab.session.scoring.record import EACH_STEP, Watched, watch_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +152,9 @@ def watch_fault(
     *,
     rules: Sequence[Rule] | None = None,
     variation: Variation = PLAIN,
+    each_step: int = EACH_STEP,
 ) -> tuple[Case, Watched]:
-    """Build and run a fault, or its twin.
+    """Build and run a fault, or its twin; for ``each_step`` see `watch_case`.
 
     Raises
     ------
@@ -161,7 +163,7 @@ def watch_fault(
     """
     with _unheard():
         case = fault.build(fixed, variation)
-        watched = watch_case(case, fault.steps, rules=rules)
+        watched = watch_case(case, fault.steps, rules=rules, each_step=each_step)
     if watched.error is not None and (fixed or fault.silent):
         raise watched.error
     return case, watched
@@ -172,10 +174,14 @@ def watch_healthy(
     *,
     rules: Sequence[Rule] | None = None,
     variation: Variation = PLAIN,
+    each_step: int = EACH_STEP,
 ) -> Quiet:
-    """Run a healthy case and collect the alarms."""
+    """Run a healthy case and collect the alarms; for ``each_step`` see `watch_case`."""
     with _unheard():
-        watched = watch_case(healthy.build(variation), healthy.steps, rules=rules)
+        case = healthy.build(variation)
+        if case.trainer is not None:
+            end_after(healthy.steps, case.trainer)
+        watched = watch_case(case, healthy.steps, rules=rules, each_step=each_step)
     if watched.error is not None:
         raise watched.error
     return Quiet(

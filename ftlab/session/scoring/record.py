@@ -29,9 +29,10 @@ from ftlab.session.data_findings import dataset_event
 from ftlab.session.integrations.transformers import TrainerLink
 
 EACH_STEP = 40
-"""Steps after each of which the rules are asked; beyond, every `LATER` steps."""
+"""Steps after each of which the rules are asked, unless a caller wants others."""
 
 LATER = 20
+"""Steps from one asking to the next beyond these."""
 
 
 @dataclass(slots=True)
@@ -63,9 +64,10 @@ class Watched:
 class _Sight:
     """Takes records into a run, reads facts when they change, and asks the rules."""
 
-    def __init__(self, watched: Watched, engine: Engine | None) -> None:
+    def __init__(self, watched: Watched, engine: Engine | None, each_step: int) -> None:
         self._watched = watched
         self._engine = engine
+        self._each_step = each_step
         self._subject: Subject | None = None
         self._signature: Any = None
 
@@ -81,7 +83,7 @@ class _Sight:
             return
         self._read_facts(record.step)
         self._watched.run.append(record)
-        if record.step < EACH_STEP or record.step % LATER == 0:
+        if record.step < self._each_step or record.step % LATER == 0:
             self._ask()
 
     def end(self) -> None:
@@ -113,6 +115,7 @@ def watch_case(
     rules: Iterable[Rule] | None = None,
     interval: int = 16,
     judged: bool = True,
+    each_step: int = EACH_STEP,
 ) -> Watched:
     """Run a case for some iterations, watched, and ask the rules as it goes on.
 
@@ -128,6 +131,8 @@ def watch_case(
         Steps between two measurements of weights, adapters and updates.
     judged
         Whether the rules are asked at all.
+    each_step
+        Steps after each of which they are asked; beyond, every `LATER` steps.
 
     Notes
     -----
@@ -135,7 +140,7 @@ def watch_case(
     `Watched.error`.
     """
     watched = Watched(Run())
-    sight = _Sight(watched, Engine(rules) if judged else None)
+    sight = _Sight(watched, Engine(rules) if judged else None, each_step)
     begin = time.perf_counter()
     if case.rows is not None:
         watched.run.append(_looked_at(case.rows))

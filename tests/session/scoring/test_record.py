@@ -54,6 +54,12 @@ def test_what_is_said_in_the_middle_of_a_run_stays_said(at):
     assert [each.code for each in watched.report.findings] == ["AAA001"]
 
 
+@pytest.mark.parametrize(("at", "asked"), [(0, True), (1, True), (3, False), (4, True)])
+def test_the_rules_are_asked_after_each_of_as_many_steps_and_at_the_end(at, asked):
+    watched = watch_case(healthy_case(), 5, rules=[Loud(at)], each_step=2)
+    assert ("AAA001" in watched.found_at) is asked
+
+
 def test_what_the_user_does_afterwards_is_watched():
     seen = []
     case = healthy_case(afterwards=lambda: seen.append(len(case.losses)))

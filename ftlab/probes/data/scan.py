@@ -24,6 +24,7 @@ from ftlab.probes.data.across.lost_letters import LostLetters
 from ftlab.probes.data.across.page_frames import PageFrames
 from ftlab.probes.data.across.python_literals import PythonLiterals
 from ftlab.probes.data.across.repeated_prompts import RepeatedPrompts
+from ftlab.probes.data.across.sheet_dates import SheetDates
 from ftlab.probes.data.across.short_nones import ShortNones
 from ftlab.probes.data.across.solution_leaks import SolutionLeaks
 from ftlab.probes.data.across.text_verdicts import TextVerdicts
@@ -75,6 +76,7 @@ class Scan:
         self.answers = CutAnswers()
         self.habits = Habits()
         self.nones = ShortNones()
+        self.dates = SheetDates()
         self.echoes = Echoes()
         self.instructed = InstructedEchoes()
         self.repeats = RepeatedPrompts()
@@ -92,8 +94,7 @@ class Scan:
         self.texts = TextStore() if looks.texts else None
         self.first_rows: list[tuple[RowParts, int]] = []
         self.counting = Counting(looks.counter, self._counted)
-        self._looks = looks
-        self._places = Places(sources)
+        self._looks, self._places = looks, Places(sources)
 
     def take(self, source: int, entry: Entry) -> None:
         """Look at a row."""
@@ -154,19 +155,16 @@ class Scan:
         if read.label is not None:
             self.verdicts.look(number, read)
         if read.kind != "preference" and (asked := prompt_of(read.parts)):
-            self._look_at_answer(number, asked, read.parts[len(asked)].text)
+            answer = read.parts[len(asked)].text
+            self.leaks.look(number, asked, answer)
+            self.given.look(number, asked, answer)
         self.nones.look(number, read)
+        self.dates.look(number, read)
         self.fields.look(number, read, glance)
         self.literals.look(number, read)
         self.lost.look(number, read)
         if DIVIDED in glance.words:
             self.divided.look(number, read)
-
-    def _look_at_answer(
-        self, number: int, asked: tuple[Part, ...], answer: str
-    ) -> None:
-        self.leaks.look(number, asked, answer)
-        self.given.look(number, asked, answer)
 
     def _look_at_pair(self, number: int, read: RowParts) -> None:
         self.echoes.look(number, read)

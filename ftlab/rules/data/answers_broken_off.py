@@ -2,8 +2,8 @@
 
 ## What it does
 Finds answers that end in the middle of a sentence or of a block of code, that repeat
-themselves until they end, that were cut at one number of tokens, characters or words,
-and texts that lack the end mark of most others.
+themselves until they end, or the answer before, that were cut at one number of tokens,
+characters or words, and texts that lack the end mark of most others.
 
 ## Why is this bad?
 What is trained behind such a text is an end that is none: the model learns to stop
@@ -18,7 +18,9 @@ above 0.5, where it is the style. Smileys, closings of letters, verse and what f
 gap in code are left out. `looping-answer` from 0.01: the same words 6 times or more up
 to the end, over 200 characters; lines, which may be a refrain, 16 times; tables, code,
 and prompts that ask for the same again are left out; a line of a block of code, 6 times
-right behind the end of the block, is told. `answer-of-cut-length`: counted in tokens,
+right behind the end of the block, is told. `answer-said-again` from 0.01 and not above
+0.5: 80 characters or more that are also the answer before, to another question that
+does not ask for the same again. `answer-of-cut-length`: counted in tokens,
 characters or words, the longest 1 % of the lengths holds 5 times as many answers as
 other long ones, 60 % of them break off, and the others do so half as often at most; or
 one length, of half of the answers at most, has 10 of them and 10 times as many as the
@@ -64,6 +66,14 @@ KINDS = (
         "Leave these rows out, or generate the answers anew, with sampling.",
         0.01,
         left_out=True,
+    ),
+    Kind(
+        "answer-said-again",
+        "an answer that was given to the question before, word for word",
+        "The conversation was joined wrongly, or a service gave its last reply again.",
+        "Cut these conversations before the repetition, or leave them out.",
+        0.01,
+        0.5,
     ),
     Kind(
         "answer-of-cut-length",

@@ -3,8 +3,8 @@
 ## What it does
 Finds answers that say nothing: a placeholder, a missing value that became text, the
 message of a service that failed, a mark with nothing behind it, reasoning alone, in the
-text or in a field of its own; texts that are the page of an error; and answers and
-prompts in which a field of a template was not filled in.
+text or in a field of its own; texts and contexts that are the page of an error; answers
+and prompts in which a field of a template was not filled in.
 
 ## Why is this bad?
 They look like answers and are trained as such: the model learns to say `nan`, to tell
@@ -33,7 +33,9 @@ errors; where nothing but a service says so (a rate limit of an organization, `E
 code: 500 - {`), and for pages of HTML whose title is an error, to any prompt that does
 not ask what a status, a limit, a time-out or a page says. `error-page-as-text`, not
 above 0.5: texts alone of up to 600 characters that begin as pages of errors and of
-checks for robots do, and hold what servers sign these with (`Ray ID:`, nginx). These
+checks for robots do, and hold what servers sign these with (`Ray ID:`, nginx); so do
+whole answers, and texts that a question is asked about (`context`, `document`), where
+nothing beside them speaks of errors, pages or servers. These
 and `answer-behind-mark` from 0.001 of the rows, a convention of ours;
 `missing-value-as-input` from 0.01. From 0.001 too, `answer-in-reasoning`: an empty
 content beside `reasoning_content`, `reasoning` or `thinking`, where the message holds

@@ -23,15 +23,17 @@ more, to 10 rows and 0.01 of all at least that ask for different things, unless 
 the rows repeat a few answers, each 4 times on average; a warning from 0.1. It is meant
 where it greets or says who speaks, and tells of no failure; and where 0.8 of its
 prompts have a word that stands in 0.3 of them, and 4 times as often as in those of
-other rows: they are about one thing. `sorted-by-label` is always a note:
-fewer than 0.1 of the stretches of one label that chance makes. `verdict-as-text`:
-`label` beside `prompt` and `completion`, as of KTO, is "True" or "False", "yes" or
-"no", "1" or "0" wherever it is a text, and both occur; unless 0.3 of the completions
-say it at their beginning or end, or they are a few classes. `label-of-none`: -1 where
-all others are counted from 0 to 2 at least, and -1 is at most 0.3 as frequent as the
-rarest of them. `label-of-other-length`: all labels are lists of 0 and 1, and at least
-0.9 of them, 20 rows and more, have one length of 3 or more: shorter ones may be numbers
-of classes. These bounds are conventions of ours and no measurements.
+other rows: they are about one thing. `sorted-by-label` is always a note: fewer than 0.1
+of the stretches of one label that chance makes. `verdict-as-text`: `label` beside
+`prompt` and `completion`, as of KTO, is "True" or "False", "yes" or "no", "1" or "0"
+wherever it is a text, and both occur; unless 0.3 of the completions say it at their
+beginning or end, or they are a few classes. `label-of-none`: -1 where all others are
+counted from 0 to 2 at least, and -1 is at most 0.3 as frequent as the rarest of them.
+`label-of-other-length`: all labels are lists of 0 and 1, and at least 0.9 of them, 20
+rows and more, have one length of 3 or more: shorter ones may be numbers of classes.
+`answer-of-no-choice` from 0.001: a letter or a number beyond the choices of its row,
+counted from 0 or 1, or none of the labels that they have. These bounds are conventions
+of ours and no measurements.
 By hand: `collections.Counter(row["label"] for row in rows)`.
 
 ## What to try
@@ -114,6 +116,13 @@ KINDS = (
         "Make these labels anew with one list of classes, or leave the rows out: "
         "report.filtered(path).",
         ALWAYS,
+        left_out=True,
+    ),
+    Kind(
+        "answer-of-no-choice",
+        "a key that is none of the choices",
+        "Choices were lost or cut off, or the key is of another question.",
+        "Leave these rows out: report.filtered(path); or mend the join.",
         left_out=True,
     ),
     Kind(

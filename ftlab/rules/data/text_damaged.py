@@ -41,32 +41,34 @@ does not, to a prompt that speaks of JSON and not of Python, or where 10 other a
 and as many as these, begin as JSON. `json-broken` from 0.001: an answer that begins as
 JSON, which `json.loads` refuses for more than its end, where 20 others and 0.9 of all
 that begin so can be read, to a prompt that does not speak of what is broken, of
-JavaScript, templates or JSON with comments. `html-entities` from 0.01: two in a text
-without tags or code, in a row that does not speak of HTML and lists no three of them;
-or two in a block of code that has none of their signs otherwise, one for an operator
-outside quotes if the block names a language. `html-tags` from 0.01, and not above 0.5:
-two tags of prose in an answer, half of it at most, outside code, pages and the cells of
-tables and behind no line of a program, to a prompt that does not ask for HTML, pages or
-e-mails; or two `<br>`, one of them behind the mark of a block of code.
-`hyphenated-lines` from 0.01: two words that go on in the next line, with no other
-hyphen, and one for each 1,500 characters. Beside 10 such rows, and 0.01, one word is
-enough that stands undivided in the first 20,000 texts, or whose second half stands
-nowhere.
-`file-in-text` is always a note: 400 characters of base64, small letters, capitals and
-digits among them, to a prompt that does not speak of it. `lost-indentation` from 0.001:
-a whole text or a block that is marked as Python, up to 20,000 characters, in which no
-line is indented, which cannot be parsed for that, and can with a body in the line of
-each head; or a function in one line, which cannot be parsed, with a statement behind
-another, or whose comment goes on with two statements. `page-around-text` from 0.01: a
-notice on cookies, a call for a newsletter, a menu of four items or a footer with rights
-and links, in English, German, French or Spanish, the same line among the first or last
-four of 5 texts without labels; or a line that ends with the number of a page, of how
-many or beside the same line in 0.5 of 10 texts, with three different ones.
-`sheet-escapes` from 0.001: `_x000D_` and its like, outside quotes and names, in a row
-that does not speak of spreadsheets. `merge-markers` from 0.001: the three lines that
-Git writes around both sides of a conflict, in this order, in an answer or a text, where
-neither it nor the prompt speaks of merging. The shares are conventions of ours: below
-them rows are told as a note.
+JavaScript, templates or JSON with comments. `array-as-text` from 0.001: a whole answer,
+or a dictionary or list, with `array(` and `dtype=`, to a prompt that does not speak of
+NumPy, arrays, code or output. `date-for-number` from 0.001: 3 whole answers such as
+`4-Mar`, to prompts that name no day, month or year, beside 3 such as `5/6` or `13-20`.
+`html-entities` from 0.01: two in a text without tags or code, in a row that does not
+speak of HTML and lists no three of them; or two in a block of code that has none of
+their signs otherwise, one for an operator outside quotes if the block names a language.
+`html-tags` from 0.01, and not above 0.5: two tags of prose in an answer, half of it at
+most, outside code, pages and the cells of tables and behind no line of a program, to a
+prompt that does not ask for HTML, pages or e-mails; or two `<br>`, one of them behind
+the mark of a block of code. `hyphenated-lines` from 0.01: two words that go on in the
+next line, with no other hyphen, and one for each 1,500 characters. Beside 10 such rows,
+and 0.01, one word is enough that stands undivided in the first 20,000 texts, or whose
+second half stands nowhere. `file-in-text` is always a note: 400 characters of base64,
+small letters, capitals and digits among them, to a prompt that does not speak of it.
+`lost-indentation` from 0.001: a whole text or a block that is marked as Python, up to
+20,000 characters, in which no line is indented, which cannot be parsed for that, and
+can with a body in the line of each head; or a function in one line, which cannot be
+parsed, with a statement behind another, or whose comment goes on with two statements.
+`page-around-text` from 0.01: a notice on cookies, a call for a newsletter, a menu of
+four items or a footer with rights and links, in English, German, French or Spanish, the
+same line among the first or last four of 5 texts without labels; or a line that ends
+with the number of a page, of how many or beside the same line in 0.5 of 10 texts, with
+three different ones. `sheet-escapes` from 0.001: `_x000D_` and its like, outside quotes
+and names, in a row that does not speak of spreadsheets. `merge-markers` from 0.001: the
+three lines that Git writes around both sides of a conflict, in this order, in an answer
+or a text, where neither it nor the prompt speaks of merging. The shares are conventions
+of ours: below them rows are told as a note.
 Measured on a byte-level vocabulary: texts of 7 and 10 tokens have 29 and 21 when read
 with cp1252, and NFD doubles the tokens of Vietnamese words.
 By hand: `text.encode("cp1252").decode("utf-8")`, `unicodedata.normalize("NFC", text)`.
@@ -163,6 +165,23 @@ KINDS = (
         "model learns single quotes and None.",
         "json.dumps(ast.literal_eval(answer)).",
         0.01,
+    ),
+    Kind(
+        "array-as-text",
+        "an answer that is an array as Python shows it",
+        "A column of arrays was written with str or to_csv: the model learns to write "
+        "array([...], dtype=object).",
+        "Write the values themselves: value.tolist() and json.dumps, or join them.",
+        0.001,
+    ),
+    Kind(
+        "date-for-number",
+        "a date where others answer with a fraction or a range",
+        "A spreadsheet took 3/4 for the 4th of March and saved it as 4-Mar.",
+        "Make these answers anew from the source; give the column the format text "
+        "before a spreadsheet reads it.",
+        0.001,
+        left_out=True,
     ),
     Kind(
         "json-broken",

@@ -2,7 +2,8 @@
 
 ## What it does
 Finds calls of tools whose arguments are no JSON, or do not fit the tool, or whose tool
-the row does not have, and results that name a call that was never made.
+the row does not have, tools with properties that are null, and results that name a call
+that was never made.
 
 ## Why is this bad?
 The model learns to write calls that no program can read. Templates that parse the
@@ -15,10 +16,11 @@ are those that `ast.literal_eval` reads. Names are looked up in the row's column
 `tools`, a list or JSON, where every tool in it has a name. `arguments-unfit`: a name
 that is `required` there is missing, or one is given that is not among the `properties`
 (where `additionalProperties` and the like allow no others), and none of the next 3
-messages says that the call was wrong. A `tool_call_id` is looked up where the calls
-before it have ids. From 0.001 of the conversations, a convention of ours; where more
-than 0.5 have a name or an id that is not found, it is how this data is made, and
-nothing is told.
+messages says that the call was wrong. `schema-null`: one of the `properties` of a tool
+is null, which JSON Schema does not have; told in any number of rows. A `tool_call_id`
+is looked up where the calls before it have ids. From 0.001 of the conversations, a
+convention of ours; where more than 0.5 have a name or an id that is not found, it is
+how this data is made, and nothing is told.
 By hand: `json.loads(call["function"]["arguments"])` for every call.
 
 ## What to try
@@ -32,6 +34,7 @@ A row that is to teach what happens when a tool does not exist.
 ## References
 - OpenAI, function calling: arguments are a text that holds JSON
 - huggingface/trl#5517 (how templates write calls)
+- huggingface/trl, `remove_none_values` (why Arrow's tables hold such properties)
 """
 
 from ftlab.rules.reading.dataset import RowRule
@@ -71,6 +74,15 @@ KINDS = (
         "rows out.",
         0.001,
         0.5,
+        among=("messages",),
+    ),
+    Kind(
+        "schema-null",
+        "a tool with a property that is null",
+        "Arrow gives all tools of a table the properties of each: templates write them "
+        "into the prompt as null, and calls with them are learnt.",
+        "Keep tools as a text of JSON; or drop what is null when rows are read: "
+        "dataset.with_transform(trl.trainer.utils.remove_none_values).",
         among=("messages",),
     ),
     Kind(

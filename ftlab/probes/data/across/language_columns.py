@@ -14,7 +14,7 @@ from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.rows.language_names import affixes
 from ftlab.probes.data.rows.parts import Part, RowParts
 
-NEARLY_ALL, FEWEST = 0.95, 50
+MOST, FEWEST = 0.8, 50
 """Share of the texts of a column that have its script, and texts from which on."""
 
 LETTERS, READ = 4, 200
@@ -125,7 +125,7 @@ class LanguageColumns:
         for column, known in self._columns.items():
             usual, count = known.texts.most_common(1)[0]
             total = known.texts.total()
-            if total < FEWEST or count < NEARLY_ALL * total:
+            if total < FEWEST or count < MOST * total:
                 continue
             two = _language(column) in TWO_SCRIPTS
             for script, rows in known.rows.items():

@@ -133,6 +133,12 @@ def report_short_nones(scan: Scan) -> None:
             scan.report(name, row, says=repr(said))
 
 
+def report_sheet_dates(scan: Scan) -> None:
+    """Report answers that are dates, where others are fractions or ranges."""
+    for row, said in scan.dates.found():
+        scan.report("date-for-number", row, says=repr(said), excerpt=scan.end)
+
+
 def report_lost_letters(scan: Scan) -> None:
     """Report texts of question marks among those of another script.
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from ftlab.probes.data.answers.joining_words import goes_on
 from ftlab.probes.data.answers.loops import looping
 from ftlab.probes.data.answers.open_json import open_json
+from ftlab.probes.data.answers.repetitions import said_again
 from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.texts.text_faults import TextFault
@@ -116,6 +117,8 @@ def answer_faults(row: RowParts) -> Iterator[Placed]:
             yield part, fault._replace(name="empty-solution") if solves else fault
     if row.kind == "messages" and row.parts:
         yield from _order(row.parts)
+        if len(row.answers) > 1:
+            yield from said_again(row)
     elif row.kind == "text" and not row.parts[0].text.strip():
         yield row.parts[0], TextFault("empty-text", -1, "nothing to read")
 

@@ -47,6 +47,13 @@ _PLACEHOLDER = re.compile(
 )
 """What a template leaves of an answer that was not filled in."""
 
+_OF_PAGES = re.compile(
+    r"\berrors?\b|\bpage|html|https?\b|\bstatus\b|web ?site|server|nginx|apache"
+    r"|cloudflare|javascript|browser|captcha|\bbots?\b|\b[45]\d\d\b",
+    re.IGNORECASE,
+)
+"""A text beside a page of an error with one of these may be about it."""
+
 LOREM = "Lorem ipsum dolor sit amet"
 
 _MARK = re.compile(
@@ -83,10 +90,22 @@ def no_answers(row: RowParts, words: AbstractSet[str]) -> Iterator[Placed]:
         if fault is not None:
             yield part, fault
     for part in row.parts if row.kind != "messages" else ():
-        if part.text in MISSING and part.column in FURTHER and not is_answer(part):
-            yield part, TextFault("missing-value-as-input", 0, repr(part.text))
+        if part.column in FURTHER and not is_answer(part):
+            if part.text in MISSING:
+                yield part, TextFault("missing-value-as-input", 0, repr(part.text))
+            elif fault := _page(part, row):
+                yield part, fault
     if row.kind == "text" and (fault := _of_text(row.parts[0].text)):
         yield row.parts[0], fault
+
+
+def _page(part: Part, row: RowParts) -> TextFault | None:
+    """Find a page of an error, which nothing beside it speaks of."""
+    says = error_page(part.text)
+    others = [each.text for each in row.parts if each is not part]
+    if not says or any(map(_OF_PAGES.search, others)):
+        return None
+    return TextFault("error-page-as-text", 0, says)
 
 
 def _of_text(text: str) -> TextFault | None:
@@ -107,6 +126,8 @@ def _fault_of(part: Part, row: RowParts, words: AbstractSet[str]) -> TextFault |
             fault = failed_request(said, part, row)
         if fault is not None:
             return fault
+    if fault := _page(part, row):
+        return fault
     if words and not words.isdisjoint(MARKS) and (fault := only_thought(text)):
         return fault
     if LOREM in words and text.startswith(LOREM):

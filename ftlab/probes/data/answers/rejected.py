@@ -7,7 +7,8 @@ REASONS = frozenset(
     {"looping-answer", "unfinished-answer", "answer-without-words", "unfilled-field"}
     | {"model-named-in-answer", "error-as-answer", "placeholder-answer"}
     | {"answer-behind-mark", "mark-before-answer", "next-turn-in-answer"}
-    | {"reasoning-without-answer", "reasoning-never-closed"}
+    | {"reasoning-without-answer", "reasoning-never-closed", "calculation-wrong"}
+    | {"error-page-as-text"}
 )
 """Kinds of faults for which an answer may be rejected; one that is empty says nothing,
 and what was lost on the way was no reason."""

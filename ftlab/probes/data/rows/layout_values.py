@@ -141,3 +141,33 @@ def misplaced(
 
 def _plainly(text: str) -> str:
     return " ".join(text.casefold().split())
+
+
+def no_choice(right: str | int, count: int, labels: Sequence[Any] | None) -> str:
+    """Say that a key is none of the choices; nothing where it may be one.
+
+    Parameters
+    ----------
+    right
+        A letter, a number that counts from 0 or 1, or a text.
+    count, labels
+        How many choices there are, and what they are called in the row.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.rows.layout_values import no_choice
+    >>> no_choice("E", 4, None), no_choice(4, 4, None), no_choice("B", 2, ["A", "B"])
+    ("'E', of 4 choices", '', '')
+    """
+    said = str(right).strip()
+    if labels:
+        known = {str(each).strip() for each in labels}
+        single = said.isalnum() and said not in known and len(said) <= 2
+        return f"{said!r}, of {', '.join(sorted(known))}" if single else ""
+    if len(said) == 1 and said.isascii() and said.isalpha():
+        number = ord(said.upper()) - ord("A") + 1
+    elif said.isascii() and said.isdecimal() and len(said) <= 2:
+        number = int(said)
+    else:
+        return ""
+    return f"{said!r}, of {count} choices" if number > count else ""

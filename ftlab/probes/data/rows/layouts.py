@@ -17,6 +17,7 @@ from ftlab.probes.data.rows.layout_values import (
     further,
     listed,
     misplaced,
+    no_choice,
     several,
     text_of,
 )
@@ -111,7 +112,10 @@ def _choices(row: Mapping[str, Any], names: Names) -> Layout | None:
     shown = (*([about] if about else []), asked)
     texts = [(name, "user", row[name]) for name in shown] + options
     apart = tuple(text for *_, text in texts[1:])
-    return Layout(PAIR, (*texts, (key, "assistant", str(right))), apart)
+    faults: tuple[Said, ...] = ()
+    if says := no_choice(right, len(options), _labels_of(row, names)):
+        faults = (("answer-of-no-choice", key, says),)
+    return Layout(PAIR, (*texts, (key, "assistant", str(right))), apart, (), faults)
 
 
 def _options(row: Mapping[str, Any], names: Names) -> Iterator[Said]:
@@ -126,6 +130,13 @@ def _options(row: Mapping[str, Any], names: Names) -> Iterator[Said]:
     for name in called.numbered_choices(names):
         if isinstance(row[name], str):
             yield name, "user", row[name]
+
+
+def _labels_of(row: Mapping[str, Any], names: Names) -> list[Any] | None:
+    """Return the letters or numbers of the choices, where the row gives them."""
+    column = first_of(names, called.CHOICES)
+    held = None if column is None else plain(row[column])
+    return listed(held.get("label")) if isinstance(held, Mapping) else None
 
 
 def _is_text(row: Mapping[str, Any], column: str | None) -> bool:

@@ -11,6 +11,7 @@ from ftlab.probes.data.rows.roles import ROLES
 from ftlab.probes.data.rows.row_access import messages_of
 from ftlab.probes.data.rows.token_rows import token_faults
 from ftlab.probes.data.rows.tool_calls import call_faults
+from ftlab.probes.data.rows.tool_schemas import null_property
 
 LONGEST = 40
 """Characters of a text that may be the name of a column."""
@@ -57,6 +58,8 @@ def row_faults(
         yield from other_prompts(read)
     elif read.kind == "messages" and read.parts:
         yield from call_faults(row, read.parts[0].column, messages_of(row, read))
+        if says := null_property(row.get("tools")):
+            yield "schema-null", "tools", says
 
 
 def _is_header(row: Mapping[str, Any]) -> bool:

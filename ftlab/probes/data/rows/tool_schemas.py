@@ -70,6 +70,27 @@ def _names(names: Any) -> str:
     return ", ".join(f"{str(each)[:40]!r}" for each in list(names)[:4]) or "nothing"
 
 
+def null_property(tools: Any) -> str:
+    """Name a property of a tool that is null; nothing where none is.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.rows.tool_schemas import null_property
+    >>> takes = {"properties": {"town": {"type": "string"}, "day": None}}
+    >>> null_property([{"function": {"name": "look", "parameters": takes}}])
+    "'day' of look is null, which is no schema"
+    """
+    for tool in tools if isinstance(tools, list | tuple) else ():
+        inner = tool.get("function", tool) if isinstance(tool, Mapping) else None
+        takes = inner.get("parameters") if isinstance(inner, Mapping) else None
+        held = takes.get("properties") if isinstance(takes, Mapping) else None
+        for each, about in held.items() if isinstance(held, Mapping) else ():
+            if about is None:
+                name = str(inner.get("name"))[:40] if inner else ""
+                return f"{str(each)[:40]!r} of {name} is null, which is no schema"
+    return ""
+
+
 def is_refused(talk: Sequence[Any], at: int) -> bool:
     """Tell whether what follows a call says that it was wrong.
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Set as AbstractSet
 
 from ftlab.probes.data.answers.answer_faults import Placed
 from ftlab.probes.data.answers.answer_marks import answer_marks
+from ftlab.probes.data.answers.calculations import wrong_calculations
 from ftlab.probes.data.answers.no_answers import no_answers
 from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.texts.blobs import blobs, may_hold_blob
@@ -11,6 +12,7 @@ from ftlab.probes.data.texts.chat_pages import PAGE, chat_pages
 from ftlab.probes.data.texts.fenced_html import fenced_html
 from ftlab.probes.data.texts.foreign_marks import FOREIGN, ForeignMarks
 from ftlab.probes.data.texts.glance import (
+    ARRAY,
     DICTIONARIES,
     DIVIDED,
     FENCE,
@@ -31,7 +33,7 @@ from ftlab.probes.data.texts.written_forms import written_forms
 from ftlab.probes.data.texts.wrong_letters import has_other_letters, wrong_letters
 
 _SECRETS = frozenset(FORMS)
-_FORMS = frozenset((*DICTIONARIES, DIVIDED))
+_FORMS = frozenset((*DICTIONARIES, DIVIDED, ARRAY))
 
 
 def content_faults(
@@ -66,6 +68,7 @@ def content_faults(
     if words or b"\\" in rare or b"&" in rare:
         yield from _forms(row, rare, words)
     if words:
+        yield from wrong_calculations(row, words)
         yield from _words(row, words)
         yield from _marks(row, foreign, words)
     if (words and not words.isdisjoint(_SECRETS)) or ("@" in whole and "://" in whole):

@@ -19,8 +19,9 @@ _BEGINS = re.compile(
 """How such pages begin."""
 
 _SIGNED = re.compile(
-    r"\bRay ID: ?\w|\bReference #[\w.]+|nginx(?:/[\d.]+)?\s*\Z|\bApache/\d|openresty"
-    r"|checking your browser before|enable JavaScript and cookies to continue"
+    r"\bRay ID: ?\w|\bReference #[\w.]+|nginx(?:/[\d.]+)?(?: \(\w+\))?\s*\Z"
+    r"|\bApache/\d|openresty|enable JavaScript and cookies to continue"
+    r"|checking your browser before"
     r"|you don't have permission to access|needs to review the security of"
     r"|the requested URL .{0,200} was not found on this server"
     r"|You need to enable JavaScript to run this app",

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Set as AbstractSet
 from typing import NamedTuple
 
 from ftlab.probes.data.answers.answer_marks import TURNS
+from ftlab.probes.data.answers.calculations import OPENED as CALCULATED
 from ftlab.probes.data.answers.failed_requests import RAISED
 from ftlab.probes.data.answers.model_voices import NAMED
 from ftlab.probes.data.answers.no_answers import LOREM
@@ -27,14 +28,14 @@ SIGNS = b"\\&{<[?`"
 """What a mark or a form of another program holds."""
 
 FENCE, FENCED_PYTHON, FUNCTION = "```", "```py", "def "
-DIVIDED, SHEET = "-\n", "_x00"
+DIVIDED, SHEET, ARRAY = "-\n", "_x00", "dtype="
 DICTIONARIES = ("{'", '{"')
 FIELDS = tuple([f"[{name}]" for name in NAMES])
 
 WORDS = (
-    *(FENCE, FENCED_PYTHON, FUNCTION, DIVIDED, SHEET, PLACE, RAISED, LOREM),
+    *(FENCE, FENCED_PYTHON, FUNCTION, DIVIDED, SHEET, ARRAY, PLACE, RAISED, LOREM),
     *(*DICTIONARIES, *FORMS, *NAMED, *PAGE, *TURNS, *MARKS, *FIELDS),
-    *(*FOREIGN, *TAGS, OPENED),
+    *(*FOREIGN, *TAGS, OPENED, CALCULATED),
 )
 """What looks are for begins with one of these, or holds it."""
 

@@ -54,6 +54,13 @@ LITERALS = re.compile(
 WRAPPERS = frozenset({"answer", "output", "response", "text", "content", "completion"})
 """Keys under which programs keep an answer."""
 
+_ARRAY = re.compile(r"\s*(?:\{'|\[|array\().{0,200}array\(|\s*array\(", re.DOTALL)
+_OF_ARRAYS = re.compile(
+    r"numpy|\barrays?\b|python|pandas|code|\bprint|\boutputs?\b|tensor|\brepr\b",
+    re.IGNORECASE,
+)
+"""A prompt with one of these may be answered by an array as Python shows it."""
+
 KEYS = 3
 """Keys of a dictionary that holds an answer and what is known of it."""
 
@@ -74,6 +81,8 @@ def written_forms(row: RowParts) -> Iterator[Placed]:
         if "\\" in text and (fault := _escaped(text, row)):
             yield part, fault
         if text.startswith("{") and is_answer(part) and (fault := _wrapped(text, row)):
+            yield part, fault
+        if "dtype=" in text and is_answer(part) and (fault := _array(text, row)):
             yield part, fault
         if "&" in text and (fault := _entities(text, row)):
             yield part, fault
@@ -157,6 +166,16 @@ def _dictionary(text: str) -> dict[str, Any] | None:
         return None
     whole = isinstance(read, dict) and all(isinstance(key, str) for key in read)
     return read if whole else None
+
+
+def _array(text: str, row: RowParts) -> TextFault | None:
+    """Find an array, or a dictionary or list of some, as Python shows it."""
+    found = _ARRAY.match(text)
+    if found is None or not text.rstrip().endswith((")", "]", "}")):
+        return None
+    if asks_about(row, _OF_ARRAYS):
+        return None
+    return TextFault("array-as-text", text.index("array("), f"begins {text[:40]!r}")
 
 
 def _asks_for(row: RowParts, *words: str) -> bool:

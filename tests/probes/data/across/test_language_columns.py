@@ -124,3 +124,11 @@ def test_names_in_latin_letters_are_in_order_everywhere():
     ]
     rows[7]["ja"] = "GIMP"
     assert told(rows) == {}
+
+
+@pytest.mark.parametrize(("period", "is_told"), [(14, True), (4, False)])
+def test_some_texts_of_a_column_may_be_of_another_script(period, is_told):
+    rows, others = translated(), range(0, 200, period)
+    for at in others:
+        rows[at]["de"] = JAPANESE
+    assert told(rows).get("text-of-other-script", []) == (list(others) * is_told)

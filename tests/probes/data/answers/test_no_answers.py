@@ -126,3 +126,17 @@ def test_a_call_needs_no_words():
 def test_each_message_of_a_service_is_known_by_how_it_begins(said):
     assert faults(said) == [("completion", "error-as-answer")]
     assert faults(said.lower()) == [("completion", "error-as-answer")]
+
+
+PAGE = "403 Forbidden\n\nnginx/1.18.0 (Ubuntu)"
+
+
+def test_pages_of_errors_are_found_as_contexts_and_as_answers():
+    assert faults("It scatters.", context=PAGE) == [("context", "error-page-as-text")]
+    assert faults(PAGE)[0][0] == "completion"
+    moment = "Just a moment...\nEnable JavaScript and cookies to continue"
+    assert faults(moment) == [("completion", "error-page-as-text")]
+
+
+def test_a_context_may_be_a_page_that_is_asked_about():
+    assert faults("It was refused.", "What does the server say?", context=PAGE) == []

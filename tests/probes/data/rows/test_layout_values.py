@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from ftlab.probes.data.rows.layout_values import answers_of, several, text_of
+from ftlab.probes.data.rows.layout_values import (
+    answers_of,
+    no_choice,
+    several,
+    text_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,3 +37,38 @@ def test_answers_have_a_place_or_none(value, answers):
 
 def test_passages_have_a_text():
     assert several([{"text": "a", "title": "b"}, "c", 3, {"other": 1}]) == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("right", "count", "labels"),
+    [
+        ("E", 4, None),
+        ("e", 4, None),
+        (5, 4, None),
+        ("12", 4, None),
+        ("C", 2, ["A", "B"]),
+        (3, 2, [1, 2]),
+    ],
+)
+def test_a_key_beyond_the_choices_is_found(right, count, labels):
+    assert no_choice(right, count, labels).startswith(f"'{right}', of ")
+
+
+@pytest.mark.parametrize(
+    ("right", "count", "labels"),
+    [
+        ("D", 4, None),
+        (0, 4, None),
+        (4, 4, None),
+        (-1, 4, None),
+        ("", 4, None),
+        ("a bridge", 4, None),
+        ("1893", 4, None),
+        ("B", 2, ["A", "B"]),
+        ("2", 2, [1, 2]),
+        ("a bridge", 2, ["A", "B"]),
+        ("F", 9, []),
+    ],
+)
+def test_other_keys_may_be_right(right, count, labels):
+    assert no_choice(right, count, labels) == ""

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ftlab.probes.data.rows.tool_calls import call_faults
-from ftlab.probes.data.rows.tool_schemas import unfit
+from ftlab.probes.data.rows.tool_schemas import null_property, unfit
 
 TAKES = {
     "type": "object",
@@ -87,3 +87,32 @@ def test_tools_are_read_in_the_forms_that_datasets_have(tools):
 @pytest.mark.parametrize("said", ["missing: expression", [{"text": "Invalid call"}]])
 def test_a_call_that_is_told_to_be_wrong_may_be(said):
     assert faults(said, [{"name": "add", "parameters": TAKES}]) == []
+
+
+def tool(properties, **more):
+    takes = {"type": "object", "properties": properties}
+    return {"type": "function", "function": {"name": "look", "parameters": takes}}
+
+
+def test_a_property_that_is_null_is_named():
+    town = {"type": "string", "default": None}
+    tools = [tool({"town": town}), tool({"town": town, "day": None})]
+    assert null_property(tools) == "'day' of look is null, which is no schema"
+    flat = {"name": "look", "parameters": {"properties": {"day": None}}}
+    assert null_property([flat]) == "'day' of look is null, which is no schema"
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        None,
+        "[]",
+        [None],
+        [{"function": None}],
+        [{"name": "look", "parameters": None}],
+        [tool({"town": {"type": "string", "enum": None}})],
+        [tool({})],
+    ],
+)
+def test_other_tools_have_none(tools):
+    assert null_property(tools) == ""

@@ -102,3 +102,32 @@ def test_is_silent_where_the_form_is_asked_for(prompt, answer):
 def test_texts_in_quotes_and_escapes_may_be_asked_for(prompt):
     row = parts_of({"prompt": prompt, "completion": json.dumps("a\nb")})
     assert list(written_forms(row)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'text': array(['In 1893.'], dtype=object), 'answer_start': array([12])}",
+        "[array([1., 2.], dtype=float32)]",
+        "array(['In 1893.'], dtype=object)",
+    ],
+)
+def test_arrays_that_python_has_shown_are_found(text):
+    row = parts_of({"prompt": "When was it?", "completion": text})
+    ((part, fault),) = written_forms(row)
+    assert (part.where, fault.name) == ("completion", "array-as-text")
+    assert fault.char == text.index("array(")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        ("What does numpy show?", "array([1., 2.], dtype=float32)"),
+        ("When?", "x = np.array([1], dtype=int)"),
+        ("When?", "{'a': 1}, which has no dtype="),
+        ("When?", "[a model with dtype=bf16]"),
+    ],
+)
+def test_other_texts_are_no_arrays(prompt, text):
+    row = parts_of({"prompt": prompt, "completion": text})
+    assert list(written_forms(row)) == []

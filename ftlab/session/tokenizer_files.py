@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ftlab.probes.tokenizer_files.embedding_rows import embedding_rows
+from ftlab.probes.tokenizer_files.embedding_rows import base_folder, embedding_rows
 from ftlab.probes.tokenizer_files.folder_look import look_at_folder
 from ftlab.probes.tokenizers.folder_tokenizer import is_folder
 from ftlab.records.errors import BadValueError
@@ -99,7 +99,7 @@ def _checked(folder: Any) -> Path:
 
 def _rows(path: Path, model: Any) -> dict[str, int]:
     try:
-        return embedding_rows(path, model)
+        return embedding_rows(path, model) or embedding_rows(base_folder(path) or path)
     except Exception as error:
         msg = (
             f"model is {an(type(model).__name__)} without an embedding of tokens that "

@@ -237,3 +237,12 @@ def test_bad_arguments_are_refused_in_words(folder):
         ftlab.tokenizer_files(3)
     with pytest.raises(BadValueError, match="model is a Linear without an embedding"):
         ftlab.tokenizer_files(folder, model=torch.nn.Linear(2, 2))
+
+
+def test_the_base_of_an_adapter_tells_the_rows_of_its_embedding(folder, tmp_path):
+    model(400).save_pretrained(tmp_path / "base")
+    (folder / "model.safetensors").unlink()
+    (folder / "config.json").unlink()
+    edit(folder / "adapter_config.json", base_model_name_or_path=str(tmp_path / "base"))
+    told = said(folder, "embedding")
+    assert (told.status, told.reason) == ("fails", "rows-missing")

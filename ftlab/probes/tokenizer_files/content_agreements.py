@@ -1,11 +1,15 @@
 """Whether files agree on templates, added tokens, sizes and where they are from."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.probes.tokenizer_files.folder_files import TEMPLATE, TOKENIZER, FolderFiles
-from ftlab.probes.tokenizer_files.statements import added_says, size_says, template_says
+from ftlab.probes.tokenizer_files.folder_files import TEMPLATE, FolderFiles
+from ftlab.probes.tokenizer_files.statements import (
+    added_says,
+    listed_twice,
+    size_says,
+    template_says,
+)
 from ftlab.probes.tokenizers.reader import Reader
 from ftlab.probes.tokens.pieces import special_ids
 from ftlab.records.tokenizer_files import Agreement
@@ -24,7 +28,6 @@ def content_agreements(
     yield from _template(files, reader)
     yield from _added(files, reader)
     yield from _size(files, reader, rows)
-    yield from _left_over(files)
     yield from _revisions(files)
     yield from _base(files)
 
@@ -60,6 +63,7 @@ def _added(files: FolderFiles, reader: Reader | None) -> Iterator[Agreement]:
     if len(says) < 2 and reader is None:
         return
     every = {token for tokens in says.values() for token in tokens}
+    every -= listed_twice(files).keys()
     unlike, reason = [], ""
     for token in sorted(every):
         ids = {name: tokens[token] for name, tokens in says.items() if token in tokens}
@@ -123,19 +127,6 @@ def _reason(reader: Reader | None, highest: int, rows: int) -> str:
     named = {each for name in NAMED for each in known.get(name, ())}
     without = any(each >= rows for each in named)
     return "rows-missing" if without or highest - rows + 1 >= MANY else ""
-
-
-def _left_over(files: FolderFiles) -> Iterator[Agreement]:
-    """Name what tokenizer.json does by itself, for those who read that alone."""
-    for what in ("truncation", "padding"):
-        left = files.get(TOKENIZER).get(what)
-        if isinstance(left, Mapping):
-            length = left.get("max_length", left.get("strategy"))
-            words = (
-                f"{TOKENIZER} has one of its own, {json.dumps(length)[:LONG]}: "
-                "transformers takes no notice, programs that read this file alone do"
-            )
-            yield Agreement(what, "noted", words, {TOKENIZER: json.dumps(left)[:200]})
 
 
 def _base(files: FolderFiles) -> Iterator[Agreement]:

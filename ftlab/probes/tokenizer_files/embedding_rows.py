@@ -46,6 +46,24 @@ def embedding_rows(folder: Path, model: Any = None) -> dict[str, int]:
     return found
 
 
+def base_folder(folder: Path) -> Path | None:
+    """Return where the model of an adapter is, if that is a folder of this machine.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from ftlab.probes.tokenizer_files.embedding_rows import base_folder
+    >>> base_folder(Path("no such folder")) is None
+    True
+    """
+    try:
+        read = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+        base = Path(read["base_model_name_or_path"])
+        return base if base.is_dir() else None
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
 def broken_headers(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the safetensors of a folder that cannot be read, and why.
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from ftlab.probes.tokenizer_files.content_agreements import content_agreements
 from ftlab.probes.tokenizer_files.folder_files import FolderFiles
+from ftlab.probes.tokenizer_files.lone_file import lone_file_agreements
 from ftlab.probes.tokenizer_files.special_agreements import special_agreements
+from ftlab.probes.tokenizer_files.vocabulary_files import vocabulary_agreements
 from ftlab.probes.tokenizers.reader import Reader
 from ftlab.records.tokenizer_files import Agreement
 
@@ -36,4 +38,6 @@ def file_agreements(
     return (
         *special_agreements(files, reader),
         *content_agreements(files, reader, rows),
+        *lone_file_agreements(files, reader),
+        *vocabulary_agreements(files),
     )

@@ -28,7 +28,7 @@ VOCABULARIES = (
     "merges.txt",
     "vocab.txt",
 )
-"""Files that are named and not opened: what loads them reads them whole."""
+"""Files that are named, and whose form is not judged: what loads them reads them."""
 TOKENIZER = "tokenizer.json"
 TEMPLATE = "chat_template.jinja"
 OWN = (TOKENIZER, *CONFIGS[:4], TEMPLATE)

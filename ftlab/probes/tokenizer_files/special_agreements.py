@@ -14,6 +14,7 @@ from ftlab.probes.tokenizer_files.statements import (
 from ftlab.probes.tokenizers.reader import Reader
 from ftlab.records.tokenizer_files import Agreement
 
+GENERATION = "generation_config.json"
 LONG = 40
 """Characters of a token that a message shows."""
 PROBE = "a"
@@ -65,16 +66,25 @@ def _short(value: Any) -> str:
 
 
 def _stops(files: FolderFiles, reader: Reader | None) -> Iterator[Agreement]:
-    """Compare the tokenizer's EOS with the ids at which a generation stops."""
+    """Compare the tokenizer's EOS with the ids at which a generation stops.
+
+    Where a generation config is there, what config.json says is not read.
+    """
     says = id_says(files, "eos_token_id")
     eos = getattr(reader.tokenizer, "eos_token_id", None) if reader else None
-    if not says or not isinstance(eos, int):
+    generates = GENERATION in files.values
+    if not isinstance(eos, int) or not (says or generates):
         return
-    file = "generation_config.json" if "generation_config.json" in says else None
-    file = file or next(iter(says))
-    stops = says[file]
+    file = GENERATION if generates else next(iter(says))
+    stops = says.get(file, ())
     told = {name: _numbers(ids) for name, ids in says.items()}
-    if eos not in stops:
+    if not stops:
+        words = f"{file} names no id, so no generation stops at the tokenizer's "
+        words += f"eos_token {_piece(reader, eos)}"
+        if says:
+            words += f"; what config.json says, {told['config.json']}, is not read then"
+        yield Agreement("eos_token_id", "differs", words, told, "eos-not-heeded")
+    elif eos not in stops:
         words = (
             f"a generation stops at {_numbers(stops)} ({file}), and not at the "
             f"tokenizer's eos_token {_piece(reader, eos)}"

@@ -67,6 +67,30 @@ def added_says(files: FolderFiles) -> dict[str, dict[str, int]]:
     return {name: tokens for name, tokens in told.items() if tokens}
 
 
+def listed_twice(files: FolderFiles) -> dict[str, list[int]]:
+    """Return the added tokens that tokenizer.json lists with two ids or more."""
+    found: dict[str, list[int]] = {}
+    for token, number in _listed(files.get(TOKENIZER).get("added_tokens")):
+        found.setdefault(token, []).extend(_ids(number))
+    return {token: ids for token, ids in found.items() if len(set(ids)) > 1}
+
+
+def special_says(files: FolderFiles) -> tuple[dict[str, bool], dict[str, bool]]:
+    """Return which added tokens are special, by tokenizer.json and by the settings."""
+    listed = files.get(TOKENIZER).get("added_tokens")
+    named = files.get("tokenizer_config.json").get("added_tokens_decoder")
+    sources = (listed or (), named.values() if isinstance(named, Mapping) else ())
+    ours, theirs = [
+        {
+            str(each.get("content")): each["special"]
+            for each in tokens
+            if isinstance(each, Mapping) and isinstance(each.get("special"), bool)
+        }
+        for tokens in sources
+    ]
+    return ours, theirs
+
+
 def switch_says(files: FolderFiles, name: str) -> bool | None:
     """Return what tokenizer_config.json says of a switch, ``None`` for nothing."""
     value = files.get("tokenizer_config.json").get(name)

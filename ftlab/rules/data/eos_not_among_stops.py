@@ -9,10 +9,12 @@ Training ends each text with the tokenizer's EOS; what is served by these files 
 behind it.
 
 ## Evidence
-`eos_token_id` of `generation_config.json`, or of `config.json` where that has none,
-and the EOS of the tokenizer that transformers loads from the folder. There is no
-threshold. More stops than the tokenizer's are healthy (Llama 3, Phi 3, Gemma), and so
-is a live model whose generation config knows the EOS: a Trainer sets it.
+`eos_token_id` of `generation_config.json`, or of `config.json` where there is no such
+file, and the EOS of the tokenizer that transformers loads from the folder. Where the
+file is there and names none, `generate` stops nowhere, whatever `config.json` says
+(measured with transformers 5.23). There is no threshold. More stops than the
+tokenizer's are healthy (Llama 3, Phi 3, Gemma), and so is a live model whose generation
+config knows the EOS: a Trainer sets it.
 By hand: `ftlab.tokenizer_files(folder)`.
 
 ## What to try

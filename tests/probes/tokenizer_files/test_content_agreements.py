@@ -60,14 +60,6 @@ def test_sizes_are_compared_with_the_highest_id():
     assert "embedding" not in told(files(), loaded())
 
 
-def test_what_tokenizer_json_does_by_itself_is_noted():
-    cut = {"max_length": 512, "strategy": "LongestFirst"}
-    found = told(files(tokenizer__json={"truncation": cut, "padding": None}))
-    assert found["truncation"].status == "noted"
-    assert "512" in found["truncation"].words
-    assert "padding" not in found
-
-
 def test_revisions_and_bases_are_told():
     one, two = "ab" * 20, "cd" * 20
     assert told(files({"config.json": one}))["revision"].words == one

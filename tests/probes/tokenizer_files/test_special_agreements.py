@@ -50,6 +50,19 @@ def test_the_generation_configuration_is_read_before_the_model():
     )
 
 
+def test_a_generation_config_without_an_end_stops_nowhere():
+    found = files(config__json={"eos_token_id": 422}, generation_config__json={})
+    end = told(found, loaded())["eos_token_id"]
+    assert (end.status, end.reason) == ("differs", "eos-not-heeded")
+    assert end.words == (
+        "generation_config.json names no id, so no generation stops at the tokenizer's "
+        "eos_token '<|im_end|>' (422); what config.json says, 422, is not read then"
+    )
+    neither = files(config__json={}, generation_config__json={"eos_token_id": None})
+    assert "not read" not in told(neither, loaded())["eos_token_id"].words
+    assert "eos_token_id" not in told(files(config__json={}), loaded())
+
+
 def test_a_bos_that_is_there_against_the_switch_is_told():
     class WithBos:
         backend_tokenizer = None

@@ -40,8 +40,9 @@ def test_more_stops_are_healthy(stops):
     assert given(stops, configured=OLD)[1] == ()
 
 
-def test_the_models_configuration_counts_where_the_other_has_none():
-    assert [each.code for each in given(None, configured=OLD)[1]] == ["DAT076"]
+@pytest.mark.parametrize("configured", [OLD, EOS])
+def test_the_models_configuration_does_not_count_where_the_other_has_none(configured):
+    assert [each.code for each in given(None, configured)[1]] == ["DAT076"]
 
 
 def test_a_model_whose_generation_stops_there_is_healthy():

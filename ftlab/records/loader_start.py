@@ -21,6 +21,10 @@ DEFAULT_SEED = 67_280_421_310_721
 """The seed of a ``torch.Generator()`` that nobody has seeded, everywhere the same."""
 
 
+SYSTEM = "system"
+"""Kind of a generator that asks the machine, and that no seed sets."""
+
+
 def is_chosen(seed: int) -> bool:
     """Tell a seed that somebody has chosen from one that was drawn.
 
@@ -42,7 +46,8 @@ class HeldGenerator:
     name
         Where it is held: ``"transform.rng"``.
     kind
-        ``"Python"``, ``"NumPy"`` or ``"torch"``.
+        ``"Python"``, ``"NumPy"``, ``"torch"``, or ``"system"`` for one that no seed
+        sets.
     seed
         What it began with; ``None`` where that is not known.
     state

@@ -7,23 +7,32 @@ of the same samples the generators, the weights, versions, and at last the arith
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ftlab.records.fingerprint import SIDES, Fingerprint
 from ftlab.records.loader_start import (
     GENERATORS,
+    SYSTEM,
     LoaderStart,
     WorkerStart,
     is_chosen,
 )
+from ftlab.runlog.number_causes import causes_of_numbers
 from ftlab.runlog.run_comparison import IDS, RATES, Parting, rows_by_place
+from ftlab.runlog.run_generators import (
+    first_training,
+    generators_apart,
+    listed,
+    randomness_of,
+)
 
 NUMPY_DRAWN = 1 << 64
 """Seeds from here on NumPy has drawn of the system: no seed was given."""
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from ftlab.runlog.run import Run
 
@@ -41,6 +50,8 @@ def cause_of(left: Run, right: Run, found: Parting | None) -> str:
     if found is None:
         return ""
     if found.sample is not None:
+        if sizes := next(_of_sizes(left, right, found.step), ""):
+            return sizes
         told = next(_of_samples(left, right, found), "")
         known = _order(left, right) if found.what == IDS else ""
         rest = (
@@ -51,7 +62,7 @@ def cause_of(left: Run, right: Run, found: Parting | None) -> str:
         return ": ".join(filter(None, [known, told or rest]))
     if found.what == RATES:
         return "the schedule or its settings are others"
-    return next(_of_numbers(left, right, found), "")
+    return next(causes_of_numbers(left, right, found), "")
 
 
 def _order(left: Run, right: Run) -> str:
@@ -69,17 +80,41 @@ def _order(left: Run, right: Run) -> str:
 
 
 def _of_samples(left: Run, right: Run, found: Parting) -> Iterator[str]:
-    yield from _of_sizes(left, right, found.step)
     yield from _of_resumes(left, right)
     (one, batch), (other, _) = (_batch(run, found) for run in (left, right))
     if one is not None and other is not None:
         yield from _of_loaders(one, other)
         yield from _of_held(one, other)
         yield from _of_workers(one.worker_of(batch), other.worker_of(batch))
+        yield from _of_tokenizers(left, right)
         yield from _of_contents(one, other)
         if one.workers:
             return
-    yield from _of_generators(left, right, found.step)
+    yield from _of_tokenizers(left, right)
+    yield from generators_apart(left, right, found.step)
+    yield from _of_hashes(left, right)
+
+
+def _of_tokenizers(left: Run, right: Run) -> Iterator[str]:
+    """Say that the runs began with two tokenizers that differ in more than a side."""
+    one, other = (_tokenizer(run) for run in (left, right))
+    parts = set(one.differing(other)) - {SIDES} if one and other else set()
+    if parts:
+        yield f"the tokenizer is another, in {listed(sorted(parts))}"
+
+
+def _tokenizer(run: Run) -> Fingerprint | None:
+    told = (e.detail for e in run.whole.events if e.kind == "tokenizer")
+    first = next(told, {}).get("fingerprint")
+    return None if first is None else Fingerprint.from_json(first)
+
+
+def _of_hashes(left: Run, right: Run) -> Iterator[str]:
+    """Say that sets of texts come in another order, where nothing else is known."""
+    seeds = [randomness_of(run).get("hash_seed") for run in (left, right)]
+    if all(seeds) and seeds[0] != seeds[1]:
+        one, other = seeds
+        yield f"PYTHONHASHSEED is {one}, and {other}: sets come in another order"
 
 
 def _of_resumes(left: Run, right: Run) -> Iterator[str]:
@@ -94,12 +129,6 @@ def _of_resumes(left: Run, right: Run) -> Iterator[str]:
             else "begins its epoch anew (ignore_data_skip)"
         )
         yield f"one was resumed at step {resumed['step']}, and {behind}"
-
-
-def first_training(run: Run) -> Mapping[str, Any]:
-    """Return what was read of the training when the run began."""
-    history = run.facts_history[:1]
-    return history[0].training if history else {}
 
 
 def loader_starts(run: Run) -> list[LoaderStart]:
@@ -144,6 +173,8 @@ def _of_held(one: LoaderStart, other: LoaderStart) -> Iterator[str]:
     """Say which generator of the dataset begins elsewhere."""
     held = {each.name: each for each in other.held}
     for each in one.held:
+        if each.kind == SYSTEM and each.name in held:
+            yield f"rows may be drawn with {each.name}, which no seed sets"
         twin = held.get(each.name, each)
         drawn = one.draws_from(each.name) is not False
         if drawn and each.state != twin.state:
@@ -204,75 +235,3 @@ def _of_workers(one: WorkerStart | None, other: WorkerStart | None) -> Iterator[
             f"{who} began with other random numbers of {names}, though torch has "
             f"seeded both {one.seed}: its worker_init_fn seeds it {otherwise}"
         )
-
-
-def _of_generators(left: Run, right: Run, step: int) -> Iterator[str]:
-    """Say whose generators differed before a step."""
-    one, other = (_generators(run, step) for run in (left, right))
-    names = [GENERATORS[n] for n, value in one.items() if other.get(n, value) != value]
-    if names:
-        where = f"behind step {step - 1}" if step else "when the run began"
-        yield f"random numbers of {listed(names)} stood elsewhere {where}"
-
-
-def _generators(run: Run, step: int) -> Mapping[str, float]:
-    table = run.steps
-    before = np.flatnonzero(table.step < step)
-    if len(before):
-        known = {n: float(table[n][before[-1]]) for n in GENERATORS if n in table}
-        return {name: value for name, value in known.items() if not np.isnan(value)}
-    return dict(first_training(run).get("randomness", {}).get("rng", {}))
-
-
-# -- losses and gradients of the same samples
-
-
-def _of_numbers(left: Run, right: Run, found: Parting) -> Iterator[str]:
-    if found.what in {f"random numbers of {each}" for each in GENERATORS.values()}:
-        yield "something draws from it in one run and not in the other"
-    yield from _of_generators(left, right, found.step)
-    if _weights(left, right, found.step):
-        yield "the weights are others: another start, or another checkpoint"
-    versions = [_versions(run) for run in (left, right)]
-    names = [n for n in versions[0] if versions[1].get(n) != versions[0][n]]
-    if names:
-        yield f"versions differ: {listed(sorted(names))}"
-    yield (
-        "samples, random numbers and versions are the same: kernels that are not "
-        "deterministic, other weights, or other code"
-    )
-
-
-def _versions(run: Run) -> Mapping[str, str]:
-    return dict(run.facts.versions)
-
-
-def _weights(left: Run, right: Run, step: int) -> bool:
-    """Tell whether norms of weights differ, where both were measured up to a step."""
-    found = []
-    for run in (left, right):
-        if "weight_l2" not in run.columns():
-            return False
-        names = run.names()
-        matrix = run.matrix("weight_l2", stop=step + 1).measured()
-        found.append(
-            {
-                (int(at), names[number].name): value
-                for at, line in zip(matrix.steps, matrix.values, strict=True)
-                for number, value in zip(matrix.ids.tolist(), line, strict=True)
-            }
-        )
-    both = found[0].keys() & found[1].keys()
-    return any(found[0][each] != found[1][each] for each in both)
-
-
-def listed(names: list[str]) -> str:
-    """Join names into a phrase.
-
-    Examples
-    --------
-    >>> from ftlab.runlog.parting_cause import listed
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
-    """
-    return " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

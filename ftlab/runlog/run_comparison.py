@@ -2,8 +2,8 @@
 
 Equality is of bits. Within a step what comes first is asked first: the samples, what
 else the model was fed, the learning rates, the loss, the gradients, and where the
-generators of random numbers stand behind it. What it hangs on:
-`ftlab.runlog.parting_cause`.
+generators of random numbers stand behind it, if either run has drawn from them. What
+it hangs on: `ftlab.runlog.parting_cause`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ SAMPLES = "samples"
 """The table of the samples that a step was fed."""
 
 IDS, OTHERS = "the samples", "labels or other inputs"
+DRAWN = {name: f"random numbers of {of}" for name, of in GENERATORS.items()}
 RATES, LOSS, GRADIENTS = "the learning rates", "the loss", "the gradients"
 
 _FED = {"ids": IDS, "others": OTHERS}
@@ -67,9 +68,18 @@ class RunComparison:
 
     @property
     def first(self) -> Parting | None:
-        """The first parting, in steps and then within a step; ``None`` if none."""
+        """The first parting, in steps and then within a step; ``None`` if none.
+
+        Where a generator stands behind a step is read when the next one begins, and a
+        loader that ends there has drawn by then: other samples of the next step come
+        before it.
+        """
         parted = [each for each in self.partings if each.step >= 0]
-        return min(parted, key=lambda each: each.step, default=None)
+        first = min(parted, key=lambda each: each.step, default=None)
+        if first is None or first.what not in DRAWN.values():
+            return first
+        fed = [p for p in parted if p.sample is not None and p.step == first.step + 1]
+        return fed[0] if fed else first
 
 
 def compare_runs(left: Run, right: Run) -> RunComparison:
@@ -88,9 +98,9 @@ def compare_runs(left: Run, right: Run) -> RunComparison:
     """
     steps = np.intersect1d(left.steps.step, right.steps.step)
     found = [_of_samples(left, right, steps, *each) for each in _FED.items()]
-    generators = {name: f"random numbers of {of}" for name, of in GENERATORS.items()}
-    columns = {"lr": RATES} | _MADE | generators
+    columns = {"lr": RATES} | _MADE
     found += [_of_steps(left, right, steps, *each) for each in columns.items()]
+    found += [_of_draws(left, right, steps, *each) for each in DRAWN.items()]
     return RunComparison(len(steps), tuple(each for each in found if each is not None))
 
 
@@ -150,6 +160,37 @@ def _of_steps(
     )
     unlike = steps[_unlike(one, other)]
     return Parting(what, int(unlike[0])) if len(unlike) else Parting(what)
+
+
+def _of_draws(
+    left: Run, right: Run, steps: NDArray[np.int64], name: str, what: str
+) -> Parting | None:
+    """Find the first step in which one run draws, and the other does not so.
+
+    Two generators that began elsewhere, and are drawn from alike, have parted before:
+    what was made with them tells.
+    """
+    if not all(name in run.steps for run in (left, right)):
+        return None
+    states = [run.steps[name][np.isin(run.steps.step, steps)] for run in (left, right)]
+    if not all(np.isfinite(each).any() for each in states):
+        return None
+    one, other = (
+        np.concatenate([[_begun(run, name, each)], each])
+        for run, each in zip((left, right), states, strict=True)
+    )
+    moved = [_unlike(each[1:], each[:-1]) for each in (one, other)]
+    alike = ~_unlike(one[:-1], other[:-1])
+    parted = (moved[0] != moved[1]) | (alike & moved[0] & _unlike(one[1:], other[1:]))
+    unlike = steps[parted]
+    return Parting(what, int(unlike[0])) if len(unlike) else Parting(what)
+
+
+def _begun(run: Run, name: str, states: NDArray[Any]) -> float:
+    """Return where a generator stood before the first step, as far as it is known."""
+    facts = next(iter(run.facts_history), None)
+    known = {} if facts is None else facts.training.get("randomness", {}).get("rng", {})
+    return float(known.get(name, states[0]))
 
 
 def _unlike(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.bool_]:

@@ -10,11 +10,13 @@ import numpy as np
 from ftlab.records.loader_start import (
     DRAWN_SEED,
     GENERATORS,
+    SYSTEM,
     LoaderStart,
     WorkerStart,
     is_chosen,
 )
-from ftlab.runlog.parting_cause import first_training, loader_starts
+from ftlab.runlog.parting_cause import loader_starts
+from ftlab.runlog.run_generators import first_training
 from ftlab.runlog.seed_chain import (
     SEEDS,
     held_is_fixed,
@@ -115,10 +117,12 @@ def _of_held(starts: list[LoaderStart]) -> Iterator[_Doubt]:
         if fixed or drawn is False:
             continue
         seeded = "was not seeded" if fixed is False else "has a seed that is not known"
+        seeded = "no seed sets" if each.kind == SYSTEM else seeded
         if drawn:
             yield fixed, f"rows are drawn with {each.name}, which {seeded}"
         else:
-            yield None, f"{each.name} {seeded}, and rows may be drawn with it"
+            which = f"{each.name}, which {seeded}"
+            yield None, f"rows may be drawn with {which}"
 
 
 def _is_drawn(name: str, starts: list[LoaderStart]) -> bool | None:

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab.records.loader_start import (
     GENERATORS,
+    SYSTEM,
     HeldGenerator,
     LoaderStart,
     WorkerStart,
     is_chosen,
 )
-from ftlab.runlog.parting_cause import (
-    NUMPY_DRAWN,
-    first_training,
-    listed,
-    loader_starts,
-)
+from ftlab.runlog.parting_cause import NUMPY_DRAWN, loader_starts
+from ftlab.runlog.run_generators import first_training, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -164,7 +161,7 @@ def order_is_fixed(start: LoaderStart, torch: bool | None) -> bool | None:
 def held_is_fixed(held: HeldGenerator) -> bool | None:
     """Tell whether a generator of the dataset begins the same at another start."""
     if held.seed is None:
-        return None
+        return False if held.kind == SYSTEM else None
     return is_chosen(held.seed)
 
 
@@ -180,6 +177,8 @@ def _order(start: LoaderStart) -> str:
 
 
 def _held(held: HeldGenerator) -> str:
+    if held.kind == SYSTEM:
+        return "the machine's own, which no seed sets"
     seed = "no seed is known" if held.seed is None else f"seed {held.seed}"
     drawn = held.seed is not None and not is_chosen(held.seed)
     return f"{held.kind}, " + ("no seed was given" if drawn else seed)

@@ -7,7 +7,8 @@ import torch
 
 from ftlab.records.event import Event
 from ftlab.records.facts import Facts
-from ftlab.records.loader_start import HeldGenerator, LoaderStart
+from ftlab.records.fingerprint import SIDES, Fingerprint, Part
+from ftlab.records.loader_start import SYSTEM, HeldGenerator, LoaderStart
 from ftlab.records.step import StepRecord
 from ftlab.runlog.parting_cause import cause_of, loader_starts
 from ftlab.runlog.run import Run
@@ -113,7 +114,9 @@ def test_a_loss_of_the_same_samples():
     same = run_of(1, 3, facts={"versions": {"torch": "2.9"}}, rng_torch=[3, 4])
     newer = run_of(1, 3, facts={"versions": {"torch": "2.10"}}, rng_torch=[3, 4])
     moved = run_of(1, 3, facts={"versions": {"torch": "2.9"}}, rng_torch=[9, 4])
-    assert "kernels that are not deterministic" in cause_of(one, same, Parting(LOSS, 1))
+    said = cause_of(one, same, Parting(LOSS, 1))
+    assert said.startswith("loss and gradients of step 0 were the same, so its update")
+    assert cause_of(one, same, Parting(LOSS, 0)).startswith("samples, random numbers")
     assert cause_of(one, newer, Parting(LOSS, 1)) == "versions differ: torch"
     said = "random numbers of torch stood elsewhere behind step 0"
     assert cause_of(one, moved, Parting(LOSS, 1)) == said
@@ -123,9 +126,11 @@ def test_a_loss_of_the_same_samples():
 
 def test_generators_when_the_run_began():
     start = [{"training": {"randomness": {"rng": {"rng_numpy": n}}}} for n in (1, 2)]
-    one, other = (run_of(1, facts=facts) for facts in start)
+    one, other = (run_of(1, facts=facts, rng_numpy=[7]) for facts in start)
     said = "random numbers of numpy.random stood elsewhere when the run began"
     assert cause_of(one, other, Parting(LOSS, 0)) == said
+    still = [run_of(1, facts=each, rng_numpy=[n]) for n, each in enumerate(start, 1)]
+    assert said not in cause_of(*still, Parting(LOSS, 0))
 
 
 def test_loaders_are_read_in_order():
@@ -182,3 +187,52 @@ def test_other_rows_of_a_dataset():
     first, cause = told(one, other)
     assert first.what == IDS
     assert cause.startswith("the same samples in another order: in the dataset")
+
+
+def test_settings_of_the_optimizer():
+    groups = [[{"lr": 1e-3, "weight_decay": rate}] for rate in (0.0, 0.1)]
+    one, other = (
+        run_of(1, 2 + at, facts={"optimizers": ({"class": "SGD", "groups": each},)})
+        for at, each in enumerate(groups)
+    )
+    said = "settings differ: weight_decay 0.0, and 0.1"
+    assert cause_of(one, other, Parting(LOSS, 1)) == said
+
+
+def with_print(parts):
+    run = run_of(1)
+    told = Fingerprint("Fast", "tokenizers", parts).as_json()
+    run.append(Event("tokenizer", 0, 0.0, "", {"digest": "a", "fingerprint": told}))
+    return run
+
+
+def test_another_tokenizer():
+    def part(digest):
+        return Part(digest, 1, {})
+
+    one = with_print({"vocabulary": part("a"), SIDES: part("a")})
+    other = with_print({"vocabulary": part("b"), SIDES: part("a")})
+    side = with_print({"vocabulary": part("a"), SIDES: part("b")})
+    found = Parting(IDS, 0, (0, 0))
+    assert cause_of(one, other, found) == "the tokenizer is another, in vocabulary"
+    assert cause_of(one, side, found).startswith("the data, what prepares it")
+
+
+def test_a_seed_of_hashes_is_named_where_nothing_else_is_known():
+    known = ({"training": {"randomness": {"hash_seed": each}}} for each in "12")
+    one, other = (run_of(1, facts=each) for each in known)
+    said = "PYTHONHASHSEED is 1, and 2: sets come in another order"
+    assert cause_of(one, other, Parting(IDS, 0, (0, 0))) == said
+
+
+def test_a_generator_that_no_seed_sets():
+    held = (HeldGenerator("SYS", SYSTEM),)
+    runs = [run_of(1, loader=LoaderStart(0, order="in order", held=held))] * 2
+    said = "rows may be drawn with SYS, which no seed sets"
+    assert cause_of(*runs, Parting(IDS, 0, (0, 0))) == said
+
+
+def test_other_processes_are_named_where_there_are_some():
+    runs = [run_of(1, facts={"training": {"world_size": n}}) for n in (1, 2)]
+    said = [cause_of(run, run, Parting(LOSS, 0)) for run in runs]
+    assert ["another process was fed" in each for each in said] == [False, True]

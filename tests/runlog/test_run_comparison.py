@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ftlab.records.facts import Facts
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, StepRecord
 from ftlab.runlog.run import Run
@@ -103,3 +104,38 @@ def test_what_only_one_run_has_recorded_is_not_compared():
 def test_another_number_of_rates_is_a_difference():
     one, other = run_of([1, 2]), run_of([1, 2], lr=(1e-3, 1e-4))
     assert parted(one, other) == {RATES: 0}
+
+
+def test_a_generator_that_nobody_draws_from_may_stand_anywhere():
+    one, other = (run_of([1, 2, 3], rng_torch=[n] * 3) for n in (5, 9))
+    assert parted(one, other) == {}
+
+
+def test_generators_that_began_elsewhere_and_are_drawn_alike_have_not_parted():
+    one, other = (run_of([1, 2, 3], rng_torch=[n, n + 1, n + 1]) for n in (5, 9))
+    assert parted(one, other) == {}
+
+
+def test_a_step_that_draws_in_one_run_alone_is_told():
+    one, other = (run_of([1, 2, 3], rng_torch=[5, 5, at]) for at in (5, 6))
+    assert parted(one, other) == {TORCH: 2}
+    more, less = (run_of([1, 2, 3], rng_torch=[5, at, at]) for at in (6, 7))
+    assert parted(more, less) == {TORCH: 1}
+
+
+def test_what_was_drawn_before_the_first_step_counts():
+    start = Facts(training={"randomness": {"rng": {"rng_torch": 4}}})
+    runs = [run_of([1, 2], rng_torch=[at, at]) for at in (4, 5)]
+    for run in runs:
+        run.append(start)
+    assert parted(*runs) == {TORCH: 0}
+
+
+def test_other_samples_of_the_next_step_come_before_a_generator():
+    one = run_of([1, 2, 3], [[1], [2], [3]], rng_torch=[5, 5, 5])
+    other = run_of([1, 2, 3], [[1], [2], [4]], rng_torch=[5, 6, 6])
+    assert compare_runs(one, other).first == Parting(IDS, 2, (0, 0))
+    fed = [[1], [2], [3]]
+    before = run_of([1, 2, 3, 4], [*fed, [4]], rng_torch=[5, 5, 5, 5])
+    later = run_of([1, 2, 3, 4], [*fed, [9]], rng_torch=[5, 6, 6, 6])
+    assert compare_runs(before, later).first == Parting(TORCH, 1)

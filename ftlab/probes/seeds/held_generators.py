@@ -22,7 +22,7 @@ from ftlab.probes.seeds.known_seeds import (
     numpy_seed,
     python_seed,
 )
-from ftlab.records.loader_start import HeldGenerator
+from ftlab.records.loader_start import SYSTEM, HeldGenerator
 
 OBJECTS, DEPTH, ENTRIES = 256, 8, 32
 """Objects that are looked into, how deep, and entries of a list or mapping."""
@@ -84,7 +84,9 @@ def _name_of(owner: Any) -> str:
 
 
 def held_state(generator: Any) -> float:
-    """Return a digest of a generator's state, 24 bits."""
+    """Return a digest of a generator's state, 24 bits; 0 for one that has none."""
+    if isinstance(generator, random.SystemRandom):
+        return 0.0
     if isinstance(generator, torch.Generator):
         read = generator.get_state().numpy().tobytes()
     elif isinstance(generator, random.Random):
@@ -148,6 +150,8 @@ def _is_one(value: Any) -> bool:
 def _origin(generator: Any) -> tuple[str, int | None]:
     if isinstance(generator, torch.Generator):
         return "torch", generator.initial_seed()
+    if isinstance(generator, random.SystemRandom):
+        return SYSTEM, None
     if isinstance(generator, random.Random):
         return "Python", python_seed(generator)
     if isinstance(generator, np.random.RandomState):

@@ -107,3 +107,10 @@ def test_the_search_ends():
     assert list(generators_in(ring)) == []
     wide = holding(**{f"a{n}": Plain() for n in range(2 * OBJECTS)}, z=random.Random())
     assert list(generators_in(wide)) == []
+
+
+def test_the_generator_of_the_machine_has_no_state():
+    owner = holding(rng=random.SystemRandom(), other=random.Random(4))
+    told = [(each.name, each.kind, each.seed) for each in held_generators(owner)]
+    assert told == [("Plain.rng", "system", None), ("Plain.other", "Python", 4)]
+    assert held_states(owner)["Plain.rng"] == 0

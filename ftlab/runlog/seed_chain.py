@@ -14,6 +14,7 @@ from ftlab.records.loader_start import (
     is_chosen,
 )
 from ftlab.runlog.parting_cause import NUMPY_DRAWN, loader_starts
+from ftlab.runlog.rank_rows import steps_fed_alike
 from ftlab.runlog.run_generators import first_training, listed
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def sources_of(run: Run) -> tuple[Source, ...]:
     training = first_training(run)
     known = training.get("randomness", {})
     found = [*_generators(known), *_process(known), *_trainer(training)]
+    found += _processes(run, training)
     return (*found, *_loader(loader_starts(run), torch_is_fixed(known)))
 
 
@@ -117,14 +119,21 @@ def _trainer(training: Mapping[str, Any]) -> Iterator[Source]:
     for name in ("seed", "data_seed", "full_determinism"):
         if arguments.get(name):
             yield Source(f"TrainingArguments.{name}", str(arguments[name]), True)
-    if int(training.get("world_size", 1)) > 1:
-        yield Source("processes", str(training["world_size"]), True)
     resumed = training.get("resumed")
     if resumed:
         said = "batches of its epoch that were used are left out"
         if not resumed["skips"]:
             said = "its epoch begins anew (ignore_data_skip)"
         yield Source("resume", f"from step {resumed['step']}; {said}", True)
+
+
+def _processes(run: Run, training: Mapping[str, Any]) -> Iterator[Source]:
+    count = int(training.get("world_size", 1))
+    if count > 1:
+        alike = steps_fed_alike(run)
+        said = f"; all were fed the same rows, in {alike} steps" if alike else ""
+        said += ": no sampler divides the dataset among them" if alike else ""
+        yield Source("processes", f"{count}{said}", True)
 
 
 def _loader(starts: list[LoaderStart], torch: bool | None) -> Iterator[Source]:

@@ -34,7 +34,8 @@ model = llama(vocab_size=64)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 rows = Augmented()
 sampler = DistributedSampler(rows, seed=11)
-loader = DataLoader(rows, batch_size=4, sampler=sampler, num_workers=1)
+given = {"sampler": sampler} if DIVIDED else {"shuffle": True}
+loader = DataLoader(rows, batch_size=4, num_workers=1, **given)
 with ftlab.watch(model, optimizer, run_dir="log"):
     for epoch in range(2):
         sampler.set_epoch(epoch)
@@ -143,26 +144,42 @@ def test_a_resumed_training_sees_what_the_whole_one_does():
     assert "begins its epoch anew (ignore_data_skip)" in repr(found)
 
 
-@pytest.mark.slow
-def test_two_processes_have_one_order_and_seeds_of_their_own(tmp_path):
-    (tmp_path / "train.py").write_text(textwrap.dedent(RANKED))
+def two_processes(folder, divided):
+    """Train in two processes; returns the runs of both."""
+    script = RANKED.replace("DIVIDED", str(divided))
+    (folder / "train.py").write_text(textwrap.dedent(script))
     launch = ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
     done = subprocess.run(
         [sys.executable, *launch, "train.py"],
         capture_output=True,
         text=True,
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    runs = [open_log(tmp_path / "log", rank=rank) for rank in (0, 1)]
+    return [open_log(folder / "log", rank=rank) for rank in (0, 1)]
+
+
+def told_of(run):
+    return {each.name: each.value for each in sources_of(run)}
+
+
+@pytest.mark.slow
+def test_two_processes_have_one_order_and_seeds_of_their_own(tmp_path):
+    runs = two_processes(tmp_path, divided=True)
     for run in runs:
-        found = {each.name: each.value for each in sources_of(run)}
-        assert found["processes"] == "2"
-        assert found["order of samples"] == "random, drawn with seed 11; set_epoch 0, 1"
+        assert told_of(run)["processes"] == "2"
+        order = "random, drawn with seed 11; set_epoch 0, 1"
+        assert told_of(run)["order of samples"] == order
         assert same_data(run).same is True
         assert [e.started[0].drawn for e in loader_starts(run)] == [("rng_python",)] * 2
     seeds = [loader_starts(run)[0].started[0].seed for run in runs]
     assert seeds[0] == seeds[1]  # torch gives the workers of all ranks the same
+
+
+@pytest.mark.slow
+def test_two_processes_among_which_nothing_divides_the_rows_are_told(tmp_path):
+    for run in two_processes(tmp_path, divided=False):
+        assert told_of(run)["processes"].startswith("2; all were fed the same rows, in")

@@ -1,6 +1,7 @@
 """The tokenizer that a run was trained with, as its log has it."""
 
 from ftlab.records.errors import BadValueError
+from ftlab.records.event import Event
 from ftlab.records.fingerprint import Fingerprint
 from ftlab.records.said import said_of
 from ftlab.runlog.run import Run
@@ -38,10 +39,19 @@ def fingerprint_of(run: Run) -> FingerprintView:
             for each in told
             if each.detail["digest"] == last and "fingerprint" in each.detail
         ]
-        return FingerprintView(kept[-1])
+        return FingerprintView(kept[-1], changes=_changes(told))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         msg = (
             f"The fingerprint that this run has cannot be read: {said_of(error)}. "
             "ftlab.fingerprint(tokenizer) reads a new one."
         )
         raise BadValueError(msg) from error
+
+
+def _changes(told: list[Event]) -> tuple[tuple[int, str], ...]:
+    """Return when it changed on the way, and in which parts."""
+    return tuple(
+        (each.step, ", ".join(each.detail["changed"]))
+        for each in told
+        if "changed" in each.detail
+    )

@@ -11,7 +11,8 @@ the end belong to the new one; what was learnt belongs to the old one.
 ## Evidence
 The tokenizer's fingerprint at the steps at which probes look. Found where the
 vocabulary, merges, model settings, normaliser or pre-tokeniser are no longer what they
-were, or BOS or EOS is another token. There is no threshold. The reason is `reloaded`
+were, BOS or EOS is another token, or a new added token is a piece of usual words, so
+that these have other ids. There is no threshold. The reason is `reloaded`
 where the folder that it was loaded from holds the new one, and `changed` elsewhere.
 Tokens that are only added, all others as they were, are healthy: the vocabulary has
 grown by as many ids as there are new added tokens. So are padding and truncation, which
@@ -91,10 +92,11 @@ class TokenizerChangedInRun(Rule):
     def _finding(self, event: Event, parts: list[str]) -> Finding:
         detail: Mapping[str, Any] = event.detail
         reloaded = detail.get("reloaded")
-        where = "; it is what its folder holds now" if reloaded else ""
+        folder = str(detail.get("folder", "its folder"))
+        where = f"; it is what {folder} holds now" if reloaded else ""
         return self.finding(
             Severity.ERROR,
-            f"step {event.step}: the tokenizer is no longer the one that the run began "
+            f"{_since(event)}: the tokenizer is no longer the one that the run began "
             f"with, in {', '.join(parts)}{where}",
             cause="It was reloaded, replaced or edited while the run went on.",
             fix="Let what reloads it work on a copy, or begin the run anew with the "
@@ -128,12 +130,21 @@ def _harmful(change: _Change) -> list[str]:
     parts = [each for each in change.event.detail["changed"] if each in IDS]
     if _only_added(change):
         parts = [each for each in parts if each != "vocabulary"]
+    elif "added tokens" in change.event.detail["changed"] and not parts:
+        parts = ["added tokens"] * bool(change.event.detail.get("other_ids"))
     marks = [
         each.entry
         for each in change.before.changes(change.after)
         if each.part == "special tokens" and each.entry in MARKS and each.left
     ]
     return parts + [each for each in marks if not each.endswith("_id")]
+
+
+def _since(event: Event) -> str:
+    """Say when it changed: probes look every few steps."""
+    looked = int(event.detail.get("looked", event.step - 1))
+    between = 0 <= looked < event.step - 1
+    return f"steps {looked} to {event.step}" if between else f"step {event.step}"
 
 
 def _only_added(change: _Change) -> bool:

@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftlab.records.errors import BadValueError
-from ftlab.records.fingerprint import PARTS, Fingerprint, Part
+from ftlab.records.fingerprint import PARTS, SIDES, Fingerprint, Part
 from ftlab.runlog.disk import replace
-from ftlab.views.tokenizers.fingerprint_words import SHORT, part_words, trained_line
+from ftlab.views.style import count
+from ftlab.views.tokenizers.fingerprint_words import (
+    SHORT,
+    SHOWN,
+    part_words,
+    trained_line,
+)
 from ftlab.views.tokenizers.told import Line, Told, ToldView
 
 if TYPE_CHECKING:
@@ -26,6 +32,8 @@ class FingerprintView(ToldView):
         What was read.
     trained
         That of the tokenizer that a checkpoint was trained with.
+    changes
+        Steps of a run at which it was found changed, and the parts.
 
     Examples
     --------
@@ -40,11 +48,15 @@ class FingerprintView(ToldView):
     title = "Fingerprint"
 
     def __init__(
-        self, fingerprint: Fingerprint, trained: Fingerprint | None = None
+        self,
+        fingerprint: Fingerprint,
+        trained: Fingerprint | None = None,
+        changes: tuple[tuple[int, str], ...] = (),
     ) -> None:
         super().__init__()
         self.fingerprint = fingerprint
         self.trained = trained
+        self.changes = changes
 
     @property
     def digest(self) -> str:
@@ -102,7 +114,16 @@ class FingerprintView(ToldView):
             Line("", name, f"{part_words(name, part)}  {part.digest[:SHORT]}")
             for name, part in kept.parts.items()
         )
-        return Told(head, (*trained_line(kept, self.trained), *lines))
+        return Told(head, (*trained_line(kept, self.trained), *self._changed(), *lines))
+
+    def _changed(self) -> tuple[Line, ...]:
+        """Return the line about changes on the way, the last few of them."""
+        if not self.changes:
+            return ()
+        told = [f"step {step}: {parts}" for step, parts in self.changes[-SHOWN:]]
+        words = f"{count(len(self.changes), 'time')} in the run; {told[0]}"
+        mark = "≠" if any(parts != SIDES for _, parts in self.changes) else ""
+        return (Line(mark, "changed", words, tuple(told[1:])),)
 
     def _table(self, summary: Told) -> pd.DataFrame:
         import pandas as pd

@@ -127,6 +127,9 @@ def _texts(diff: TokenizerDiff) -> Iterator[Line]:
     rest = len(diff.differences) - SHOWN
     below += [f"... and {count(rest, 'more text')} in .table()"] if rest > 0 else []
     yield Line("=" if same else "≠", "texts", words, tuple(below))
+    if not same and diff.prints[0].digest == diff.prints[1].digest:
+        said = "all parts are the same: ids are drawn at each call, as dropout does it"
+        yield Line("≠", "repeated", said)
     yield Line("", "tokens", f"{left.tokens:,} against {right.tokens:,}")
     for name, words, unlike in (
         ("unknown", *_beside(left, right, "unknown", "tokens")),
@@ -210,6 +213,7 @@ def _parts(diff: TokenizerDiff) -> Iterator[Line]:
             ]
             yield Line("≠", name, " against ".join(sides))
             continue
+        changes.sort(key=lambda each: not (each.left and each.right))
         first, *others = map(change_words, changes[:SHOWN])
         rest = len(changes) - SHOWN
         more = [f"... and {rest:,} more"] if rest > 0 else []

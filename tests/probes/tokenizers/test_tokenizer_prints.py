@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer
 from tokenizers.models import WordLevel
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, TrainerCallback
 
@@ -140,3 +140,15 @@ def test_a_trainer_that_gets_another_tokenizer_tells_it(tmp_path):
     ]
     assert changed == [None, ["post-processor"]]
     watch.detach()
+
+
+@pytest.mark.parametrize(("token", "other"), [("e", True), ("<new>", False)])
+def test_it_is_told_whether_usual_words_have_other_ids(token, other):
+    change = lambda each: each.add_tokens([AddedToken(token, normalized=False)])  # noqa: E731
+    _, second = told(byte_level(), at=3, change=change)
+    assert second.detail["other_ids"] is other
+
+
+def test_the_step_before_is_told_at_which_it_was_looked_at():
+    events = told(made(), 40, 33, lambda each: each.add_tokens(["c"]), interval=4)
+    assert events[1].detail["looked"] == 32

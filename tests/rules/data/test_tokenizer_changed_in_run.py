@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tokenizers import Tokenizer, normalizers
+from tokenizers import AddedToken, Tokenizer, normalizers
 from tokenizers.processors import TemplateProcessing
 
 from ftlab.faults.chats import tokenizer
@@ -108,3 +108,29 @@ def test_pieces_that_move_together_with_added_tokens_are_not_told_apart():
         made.add_tokens(["<new>"])
 
     assert found(both) == ()
+
+
+def as_a_mark(made):
+    made.add_tokens([AddedToken("a", normalized=False)])
+
+
+def test_a_piece_that_became_an_added_token_gives_words_other_ids():
+    (finding,) = found(as_a_mark, other_ids=True)
+    assert finding.evidence["parts"] == "added tokens"
+    assert found(as_a_mark, other_ids=False) == ()
+
+
+@pytest.mark.parametrize(("looked", "said"), [(-3, "step 1:"), (0, "step 1:")])
+def test_the_step_is_told(looked, said):
+    assert found(turned, looked=looked)[0].message.startswith(said)
+
+
+def test_the_steps_between_two_looks_are_told():
+    assert found(begun, begun, begun, turned, looked=1)[0].message.startswith(
+        "steps 1 to 4:"
+    )
+
+
+def test_the_folder_is_named():
+    (finding,) = found(turned, reloaded=True, folder="old")
+    assert finding.message.endswith("; it is what old holds now")

@@ -42,3 +42,15 @@ def test_it_is_saved_whole(tmp_path):
     assert Fingerprint.from_json(json.loads(path.read_text())) == KEPT
     with pytest.raises(BadValueError, match=r"cannot be written.*folder that exists"):
         FingerprintView(KEPT).save(tmp_path / "none" / "kept.json")
+
+
+def test_changes_on_the_way_are_told_with_their_steps():
+    kept = Fingerprint("Own", "python", {"switches": part_of({"legacy": True})})
+    changes = ((20, "chat template"), (40, "padding and truncation"))
+    said = repr(FingerprintView(kept, changes=changes)).splitlines()
+    assert said[1:3] == [
+        "≠ changed   2 times in the run; step 20: chat template",
+        "            step 40: padding and truncation",
+    ]
+    sides = repr(FingerprintView(kept, changes=changes[1:])).splitlines()
+    assert sides[1].startswith("  changed   1 time in the run; step 40: padding")

@@ -105,3 +105,23 @@ def test_the_table_has_a_row_for_each_text_that_differs():
     empty = TokenizerDiffView(diff(differences=(), equal=2)).table()
     assert list(empty.columns) == list(table.columns)
     assert len(empty) == 0
+
+
+def test_entries_that_both_have_come_first():
+    one = {"a": None, "b": 1, "c": 2}
+    prints = [
+        Fingerprint("Own", "python", {"switches": part_of(each)})
+        for each in (one, {"b": 3, "c": 4, "d": 5})
+    ]
+    said = repr(TokenizerDiffView(TokenizerDiff(Side("old"), Side("new"), prints)))
+    order = [said.index(f"{each} ") for each in ("b 1", "c 2", "a none", "d nothing")]
+    assert order == sorted(order)
+
+
+def test_ids_that_are_drawn_at_each_call_are_told():
+    kept = Fingerprint("Own", "python", {"switches": part_of({"legacy": True})})
+    sides = Side("old", tokens=3), Side("new", tokens=4)
+    diff = TokenizerDiff(*sides, (kept, kept), texts=1, equal=0)
+    assert "ids are drawn at each call" in repr(TokenizerDiffView(diff))
+    same = TokenizerDiff(*sides, (kept, kept), texts=1, equal=1)
+    assert "drawn at each call" not in repr(TokenizerDiffView(same))

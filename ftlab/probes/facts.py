@@ -24,6 +24,7 @@ from ftlab.probes.optimizer.remains import GoneOptimizer
 from ftlab.probes.plain import jsonable, readable
 from ftlab.probes.quantisation.foreign_scales import writes
 from ftlab.probes.quantisation.four_bit_facts import packing_signature
+from ftlab.probes.seeds.dropouts import dropouts_of
 from ftlab.probes.seeds.randomness import randomness_facts
 from ftlab.probes.subject import Subject
 from ftlab.records.facts import Facts
@@ -108,7 +109,8 @@ _begun = weakref.WeakKeyDictionary()
 def _randomness(subject: Subject) -> dict[str, Any]:
     """Read once what the run's random numbers hang on: as it begins."""
     if subject not in _begun:
-        _begun[subject] = randomness_facts()
+        told = readable(dropout=lambda: dropouts_of(subject.model))
+        _begun[subject] = randomness_facts() | told
     return _begun[subject]
 
 

@@ -101,6 +101,8 @@ def _generators(known: Mapping[str, Any]) -> Iterator[Source]:
 
 
 def _process(known: Mapping[str, Any]) -> Iterator[Source]:
+    if known.get("dropout"):
+        yield Source("dropout", str(known["dropout"]), torch_is_fixed(known))
     if "hash_seed" in known:
         seed = known["hash_seed"]
         drawn = not seed or seed == "random"

@@ -51,11 +51,13 @@ def _settings(run: Run) -> dict[tuple[str, ...], Any]:
     if facts is None:
         return {}
     asked = facts.training.get("args", {})
+    drawn = facts.training.get("randomness", {}).get("dropout")
     told = {
         "optimizers": [_optimizer(each) for each in facts.optimizers],
         "schedules": [each.get("asked", {}) for each in facts.schedulers],
         "model": {name: facts.model.get(name) for name in _MODEL},
         "adapters": facts.model.get("peft", {}),
+        "model's": {} if drawn is None else {"dropout": drawn or "none"},
         "args": {n: value for n, value in asked.items() if "seed" not in n},
     }
     return {path: value for path, value in _flat(told, ()) if _counts(path[-1])}

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ftlab.probes.tokenizer_files.folder_files import has_tokenizer
+from ftlab.probes.tokenizer_files.folder_files import (
+    TOKENIZER,
+    VOCABULARIES,
+    has_tokenizer,
+)
 from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.probes.tokenizers.folder_tokenizer import (
     is_file,
@@ -108,6 +112,12 @@ def _at(path: Path, call: str) -> Source:
 
 
 def _kept(path: Path) -> Fingerprint:
+    if path.name in (TOKENIZER, *VOCABULARIES):
+        msg = (
+            f"{path} is one file of a tokenizer; pass its folder, "
+            f"{str(path.parent)!r}, which says how it is read."
+        )
+        raise BadValueError(msg)
     try:
         return read_kept(path)
     except UNREADABLE as error:

@@ -118,3 +118,11 @@ def test_a_seed_that_torch_has_drawn_itself_is_not_fixed():
     run.append(Facts(training={"randomness": {"torch_seed": 1 << 60}}))
     (source,) = sources_of(run)
     assert source.fixed is False
+
+
+def test_dropout_is_a_source_of_its_own():
+    known = {"torch_seed": 7, "dropout": "0.1 in 2 modules"}
+    run = Run()
+    run.append(Facts(training={"randomness": known}))
+    told = {each.name: (each.value, each.fixed) for each in sources_of(run)}
+    assert told["dropout"] == ("0.1 in 2 modules", True)

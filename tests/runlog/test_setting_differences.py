@@ -55,3 +55,14 @@ def test_places_reports_and_what_one_run_lacks_are_left_out():
     one, other = (run_of(training={"args": each}) for each in asked)
     assert other_settings(one, other) == []
     assert other_settings(one, Run()) == []
+
+
+def test_another_dropout_is_named():
+    one, other = (
+        run_of(training={"randomness": {"dropout": f"{share} in 3 modules"}})
+        for share in (0.1, 0.2)
+    )
+    none = run_of(training={"randomness": {"dropout": ""}})
+    said = "dropout 0.1 in 3 modules, and 0.2 in 3 modules"
+    assert other_settings(one, other) == [said]
+    assert other_settings(none, other) == ["dropout none, and 0.2 in 3 modules"]

@@ -43,3 +43,9 @@ def test_code_of_others_is_not_run(tmp_path):
     with contextlib.suppress(BadValueError):
         source_of(tmp_path, "call()")
     assert not (tmp_path / "ran").exists()
+
+
+def test_one_file_of_a_tokenizer_is_refused_with_its_folder(tmp_path):
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(BadValueError, match="one file of a tokenizer; pass its folder"):
+        source_of(tmp_path / "tokenizer.json", "fingerprint(tokenizer)")

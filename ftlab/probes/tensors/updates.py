@@ -224,14 +224,12 @@ def _compare(group: _Group, step: int, overflows: dict[int, torch.Tensor]) -> Re
 
     def finish(flat: NDArray[np.float32]) -> Iterable[Block]:
         norm, share, weight = flat.reshape(3, -1)
-        update = (norm * group.scales).astype(np.float32)
-        decayed = weight * [each.decay for each in group.holders]
-        moved = np.where(norm > 0, norm, np.nan)
-        columns = {
-            "update_l2": update,
-            "stuck_share": share,
-            "decay_share": (decayed / moved).astype(np.float32),
-        }
+        with np.errstate(all="ignore"):  # of weights that are not finite any more
+            update = (norm * group.scales).astype(np.float32)
+            decayed = weight * [each.decay for each in group.holders]
+            moved = np.where(norm > 0, norm, np.nan)
+            lost = (decayed / moved).astype(np.float32)
+        columns = {"update_l2": update, "stuck_share": share, "decay_share": lost}
         yield Block(Updates.table, step, group.ids, columns)
 
     return Reading(values, finish)

@@ -12,8 +12,11 @@ SIZE = 4
 """Rows of a step."""
 
 
-def run_of(*starts, rows=(), column="others", states=(), **training):
-    """A run with these loaders; ``rows`` are digests, ``states`` of Python's random."""
+def run_of(*starts, rows=(), column="others", texts=(), states=(), **training):
+    """A run with these loaders; ``rows`` are digests, ``states`` of Python's random.
+
+    ``texts`` are the digests of the ids of each row.
+    """
     builder = RunBuilder().facts(model={"class": "Llama"}, training=training)
     for row in range(SIZE):
         meta = {"micro_batch": 0, "row": row}
@@ -26,7 +29,9 @@ def run_of(*starts, rows=(), column="others", states=(), **training):
         fed = np.array(rows[SIZE * step : SIZE * (step + 1)], np.float32)
         if len(fed):
             ids = np.arange(len(fed), dtype=np.int32)
-            builder.run.append(Block("samples", step, ids, {column: fed}))
+            said = np.array(texts[SIZE * step : SIZE * (step + 1)], np.float32)
+            told = {column: fed} | ({"ids": said} if len(said) else {})
+            builder.run.append(Block("samples", step, ids, told))
         values = {"rng_python": states[step]} if states else {}
         builder.step(values=values)
     return builder.run

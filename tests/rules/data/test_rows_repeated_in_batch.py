@@ -50,12 +50,17 @@ def test_different_rows_and_a_few_copies_are_left_in_peace():
     assert severity(*others(different=6)) is Severity.INFO
 
 
+def test_each_row_twice_in_all_batches_is_left_in_peace():
+    assert found(*others(different=4)) == ()
+    assert severity(*others(different=4), batch(content=9)) is Severity.INFO
+    assert severity(*others(rows=2)) is Severity.INFO
+
+
 @pytest.mark.parametrize(
     "batches",
     [
         others(BATCHES - 1),
         others(rows=ROWS - 1),
-        others(different=4),
         [*others(), batch(different=8, content=9)],
         [batch(content=1)] * BATCHES,
         [*others(BATCHES - 1), *others(BATCHES - 1)],

@@ -57,3 +57,9 @@ def test_other_rows_are_healthy(order, rows):
 
 def test_a_run_that_begins_while_no_loader_is_heard():
     assert check(RULE, rows=SORTED) == ()
+
+
+def test_copies_of_one_text_after_the_other_are_no_labels():
+    assert check(RULE, start(), rows=SORTED, texts=SORTED) == ()
+    different = [float(n) for n in range(len(SORTED))]
+    assert len(check(RULE, start(), rows=SORTED, texts=different)) == 1

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Differences, tokens and entries of each kind that are named."""
+_LITTLE = frozenset({"true", "false", "null", "{}", "[]", '""'})
+"""Values, as JSON, that are named behind all others."""
+
 _TABLE = {
     "text": "int64",
     "character": "int64",
@@ -213,11 +216,17 @@ def _parts(diff: TokenizerDiff) -> Iterator[Line]:
             ]
             yield Line("≠", name, " against ".join(sides))
             continue
-        changes.sort(key=lambda each: not (each.left and each.right))
+        changes.sort(key=_says_little)
         first, *others = map(change_words, changes[:SHOWN])
         rest = len(changes) - SHOWN
         more = [f"... and {rest:,} more"] if rest > 0 else []
         yield Line("≠", name, first, (*others, *more))
+
+
+def _says_little(change: Change) -> bool:
+    """Tell whether one side alone has an entry, which is a switch or empty."""
+    alone = change.left if not change.right else change.right if not change.left else ""
+    return alone in _LITTLE
 
 
 def _verdict(diff: TokenizerDiff) -> str:

@@ -107,14 +107,11 @@ def test_the_table_has_a_row_for_each_text_that_differs():
     assert len(empty) == 0
 
 
-def test_entries_that_both_have_come_first():
-    one = {"a": None, "b": 1, "c": 2}
-    prints = [
-        Fingerprint("Own", "python", {"switches": part_of(each)})
-        for each in (one, {"b": 3, "c": 4, "d": 5})
-    ]
+def test_switches_that_one_side_alone_has_come_last():
+    parts = {"a": False, "b": 1, "c": "x"}, {"b": 3, "d": None, "e": 5}
+    prints = [Fingerprint("Own", "python", {"switches": part_of(p)}) for p in parts]
     said = repr(TokenizerDiffView(TokenizerDiff(Side("old"), Side("new"), prints)))
-    order = [said.index(f"{each} ") for each in ("b 1", "c 2", "a none", "d nothing")]
+    order = [said.index(f"{each} ") for each in ("b 1", "c 'x'", "e nothing", "a off")]
     assert order == sorted(order)
 
 

@@ -6,6 +6,7 @@ transform of the dataset.
 Source: huggingface/trl, ``remove_none_values``; Apache Arrow, fields of a struct.
 """
 
+import json
 from typing import Any
 
 from ftlab.faults.fault import Case, Fault
@@ -14,7 +15,7 @@ from ftlab.faults.rows import looked_at
 
 
 def build(fixed: bool) -> Case:
-    """Give both tools their properties, and those of the other as null."""
+    """Give tools and calls the properties of the other tool, as null."""
     rows = called()
     town: dict[str, Any] = {"town": {"type": "string"}, "days": {"type": "integer"}}
     table: dict[str, Any] = {"seats": {"type": "integer"}}
@@ -25,7 +26,13 @@ def build(fixed: bool) -> Case:
             {"type": "function", "function": _taking(each["function"], takes)}
             for each, takes in zip(row["tools"], (town, table), strict=True)
         ]
-    return looked_at(rows, spots=[f"row {at} tools" for at in range(len(rows))])
+        function = row["messages"][1]["tool_calls"][0]["function"]
+        given = json.loads(function["arguments"])
+        function["arguments"] = given if fixed else given | {"seats": None}
+    count = len(rows)
+    return looked_at(
+        rows, spots=[f"row {at} messages[1].tool_calls" for at in range(count)]
+    )
 
 
 def _taking(tool: dict[str, Any], properties: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,8 @@ are those that `ast.literal_eval` reads. Names are looked up in the row's column
 that is `required` there is missing, or one is given that is not among the `properties`
 (where `additionalProperties` and the like allow no others), and none of the next 3
 messages says that the call was wrong. `schema-null`: one of the `properties` of a tool
-is null, which JSON Schema does not have; told in any number of rows. A `tool_call_id`
+is null, which JSON Schema does not have; it is always a note, for many programs take
+these out. `arguments-null`: a call gives such a property a null. A `tool_call_id`
 is looked up where the calls before it have ids. From 0.001 of the conversations, a
 convention of ours; where more than 0.5 have a name or an id that is not found, it is
 how this data is made, and nothing is told.
@@ -38,7 +39,7 @@ A row that is to teach what happens when a tool does not exist.
 """
 
 from ftlab.rules.reading.dataset import RowRule
-from ftlab.rules.reading.row_kind import Kind
+from ftlab.rules.reading.row_kind import NEVER, Kind
 
 KINDS = (
     Kind(
@@ -77,12 +78,22 @@ KINDS = (
         among=("messages",),
     ),
     Kind(
+        "arguments-null",
+        "a call with arguments that are null, and so are their properties",
+        "Arrow gives all calls of a table the arguments of each, as null: the model "
+        "learns to write arguments of other tools.",
+        "Keep arguments as a text of JSON; or drop what is null when rows are read: "
+        "dataset.with_transform(trl.trainer.utils.remove_none_values).",
+        among=("messages",),
+    ),
+    Kind(
         "schema-null",
         "a tool with a property that is null",
         "Arrow gives all tools of a table the properties of each: templates write them "
-        "into the prompt as null, and calls with them are learnt.",
+        "into the prompt as null.",
         "Keep tools as a text of JSON; or drop what is null when rows are read: "
         "dataset.with_transform(trl.trainer.utils.remove_none_values).",
+        NEVER,
         among=("messages",),
     ),
     Kind(

@@ -60,12 +60,14 @@ class _Column:
 
     Attributes
     ----------
-    texts, rows
-        By script, how many texts are mostly of it, and which wholly so.
+    texts, rows, beside_latin
+        By script, how many texts are mostly of it, which wholly so, and which but for
+        Latin letters.
     """
 
     texts: Counter[str] = field(default_factory=Counter)
     rows: dict[str, RowSet] = field(default_factory=dict)
+    beside_latin: dict[str, RowSet] = field(default_factory=dict)
 
 
 class LanguageColumns:
@@ -113,9 +115,11 @@ class LanguageColumns:
         script = side.most_common(1)[0][0]
         column = self._columns.setdefault(part.column, _Column())
         column.texts[script] += 1
-        # what both sides hold was not to be translated
-        if len(side) == 1 and script not in other:
-            column.rows.setdefault(script, RowSet()).add(number)
+        # names are in Latin letters, and what both sides hold was not to be translated
+        script, *more = side.keys() - {"LATIN"} or side.keys()
+        if not more and side[script] >= LETTERS and script not in other:
+            rows = column.rows if len(side) == 1 else column.beside_latin
+            rows.setdefault(script, RowSet()).add(number)
 
     def found(self) -> Iterator[tuple[str, str, str, list[int]]]:
         """Yield a column, a script, that of nearly all its texts, and the rows.
@@ -128,10 +132,13 @@ class LanguageColumns:
             if total < FEWEST or count < MOST * total:
                 continue
             two = _language(column) in TWO_SCRIPTS
-            for script, rows in known.rows.items():
+            named = known.beside_latin if usual != "LATIN" else {}
+            for script in dict.fromkeys([*known.rows, *named]):
                 alike = two and {script, usual} <= {"LATIN", "CYRILLIC", "ARABIC"}
                 if script not in (usual, "LATIN") and not alike:
-                    yield column, script, usual, rows.numbers().tolist()
+                    rows = known.rows.get(script, RowSet()).numbers().tolist()
+                    rows += named.get(script, RowSet()).numbers().tolist()
+                    yield column, script, usual, sorted(rows)
 
 
 SOURCES = (

@@ -48,8 +48,8 @@ _PLACEHOLDER = re.compile(
 """What a template leaves of an answer that was not filled in."""
 
 _OF_PAGES = re.compile(
-    r"\berrors?\b|\bpage|html|https?\b|\bstatus\b|web ?site|server|nginx|apache"
-    r"|cloudflare|javascript|browser|captcha|\bbots?\b|\b[45]\d\d\b",
+    r"\berrors?\b|\bpages?\b|html|status code|web ?site|nginx|apache|cloudflare"
+    r"|captcha|forbidden|denied|cookies?\b|\b[45]\d\d\b|\b(?:the|this|a) server\b",
     re.IGNORECASE,
 )
 """A text beside a page of an error with one of these may be about it."""

@@ -8,7 +8,12 @@ from typing import Any
 from ftlab.probes.data.across.python_literals import is_python
 from ftlab.probes.data.rows.parts import RowFault
 from ftlab.probes.data.rows.roles import ROLES
-from ftlab.probes.data.rows.tool_schemas import is_refused, read, unfit
+from ftlab.probes.data.rows.tool_schemas import (
+    is_refused,
+    null_argument,
+    read,
+    unfit,
+)
 
 Call = tuple[int, str, Any]
 """Number of the message, name of the tool, and arguments."""
@@ -97,6 +102,8 @@ def _judged(
         if known and name and not {name, name.rpartition(".")[2]} & known:
             yield "unknown-tool", where.format(at), _unknown(name, known)
             break
+    nulls = ((at, null_argument(name, given, tools)) for at, name, given in called)
+    yield from [("arguments-null", where.format(at), s) for at, s in nulls if s][:1]
     for at, name, arguments in called if known else ():
         says = unfit(name, arguments, tools)
         if says and not is_refused(talk, at):

@@ -83,12 +83,35 @@ def null_property(tools: Any) -> str:
     for tool in tools if isinstance(tools, list | tuple) else ():
         inner = tool.get("function", tool) if isinstance(tool, Mapping) else None
         takes = inner.get("parameters") if isinstance(inner, Mapping) else None
-        held = takes.get("properties") if isinstance(takes, Mapping) else None
-        for each, about in held.items() if isinstance(held, Mapping) else ():
-            if about is None:
-                name = str(inner.get("name"))[:40] if inner else ""
-                return f"{str(each)[:40]!r} of {name} is null, which is no schema"
+        for each in _null_keys(takes):
+            name = str(inner.get("name"))[:40] if inner else ""
+            return f"{str(each)[:40]!r} of {name} is null, which is no schema"
     return ""
+
+
+def null_argument(name: str, arguments: Any, tools: Mapping[str, Any]) -> str:
+    """Name an argument that is null, as its property is: nobody has meant it.
+
+    Examples
+    --------
+    >>> from ftlab.probes.data.rows.tool_schemas import null_argument
+    >>> takes = {"properties": {"town": {"type": "string"}, "day": None}}
+    >>> null_argument("look", {"town": "Oslo", "day": None}, {"look": takes})
+    "'day' is null, and so is its property of look"
+    """
+    given = read(arguments)
+    if isinstance(given, Mapping):
+        for each in _null_keys(tools.get(name)):
+            if each in given and given[each] is None:
+                return f"{str(each)[:40]!r} is null, and so is its property of {name}"
+    return ""
+
+
+def _null_keys(takes: Any) -> list[Any]:
+    held = takes.get("properties") if isinstance(takes, Mapping) else None
+    if not isinstance(held, Mapping):
+        return []
+    return [each for each, about in held.items() if about is None]
 
 
 def is_refused(talk: Sequence[Any], at: int) -> bool:

@@ -8,12 +8,13 @@ LONGEST = 600
 _BEGINS = re.compile(
     r"\s*(?:(?:Error:? ?|HTTP(?:/\d\.\d)? ?(?:Error ?)?)?"
     r"(?:400 Bad Request|401 Unauthorized|403 Forbidden|404 Not Found"
-    r"|429 Too Many Requests|500 Internal Server Error|502 Bad Gateway"
+    r"|429:? Too Many Requests|500 Internal Server Error|502 Bad Gateway"
     r"|503 Service (?:Temporarily )?Unavailable|504 Gateway Time-?out)"
     r"|Access Denied|Just a moment\.\.\.|Attention Required! \| Cloudflare"
     r"|One more step|Please verify you are (?:a )?human|Verifying you are human"
     r"|Checking (?:your browser before|if the site connection is secure)"
-    r"|(?:Please |You need to )?(?:enable|turn on) JavaScript)",
+    r"|(?:Please |You need to )?(?:enable|turn on) JavaScript"
+    r"|We (?:value|respect|care about) your privacy)",
     re.IGNORECASE,
 )
 """How such pages begin."""
@@ -24,7 +25,8 @@ _SIGNED = re.compile(
     r"|checking your browser before"
     r"|you don't have permission to access|needs to review the security of"
     r"|the requested URL .{0,200} was not found on this server"
-    r"|You need to enable JavaScript to run this app",
+    r"|You need to enable JavaScript to run this app|retry after \d+ seconds"
+    r"|\bcookies\b.{0,200}\b(?:accept|reject|manage)\b",
     re.IGNORECASE,
 )
 """What the servers write into them, and people do not."""

@@ -56,7 +56,7 @@ WRAPPERS = frozenset({"answer", "output", "response", "text", "content", "comple
 
 _ARRAY = re.compile(r"\s*(?:\{'|\[|array\().{0,200}array\(|\s*array\(", re.DOTALL)
 _OF_ARRAYS = re.compile(
-    r"numpy|\barrays?\b|python|pandas|code|\bprint|\boutputs?\b|tensor|\brepr\b",
+    r"numpy|\barrays?\b|dtype|pandas|dataframe|\bprint|\boutputs?\b|tensor|\brepr\b",
     re.IGNORECASE,
 )
 """A prompt with one of these may be answered by an array as Python shows it."""

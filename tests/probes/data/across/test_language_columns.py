@@ -132,3 +132,13 @@ def test_some_texts_of_a_column_may_be_of_another_script(period, is_told):
     for at in others:
         rows[at]["de"] = JAPANESE
     assert told(rows).get("text-of-other-script", []) == (list(others) * is_told)
+
+
+def test_names_in_latin_letters_stand_among_another_script():
+    rows = [
+        {"en": row["en"], "ru": f"\u041c\u043e\u0441\u0442 \u0436\u0438\u0432 {at}"}
+        for at, row in enumerate(translated())
+    ]
+    rows[7]["ru"] = f"LDAP {JAPANESE} GNU Emacs"
+    rows[8]["ru"] = "LDAP GNU Emacs \u6a4b"
+    assert told(rows) == {"text-of-other-script": [7]}

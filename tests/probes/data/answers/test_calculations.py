@@ -23,6 +23,7 @@ def found(work, prompt="How many are there?"):
         ("(2+3)*4=14", "20"),
         ("10/4=2.6", "2.5"),
         ("0.5*90=44", "45"),
+        ("77//4=20", "19"),
     ],
 )
 def test_another_result_is_found(work, value):

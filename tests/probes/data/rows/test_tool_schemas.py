@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ftlab.probes.data.rows.tool_calls import call_faults
-from ftlab.probes.data.rows.tool_schemas import null_property, unfit
+from ftlab.probes.data.rows.tool_schemas import null_argument, null_property, unfit
 
 TAKES = {
     "type": "object",
@@ -116,3 +116,19 @@ def test_a_property_that_is_null_is_named():
 )
 def test_other_tools_have_none(tools):
     assert null_property(tools) == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "is_told"),
+    [
+        ({"town": "Oslo", "day": None}, True),
+        ('{"day": null}', True),
+        ({"town": None}, False),
+        ({"town": "Oslo", "day": 3}, False),
+        ("no JSON", False),
+    ],
+)
+def test_an_argument_that_is_null_as_its_property_is_named(given, is_told):
+    tools = {"look": {"properties": {"town": {"type": "string"}, "day": None}}}
+    assert (null_argument("look", given, tools) != "") is is_told
+    assert null_argument("other", given, tools) == ""

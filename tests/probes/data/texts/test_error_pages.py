@@ -20,6 +20,8 @@ from tests.probes.data.glanced import glanced
         "404 Not Found\nThe requested URL /a was not found on this server.",
         "You need to enable JavaScript to run this app.",
         "Access Denied. Reference #18.2f4d",
+        "Error 429: Too Many Requests. Retry after 958 seconds.",
+        "We value your privacy. We store cookies. Accept all | Reject all",
     ],
 )
 def test_a_page_of_an_error_is_found(text):

@@ -8,8 +8,8 @@ The model is trained to write wrong results, and a calculator that fills them in
 generation gives other ones than those that the text goes on with.
 
 ## Evidence
-Calculations between the marks of GSM8K, `<<3+4=7>>`, with numbers, brackets and the
-four operators. Whole results must be exact; others may be rounded or cut off at the
+Calculations between the marks of GSM8K, `<<3+4=7>>`, with numbers, brackets, the four
+operators and `//`. Whole results must be exact; others may be rounded or cut off at the
 last place that is written, and where the numbers are decimal ones, which may be rounded
 themselves, 0.01 of the result is allowed. From 0.01 of the rows, a convention of ours:
 people make a mistake now and then. A prompt that speaks of mistakes, of checking or of

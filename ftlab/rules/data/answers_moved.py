@@ -30,10 +30,11 @@ and 10 times as often as on the other one. Both texts have 2 words of the other 
 none of their own, in 3 rows at least and 0.3 of them at most. Measured on 34 sets of
 700 messages each in two languages, near ones too (Danish and Norwegian, Czech and
 Slovak): none is told; of 0.05 that were exchanged a fifth is found, and no other row.
-`text-of-other-script`: a column that is called by a language, and has one script in
-0.8 of its texts, 50 at least: a text of another one alone, 4 different letters and
-more, which is not the Latin one, and of which the other side has no letter; names in
-Latin letters may stand in it where the column is of neither. Languages of two scripts (Serbian, Uzbek) may have both. These bounds are conventions of ours.
+`text-of-other-script`: a column that is called by a language, and has one script in 0.8
+of its texts, 50 at least: a text of another one alone, 4 different letters and more,
+which is not the Latin one, and of which the other side has no letter; names in Latin
+letters may stand in it where the column has another script. Languages of two scripts
+(Serbian, Uzbek) may have both. These bounds are conventions of ours.
 By hand: print questions and answers of ten rows, and look where a name comes again.
 
 ## What to try

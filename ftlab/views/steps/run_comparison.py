@@ -130,7 +130,7 @@ class RunComparisonView(View[ComparisonSummary]):
             return "\n".join([f"Two runs: {said}", *_unlike(summary)])
         where = ""
         if first.sample is not None:
-            where = " ({1} of micro-batch {0})".format(*first.sample)
+            where = " (row {1} of micro-batch {0})".format(*first.sample)
         lines = [
             f"Two runs: they differ from step {first.step} on",
             f"  first in {first.what}{where}",

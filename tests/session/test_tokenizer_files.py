@@ -240,7 +240,8 @@ def test_bad_arguments_are_refused_in_words(folder):
 
 
 def test_the_base_of_an_adapter_tells_the_rows_of_its_embedding(folder, tmp_path):
-    model(400).save_pretrained(tmp_path / "base")
+    ends = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
+    model(400, **ends).save_pretrained(tmp_path / "base")
     (folder / "model.safetensors").unlink()
     (folder / "config.json").unlink()
     edit(folder / "adapter_config.json", base_model_name_or_path=str(tmp_path / "base"))

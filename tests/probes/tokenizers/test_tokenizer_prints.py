@@ -1,5 +1,6 @@
 """The tokenizer's fingerprint in the records of a run."""
 
+import copy
 import json
 from pathlib import Path
 
@@ -145,7 +146,7 @@ def test_a_trainer_that_gets_another_tokenizer_tells_it(tmp_path):
 @pytest.mark.parametrize(("token", "other"), [("e", True), ("<new>", False)])
 def test_it_is_told_whether_usual_words_have_other_ids(token, other):
     change = lambda each: each.add_tokens([AddedToken(token, normalized=False)])  # noqa: E731
-    _, second = told(byte_level(), at=3, change=change)
+    _, second = told(copy.deepcopy(byte_level()), at=3, change=change)
     assert second.detail["other_ids"] is other
 
 

@@ -254,7 +254,7 @@ class Scan:
         total, before = lengths.length(read, own) if lengths else (sum(own), -1)
         self._measure(number, read, total, before)
         last = last_wanted(read)
-        if is_answer(read.parts[last]):
+        if is_answer(read.parts[last]) and read.label is not False:
             self.answers.add(number, read.parts[last], own[last])
         if unknown and sum(unknown) > UNKNOWN_SHARE * sum(own):
             self._report_unknown(number, read, unknown)

@@ -3,6 +3,7 @@
 import pytest
 
 from ftlab.probes.data import counting, scan as scan_module
+from ftlab.probes.data.across.reports import report_cut_answers
 from ftlab.probes.data.files.entries import Broken, Entry, Source, entries_of
 from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.scan import Scan
@@ -147,3 +148,14 @@ def test_every_look_is_taken_at_all_rows():
     assert rows_with(scan, "html-entities") == [1]
     assert rows_with(scan, "broken-encoding") == [2]
     assert rows_with(scan, "citation-mark") == [3]
+
+
+@pytest.mark.parametrize(("label", "cut"), [(False, 0), (True, 40), (None, 40)])
+def test_answers_that_are_not_wanted_may_all_break_off_at_one_length(label, cut):
+    row = {"prompt": "Why?"} | ({} if label is None else {"label": label})
+    rows = [row | {"completion": "It is so. " * (1 + n % 9)} for n in range(60)]
+    words = " ".join(f"word{n}" for n in range(60))
+    rows += [row | {"completion": f"{'a ' * (n % 8)}{words}"[:180]} for n in range(40)]
+    scan = scanned(rows)
+    report_cut_answers(scan)
+    assert len(rows_with(scan, "answer-of-cut-length")) == cut

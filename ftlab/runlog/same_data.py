@@ -113,7 +113,8 @@ def _of_held(starts: list[LoaderStart]) -> Iterator[_Doubt]:
     """Judge generators that the dataset holds: those of a stream order its rows."""
     for each in starts[0].held:
         fixed = held_is_fixed(each)
-        drawn = _is_drawn(each.name, starts)
+        # one that asks the machine has no state by which drawing shows
+        drawn = None if each.kind == SYSTEM else _is_drawn(each.name, starts)
         if fixed or drawn is False:
             continue
         seeded = "was not seeded" if fixed is False else "has a seed that is not known"

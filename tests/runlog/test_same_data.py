@@ -6,7 +6,7 @@ import torch
 
 from ftlab.records.event import Event
 from ftlab.records.facts import Facts
-from ftlab.records.loader_start import HeldGenerator, LoaderStart, WorkerStart
+from ftlab.records.loader_start import SYSTEM, HeldGenerator, LoaderStart, WorkerStart
 from ftlab.records.step import StepRecord
 from ftlab.runlog.run import Run
 from ftlab.runlog.same_data import same_data
@@ -128,3 +128,11 @@ class Held(Augmented):
 )
 def test_real_trainings(settings, same):
     assert same_data(train(**settings)).same is same
+
+
+@pytest.mark.parametrize("drawn", [(), None])
+def test_a_generator_that_no_seed_sets_leaves_it_open(drawn):
+    source = HeldGenerator("SYS", SYSTEM)
+    run = run_of(LoaderStart(0, order="in order", held=(source,), drawn=drawn))
+    said = "rows may be drawn with SYS, which no seed sets"
+    assert (same_data(run).same, same_data(run).why) == (None, said)

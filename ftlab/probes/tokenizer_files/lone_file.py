@@ -11,6 +11,7 @@ from ftlab.probes.tokenizer_files.statements import (
     special_says,
 )
 from ftlab.probes.tokenizers.reader import Reader
+from ftlab.records.said import said_of
 from ftlab.records.tokenizer_files import Agreement
 
 TEXTS = (
@@ -143,7 +144,9 @@ def _other_ids(files: FolderFiles, reader: Reader) -> Iterator[Agreement]:
         return
     try:
         alone = Tokenizer.from_file(str(files.path / TOKENIZER))
-    except Exception:  # noqa: BLE001  what transformers can load of it is compared
+    except Exception as error:  # noqa: BLE001  the library raises Exception itself
+        words = f"{TOKENIZER} alone cannot be loaded: {said_of(error)}"
+        yield Agreement("read alone", "not checked", words)
         return
     alone.no_truncation()
     alone.no_padding()

@@ -82,3 +82,10 @@ def test_stages_that_transformers_has_built_anew_are_noticed(tmp_path):
     found = told(read_folder(tmp_path), reader_of(tokenizer))["read alone"]
     assert found.status == "differs"
     assert "gives other ids in 4 of 5 texts" in found.words
+
+
+def test_a_file_that_cannot_be_loaded_alone_is_not_compared(tmp_path):
+    (tmp_path / "tokenizer.json").write_text("{}")
+    found = told(read_folder(tmp_path), reader_of(byte_level()))["read alone"]
+    assert found.status == "not checked"
+    assert found.words.startswith("tokenizer.json alone cannot be loaded: ")

@@ -145,7 +145,9 @@ def test_a_trainer_that_gets_another_tokenizer_tells_it(tmp_path):
 
 @pytest.mark.parametrize(("token", "other"), [("e", True), ("<new>", False)])
 def test_it_is_told_whether_usual_words_have_other_ids(token, other):
-    change = lambda each: each.add_tokens([AddedToken(token, normalized=False)])  # noqa: E731
+    def change(each):
+        each.add_tokens([AddedToken(token, normalized=False)])
+
     _, second = told(copy.deepcopy(byte_level()), at=3, change=change)
     assert second.detail["other_ids"] is other
 

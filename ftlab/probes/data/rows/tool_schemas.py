@@ -37,7 +37,7 @@ def unfit(name: str, arguments: Any, tools: Mapping[str, Any]) -> str:
     >>> unfit("look", {"town": "Oslo"}, {"look": takes})
     ''
     """
-    takes = tools.get(name, tools.get(name.rpartition(".")[2]))
+    takes = _takes(name, tools)
     given = read(arguments)
     if not isinstance(takes, Mapping) or not isinstance(given, Mapping):
         return ""
@@ -55,6 +55,11 @@ def unfit(name: str, arguments: Any, tools: Mapping[str, Any]) -> str:
             takes_only = f"which takes {_names(known)}"
             return f"{str(each)[:40]!r} is no argument of {name[:40]}, {takes_only}"
     return ""
+
+
+def _takes(name: str, tools: Mapping[str, Any]) -> Any:
+    """Return what a tool takes, which a call may name with a prefix."""
+    return tools.get(name, tools.get(name.rpartition(".")[2]))
 
 
 def _takes_more(takes: Mapping[str, Any]) -> bool:
@@ -101,7 +106,7 @@ def null_argument(name: str, arguments: Any, tools: Mapping[str, Any]) -> str:
     """
     given = read(arguments)
     if isinstance(given, Mapping):
-        for each in _null_keys(tools.get(name)):
+        for each in _null_keys(_takes(name, tools)):
             if each in given and given[each] is None:
                 return f"{str(each)[:40]!r} is null, and so is its property of {name}"
     return ""

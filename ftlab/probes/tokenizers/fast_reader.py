@@ -116,6 +116,14 @@ class FastReader(Reader):
         left = repr((self.core.truncation, self.core.padding))
         return left, list(self.core.encode(text).ids)
 
+    def word_ids(self, word: str) -> list[int]:
+        """Return a short text's ids; empty where a last call's limit cuts it."""
+        found = self.core.encode(word)
+        if found.overflowing:
+            return []
+        shown = zip(found.ids, found.attention_mask, strict=True)
+        return [each for each, is_text in shown if is_text]
+
     def encoded(self, text: str) -> tuple[list[int], Spans | None]:
         """Return the ids of a text by itself, and their characters."""
         found = self._encode(text, around=False)

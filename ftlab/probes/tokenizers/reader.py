@@ -109,6 +109,13 @@ class Reader:
         """
         return "", self.ids(text)
 
+    def word_ids(self, word: str) -> list[int]:
+        """Return a short text's ids without touching the tokenizer, or padding them.
+
+        Empty where a last call's limit cuts it.
+        """
+        return self.ids(word)
+
     def encoded(self, text: str) -> tuple[list[int], Spans | None]:
         """Return the ids of a text by itself, and their characters if it tells them."""
         tokens = self.tokenizer.tokenize(text)

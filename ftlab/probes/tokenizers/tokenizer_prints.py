@@ -1,5 +1,6 @@
 """Which tokenizer a run is trained with, and whether it changes on the way."""
 
+import re
 import time
 from collections.abc import Iterable
 from typing import Any, ClassVar
@@ -35,7 +36,7 @@ class TokenizerPrints(Probe):
         self._told: set[str] = set()
         self._last: Fingerprint | None = None
         self._looked = -1
-        self._ids: Any = None
+        self._ids: list[list[int]] = []
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Begin anew with the run's tokenizer."""
@@ -55,9 +56,10 @@ class TokenizerPrints(Probe):
         return (Reading(torch.zeros(0), lambda _: [told]),)
 
     def _has_other_ids(self, tokenizer: Any) -> bool:
-        """Tell whether words that hold no mark have other ids than when last asked."""
+        """Tell whether a word that holds no mark has other ids than when last asked."""
         before, self._ids = self._ids, _ids(tokenizer)
-        return before is not None and before[0] == self._ids[0] and before != self._ids
+        pairs = zip(before, self._ids, strict=False)
+        return any(old and new and old != new for old, new in pairs)
 
     def _event(
         self, moment: Moment, before: Fingerprint | None, now: Fingerprint, looked: int
@@ -99,10 +101,11 @@ def _on_disk(tokenizer: Any, now: Fingerprint) -> dict[str, Any]:
     return {"reloaded": not apart, "apart": apart, "folder": folder.name}
 
 
-def _ids(tokenizer: Any) -> tuple[str, tuple[int, ...]]:
+def _ids(tokenizer: Any) -> list[list[int]]:
+    """Return the ids of words, one by one: few limits that a call leaves cut a word."""
     reader = reader_of(tokenizer)
     if reader is None:
-        return "", ()
-    words = TEXT.partition("<")[0]
-    left, ids = readable(ids=lambda: reader.ids_as_left(words)).get("ids", ("", ()))
-    return left, tuple(ids)
+        return []
+    words = re.findall(r"\s*\S+", TEXT.partition("<")[0])
+    found = readable(ids=lambda: [reader.word_ids(each) for each in words])
+    return found.get("ids") or []

@@ -152,6 +152,19 @@ def test_it_is_told_whether_usual_words_have_other_ids(token, other):
     assert second.detail["other_ids"] is other
 
 
+@pytest.mark.parametrize(("token", "other"), [("e", True), ("<new>", False)])
+@pytest.mark.parametrize("limit", [2, 12])
+def test_what_calls_leave_to_cut_and_pad_changes_no_words(token, other, limit):
+    def change(each):
+        each.add_tokens([AddedToken(token, normalized=False)])
+        each(["Name", "a b"], padding="max_length", truncation=True, max_length=limit)
+
+    tokenizer = copy.deepcopy(byte_level())
+    tokenizer("a", truncation=True, max_length=14)
+    _, second = told(tokenizer, at=3, change=change)
+    assert second.detail["other_ids"] is (other and limit > 2)
+
+
 def test_the_step_before_is_told_at_which_it_was_looked_at():
     events = told(made(), 40, 33, lambda each: each.add_tokens(["c"]), interval=4)
     assert events[1].detail["looked"] == 32

@@ -102,9 +102,9 @@ class TokenizerFiles:
 
     @property
     def ok(self) -> bool:
-        """Whether every file can be read, and none disagrees with another."""
-        return not self.problems and not any(
-            each.status in ("differs", "fails") for each in self.agreements
+        """Whether all could be read, loaded and compared, and nothing disagrees."""
+        return not self.problems and all(
+            each.status in ("agrees", "noted") for each in self.agreements
         )
 
     @property

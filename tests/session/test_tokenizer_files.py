@@ -230,6 +230,7 @@ def test_an_empty_folder_says_that_nothing_is_loaded(tmp_path):
     view = ftlab.tokenizer_files(tmp_path)
     assert "transformers cannot load it" in repr(view)
     assert statuses(view) == {"not checked"}
+    assert not view.ok
 
 
 def test_bad_arguments_are_refused_in_words(folder):

@@ -149,7 +149,8 @@ def wrapped(sentence: str) -> list[str]:
 
 
 def _unlike(summary: ComparisonSummary) -> list[str]:
-    return [f"  {name}: {one} | {other}" for name, one, other in summary.sources]
+    said = [f"{name}: {one} | {other}" for name, one, other in summary.sources]
+    return [line for each in said for line in wrapped(each)]
 
 
 def _run_of(given: object) -> Run:

@@ -55,7 +55,7 @@ class TokenizerFilesView(ToldView):
 
     @property
     def ok(self) -> bool:
-        """Whether every file can be read, and none disagrees with another."""
+        """Whether all could be read, loaded and compared, and nothing disagrees."""
         return self.files.ok
 
     def _summarise(self) -> Told:

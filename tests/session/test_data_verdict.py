@@ -31,7 +31,7 @@ def test_a_template_that_refuses_is_said():
 
 def test_a_tokenizer_that_composes_letters_is_served_well():
     rows = asked(chat(), 0, "Le cafe\u0301 est ferme\u0301")
-    composing = vocabularies.byte_level.__wrapped__()
+    composing = vocabularies.byte_level()
     composing.backend_tokenizer.normalizer = normalizers.NFC()
     assert scanned(rows, tokenizer=composing).issues == ()
     names = [issue.name for issue in scanned(rows, tokenizer=TOKENIZER).issues]
@@ -82,7 +82,7 @@ def test_a_single_conversation_is_counted_with_its_template():
 
 
 def test_an_error_of_the_counting_is_told():
-    tokenizer = vocabularies.byte_level.__wrapped__()
+    tokenizer = vocabularies.byte_level()
     tokenizer.chat_template = TOKENIZER.chat_template.replace(
         "m['content']", "m['content'] * 2"
     )

@@ -1,7 +1,5 @@
 """Templates that mean harm, by every way in which they reach ftlab."""
 
-import copy
-
 import pytest
 import transformers
 
@@ -55,7 +53,7 @@ def trainer_of(template):
 @kinds
 def test_of_a_tokenizer_and_as_a_template_it_is_refused_in_words(kind):
     template, words = HOSTILE[kind]
-    mine = copy.deepcopy(vocabularies.byte_level())
+    mine = vocabularies.byte_level()
     mine.chat_template = template
     with pytest.raises(BadValueError, match=words) as raised:
         ftlab.tokens(mine, TALK)
@@ -67,7 +65,7 @@ def test_of_a_tokenizer_and_as_a_template_it_is_refused_in_words(kind):
 @pytest.mark.parametrize("kind", ["escape", "memory", "gigantic"])
 def test_beside_others_it_is_named_and_they_are_shown(kind, tmp_path):
     template, words = HOSTILE[kind]
-    mine = copy.deepcopy(vocabularies.byte_level())
+    mine = vocabularies.byte_level()
     (tmp_path / "chat_template.jinja").write_text(template)
     ways = {"mine": mine, "adapter": tmp_path}
     said = repr(ftlab.tokens(mine, TALK, template=ways, serving=True))

@@ -1,6 +1,5 @@
 """The template of a tokenizer beside that of its base model and of a saved adapter."""
 
-import copy
 import json
 
 import pytest
@@ -17,7 +16,7 @@ TALK = [
 
 
 def tokenizer(template=vocabularies.CHATML):
-    made = copy.deepcopy(vocabularies.byte_level())
+    made = vocabularies.byte_level()
     made.chat_template = template
     return made
 

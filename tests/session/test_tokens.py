@@ -1,7 +1,5 @@
 """`ftlab.tokens` over messages, datasets, batches, trainers and paused steps."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -222,7 +220,7 @@ def test_batches_of_a_loader_are_named_by_batch_and_sample():
 
 
 def test_a_batch_is_repaired_and_the_given_one_is_left():
-    tokenizer = copy.deepcopy(vocabularies.byte_level())
+    tokenizer = vocabularies.byte_level()
     tokenizer.pad_token = tokenizer.eos_token
     made = sft(assistant_only_loss=True)
     batch = {name: value.clone() for name, value in ftlab.tokens(made)._given.items()}

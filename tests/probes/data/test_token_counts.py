@@ -115,7 +115,7 @@ def test_what_is_no_conversation_is_not_rendered():
 
 
 def test_the_size_is_that_of_the_highest_id():
-    tokenizer = vocabularies.byte_level.__wrapped__()
+    tokenizer = vocabularies.byte_level()
     tokenizer.add_tokens(["<new>"])
     known = TokenCounter(tokenizer).size()
     assert known == tokenizer.convert_tokens_to_ids("<new>") + 1

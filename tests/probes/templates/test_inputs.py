@@ -33,7 +33,7 @@ def test_a_key_that_is_no_text_is_refused():
 
 
 def test_one_of_several_templates_is_chosen_as_transformers_does():
-    tokenizer = byte_level.__wrapped__()
+    tokenizer = byte_level()
     tokenizer.chat_template = {"default": "d", "tool_use": "t", "rag": "r"}
     assert template_of(tokenizer) == "d"
     assert template_of(tokenizer, tools=[{}]) == "t"

@@ -77,7 +77,7 @@ def test_a_token_over_the_border_is_called_merged():
 
 
 def _with_token(text):
-    made = byte_level.__wrapped__()
+    made = byte_level()
     made.add_tokens([text])
     return made
 

@@ -1,7 +1,5 @@
 """Real tokenizers, trained on a few lines of many languages."""
 
-from functools import cache
-
 from tokenizers import (
     AddedToken,
     Tokenizer,
@@ -13,6 +11,8 @@ from tokenizers import (
     trainers,
 )
 from transformers import PreTrainedTokenizerFast
+
+from tests.probes.tokens.handed_out import copied
 
 LINES = [
     "The quick brown fox jumps over the lazy dog, and it does so every day.",
@@ -34,7 +34,7 @@ def _fast(inner: Tokenizer, controls: bool, **names) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=inner, **names)
 
 
-@cache
+@copied
 def byte_level(controls: bool = True, bos: bool = False) -> PreTrainedTokenizerFast:
     """Return one whose vocabulary can write anything."""
     inner = Tokenizer(models.BPE())
@@ -54,7 +54,7 @@ def byte_level(controls: bool = True, bos: bool = False) -> PreTrainedTokenizerF
     return made
 
 
-@cache
+@copied
 def unigram(controls: bool = True) -> PreTrainedTokenizerFast:
     """Return one that writes spaces as a character of their own."""
     inner = Tokenizer(models.Unigram())
@@ -68,7 +68,7 @@ def unigram(controls: bool = True) -> PreTrainedTokenizerFast:
     return _fast(inner, controls, bos_token="<s>", unk_token="<unk>")
 
 
-@cache
+@copied
 def word_piece(controls: bool = True) -> PreTrainedTokenizerFast:
     """Return one that drops whitespace."""
     inner = Tokenizer(models.WordPiece(unk_token="<unk>"))

@@ -1,6 +1,5 @@
 """What tokenizer.json says by itself, beside what transformers loads."""
 
-import copy
 import json
 
 import pytest
@@ -63,7 +62,7 @@ def test_truncation_and_padding_of_its_own_are_noted():
 
 
 def test_a_side_that_transformers_takes_from_there_is_told(tmp_path):
-    tokenizer = copy.deepcopy(byte_level())
+    tokenizer = byte_level()
     tokenizer.save_pretrained(tmp_path)
     own = json.loads((tmp_path / "tokenizer.json").read_text())
     pad = {"strategy": "BatchLongest", "direction": "Left", "pad_token": "x"}
@@ -75,7 +74,7 @@ def test_a_side_that_transformers_takes_from_there_is_told(tmp_path):
 
 
 def test_stages_that_transformers_has_built_anew_are_noticed(tmp_path):
-    tokenizer = copy.deepcopy(byte_level())
+    tokenizer = byte_level()
     tokenizer.save_pretrained(tmp_path)
     assert "read alone" not in told(read_folder(tmp_path), reader_of(tokenizer))
     tokenizer.backend_tokenizer.normalizer = normalizers.Lowercase()

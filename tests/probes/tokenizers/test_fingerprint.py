@@ -187,7 +187,7 @@ def test_a_prefix_space_is_seen():
 
 
 def test_no_limit_is_no_limit_however_it_is_written():
-    limits = [copy_of(byte_level()) for _ in range(3)]
+    limits = [byte_level() for _ in range(3)]
     for made, limit in zip(limits, (10**30, 10**15, 512), strict=True):
         made.model_max_length = limit
     first, second, third = map(read_fingerprint, limits)
@@ -217,7 +217,7 @@ def test_vocabularies_of_bytes_are_read():
 
 
 def test_what_json_cannot_hold_is_named_by_its_class():
-    tokenizer = copy_of(byte_level())
+    tokenizer = byte_level()
     tokenizer.chat_template = {"default": object()}
     assert dict(read_fingerprint(tokenizer).parts["chat template"].entries) == {
         "default": '"object"'

@@ -1,7 +1,5 @@
 """The folder of a live run's tokenizer: how it was, and what changes in it."""
 
-import functools
-
 import pytest
 import torch
 from tokenizers import AddedToken, Tokenizer
@@ -11,12 +9,8 @@ from ftlab.probes.tokenizers.source_folder import SourceFolder
 from ftlab.records.event import Event
 from ftlab.records.folder_news import FolderNews
 from tests.probes.recording import Recording
-from tests.probes.tokens import vocabularies
-from tests.probes.tokens.vocabularies import BRACKETS
+from tests.probes.tokens.vocabularies import BRACKETS, byte_level
 from tests.session.tokenizer_folders import CONFIG, MAP, edit, model
-
-byte_level = functools.cache(vocabularies.byte_level.__wrapped__)
-"""One of this file's own: others leave padding and truncation in theirs."""
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Beginnings and ends of rows: what is wrong, and what puts it right."""
 
-import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +17,7 @@ from tests.probes.tokens.trainings import GENERATION, talks
 
 
 def made(template=vocabularies.CHATML, **special):
-    tokenizer = copy.deepcopy(vocabularies.byte_level())
+    tokenizer = vocabularies.byte_level()
     tokenizer.chat_template = template
     for name, value in special.items():
         setattr(tokenizer, name, value)

@@ -1,7 +1,6 @@
 """Tokenizers of each kind, trained on a few lines in several scripts."""
 
 from collections import Counter
-from functools import cache
 
 from tokenizers import (
     AddedToken,
@@ -13,6 +12,8 @@ from tokenizers import (
     trainers,
 )
 from transformers import PreTrainedTokenizer, PreTrainedTokenizerFast
+
+from tests.probes.tokens.handed_out import copied
 
 LINES = [
     "Name a prime number. Seven is one, and two is the only even one.",
@@ -42,7 +43,7 @@ PLAIN = (
 )
 
 
-@cache
+@copied
 def byte_level() -> PreTrainedTokenizerFast:
     """Byte-level BPE, as of GPT-2 and Llama 3."""
     inner = Tokenizer(models.BPE())
@@ -55,7 +56,7 @@ def byte_level() -> PreTrainedTokenizerFast:
     return _made(inner, trainer)
 
 
-@cache
+@copied
 def byte_fallback() -> PreTrainedTokenizerFast:
     """BPE with a sign for spaces, and bytes for what it lacks, as of Llama 2."""
     inner = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))
@@ -81,7 +82,7 @@ def byte_fallback() -> PreTrainedTokenizerFast:
     return _made(inner, trainer, unk_token="<unk>")
 
 
-@cache
+@copied
 def unigram() -> PreTrainedTokenizerFast:
     """Unigram, as of T5."""
     inner = Tokenizer(models.Unigram())
@@ -93,7 +94,7 @@ def unigram() -> PreTrainedTokenizerFast:
     return _made(inner, trainer, unk_token="<unk>")
 
 
-@cache
+@copied
 def word_piece() -> PreTrainedTokenizerFast:
     """WordPiece, as of BERT."""
     inner = Tokenizer(models.WordPiece(unk_token="[UNK]"))
@@ -132,7 +133,7 @@ class Slow(PreTrainedTokenizer):
         return b"".join(parts).decode("utf-8", "replace")
 
 
-@cache
+@copied
 def slow() -> Slow:
     """A Python tokenizer that hides its bytes and gives no offsets."""
     made = Slow(eos_token="<|im_end|>", pad_token="<|pad|>", bos_token="<|bos|>")

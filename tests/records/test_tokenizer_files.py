@@ -10,12 +10,12 @@ from ftlab.records.tokenizer_files import Agreement, FileState, TokenizerFiles
     [
         ("agrees", True),
         ("noted", True),
-        ("not checked", True),
+        ("not checked", False),
         ("differs", False),
         ("fails", False),
     ],
 )
-def test_only_what_differs_or_fails_is_not_well(status, ok):
+def test_only_what_agrees_or_is_noted_is_well(status, ok):
     told = Agreement("eos_token", status, "")
     assert TokenizerFiles("mine", (), (told,)).ok is ok
 

@@ -32,8 +32,10 @@ def test_text_marks_what_differs_fails_and_was_not_checked():
     )
 
 
-def test_notes_and_what_was_not_checked_are_no_disagreement():
-    assert TokenizerFilesView(TokenizerFiles("mine", FILES[:1], TOLD[3:])).ok
+def test_notes_are_no_disagreement_and_what_was_not_checked_is_not_well():
+    noted, unchecked = TOLD[3:]
+    assert TokenizerFilesView(TokenizerFiles("mine", FILES[:1], (noted,))).ok
+    assert not TokenizerFilesView(TokenizerFiles("mine", (), (unchecked,))).ok
 
 
 def test_the_table_has_a_row_for_each_subject_and_file():

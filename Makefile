@@ -4,6 +4,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help demo lab test test-all test-gpu test-oldest bench bench-localisation notebooks format check lock set-up
 
+# Tests start many processes: without kept bytecode each compiles all of ftlab anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 python := .venv/bin/python
 pytest := $(python) -m pytest
 # Tests of one group share what they run once, and stay in one process.

@@ -4,6 +4,7 @@ Wrappers (DDP, ``torch.compile``, FSDP) put prefixes into names; a run that was 
 with and without them must agree on every name, so they are dropped everywhere.
 """
 
+import functools
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -59,6 +60,7 @@ class NamedParameter(NamedTuple):
     aliases: tuple[str, ...]
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def clean_name(name: str) -> str:
     """Drop what wrappers put into a name, at any position, and make it printable.
 

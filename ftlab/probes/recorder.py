@@ -131,6 +131,11 @@ class Recorder:
         """The step that is under way."""
         return self._first_step if self._loop is None else self._loop.step.step
 
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """What differs when parameters or the state of adapters have changed."""
+        return (-1, -1) if self._loop is None else self._loop.stamp
+
     def attach(self) -> Self:
         """Put everything on; a failure takes off what was put on before."""
         HooksInGraphs.take_off_what_is_left()

@@ -31,7 +31,7 @@ class RowBook:
     def __init__(self, announce: Callable[[NameRecord], None]) -> None:
         self._announce = announce
         self._ids: dict[tuple[str, str], int] = {}
-        self._known: dict[int, dict[str, Any]] = {}
+        self._known: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.step = 0
 
     def name(
@@ -49,9 +49,10 @@ class RowBook:
         """
         since = fields.pop("since_step", self.step)
         row = self._ids.setdefault((table, name), len(self._ids))
-        facts = {"meta": dict(meta or {}), "layer": layer_of(name)} | fields
-        if self._known.get(row) != facts:
-            self._known[row] = facts
+        told = (dict(meta or {}), fields)
+        if self._known.get(row) != told:
+            self._known[row] = told
+            facts: dict[str, Any] = {"meta": told[0], "layer": layer_of(name)} | fields
             record = NameRecord(row, table, name, kind, since_step=since, **facts)
             self._announce(record)
         return row

@@ -81,6 +81,12 @@ class Subject:
         return self._model() is None
 
     @property
+    def stamp(self) -> tuple[object, ...]:
+        """What differs when something has joined the run, at the price of nothing."""
+        met = len(self._optimizers), len(self._schedulers), len(self._scaler)
+        return self.registrations, *met, len(self.training)
+
+    @property
     def model(self) -> torch.nn.Module:
         """The watched model."""
         model = self._model()

@@ -6,13 +6,18 @@ drops or changes it. ruff's rule against private names is off here and in
 """
 
 import contextlib
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 # ruff: noqa: SLF001
 import torch
 import torch.utils.checkpoint
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.hooks import RemovableHandle
+
+from ftlab.records.handle import Handle
 
 _NOTHING = contextlib.nullcontext()
 
@@ -119,6 +124,74 @@ def is_under_construction(scheduler: Any) -> bool:
     """Tell whether ``scheduler.step`` is its constructor's call; some never count."""
     uncounted = getattr(scheduler, "_step_count", 1) == 0
     return uncounted and getattr(scheduler, "_is_initial", True)
+
+
+class _SameHooks:
+    """Hooks that many modules share; takes them off."""
+
+    def __init__(self) -> None:
+        self._places: list[tuple[weakref.ref[torch.nn.Module], int, bool]] = []
+
+    def put(
+        self, module: torch.nn.Module, key: int, hook: Any, *, before: bool
+    ) -> None:
+        inner = vars(module)
+        self._places.append((weakref.ref(module), key, before))
+        if before:
+            inner["_forward_pre_hooks"][key] = hook
+            inner["_forward_pre_hooks_with_kwargs"][key] = True
+        else:
+            inner["_forward_hooks"][key] = hook
+            inner["_forward_hooks_always_called"][key] = True
+
+    def remove(self) -> None:
+        places, self._places = self._places, []
+        for reference, key, before in places:
+            module = reference()
+            if module is None:
+                continue
+            inner = vars(module)
+            names = _PRE_HOOKS if before else _HOOKS
+            for name in names:
+                inner[name].pop(key, None)
+
+
+_PRE_HOOKS = ("_forward_pre_hooks", "_forward_pre_hooks_with_kwargs")
+_HOOKS = ("_forward_hooks", "_forward_hooks_always_called")
+
+
+def hook_modules(
+    modules: Iterable[tuple[str, torch.nn.Module]],
+    *,
+    before: Callable[..., None],
+    first: Callable[..., None],
+    last: Callable[..., None],
+) -> Handle:
+    """Put the same hooks on many modules; torch's registering takes 10 us for each.
+
+    Parameters
+    ----------
+    modules
+        By path. The model itself, ``""``, is running already: ``before`` is not put
+        on it.
+    before
+        A pre-hook that gets the keyword arguments too.
+    first
+        Sees an output as no hook has touched it; put on where there are other hooks.
+    last
+        Sees an output as the next module does; called also where a module raised.
+    """
+    handles = _SameHooks()
+    pre, front, end = (RemovableHandle(OrderedDict()).id for _ in range(3))
+    for path, module in modules:
+        if path:
+            handles.put(module, pre, before, before=True)
+        hooks = module._forward_hooks
+        if hooks:
+            handles.put(module, front, first, before=False)
+            cast("Any", hooks).move_to_end(front, last=False)
+        handles.put(module, end, last, before=False)
+    return handles
 
 
 class _RunOnce:

@@ -1,8 +1,8 @@
 """The watched parameters: found anew when the model's trainable set changes.
 
-Walking through the modules costs about a millisecond on a small model, so it is done
-when torch reports a new parameter anywhere, when an optimizer's groups change, and from
-time to time. Freezing and unfreezing is seen at each step.
+Whether there are others now is looked for when torch reports a new parameter anywhere,
+when an optimizer's groups change, and from time to time. Freezing and unfreezing is
+seen at each step.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
+from ftlab.probes.inventory import parameter_ids
 from ftlab.probes.naming import (
     NamedParameter,
     Role,
@@ -21,6 +22,7 @@ from ftlab.probes.naming import (
 from ftlab.probes.probe import Tensors
 from ftlab.probes.rows import RowBook
 from ftlab.probes.subject import Subject
+from ftlab.probes.taps.forward import innermost
 from ftlab.records.handle import Handle
 
 WALK_INTERVAL = 16
@@ -43,8 +45,8 @@ class WatchedParameters:
     ----------
     tensors
         The trainable ones, as probes get them.
-    walks
-        How often the modules were walked through.
+    changes
+        How often the set was found to be another one.
     """
 
     def __init__(self, subject: Subject, book: RowBook) -> None:
@@ -52,9 +54,10 @@ class WatchedParameters:
         self._book = book
         self._all: list[torch.nn.Parameter] = []
         self._flags: list[bool] = []
+        self._ids: list[int] = []
         self._groups: list[int] = []
         self._walked = -1
-        self.walks = 0
+        self.changes = 0
         self._announced: dict[int, NamedParameter] = {}
         self._roles: dict[int, Role] = {}
         self.stale = True
@@ -85,6 +88,13 @@ class WatchedParameters:
         """Empty what probes were given: some keep it, to know it again."""
         object.__setattr__(self.tensors, "parameters", ())
 
+    def is_mine(self, owner: torch.nn.Module) -> bool:
+        """Tell whether a module is the model, or holds a parameter of it."""
+        model = self._subject.model
+        if owner is model or owner is innermost(model):
+            return True
+        return self.holds_any(list(owner.parameters()))
+
     def holds_any(self, parameters: Sequence[torch.Tensor]) -> bool:
         """Tell whether one of ``parameters`` is the model's, trainable or not."""
         if self.stale:
@@ -96,16 +106,15 @@ class WatchedParameters:
         self._subject.registrations += 1
 
     def _walk(self, step: int, groups: list[int]) -> None:
-        entries = named_parameters(self._subject.model)
-        flags = [entry.parameter.requires_grad for entry in entries]
-        same = [id(entry.parameter) for entry in entries] == [id(p) for p in self._all]
-        unchanged = same and flags == self._flags and groups == self._groups
-        self.stale, self._walked = False, step
-        self.walks += 1
-        if unchanged:
+        ids, self.stale, self._walked = parameter_ids(self._subject.model), False, step
+        flags = [each.requires_grad for each in self._all]
+        if (ids, flags, groups) == (self._ids, self._flags, self._groups):
             return
+        self.changes += 1
+        entries = named_parameters(self._subject.model)
         self._all = [entry.parameter for entry in entries]
-        self._flags, self._groups = flags, groups
+        self._flags = [each.requires_grad for each in self._all]
+        self._ids, self._groups = ids, groups
         self._everything = frozenset(map(id, self._all))
         self._announce(entries)
 

@@ -31,6 +31,9 @@ from ftlab.runlog.run import Run
 from ftlab.runlog.writer import LogWriter
 from ftlab.session.background import Background
 
+FACTS_INTERVAL = 8
+"""Steps between two looks for changed settings that nothing has told of."""
+
 _observed: weakref.WeakKeyDictionary[torch.nn.Module, "Observation"] = (
     weakref.WeakKeyDictionary()
 )
@@ -94,6 +97,8 @@ class Observation:
         self.run.keep_in(writer.path, writer.meta)
         self.background = Background(self.run, writer, Engine())
         self._signature: Any = None
+        self._stamp: Any = None
+        self._looked = first_step
         self._lock = threading.Lock()
         self.recorder = Recorder(
             subject, plan.probes, self._receive, first_step=first_step
@@ -135,7 +140,10 @@ class Observation:
 
     def _receive(self, record: Any) -> None:
         if isinstance(record, StepRecord):
-            self._read_facts(record.step)
+            stamp = self.recorder.stamp, self.subject.stamp
+            if stamp != self._stamp or record.step >= self._looked + FACTS_INTERVAL:
+                self._stamp, self._looked = stamp, record.step
+                self._read_facts(record.step)
         self.background.put(record)
 
     def _read_facts(self, step: int) -> None:

@@ -5,6 +5,7 @@ and update. Each state that is met gets a number and is announced once, with the
 of its layers; the ledger holds numbers only.
 """
 
+import operator
 import sys
 import weakref
 from collections.abc import Collection, Iterator
@@ -21,6 +22,8 @@ from ftlab.probes.watched import WatchedParameters
 
 TABLE = "adapter_states"
 """Under this table's name the states are announced; it has no columns."""
+
+_FLAGS = operator.attrgetter("_disable_adapters", "_active_adapter", "merged_adapters")
 
 LayerState = tuple[bool, tuple[str, ...], tuple[str, ...]]
 """Of one layer: whether it is disabled, what is merged into it, what is active."""
@@ -77,6 +80,11 @@ class AdapterLayers:
         Knows when the model has got or lost parameters.
     book
         Gives each state its number and announces it.
+
+    Attributes
+    ----------
+    number
+        Of the state that was read last.
     """
 
     def __init__(
@@ -89,8 +97,9 @@ class AdapterLayers:
         self._ids: frozenset[int] = frozenset()
         self._mark: tuple[int, bool] = (-1, False)
         self._last: list[LayerState] | None = None
+        self._glanced: list[tuple[Any, ...]] = []
         self._numbers: dict[tuple[Any, ...], int] = {}
-        self._number = -1
+        self.number = -1
 
     def state(self) -> dict[str, int]:
         """Return the number of the state that the layers are in now, for the ledger.
@@ -100,11 +109,25 @@ class AdapterLayers:
         self._find()
         if not self._layers and not self._numbers:
             return {}
-        states = [layer.state() for layer in self._layers]
-        if states != self._last:
-            self._last = states
-            self._number = self._number_of(states)
-        return {"adapter_state": self._number}
+        glance = self._glance()
+        if not glance or glance != self._glanced:
+            self._glanced = glance
+            states = [layer.state() for layer in self._layers]
+            if states != self._last:
+                self._last = states
+                self.number = self._number_of(states)
+        return {"adapter_state": self.number}
+
+    def _glance(self) -> list[tuple[Any, ...]]:
+        """Copy what `AdapterLayer.state` reads, in a tenth of the time.
+
+        Empty where a layer lacks some of it.
+        """
+        try:
+            read = [_FLAGS(layer.reference()) for layer in self._layers]
+        except AttributeError:
+            return []
+        return [(off, *active, None, *merged) for off, active, merged in read]
 
     def running(self) -> frozenset[str]:
         """Return the adapters that ran in the state that was read last."""
@@ -138,7 +161,7 @@ class AdapterLayers:
         self._mark = (-1, False)
 
     def _find(self) -> None:
-        mark = (self._watched.walks, self._watched.stale)
+        mark = (self._watched.changes, self._watched.stale)
         if mark == self._mark:
             return
         self._mark = mark
@@ -146,7 +169,7 @@ class AdapterLayers:
         if found:
             listen_to_peft()
         if [e.reference() for e in found] != [e.reference() for e in self._layers]:
-            self._last = None
+            self._last, self._glanced = None, []
         self._layers = found
         self._ids = frozenset(id(each.reference()) for each in found)
 

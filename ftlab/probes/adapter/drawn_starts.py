@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from ftlab.probes.adapter.fresh_layers import FreshLayer, fresh_layers
 from ftlab.probes.graph.module_hook import WholeCallHook
+from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.subject import Subject
-from ftlab.probes.user.points import hookable_modules
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Block, Column
 

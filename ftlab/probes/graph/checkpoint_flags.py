@@ -7,11 +7,10 @@ another one, or the mark is on something that never looks, all activations are k
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 
-from ftlab.probes.graph.flow_calls import tensors_in
+from ftlab.probes.graph.flow_calls import Tensors
 from ftlab.probes.probe import Moment
 from ftlab.probes.torch_private import is_within_backward
 
@@ -52,10 +51,9 @@ class CheckpointFlags:
         if self._on and is_within_backward():
             self._again.add(path)
 
-    def ended(self, path: str, output: Any) -> None:
-        """Hear what a module has put out."""
-        new = self._on and path not in self._alive and not is_within_backward()
-        if new and tensors_in(output).graph:
+    def ended(self, path: str, made: Tensors) -> None:
+        """Hear what a module has put out in forward."""
+        if self._on and made.graph:
             self._alive.add(path)
 
     def without_effect(self, moment: Moment) -> dict[str, dict[str, str]]:

@@ -10,7 +10,7 @@ import sys
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -21,8 +21,7 @@ FRAMES = 64
 """Python frames that are searched for a checkpoint, from the module's call outwards."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tensors:
+class Tensors(NamedTuple):
     """The floating-point tensors of an input or output.
 
     Attributes
@@ -39,6 +38,9 @@ class Tensors:
 
     def __bool__(self) -> bool:
         return bool(self.shapes)
+
+
+_NONE = Tensors(graph=False, addresses=frozenset(), shapes=frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +148,13 @@ class FlowCalls:
             call.before, call.alive_before = tensors_in(output), call.alive
             call.made_before = len(call.made)
 
-    def end(self, path: str, output: Any) -> None:
+    def end(self, path: str, made: Tensors) -> None:
         """Hear that a call is over, or was left by an error."""
-        if not any(call.path == path for call in self._stack):
+        if not any(call.path == path for call in reversed(self._stack)):
             return
         call = self._stack.pop()
         while call.path != path:
             call = self._stack.pop()
-        made = tensors_in(output)
         alive = call.inputs.graph or _made_alive(call) or path in self._own
         lost = call.graded and alive and bool(made) and not made.graph and not call.cut
         lost = lost and not _handed_on(call, made)
@@ -253,6 +254,13 @@ def _handed_on(call: _Call, made: Tensors) -> bool:
 
 def tensors_in(value: Any) -> Tensors:
     """Look at the floating-point tensors in an input or output."""
+    if type(value) is tuple and len(value) == 1:
+        (value,) = value
+    if type(value) is torch.Tensor:  # as nearly always
+        if not (value.is_floating_point() and value.numel() and has_values(value)):
+            return _NONE
+        address, shape = value.data_ptr(), tuple(value.shape)
+        return Tensors(value.requires_grad, frozenset((address,)), frozenset((shape,)))
     found = list(floats_in(value))
     return Tensors(
         any(each.requires_grad for each in found),

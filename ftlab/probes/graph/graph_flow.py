@@ -15,17 +15,17 @@ import torch
 
 from ftlab.probes.compilation.compiled_hooks import in_a_graph
 from ftlab.probes.dynamo_private import leave_to_python
-from ftlab.probes.graph.flow_calls import FlowCalls
-from ftlab.probes.graph.module_hook import ModuleHook, ModulePreHook
+from ftlab.probes.graph.flow_calls import FlowCalls, tensors_in
+from ftlab.probes.graph.module_hook import SharedHook, SharedPreHook
 from ftlab.probes.graph.recomputed import Recomputed
 from ftlab.probes.graph.step_calls import SecondLook, StepCalls, marked
+from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.naming import clean_name
 from ftlab.probes.precision.autocast_states import AutocastStates
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
-from ftlab.probes.torch_private import is_within_backward
-from ftlab.probes.user.points import hookable_modules
+from ftlab.probes.torch_private import hook_modules, is_within_backward
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 
@@ -93,47 +93,48 @@ class GraphFlow(Probe):
         self._called = StepCalls(moment, alive, self._second)
         self._recomputed.begin()
         self._autocast.begin(modules)
-        for path, module in modules:
-            self._put_on(path, module)
-
-    def _put_on(self, path: str, module: torch.nn.Module) -> None:
-        pre = ModulePreHook(self.begin, module, path)
-        first = ModuleHook(self.before_hooks, module, path)
-        last = ModuleHook(self.end, module, path)
-        add = self._hooks.add
-        if path:  # torch is going through the model's own pre-hooks right now
-            add(module.register_forward_pre_hook(pre, with_kwargs=True))
-        add(module.register_forward_hook(first, prepend=True))
-        add(module.register_forward_hook(last, always_call=True))
+        paths = {id(module): path for path, module in modules}
+        self._hooks.add(
+            hook_modules(
+                modules,
+                before=SharedPreHook(self.begin, paths),
+                first=SharedHook(self.before_hooks, paths),
+                last=SharedHook(self.end, paths),
+            )
+        )
 
     def begin(self, path: str, inputs: Any) -> None:
         """Pass on that a module is called; must not raise in the model."""
-        self._tell("begin", path, inputs)
-
-    def before_hooks(self, path: str, output: Any) -> None:
-        """Pass on a module's output as no hook has touched it."""
-        self._tell("before_hooks", path, output)
-
-    def end(self, path: str, output: Any) -> None:
-        """Pass on a module's output as the next one sees it."""
-        self._tell("end", path, output)
-        if self._error is None:
-            try:
-                self._recomputed.see(path, output, again=is_within_backward())
-                self._autocast.see(path)
-            except Exception as error:  # noqa: BLE001  raised in on_gradients instead
-                self._error = error
-
-    def _tell(self, what: str, path: str, value: Any) -> None:
         calls, called = self._calls, self._called
         if calls is None or called is None or self._error is not None:
             return
         try:
-            getattr(calls, what)(path, value)
-            if what == "begin":
-                called.began(path)
-            elif what == "end":
-                called.ended(path, value)
+            calls.begin(path, inputs)
+            called.began(path)
+        except Exception as error:  # noqa: BLE001  raised in on_gradients instead
+            self._error = error
+
+    def before_hooks(self, path: str, output: Any) -> None:
+        """Pass on a module's output as no hook has touched it."""
+        if self._calls is None or self._error is not None:
+            return
+        try:
+            self._calls.before_hooks(path, output)
+        except Exception as error:  # noqa: BLE001  raised in on_gradients instead
+            self._error = error
+
+    def end(self, path: str, output: Any) -> None:
+        """Pass on a module's output as the next one sees it."""
+        calls, called = self._calls, self._called
+        if calls is None or called is None or self._error is not None:
+            return
+        try:
+            again, made = is_within_backward(), tensors_in(output)
+            calls.end(path, made)
+            called.ended(path, output, made, again=again)
+            self._recomputed.see(path, output, again=again)
+            if not again:
+                self._autocast.see(path)
         except Exception as error:  # noqa: BLE001  raised in on_gradients instead
             self._error = error
 
@@ -190,14 +191,20 @@ def _follow(modules: Sequence[tuple[str, torch.nn.Module]]) -> FlowCalls:
     """Begin to follow calls, knowing where trainable parameters are."""
     trainable: set[str] = set()
     own: set[str] = set()
-    bare: set[str] = set()
+    full: set[str] = set()
     for path, module in modules:
-        if any(each.requires_grad for each in module.parameters(recurse=False)):
+        held = [
+            each for each in vars(module)["_parameters"].values() if each is not None
+        ]
+        parts = path.split(".")
+        above = [".".join(parts[:n]) for n in range(len(parts) + 1)] if held else ()
+        full.update(above)
+        if any(each.requires_grad for each in held):
             own.add(path)
-            parts = path.split(".")
-            trainable.update(".".join(parts[:n]) for n in range(len(parts) + 1))
-        if next(module.parameters(), None) is None:
-            bare.add(path)
+            trainable.update(above)
+    # What is compiled is not among these modules, and may hold parameters.
+    empty = ((path, module) for path, module in modules if path not in full)
+    bare = {path for path, module in empty if next(module.parameters(), None) is None}
     paths = {id(module): path for path, module in modules}
     return FlowCalls(trainable, own, bare, paths)
 

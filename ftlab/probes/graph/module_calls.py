@@ -6,11 +6,10 @@ asks it about parameters that have no gradient when backward is over.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
-from ftlab.probes.graph.flow_calls import tensors_in
+from ftlab.probes.graph.flow_calls import Tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +51,10 @@ class ModuleCalls:
         """Hear that a module is called."""
         self._called.setdefault(path)
 
-    def ended(self, path: str, output: Any) -> None:
+    def ended(self, path: str, made: Tensors) -> None:
         """Hear what a module has put out."""
         self._called.setdefault(path)
-        if path not in self._in_graph and tensors_in(output).graph:
+        if made.graph:
             self._in_graph.add(path)
 
     def explain(
@@ -157,10 +156,12 @@ class Swapped:
         module = self._modules.get(path)
         if module is None:
             return
-        for last, now in module.named_parameters(recurse=False):
+        for last, now in vars(module)["_parameters"].items():
             name = f"{path}.{last}" if path else last
             own = self._own.get(name)
-            if own is not None and own != id(now) and self._stands_in(now):
+            if own is None or now is None or own == id(now):
+                continue
+            if self._stands_in(now):
                 self.names.add(name)
 
     def _stands_in(self, tensor: torch.Tensor) -> bool:

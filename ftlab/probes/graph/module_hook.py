@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -66,6 +66,45 @@ class ModulePreHook(ModuleHook):
         return (*args, *output.values())
 
 
+class SharedHook(ModuleHook):
+    """One hook for many modules: before their forward, or behind it.
+
+    Parameters
+    ----------
+    tell
+        Called with the path of a module and its inputs, or its output.
+    paths
+        Of each module, by ``id``.
+    """
+
+    __slots__ = ("_paths",)
+
+    def __init__(
+        self, tell: Callable[[str, Any], None], paths: Mapping[int, str]
+    ) -> None:
+        self._tell = tell
+        self._paths = paths
+
+    def __call__(
+        self, module: torch.nn.Module, args: Any, output: Any, *_: Any
+    ) -> None:
+        """Tell, except within a traced graph or for a replica."""
+        path = self._paths.get(id(module))
+        if path is None or torch.compiler.is_compiling() or is_traced():
+            return
+        with unseen_by_modes():
+            self._tell(path, self._seen(args, output))
+
+
+class SharedPreHook(SharedHook):
+    """The same before the forward; it tells all inputs in one tuple."""
+
+    __slots__ = ()
+
+    def _seen(self, args: Any, output: Any) -> Any:
+        return (*args, *output.values()) if output else args
+
+
 class WholeCallHook(ModuleHook):
     """A forward hook that tells the inputs and the output in a pair."""
 
@@ -117,3 +156,4 @@ def off_while_scripting(hooks: HandleStack) -> Handle:
 
 
 leave_to_python(ModuleHook.__call__, callees=True)
+leave_to_python(SharedHook.__call__, callees=True)

@@ -19,8 +19,8 @@ import torch
 import torch.utils.checkpoint
 from numpy.typing import NDArray
 
+from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.probe import Moment, Reading
-from ftlab.probes.user.points import hookable_modules
 from ftlab.records.step import Block
 
 TABLE = "nested_checkpoints"

@@ -16,6 +16,7 @@ from ftlab.probes.adapter.adapter_tree import adapted_layers, holders
 from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.graph.flow_calls import floats_in
 from ftlab.probes.graph.module_hook import ModuleHook
+from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.rebinding import stand_in
 from ftlab.probes.torch_private import (
@@ -23,7 +24,6 @@ from ftlab.probes.torch_private import (
     is_within_backward,
     scripting,
 )
-from ftlab.probes.user.points import hookable_modules
 from ftlab.records.handle import HandleStack, rebind
 
 Caller = Literal["model", "copy", "base", "part"]

@@ -52,9 +52,10 @@ class StandIns:
             return
         self._seen.add(path)
         module = self._modules.get(path)
-        for last, now in (
-            () if module is None else module.named_parameters(recurse=False)
-        ):
+        held = {} if module is None else vars(module)["_parameters"]
+        for last, now in held.items():
+            if now is None:
+                continue
             name = f"{path}.{last}" if path else last
             own = self._own.get(name)
             new = own is None or own() is not now
@@ -138,5 +139,6 @@ def _parameters(
     modules: Mapping[str, torch.nn.Module],
 ) -> Iterator[tuple[str, "weakref.ref[torch.nn.Parameter]"]]:
     for path, module in modules.items():
-        for last, each in module.named_parameters(recurse=False):
-            yield f"{path}.{last}" if path else last, weakref.ref(each)
+        for last, each in vars(module)["_parameters"].items():
+            if each is not None:
+                yield f"{path}.{last}" if path else last, weakref.ref(each)

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.graph.checkpoint_flags import FLAG, CheckpointFlags
+from ftlab.probes.graph.flow_calls import Tensors
 from ftlab.probes.graph.module_calls import ModuleCalls, Swapped, Unreached
 from ftlab.probes.graph.none_returned import NoneReturned, Returned
 from ftlab.probes.graph.stand_ins import StandIns, runs_forward_of
@@ -121,12 +122,13 @@ class StepCalls:
         self._stand_ins.see(path)
         self._flags.began(path)
 
-    def ended(self, path: str, output: Any) -> None:
-        """Hear what a module has put out."""
-        self._calls.ended(path, output)
+    def ended(self, path: str, output: Any, made: Tensors, *, again: bool) -> None:
+        """Hear what a module has put out; ``again``: within backward."""
+        self._calls.ended(path, made)
         self._use.see(path, output)
         self._returned.see(path, output)
-        self._flags.ended(path, output)
+        if not again:
+            self._flags.ended(path, made)
 
     def readings(
         self, moment: Moment, unreturned: Mapping[str, str]

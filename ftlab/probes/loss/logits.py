@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from ftlab.probes.dynamo_private import leave_to_python
 from ftlab.probes.graph.module_hook import ModuleHook
+from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import IGNORED_LABEL, batch_fields
 from ftlab.probes.torch_private import has_values
-from ftlab.probes.user.points import hookable_modules
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 

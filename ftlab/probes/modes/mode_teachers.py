@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.modes.mode_others import other_models
 from ftlab.probes.modes.mode_passes import PassCall, Passes, repeated
 from ftlab.probes.modes.mode_suspects import Teacher, teacher_beside, teachers_in
@@ -21,7 +22,6 @@ from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import DENSE, every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
-from ftlab.probes.user.points import hookable_modules
 from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
 

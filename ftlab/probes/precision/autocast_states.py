@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.probe import Moment, Reading
-from ftlab.probes.torch_private import is_within_backward
 from ftlab.records.step import Block
 
 TABLE = "autocast"
@@ -51,8 +50,11 @@ class AutocastStates:
         self._kind = device if known else ""
 
     def see(self, path: str) -> None:
-        """Hear that a module has run; the model itself ends outside of its wrapper."""
-        if not self._kind or not path or is_within_backward():
+        """Hear that a module has run in forward.
+
+        The model itself ends outside of its wrapper.
+        """
+        if not self._kind or not path:
             return
         self._calls += 1
         if torch.is_autocast_enabled(self._kind):

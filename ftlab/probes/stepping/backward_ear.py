@@ -18,9 +18,6 @@ class BackwardEar:
         """Tell what backward is called on."""
         self._tell(losses)
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return _pass
-
 
 def hear_backward(
     tell: Callable[[Sequence[Any]], None], fail: Callable[[Exception], None]
@@ -29,7 +26,3 @@ def hear_backward(
     ear: Any = BackwardEar(tell)
     shielded: Any = Shielded(ear, fail)
     return listen(shielded)
-
-
-def _pass(*_: Any) -> None:
-    """Do nothing."""

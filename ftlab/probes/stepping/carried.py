@@ -104,6 +104,8 @@ class CarriedGradients:
 
     def on_zero_grad(self, owner: Any) -> None:
         """Forget what was cleared on purpose."""
+        if not self._left:
+            return
         if isinstance(owner, torch.optim.Optimizer):
             cleared = {id(each) for each in _held(owner)}
         else:

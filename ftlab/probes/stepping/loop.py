@@ -72,6 +72,11 @@ class Loop(ScalerWork, GenerationWork):
         """The step under way."""
         return self._steps.now
 
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """How often the parameters have changed, and the state of the adapters."""
+        return self._steps.watched.changes, self._steps.adapters.number
+
     def close(self) -> None:
         """End the step, if an update was attempted in it."""
         self.settle()
@@ -259,8 +264,7 @@ class Loop(ScalerWork, GenerationWork):
     def on_zero_grad(self, owner: Any) -> None:
         """Note that gradients were cleared on purpose."""
         if isinstance(owner, torch.nn.Module):
-            mine = self._steps.watched.holds_any(list(owner.parameters()))
-            target = "model" if mine else None
+            target = "model" if self._steps.watched.is_mine(owner) else None
         else:
             index = self._optimizers.index(owner)
             target = None if index is None else f"optimizer {index}"
@@ -269,7 +273,8 @@ class Loop(ScalerWork, GenerationWork):
             self._discarded.on_zero_grad()
             self._unheard.on_zero_grad()
             self.step.ledger.add("zero_grad", target)
-            self._steps.explain()
+            if not self.step.attempted.issuperset(self._subject.live_optimizers):
+                self._steps.explain()  # another one is still to step
 
     def on_held_step(self, optimizer: Any) -> None:
         """Note that accelerate has left out a step of an optimizer of ours."""

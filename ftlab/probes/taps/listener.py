@@ -149,7 +149,9 @@ class Shielded:
         # Made here and not when first called: that may be within torch.compile, where
         # Dynamo would trace the making.
         for name in filter(_TOLD.match, vars(Listener)):
-            setattr(self, name, shield(self._unless_silent(listener, name), failed))
+            if hasattr(listener, name):
+                told = shield(self._unless_silent(listener, name), failed)
+                setattr(self, name, told)
 
     def silence(self) -> None:
         """Pass nothing on any more."""

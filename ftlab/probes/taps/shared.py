@@ -35,7 +35,9 @@ class Everyone:
     def __getattr__(self, name: str) -> Callable[..., None]:
         def tell(*args: Any) -> None:
             for listener in tuple(self.listeners):
-                getattr(listener, name)(*args)
+                hear = getattr(listener, name, None)
+                if hear is not None:  # some want to know of one thing only
+                    hear(*args)
 
         leave_to_python(tell)
         setattr(self, name, tell)

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.graph.module_hook import ModulePreHook
+from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import DENSE
 from ftlab.probes.subject import Subject
@@ -23,7 +24,6 @@ from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch_limits import called
 from ftlab.probes.tokens.piece_names import piece_names
 from ftlab.probes.tokens.row_samples import special_ids
-from ftlab.probes.user.points import hookable_modules
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle, HandleStack
 

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from ftlab.probes.adapter.adapter_tree import holders
 from ftlab.probes.graph.flow_calls import floats_in
 from ftlab.probes.graph.module_hook import ModuleHook
+from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import batch_fields
-from ftlab.probes.user.points import hookable_modules
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 

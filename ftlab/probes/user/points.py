@@ -7,13 +7,13 @@ parameters.
 """
 
 import re
-import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
 
-from ftlab.probes.naming import clean_name, named_trainables
+from ftlab.probes.inventory import Spot, spots_of
+from ftlab.probes.naming import named_trainables
 from ftlab.records.errors import UnknownNameError
 from ftlab.records.near import near
 from ftlab.records.path_pattern import is_module
@@ -38,30 +38,6 @@ class Point(NamedTuple):
     text: str
     kind: str
     pattern: str = ""
-
-
-class Spot(NamedTuple):
-    """A module that a hook may be put on.
-
-    Attributes
-    ----------
-    encoder
-        The `torch.nn.TransformerEncoderLayer` that it is in. In eval mode, with a hook
-        anywhere in it, such a layer computes in another way.
-    compiled
-        It is compiled, or in something that is: a hook would not be called there.
-    """
-
-    path: str
-    module: weakref.ref[torch.nn.Module]
-    encoder: weakref.ref[torch.nn.Module] | None
-    compiled: bool
-
-    def hookable(self) -> torch.nn.Module | None:
-        """Return the module if a hook on it changes nothing now."""
-        encoder = None if self.encoder is None else self.encoder()
-        changed = encoder is not None and not encoder.training
-        return None if changed or self.compiled else self.module()
 
 
 def parse(text: str) -> Point:
@@ -139,16 +115,6 @@ def nothing_there(point: Point, model: torch.nn.Module) -> UnknownNameError:
     return UnknownNameError(msg)
 
 
-def hookable_modules(model: torch.nn.Module) -> list[tuple[str, torch.nn.Module]]:
-    """List all modules on which a hook changes nothing, the model first, as ``""``."""
-    found: dict[str, torch.nn.Module] = {}
-    for spot in _walk(model, "", None, compiled=False):
-        module = spot.hookable()
-        if module is not None:
-            found[spot.path] = module
-    return list(found.items())
-
-
 def _end_of(path: str) -> str:
     """Write a path as a pattern: from its block on, any block."""
     blocks = re.search(r"[^.]+\.\d+(?=\.|$)", path)
@@ -158,32 +124,7 @@ def _end_of(path: str) -> str:
 def _spots(model: torch.nn.Module) -> dict[str, Spot]:
     """Find the modules that take hooks, by clean path; wrappers count as one."""
     spots: dict[str, Spot] = {}
-    for spot in _walk(model, "", None, compiled=False):
+    for spot in spots_of(model):
         if spot.path:
             spots.setdefault(spot.path, spot)
     return spots
-
-
-def _walk(
-    module: torch.nn.Module,
-    path: str,
-    encoder: weakref.ref[torch.nn.Module] | None,
-    *,
-    compiled: bool,
-) -> Iterator[Spot]:
-    if isinstance(module, torch.jit.ScriptModule):  # takes no hooks
-        return
-    compiled = compiled or _is_compiled(module)
-    if isinstance(module, torch.nn.TransformerEncoderLayer):
-        encoder = weakref.ref(module)
-    yield Spot(clean_name(path), weakref.ref(module), encoder, compiled)
-    for name, child in module.named_children():
-        below = f"{path}.{name}" if path else name
-        yield from _walk(child, below, encoder, compiled=compiled)
-
-
-def _is_compiled(module: torch.nn.Module) -> bool:
-    in_place = getattr(module, "_compiled_call_impl", None) is not None
-    forward = vars(module).get("forward")  # model.forward = torch.compile(...)
-    inside = in_place or hasattr(forward, "_torchdynamo_orig_callable")
-    return inside or type(module).__name__ == "OptimizedModule"

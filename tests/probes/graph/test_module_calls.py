@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from ftlab.probes.graph.flow_calls import tensors_in
 from ftlab.probes.graph.graph_flow import GraphFlow
 from ftlab.probes.graph.module_calls import ModuleCalls, Swapped, Unreached
 from tests.probes.recording import Recording
@@ -25,7 +26,7 @@ def calls(*ended, began=()):
     for path in began:
         made.began(path)
     for path, graph in ended:
-        made.ended(path, torch.ones(1, requires_grad=graph))
+        made.ended(path, tensors_in(torch.ones(1, requires_grad=graph)))
     return made
 
 

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from ftlab.probes.graph.flow_calls import tensors_in
 from ftlab.probes.graph.step_calls import LOOKS, SecondLook, StepCalls, marked
 from tests.probes.moments_of import Bench, finished, rows_of
 
@@ -16,6 +17,11 @@ class Pair(nn.Module):
         self.outer = nn.Linear(2, 2)
 
 
+def ended(step, path, output):
+    """Tell what a module has put out in forward."""
+    step.ended(path, output, tensors_in(output), again=False)
+
+
 def calls(model, *ran, second=None, bench=None):
     """Call modules by path, one after the other, and take a step's backward."""
     bench = bench or Bench(model)
@@ -26,8 +32,8 @@ def calls(model, *ran, second=None, bench=None):
     for path in ran:
         step.began(path)
         hidden = modules[path](hidden)
-        step.ended(path, hidden)
-    step.ended("", hidden)
+        ended(step, path, hidden)
+    ended(step, "", hidden)
     return bench, step, hidden
 
 
@@ -84,7 +90,7 @@ def test_a_weight_that_the_module_around_takes_is_seen_at_the_second_look():
     step.began("")
     hidden = model.inner(torch.ones(1, 2))
     used = nn.functional.linear(hidden, model.outer.weight)
-    step.ended("", used)
+    ended(step, "", used)
     assert told(bench, step)["outer"]["kind"] == "weight-taken"
     assert second.taken == {"outer"}
 
@@ -108,11 +114,11 @@ def test_functions_are_looked_at_in_the_step_after_and_remembered():
         step.began("")
         hidden = model.inner(torch.ones(1, 2))
         step.began("inner")
-        step.ended("inner", hidden)
+        ended(step, "inner", hidden)
         output = model.outer(Ended.apply(hidden))
         step.began("outer")
-        step.ended("outer", output)
-        step.ended("", output)
+        ended(step, "outer", output)
+        ended(step, "", output)
         output.sum().backward()
         kinds.append((told(bench, step)["inner"]["kind"], second.wanted))
     after = ("none-returned", False)
@@ -138,9 +144,9 @@ def test_a_parameter_that_another_tensor_stands_in_for_is_no_lost_one():
     with torch.nn.utils.stateless._reparametrize_module(model, given):
         step.began("")
         step.began("inner")
-        step.ended("inner", model.inner(torch.ones(1, 2)))
+        ended(step, "inner", model.inner(torch.ones(1, 2)))
         step.began("outer")
-        step.ended("outer", model.outer(torch.ones(1, 2)))
+        ended(step, "outer", model.outer(torch.ones(1, 2)))
     found = told(bench, step)
     assert set(found) == set(given)
     assert all(row["swapped"] == 1 for row in found.values())

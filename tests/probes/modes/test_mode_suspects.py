@@ -5,9 +5,9 @@ import torch
 from torch import nn
 
 from ftlab.faults.tiny import gpt2, lora, trainable
+from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.modes.mode_suspects import teacher_beside, teachers_in
 from ftlab.probes.subject import Subject
-from ftlab.probes.user.points import hookable_modules
 
 
 def net(learns=True):

@@ -34,7 +34,7 @@ class Subject:
     training
         Facts of the trainer, merged into `ftlab.records.facts.Facts.training`.
     on_death
-        Called once when the model is garbage collected.
+        Called once when the model is garbage collected and the subject is not.
     adapter_dir
         The folder that the model's adapter was loaded from: what is in it is compared
         with the model.
@@ -63,9 +63,9 @@ class Subject:
         adapter_dir: Path | None = None,
         trained_as: Facts | None = None,
     ) -> None:
-        self._model = weakref.ref(model)
-        if on_death is not None:
-            weakref.finalize(model, on_death).atexit = False
+        # A reference and no finalizer: that would keep a watch as long as its model.
+        called = None if on_death is None else (lambda _: on_death())
+        self._model = weakref.ref(model, called)
         self.optimizers = optimizers
         self.schedulers = schedulers
         self.scaler = scaler

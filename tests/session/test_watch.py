@@ -1,6 +1,7 @@
 """Attaching, detaching and what bad input means."""
 
 import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,48 @@ def test_a_model_that_is_merged_and_deleted_keeps_its_last_step(
     gc.collect()
     assert watch.run.meta["ended"] == "the model was deleted"
     assert len(watch.run.steps) == 3
+
+
+def test_a_watch_that_has_ended_is_not_kept_by_its_model(tmp_path: Path) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    steps(model, optimizer)
+    watch.detach()
+    gone = weakref.ref(watch), weakref.ref(watch.run)
+    del watch
+    gc.collect()
+    assert [each() for each in gone] == [None, None]
+
+
+def test_a_watch_that_has_ended_is_not_kept_by_its_trainer(tmp_path: Path) -> None:
+    built = trainer(max_steps=2)
+    with ftlab.watch(built, run_dir=tmp_path / "run") as watch:
+        built.train()
+    gone = weakref.ref(watch), weakref.ref(watch.run)
+    del watch
+    gc.collect()
+    assert [each() for each in gone] == [None, None]
+
+
+def test_a_debugger_that_was_closed_is_not_kept_by_its_model() -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+
+    def step(batch: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    debugger = ftlab.debug(step, list(batches(2)), model=model, optimizer=optimizer)
+    debugger.run()
+    debugger.close()
+    gone = weakref.ref(debugger)
+    del debugger
+    gc.collect()
+    assert gone() is None
 
 
 def test_each_train_of_a_trainer_is_a_run_of_its_own(tmp_path: Path) -> None:

@@ -46,9 +46,8 @@ class Met(Generic[Remains]):
     ) -> int:
         """Return the number of a new object; ``settle`` is called when it is gone."""
         try:
-            reference: Callable[[], Any] = weakref.ref(new)
-            if settle is not None:
-                weakref.finalize(new, settle).atexit = False
+            called = None if settle is None else (lambda _: settle())
+            reference: Callable[[], Any] = weakref.ref(new, called)
         except TypeError:  # of a class with __slots__
             reference = functools.partial(_itself, new)
         self._places.append((reference, remains))

@@ -5,7 +5,6 @@ one first adds it here. All are held weakly: a watch must not keep alive what it
 has deleted.
 """
 
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from ftlab.probes.plain import readable
 from ftlab.probes.taps.optimizer import unwrapped
 from ftlab.records.errors import AttachError
 from ftlab.records.facts import Facts
+from ftlab.records.handle import when_gone
 
 
 class Subject:
@@ -63,9 +63,7 @@ class Subject:
         adapter_dir: Path | None = None,
         trained_as: Facts | None = None,
     ) -> None:
-        # A reference and no finalizer: that would keep a watch as long as its model.
-        called = None if on_death is None else (lambda _: on_death())
-        self._model = weakref.ref(model, called)
+        self._model = when_gone(model, on_death or bool)
         self.optimizers = optimizers
         self.schedulers = schedulers
         self.scaler = scaler

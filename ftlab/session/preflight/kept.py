@@ -20,7 +20,7 @@ from ftlab.replay.capsules.own_variables import OwnVariables
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.capsules.scaler import KeptScaler
 from ftlab.replay.capsules.side_state import SideState
-from ftlab.replay.torch_private import version
+from ftlab.replay.torch_private import bytes_of, version
 from ftlab.replay.tracing.modules import all_modules
 
 FROZEN_BYTES = 256 * 2**20
@@ -127,9 +127,9 @@ def bytes_to_keep(model: torch.nn.Module, optimizers: Iterable[Any]) -> int:
     """Return how much a `KeptState` copies, about."""
     trained = [p for p in model.parameters() if p.requires_grad]
     weights = sum(each.nbytes for each in trained)
-    gradients = sum(p.grad.nbytes for p in trained if p.grad is not None)
+    gradients = sum(bytes_of(p.grad) for p in trained if p.grad is not None)
     state = sum(
-        tensor.nbytes
+        bytes_of(tensor)
         for each in optimizers
         for entry in unwrapped(each).state.values()
         for tensor in _tensors(entry)

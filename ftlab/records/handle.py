@@ -60,7 +60,7 @@ class HandleStack:
         while self._handles:
             try:
                 self._handles.pop().remove()
-            except Exception as error:  # noqa: BLE001  every other handle must still go
+            except BaseException as error:  # noqa: BLE001  all others must still go
                 failure = failure or error
         if failure is not None:
             raise failure

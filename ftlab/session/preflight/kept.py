@@ -12,6 +12,7 @@ import psutil
 import torch
 
 from ftlab.probes.taps.optimizer import unwrapped
+from ftlab.records.unbroken import unbroken
 from ftlab.replay.capsules.generators import KeptGenerators, own_generators
 from ftlab.replay.capsules.gradients import KeptGradients
 from ftlab.replay.capsules.inputs import KeptInputs
@@ -103,6 +104,10 @@ class KeptState:
 
     def restore(self) -> tuple[str, ...]:
         """Put everything back; name the weights for which that was impossible."""
+        with unbroken():
+            return self._restore()
+
+    def _restore(self) -> tuple[str, ...]:
         for side in self._sides:
             side.restore()
         changed = self._parameters.restore()

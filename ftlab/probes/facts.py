@@ -27,6 +27,7 @@ from ftlab.probes.quantisation.four_bit_facts import packing_signature
 from ftlab.probes.seeds.dropouts import dropouts_of
 from ftlab.probes.seeds.randomness import randomness_facts
 from ftlab.probes.subject import Subject
+from ftlab.records.attributes import attribute_of
 from ftlab.records.facts import Facts
 
 PACKAGES = (
@@ -194,10 +195,10 @@ def _optimizer_signature(optimizer: Any) -> Hashable:
 
 
 def _adapters_signature(model: Any) -> Hashable:
-    configs = getattr(model, "peft_config", None)
+    configs = attribute_of(model, "peft_config")
     if not isinstance(configs, dict):
         return ()
-    active = getattr(model, "active_adapter", None)  # a method on a bare transformer
+    active = attribute_of(model, "active_adapter")  # a method on a bare transformer
     return (*configs, None, *([active] if isinstance(active, str) else active or ()))
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 
 from ftlab.probes.naming import clean_name
+from ftlab.records.attributes import attribute_of
 
 
 class Spot(NamedTuple):
@@ -133,7 +134,7 @@ def _walk(
 
 
 def _is_compiled(module: torch.nn.Module) -> bool:
-    in_place = getattr(module, "_compiled_call_impl", None) is not None
+    in_place = attribute_of(module, "_compiled_call_impl") is not None
     forward = vars(module).get("forward")  # model.forward = torch.compile(...)
     inside = in_place or hasattr(forward, "_torchdynamo_orig_callable")
     return inside or type(module).__name__ == "OptimizedModule"

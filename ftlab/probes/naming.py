@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ftlab.records.attributes import attribute_of
 from ftlab.records.printable import printable
 
 WRAPPERS = frozenset({"module", "_orig_mod", "_fsdp_wrapped_module"})
@@ -235,7 +236,7 @@ def _peft_parts(
                 yield Role("modules_to_save", adapter, path), parameter
     if isinstance(module, BaseTunerLayer):
         for part in module.adapter_layer_names:
-            yield from _tuner_parts(getattr(module, part, None), part, path)
+            yield from _tuner_parts(attribute_of(module, part), part, path)
 
 
 def _tuner_parts(

@@ -33,6 +33,7 @@ from ftlab.probes.taps.scaler import tap_scaler
 from ftlab.probes.taps.shared import listen
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import CallbackHandle, HandleStack
+from ftlab.records.unbroken import unbroken
 
 Sink = Callable[[Any], None]
 
@@ -144,13 +145,14 @@ class Recorder:
         if not may_attach():
             warnings.warn(ASIDE, FtlabWarning, stacklevel=2)
             return self
-        try:
-            with one_pass():
-                self._attach()
-        except BaseException:
-            self._loop = None
-            self._take_off()
-            raise
+        with unbroken():
+            try:
+                with one_pass():
+                    self._attach()
+            except BaseException:
+                self._loop = None
+                self._take_off()
+                raise
         return self
 
     def detach(self) -> None:
@@ -158,15 +160,16 @@ class Recorder:
         HooksInGraphs.take_off_what_is_left()
         if self._loop is None:
             return
-        try:
-            self._take_off()
-        finally:
-            loop, self._loop = self._loop, None
-            if self._failure is None:
-                shield(self._finish, self._fail)(loop)
-            self._first_step = loop.step.step
-            self._listener = None  # it knows the loop, which knows the parameters
-            loop.let_go()
+        with unbroken():
+            try:
+                self._take_off()
+            finally:
+                loop, self._loop = self._loop, None
+                if self._failure is None:
+                    shield(self._finish, self._fail)(loop)
+                self._first_step = loop.step.step
+                self._listener = None  # it knows the loop, which knows the parameters
+                loop.let_go()
 
     def catch_up(self) -> None:
         """Deliver all steps that are over, the latest one too; waits for the device.

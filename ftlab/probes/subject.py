@@ -5,7 +5,6 @@ one first adds it here. All are held weakly: a watch must not keep alive what it
 has deleted.
 """
 
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from ftlab.probes.plain import readable
 from ftlab.probes.taps.optimizer import unwrapped
 from ftlab.records.errors import AttachError
 from ftlab.records.facts import Facts
+from ftlab.records.handle import when_gone
 
 
 class Subject:
@@ -34,7 +34,7 @@ class Subject:
     training
         Facts of the trainer, merged into `ftlab.records.facts.Facts.training`.
     on_death
-        Called once when the model is garbage collected.
+        Called once when the model is garbage collected and the subject is not.
     adapter_dir
         The folder that the model's adapter was loaded from: what is in it is compared
         with the model.
@@ -63,9 +63,7 @@ class Subject:
         adapter_dir: Path | None = None,
         trained_as: Facts | None = None,
     ) -> None:
-        self._model = weakref.ref(model)
-        if on_death is not None:
-            weakref.finalize(model, on_death).atexit = False
+        self._model = when_gone(model, on_death or bool)
         self.optimizers = optimizers
         self.schedulers = schedulers
         self.scaler = scaler

@@ -5,6 +5,7 @@ reverse order even when one fails. `rebind` replaces an attribute until its hand
 removed and then restores exactly what was there, including *nothing was there*.
 """
 
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -15,6 +16,17 @@ class Handle(Protocol):
 
     def remove(self) -> None:
         """Take it off."""
+
+
+def when_gone(thing: Any, call: Callable[[], Any]) -> Callable[[], Any]:
+    """Return a weak reference that calls ``call`` once ``thing`` is gone.
+
+    Only as long as the reference itself is kept, and not when the process ends: then
+    what is called may be gone as well. A finalizer would keep ``call`` to the end of
+    ``thing``.
+    """
+    at_end = sys.is_finalizing
+    return weakref.ref(thing, lambda _: at_end() or call())
 
 
 class CallbackHandle:
@@ -48,7 +60,7 @@ class HandleStack:
         while self._handles:
             try:
                 self._handles.pop().remove()
-            except Exception as error:  # noqa: BLE001  every other handle must still go
+            except BaseException as error:  # noqa: BLE001  all others must still go
                 failure = failure or error
         if failure is not None:
             raise failure

@@ -54,6 +54,13 @@ def saved_tensor_hooks_on() -> bool:
     return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
 
 
+def bytes_of(tensor: torch.Tensor) -> int:
+    """Return the bytes of a tensor; torch does not tell those of a sparse one."""
+    if tensor.layout == torch.sparse_coo:
+        return tensor._indices().nbytes + tensor._values().nbytes
+    return tensor.nbytes
+
+
 def sparse_values(tensor: torch.Tensor) -> torch.Tensor:
     """Return the stored values of a sparse COO tensor, coalesced or not."""
     return tensor._values()

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ftlab.records.errors import AttachError, FtlabWarning, RunFolderError
 from ftlab.records.handle import HandleStack, rebind
+from ftlab.records.unbroken import unbroken
 from ftlab.session.import_hook import when_imported
 
 if TYPE_CHECKING:
@@ -76,8 +77,13 @@ class Autowatch:
 
     def __enter__(self) -> Self:
         self._refuse_folder()
-        self._handles.add(when_imported("torch", self._attach_torch))
-        self._handles.add(when_imported("transformers.trainer", self._attach_trainer))
+        with unbroken():
+            watch_for = {
+                "torch": self._attach_torch,
+                "transformers.trainer": self._attach_trainer,
+            }
+            for name, attach in watch_for.items():
+                self._handles.add(when_imported(name, attach))
         return self
 
     def __exit__(
@@ -96,7 +102,7 @@ class Autowatch:
         if self._stopped:
             return
         self._stopped, self._model = True, None
-        with contextlib.ExitStack() as last:
+        with unbroken(), contextlib.ExitStack() as last:
             # only then: a watch reads at its end what the workers have told
             last.callback(self._loaders.remove)
             last.callback(self._end_watches, error)
@@ -136,10 +142,11 @@ class Autowatch:
                 with self._quiet():
                     return trainer.train(*args, **kwargs)
             finally:
-                if watched is not None:
-                    watched.detach()
-                handle.remove()
-                self._trained.add(trainer.model)
+                with unbroken():
+                    if watched is not None:
+                        watched.detach()
+                    handle.remove()
+                    self._trained.add(trainer.model)
 
         self._handles.add(rebind(module.Trainer, "train", train))
 

@@ -14,6 +14,7 @@ from ftlab.probes.attention.padding_plans import padding_plans
 from ftlab.probes.attention.remedies import remedies
 from ftlab.probes.attention.row_lengths import row_lengths
 from ftlab.probes.attention.words import with_words
+from ftlab.records.attributes import attribute_of
 from ftlab.records.errors import BadValueError, FtlabError
 from ftlab.rules.words import an
 from ftlab.session.integrations.transformers import is_trainer
@@ -104,7 +105,7 @@ def masks(
     trainer = subject if is_trainer(subject) else None
     tokenizer = tokenizer or getattr(trainer, "processing_class", None)
     tokenizer = getattr(tokenizer, "tokenizer", tokenizer)
-    marks = marks_of(tokenizer, getattr(given.model, "config", None))
+    marks = marks_of(tokenizer, attribute_of(given.model, "config"))
 
     def look(changed: Batch, *, every: bool | None = exact) -> Measured:
         name = type(_innermost(given.model)).__name__
@@ -219,7 +220,7 @@ def _from_config(
 
 def _innermost(model: Any) -> Any:
     """Return the model that PEFT wraps."""
-    base = getattr(model, "get_base_model", None)
+    base = attribute_of(model, "get_base_model")
     return base() if callable(base) else model
 
 

@@ -25,6 +25,7 @@ from ftlab.probes.subject import Subject
 from ftlab.records.errors import AttachError, RunFolderError
 from ftlab.records.finding import NotChecked
 from ftlab.records.step import StepRecord
+from ftlab.records.unbroken import unbroken
 from ftlab.rules.engine import Engine
 from ftlab.runlog.folder import default_folder, rank_folder
 from ftlab.runlog.run import Run
@@ -99,23 +100,24 @@ class Observation:
         self._signature: Any = None
         self._stamp: Any = None
         self._looked = first_step
-        self._lock = threading.Lock()
+        self._stopping = threading.Lock()
+        self._stopped = False
         self.recorder = Recorder(
             subject, plan.probes, self._receive, first_step=first_step
         )
 
     def start(self) -> "Observation":
         """Attach to the live objects and begin to log."""
-        self._read_facts(self.recorder.step)
-        self.background.start()
-        try:
-            self.recorder.attach()
-        except BaseException:
-            self.ended = "failed to attach"
-            self.background.stop(self.ended)
-            raise
-        _observed[self.subject.model] = self
-        atexit.register(self.stop, "the process ended")
+        with unbroken():
+            try:
+                self._read_facts(self.recorder.step)
+                self.background.start()
+                self.recorder.attach()
+            except BaseException:
+                self._stop("failed to attach")
+                raise
+            _observed[self.subject.model] = self
+            atexit.register(self.stop, "the process ended")
         return self
 
     @property
@@ -124,11 +126,20 @@ class Observation:
         return self.background.not_checked
 
     def stop(self, ended: str) -> None:
-        """Detach, write what is left and close the log; only the first call counts."""
-        with self._lock:
-            if self.ended is not None:
-                return
-            self.ended = ended
+        """Detach, write what is left and close the log.
+
+        Only the first call counts; another one finishes what it has left.
+        """
+        if self._stopped or not self._stopping.acquire(blocking=False):
+            return
+        try:
+            with unbroken():
+                self._stop(ended)
+        finally:
+            self._stopping.release()
+
+    def _stop(self, ended: str) -> None:
+        self.ended = ended = self.ended or ended
         atexit.unregister(self.stop)
         try:
             self.recorder.detach()
@@ -137,6 +148,7 @@ class Observation:
             for model, observation in tuple(_observed.items()):
                 if observation is self:
                     del _observed[model]
+        self._stopped = True
 
     def _receive(self, record: Any) -> None:
         if isinstance(record, StepRecord):

@@ -18,6 +18,7 @@ from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
 from ftlab.probes.user.user_probes import UserProbes
 from ftlab.records.finding import NotChecked
+from ftlab.records.unbroken import take, unbroken
 from ftlab.rules.words import counted
 from ftlab.runlog.run import Run
 from ftlab.session.arguments import several, watchable
@@ -123,11 +124,17 @@ class Watch(Probing, RunViews):
 
     def detach(self) -> None:
         """Take everything off and close the log. May be called more than once."""
-        self._stop("detached")
-        self._closed = True
-        link, self._link = self._link, None
-        if link is not None:
-            link.remove()
+        self._end("detached")
+
+    def _end(self, ended: str) -> None:
+        with unbroken():
+            try:
+                self._stop(ended)
+            finally:
+                self._closed = True
+                if self._link is not None:
+                    self._link.remove()
+                self._link = None
 
     def __enter__(self) -> "Watch":
         return self
@@ -138,8 +145,7 @@ class Watch(Probing, RunViews):
         error: BaseException | None,
         trace: types.TracebackType | None,
     ) -> None:
-        self._stop(ended_by(error))
-        self.detach()
+        self._end(ended_by(error))
 
     def __repr__(self) -> str:
         steps, found = len(self.run.steps), len(self.findings)
@@ -284,12 +290,15 @@ watch. Pass the model that your optimizer trains.
         ),
     )
     if is_trainer(target):
-        return Watch.of_trainer(target, plan)
-    return Watch.of_model(
-        plan,
-        watchable(target),
-        several(optimizer, "step", "optimizer"),
-        schedulers=several(scheduler or lr_scheduler, "step", "scheduler"),
-        scaler=scaler,
-        tokenizer=tokenizer or processing_class,
+        return take(lambda: Watch.of_trainer(target, plan), Watch.detach)
+    return take(
+        lambda: Watch.of_model(
+            plan,
+            watchable(target),
+            several(optimizer, "step", "optimizer"),
+            schedulers=several(scheduler or lr_scheduler, "step", "scheduler"),
+            scaler=scaler,
+            tokenizer=tokenizer or processing_class,
+        ),
+        Watch.detach,
     )

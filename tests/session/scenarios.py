@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.utils import parametrizations, parametrize
 
 from tests.models import Rows, batches, tiny_4bit, tiny_llama, tiny_lora
 
@@ -117,6 +118,25 @@ def four_bit() -> Loop:
     return _plain(tiny_lora(base, lora_dropout=0.1).train())
 
 
+class DropsWeights(torch.nn.Module):
+    """A parametrization that draws each time the weight is asked for."""
+
+    def forward(self, weight: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.dropout(weight, 0.2)
+
+
+def parametrized() -> Loop:
+    model = tiny_llama()
+    for block in model.model.layers:
+        parametrizations.spectral_norm(block.mlp.down_proj)
+        parametrizations.weight_norm(block.mlp.up_proj)
+        parametrize.register_parametrization(
+            block.mlp.gate_proj, "weight", DropsWeights(), unsafe=True
+        )
+    parametrizations.spectral_norm(model.lm_head)
+    return _plain(model)
+
+
 def checkpointing(*, reentrant: bool = False) -> Loop:
     base = tiny_llama(attention_dropout=0.1)
     base.gradient_checkpointing_enable({"use_reentrant": reentrant})
@@ -217,6 +237,7 @@ LOOPS: dict[str, Callable[[], Loop]] = {
         four_bit,
         checkpointing,
         checkpointing_reentrant,
+        parametrized,
     )
 }
 TRAINERS: dict[str, dict[str, Any]] = {

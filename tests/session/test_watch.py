@@ -1,6 +1,8 @@
 """Attaching, detaching and what bad input means."""
 
 import gc
+import signal
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,9 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.probes.probe_set import ProbeSet
+from ftlab.probes.recorder import Recorder
+from ftlab.probes.stepping.loop import Loop
 from ftlab.probes.taps.forward import innermost
 from ftlab.records.errors import (
     AttachError,
@@ -16,6 +21,8 @@ from ftlab.records.errors import (
     FtlabWarning,
     RunFolderError,
 )
+from ftlab.records.handle import HandleStack
+from ftlab.session.background import Background
 from tests.models import batches, tiny_llama, tiny_lora
 from tests.session.scenarios import trainer
 
@@ -142,6 +149,124 @@ def test_a_model_that_is_merged_and_deleted_keeps_its_last_step(
     gc.collect()
     assert watch.run.meta["ended"] == "the model was deleted"
     assert len(watch.run.steps) == 3
+
+
+def interrupt_within(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+    """Let Ctrl-C be pressed where ``owner.name`` is about to do its work."""
+    original = getattr(owner, name)
+
+    def interrupted(*args: Any, **kwargs: Any) -> Any:
+        monkeypatch.setattr(owner, name, original)
+        signal.raise_signal(signal.SIGINT)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, interrupted)
+
+
+LETTING_GO = ((HandleStack, "remove"), (Loop, "end"), (Background, "stop"))
+TAKING_HOLD = ((Recorder, "_attach"), (ProbeSet, "attach"), (Background, "start"))
+
+
+@pytest.mark.parametrize("where", LETTING_GO)
+def test_an_interrupted_detach_lets_go_of_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: tuple[Any, str]
+) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    steps(model, optimizer)
+    interrupt_within(monkeypatch, *where)
+    with pytest.raises(KeyboardInterrupt):
+        watch.detach()
+    assert watch.state == "ended"
+    assert len(ftlab.open_run(tmp_path / "run").run.steps) == 3
+
+
+@pytest.mark.parametrize("where", TAKING_HOLD)
+def test_an_interrupted_watch_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: tuple[Any, str]
+) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    interrupt_within(monkeypatch, *where)
+    with pytest.raises(KeyboardInterrupt):
+        ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "again") as watch:
+        steps(model, optimizer)
+    assert len(watch.run.steps) == 3
+
+
+@pytest.mark.parametrize("where", LETTING_GO + TAKING_HOLD)
+def test_an_interrupted_trainer_can_train_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: tuple[Any, str]
+) -> None:
+    built = trainer(max_steps=2)
+    with ftlab.watch(built, run_dir=tmp_path / "run") as watch:
+        interrupt_within(monkeypatch, *where)
+        with pytest.raises(KeyboardInterrupt):
+            built.train()
+        assert watch.state != "watching"
+        built.train()
+        assert len(watch.run.steps) == 2
+
+
+def test_a_detach_that_fails_is_finished_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_lora()
+    watch = ftlab.watch(model, run_dir=tmp_path / "run")
+
+    def failing(*_: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Background, "stop", failing)
+        with pytest.raises(MemoryError):
+            watch.detach()
+    watch.detach()
+    assert watch.run.meta["ended"] == "detached"
+
+
+def test_a_watch_that_has_ended_is_not_kept_by_its_model(tmp_path: Path) -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+    watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
+    steps(model, optimizer)
+    watch.detach()
+    gone = weakref.ref(watch), weakref.ref(watch.run)
+    del watch
+    gc.collect()
+    assert [each() for each in gone] == [None, None]
+
+
+def test_a_watch_that_has_ended_is_not_kept_by_its_trainer(tmp_path: Path) -> None:
+    built = trainer(max_steps=2)
+    with ftlab.watch(built, run_dir=tmp_path / "run") as watch:
+        built.train()
+    gone = weakref.ref(watch), weakref.ref(watch.run)
+    del watch
+    gc.collect()
+    assert [each() for each in gone] == [None, None]
+
+
+def test_a_debugger_that_was_closed_is_not_kept_by_its_model() -> None:
+    model = tiny_lora()
+    optimizer = adamw(model)
+
+    def step(batch: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    debugger = ftlab.debug(step, list(batches(2)), model=model, optimizer=optimizer)
+    debugger.run()
+    debugger.close()
+    gone = weakref.ref(debugger)
+    del debugger
+    gc.collect()
+    assert gone() is None
 
 
 def test_each_train_of_a_trainer_is_a_run_of_its_own(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from ftlab.probes.rows import RowBook
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.shared import listen_to_peft
 from ftlab.probes.watched import WatchedParameters
+from ftlab.records.attributes import attribute_of
 
 TABLE = "adapter_states"
 """Under this table's name the states are announced; it has no columns."""
@@ -63,7 +64,7 @@ class AdapterLayer:
         A module that is saved as a whole has nothing to do for an adapter without a
         copy of it; PEFT before 0.19 disables it then.
         """
-        copies = getattr(self.reference(), "modules_to_save", None)
+        copies = attribute_of(self.reference(), "modules_to_save", None)
         return (
             self.mergeable or copies is None or any(name in copies for name in active)
         )

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.naming import clean_name
+from ftlab.records.attributes import attribute_of
 
 NAMES = 512
 """At most so many exact names are kept of one list."""
@@ -107,10 +108,10 @@ def adapted_layers(model: torch.nn.Module) -> Iterator[Layer]:
             continue
         adapters: dict[str, None] = {}
         for part in module.adapter_layer_names:
-            container = getattr(module, part, None)
+            container = attribute_of(module, part)
             if isinstance(container, torch.nn.ModuleDict | torch.nn.ParameterDict):
                 adapters |= dict.fromkeys(container.keys())
-        parameter = str(getattr(module, "parameter_name", "") or "")
+        parameter = str(attribute_of(module, "parameter_name", "") or "")
         # Several parameters of one module are adapted by wrappers inside one another,
         # and so is a layer that adapters of several methods share.
         yield Layer(_unnested(clean_name(path)), module, tuple(adapters), parameter)
@@ -169,7 +170,7 @@ def pattern_of(name: str) -> str:
 
 def _configs(module: torch.nn.Module) -> dict[str, Any]:
     # A property of PeftModel, an attribute that PEFT sets on other modules.
-    configs = getattr(module, "peft_config", None)
+    configs = attribute_of(module, "peft_config")
     if isinstance(configs, dict):
         return {str(name): config for name, config in configs.items()}
     return {}

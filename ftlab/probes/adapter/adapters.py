@@ -19,6 +19,7 @@ from ftlab.probes.tensors.base_norm import (
     float32_norm,
     is_quantized,
 )
+from ftlab.records.attributes import attribute_of
 from ftlab.records.step import Block, Column
 
 LARGE_RANK = 64
@@ -98,7 +99,7 @@ class Adapters(Probe):
         weight = base_weight(pair.base)
         if weight is None:
             return None
-        merged = tuple(getattr(pair.layer, "merged_adapters", ()))
+        merged = tuple(attribute_of(pair.layer, "merged_adapters", ()))
         key = (weight.data_ptr(), tuple(weight.shape), merged)
         known = self._base_norms.get(pair.module)
         if known is not None and known[0] == key and not weight.requires_grad:
@@ -204,7 +205,7 @@ def _meta(
 
 
 def _is_rslora(pair: LoraPair) -> bool:
-    flags = getattr(pair.layer, "use_rslora", None)
+    flags = attribute_of(pair.layer, "use_rslora")
     if flags is not None:
         return bool(flags.get(pair.adapter, False))
     # Older PEFT (0.17) keeps the flag in its config only; the scaling gives it away.

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from ftlab.records.attributes import attribute_of
+
 FIELDS = ("init_weights", "init_lora_weights")
 """How the configurations call their start; IA3's vectors are measured by themselves."""
 
@@ -73,7 +75,7 @@ def fresh_layers(
     known = list(modules)
     configs: dict[str, Any] = {}
     for _, module in known:
-        held = getattr(module, "peft_config", None)
+        held = attribute_of(module, "peft_config")
         configs |= held if isinstance(held, dict) else {}
     for path, module in known:
         if isinstance(module, BaseTunerLayer):
@@ -130,7 +132,7 @@ def _is_plain(base: torch.nn.Module) -> bool:
     """Tell a layer that can be computed once more without any trace."""
     if type(base) not in _PLAIN and type(base).__name__ != "Conv1D":
         return False
-    if getattr(base, "max_norm", None) is not None:  # it rescales its own weight
+    if attribute_of(base, "max_norm") is not None:  # it rescales its own weight
         return False
     # A parametrised weight is computed at each look, and no parameter.
     weight = dict(base.named_parameters(recurse=False)).get("weight")

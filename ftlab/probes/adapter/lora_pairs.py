@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.naming import clean_name
+from ftlab.records.attributes import attribute_of, has_attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,8 @@ def pairs_of_layer(layer: Any, path: str) -> Iterator[LoraPair]:
 
 
 def _pairs_of(layer: Any, path: str, prefix: str) -> Iterator[LoraPair]:
-    tops, bottoms = getattr(layer, f"{prefix}A", {}), getattr(layer, f"{prefix}B", {})
+    tops = attribute_of(layer, f"{prefix}A", {})
+    bottoms = attribute_of(layer, f"{prefix}B", {})
     for adapter in tops:
         if adapter not in bottoms:
             continue
@@ -91,13 +93,13 @@ def _pairs_of(layer: Any, path: str, prefix: str) -> Iterator[LoraPair]:
 
 def _weight(entry: Any) -> Any:
     """Parameter of one part: PEFT keeps modules for linear, parameters for others."""
-    return entry if isinstance(entry, torch.Tensor) else getattr(entry, "weight", None)
+    return entry if isinstance(entry, torch.Tensor) else attribute_of(entry, "weight")
 
 
 def _reason(layer: Any, a: torch.Tensor, b: torch.Tensor) -> str:
-    if hasattr(layer, "lora_E"):
+    if has_attribute(layer, "lora_E"):
         return "AdaLoRA scales each rank by itself"
-    if getattr(layer, "num_experts", 1) != 1:
+    if attribute_of(layer, "num_experts", 1) != 1:
         return "one pair holds several experts"
     if a.is_meta or b.is_meta or 0 in (a.numel(), b.numel()):
         return "the adapter's weights are offloaded"
@@ -115,7 +117,7 @@ def _matrices(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Ten
 
 
 def _magnitude(layer: Any, adapter: str) -> torch.Tensor | None:
-    vectors = getattr(layer, "lora_magnitude_vector", None)
+    vectors = attribute_of(layer, "lora_magnitude_vector")
     if not vectors or adapter not in vectors:
         return None
     weight = _weight(vectors[adapter])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from ftlab.probes.adapter_config.unadapted import is_linear
+from ftlab.records.attributes import has_attribute
 
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -42,7 +43,7 @@ class Wrapper:
     @property
     def of_peft(self) -> bool:
         """Whether PEFT made it."""
-        return hasattr(self.module, "adapter_layer_names")
+        return has_attribute(self.module, "adapter_layer_names")
 
 
 def wrappers(modules: Iterable[tuple[str, torch.nn.Module]]) -> Iterator[Wrapper]:

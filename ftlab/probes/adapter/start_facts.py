@@ -21,6 +21,7 @@ from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.optimizer import unwrapped
 from ftlab.probes.tensors.base_sample import base_sample
+from ftlab.records.attributes import attribute_of, has_attribute
 from ftlab.records.facts import Facts
 
 _read: "weakref.WeakKeyDictionary[Subject, dict[str, Any]]"
@@ -115,7 +116,7 @@ def trained_facts(facts: Facts | None) -> dict[str, Any]:
 
 
 def _base(model: Any) -> Any:
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
+    return model.get_base_model() if has_attribute(model, "get_base_model") else model
 
 
 def _adapters(model: torch.nn.Module) -> dict[str, Any]:
@@ -148,7 +149,7 @@ def _adapters(model: torch.nn.Module) -> dict[str, Any]:
 
 
 def _is_active(pair: LoraPair) -> bool:
-    active = getattr(pair.layer, "active_adapters", ())
+    active = attribute_of(pair.layer, "active_adapters", ())
     return pair.adapter in active and not pair.layer.disable_adapters
 
 

@@ -18,6 +18,7 @@ from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.subject import Subject
+from ftlab.records.attributes import attribute_of
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Block, Column
 
@@ -56,7 +57,7 @@ class StartOutputs(Probe):
         if moment.step == 0:
             modules = hookable_modules(moment.subject.model)
             for each in wrappers(modules):
-                plain = not each.vectors and getattr(each.base, "bias", None) is None
+                plain = not each.vectors and attribute_of(each.base, "bias") is None
                 if plain and each.of_peft:
                     continue
                 self._wrappers[each.path] = each
@@ -102,7 +103,7 @@ def _measure(
     wrapper: Wrapper, given: torch.Tensor, output: torch.Tensor
 ) -> torch.Tensor | None:
     """Compare an output with what the base gives, plain, scaled, and without bias."""
-    weight, bias = weight_of(wrapper.base), getattr(wrapper.base, "bias", None)
+    weight, bias = weight_of(wrapper.base), attribute_of(wrapper.base, "bias")
     if given.shape[-1] != weight.shape[1] or given.is_meta:
         return None
     given = given.detach().to(weight.dtype)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.adapter.adapter_tree import Layer, bounded
+from ftlab.records.attributes import attribute_of
 
 
 def switched_off(layers: Iterable[Layer], adapter: str) -> dict[str, Any]:
@@ -51,5 +52,5 @@ def _value(container: Any, adapter: str) -> float | None:
         return None
     entry = dict(container.items()).get(adapter)
     if isinstance(entry, torch.nn.Module):
-        entry = getattr(entry, "p", None)
+        entry = attribute_of(entry, "p")
     return float(entry) if isinstance(entry, int | float) else None

@@ -69,12 +69,19 @@ def asked(
 def leftovers(
     config: Any, adapter: str, layers: Iterable[Layer], prefix: str
 ) -> dict[str, Any]:
-    """Name layers that hold the adapter although the configuration does not ask it."""
+    """Name layers that hold the adapter although the configuration does not ask it.
+
+    A part of a layer that is adapted as a whole belongs to it, as an attention's
+    ``out_proj`` does.
+    """
     from peft.tuners.tuners_utils import check_target_module_exists
 
     left = []
-    for layer in layers:
-        if adapter not in layer.adapters:
+    holding = [layer for layer in layers if adapter in layer.adapters]
+    wholes = [f"{layer.name}.base_layer." for layer in holding]
+    for layer in holding:
+        parts = [layer.name.removeprefix(w) for w in wholes if layer.name.startswith(w)]
+        if any(not part.startswith("base_layer") for part in parts):
             continue
         key = _below(layer.name, prefix)
         if layer.parameter:

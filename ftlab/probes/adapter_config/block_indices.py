@@ -13,6 +13,7 @@ import torch
 
 from ftlab.probes.adapter.adapter_tree import Layer, bounded, plain_modules
 from ftlab.probes.adapter_config.unadapted import is_linear
+from ftlab.records.attributes import has_attribute
 
 _NUMBER = re.compile(r"\.(\d+)(?=\.)")
 
@@ -66,6 +67,6 @@ def _is_piece(known: dict[str, torch.nn.Module], path: str) -> bool:
 
 
 def _base(module: Any) -> Any:
-    while hasattr(module, "base_layer"):
+    while has_attribute(module, "base_layer"):
         module = module.base_layer
     return module

@@ -16,6 +16,7 @@ import torch
 from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
 from ftlab.probes.adapter_config.combined_heads import heads_left
 from ftlab.probes.plain import readable
+from ftlab.records.attributes import attribute_of
 
 LAYERS = 4
 """Layers that are looked at: the sum is the same in all of them."""
@@ -158,8 +159,8 @@ def _lost(mine: LoraPair, sources: Sequence[LoraPair]) -> set[str]:
 
 
 def _bias(pair: LoraPair) -> bool:
-    factors = dict(getattr(pair.layer, "lora_B", {}))
-    bias = getattr(factors.get(pair.adapter), "bias", None)
+    factors = dict(attribute_of(pair.layer, "lora_B", {}))
+    bias = attribute_of(factors.get(pair.adapter), "bias", None)
     return isinstance(bias, torch.Tensor) and bool(bias.detach().any())
 
 
@@ -171,7 +172,7 @@ def _differ(one: torch.Tensor, other: torch.Tensor | None) -> bool:
 
 def _is_fresh(magnitude: torch.Tensor, base: torch.nn.Module) -> bool:
     """Tell a magnitude that is still the norm of the weight that it was put on."""
-    weight: Any = getattr(base, "weight", None)
+    weight: Any = attribute_of(base, "weight")
     if not isinstance(weight, torch.Tensor) or not weight.is_floating_point():
         return False
     axis = 0 if type(base).__name__ == "Conv1D" else 1

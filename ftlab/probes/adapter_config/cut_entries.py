@@ -19,6 +19,7 @@ from ftlab.probes.adapter.adapter_tree import (
     wanted_targets,
 )
 from ftlab.probes.adapter_config.unadapted import is_linear
+from ftlab.records.attributes import has_attribute
 
 _SIGNS = re.compile(r"[\\*+?\[\](){}|^$]")
 """What stands in expressions and in no name of a module."""
@@ -170,6 +171,6 @@ def _has_children(name: str, modules: dict[str, torch.nn.Module]) -> bool:
 
 
 def _base(module: Any) -> Any:
-    while hasattr(module, "base_layer"):
+    while has_attribute(module, "base_layer"):
         module = module.base_layer
     return module

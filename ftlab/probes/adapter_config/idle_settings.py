@@ -15,6 +15,7 @@ import torch
 from ftlab.probes.adapter.adapter_tree import Layer
 from ftlab.probes.adapter_config.unadapted import is_linear
 from ftlab.probes.plain import jsonable
+from ftlab.records.attributes import attribute_of
 
 STARTS = {"eva_config": "eva", "corda_config": "corda", "lora_ga_config": "lora_ga"}
 """Settings of a start, and the value of init_lora_weights that takes them."""
@@ -76,7 +77,7 @@ def _of_another_method(config: Any, adapter: str, layers: Sequence[Layer]) -> _F
 def _variants(config: Any, adapter: str, layers: Sequence[Layer]) -> _Found:
     if not dataclasses.is_dataclass(config):
         return
-    held = [getattr(layer.module, "lora_variant", None) for layer in layers]
+    held = [attribute_of(layer.module, "lora_variant") for layer in layers]
     known = [each for each in held if isinstance(each, dict)]
     if not known or any(adapter in each for each in known):
         return
@@ -99,7 +100,7 @@ def _biases(config: Any, layers: Sequence[Layer], root: torch.nn.Module) -> _Fou
         there = any(name.rpartition(".")[2] == "bias" for name in names)
     else:
         bases = [layer.module.get_base_layer() for layer in layers]
-        there = any(getattr(base, "bias", None) is not None for base in bases)
+        there = any(attribute_of(base, "bias") is not None for base in bases)
     if not there:
         yield "bias", "no-bias", "none"
 
@@ -117,7 +118,7 @@ def _ranks(config: Any, adapter: str, layers: Sequence[Layer]) -> _Found:
         return
     sizes = []
     for layer in layers:
-        base, ranks = layer.module.get_base_layer(), getattr(layer.module, "r", {})
+        base, ranks = layer.module.get_base_layer(), attribute_of(layer.module, "r", {})
         if layer.parameter or not is_linear(base) or adapter not in ranks:
             return
         sizes.append(min(layer.module.in_features, layer.module.out_features))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import torch
 
 from ftlab.probes.naming import clean_name
+from ftlab.records.attributes import attribute_of
 
 
 def idle_copies(model: torch.nn.Module) -> dict[str, list[str]]:
@@ -27,10 +28,10 @@ def idle_copies(model: torch.nn.Module) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = defaultdict(list)
     for path, module in model.named_modules():
-        if getattr(module, "disable_adapters", False):
+        if attribute_of(module, "disable_adapters", False):
             continue
         copies = _copies(module)
-        active = getattr(module, "active_adapters", None) if copies else None
+        active = attribute_of(module, "active_adapters") if copies else None
         if isinstance(active, list | tuple):
             for adapter in copies:
                 if adapter not in active:

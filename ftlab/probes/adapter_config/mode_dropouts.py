@@ -12,6 +12,7 @@ import torch
 
 from ftlab.probes.adapter.adapter_tree import Layer
 from ftlab.probes.modes.mode_parts import DROPOUTS
+from ftlab.records.attributes import attribute_of
 
 
 def configured_dropouts(
@@ -36,7 +37,7 @@ def configured_dropouts(
     for setting, asked in vars(config).items():
         if not setting.endswith("dropout") or not isinstance(asked, int | float):
             continue
-        made = (_made(getattr(each.module, setting, None), adapter) for each in layers)
+        made = (_made(attribute_of(each.module, setting), adapter) for each in layers)
         used = Counter(each for each in made if each)
         if used:
             entry = {"asked": float(asked), "used": dict(used), "shared": shared}

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ftlab.probes.adapter.adapter_tree import Layer, bounded
+from ftlab.records.attributes import attribute_of, has_attribute
 
 
 def rescaled_sides(config: Any, layers: Sequence[Layer], model: Any) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def rescaled_sides(config: Any, layers: Sequence[Layer], model: Any) -> dict[str
         than at their output), and whether all is ``as_by_default`` of PEFT for this
         kind of model. Empty for other methods.
     """
-    known = [each for each in layers if hasattr(each.module, "is_feedforward")]
+    known = [each for each in layers if has_attribute(each.module, "is_feedforward")]
     if not known:
         return {}
     outside = [each for each in known if not each.module.is_feedforward]
@@ -48,7 +49,7 @@ def _narrows(module: Any) -> bool:
 def _is_default(config: Any, model: Any) -> bool:
     from peft.utils import constants
 
-    kind = getattr(getattr(model, "config", None), "model_type", "")
+    kind = getattr(attribute_of(model, "config"), "model_type", "")
     table = constants.TRANSFORMERS_MODELS_TO_IA3_FEEDFORWARD_MODULES_MAPPING
     own = config.feedforward_modules
     if kind not in table or not isinstance(own, set | list | tuple):

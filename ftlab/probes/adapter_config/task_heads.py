@@ -14,6 +14,7 @@ import torch
 
 from ftlab.probes.adapter.adapter_tree import plain_modules
 from ftlab.probes.adapter_config.unadapted import is_linear
+from ftlab.records.attributes import attribute_of, has_attribute
 
 DEVIATIONS = 4.0
 """Standard errors up to which a deviation and a mean count as those drawn from."""
@@ -102,8 +103,8 @@ def _candidates(root: Any, body: str) -> Iterator[tuple[str, Any]]:
 
 def _body(root: Any) -> str:
     """Name the pretrained part of a transformers model that has a head."""
-    body = getattr(root, "base_model_prefix", "")
-    return body if isinstance(body, str) and hasattr(root, body or " ") else ""
+    body = attribute_of(root, "base_model_prefix", "")
+    return body if isinstance(body, str) and has_attribute(root, body or " ") else ""
 
 
 def _vocabulary(root: Any) -> int:
@@ -115,12 +116,12 @@ def _vocabulary(root: Any) -> int:
 
 
 def _sizes(module: Any) -> tuple[int, int]:
-    rows, columns = module.weight.shape
+    rows, columns = attribute_of(module, "weight").shape
     return (columns, rows) if type(module).__name__ == "Conv1D" else (rows, columns)
 
 
 def _describe(name: str, module: Any, root: Any) -> dict[str, Any]:
-    weight = module.weight.detach()
+    weight = attribute_of(module, "weight").detach()
     facts: dict[str, Any] = {
         "module": name,
         "weight": f"{name}.weight",
@@ -133,9 +134,9 @@ def _describe(name: str, module: Any, root: Any) -> dict[str, Any]:
     values = weight.float()
     std, mean = float(values.std(correction=0)), float(values.mean())
     facts |= {"std": std, "mean": mean}
-    bias = getattr(module, "bias", None)
+    bias = attribute_of(module, "bias")
     still = bias is None or not bool(bias.detach().any())
-    drawn = getattr(getattr(root, "config", None), "initializer_range", None)
+    drawn = getattr(attribute_of(root, "config"), "initializer_range", None)
     if isinstance(drawn, float | int) and drawn > 0 and still:
         facts |= _compared(values, std, mean, float(drawn))
     bound = 1 / math.sqrt(_sizes(module)[1])

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.adapter.adapter_tree import pattern_of, plain_modules
+from ftlab.records.attributes import attribute_of
 
 MANY = 64
 """At most so many exact names are kept of one pattern."""
@@ -68,10 +69,11 @@ def _weights(root: torch.nn.Module) -> Iterator[tuple[str, str, int, bool]]:
         adapted: set[str] = set()
         inner: Any = module
         while isinstance(inner, BaseTunerLayer):
-            adapted.add(str(getattr(inner, "parameter_name", "") or "weight"))
+            adapted.add(str(attribute_of(inner, "parameter_name", "") or "weight"))
             inner = inner.base_layer
         if is_linear(inner):
-            yield name, "linear", elements_of(inner.weight), "weight" in adapted
+            size = elements_of(attribute_of(inner, "weight"))
+            yield name, "linear", size, "weight" in adapted
             continue
         if isinstance(inner, torch.nn.modules.conv._ConvNd):  # noqa: SLF001  their base
             continue
@@ -83,7 +85,7 @@ def _weights(root: torch.nn.Module) -> Iterator[tuple[str, str, int, bool]]:
 
 def is_linear(module: torch.nn.Module) -> bool:
     """Tell a linear layer, quantised or transposed ones included."""
-    weight = getattr(module, "weight", None)
+    weight = attribute_of(module, "weight")
     if not isinstance(weight, torch.Tensor):
         return False
     return isinstance(module, torch.nn.Linear) or type(module).__name__ == "Conv1D"

@@ -31,6 +31,7 @@ from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.records.attention import PADDING, AttentionReport, Documents
+from ftlab.records.attributes import attribute_of, has_attribute
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle
 
@@ -118,7 +119,7 @@ class BatchAttention(Probe):
     def _marks_of(self, moment: Moment) -> Marks:
         if self._marks is None:
             tokenizer = getattr(self._tokenizer, "tokenizer", self._tokenizer)
-            config = getattr(innermost(moment.subject.model), "config", None)
+            config = attribute_of(innermost(moment.subject.model), "config", None)
             self._marks = marks_of(tokenizer, config)
         return self._marks
 
@@ -169,7 +170,7 @@ def _apart(moment: Moment) -> bool:
     """Tell whether a forward of one process alone would wait for the others."""
     distributed = torch.distributed
     several = distributed.is_available() and distributed.is_initialized()
-    compiled = hasattr(moment.subject.model, "_orig_mod")
+    compiled = has_attribute(moment.subject.model, "_orig_mod")
     return compiled or (several and distributed.get_world_size() > 1)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ftlab.records.attributes import attribute_of
 from ftlab.records.errors import BadValueError
 
 
@@ -118,7 +119,7 @@ def _is_rows(value: Any) -> bool:
 
 def _parameters(model: torch.nn.Module) -> set[str] | None:
     """Return what a forward takes; ``None`` for anything."""
-    inner = getattr(model, "get_base_model", None)
+    inner = attribute_of(model, "get_base_model")
     model = inner() if callable(inner) else model
     parameters = inspect.signature(model.forward).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):

@@ -22,6 +22,7 @@ from ftlab.probes.attention.patterns import (
     Tile,
 )
 from ftlab.records.attention import LayerKind
+from ftlab.records.attributes import attribute_of, has_attribute
 from ftlab.records.errors import BadValueError
 
 _OWN = ("attention_mask", "mask", "causal_mask")
@@ -242,7 +243,7 @@ class Layer:
     def _window(self) -> int:
         """Return what the attention itself holds to be its window."""
         for attention in self._attentions:
-            if hasattr(attention, "sliding_window"):
+            if has_attribute(attention, "sliding_window"):
                 held = attention.sliding_window
                 return held if isinstance(held, int) else 0
         if getattr(self._config, "layer_types", None):
@@ -261,7 +262,7 @@ class Layer:
 
 
 def _first(modules: list[torch.nn.Module], name: str) -> Any:
-    found = (getattr(module, name, None) for module in modules)
+    found = (attribute_of(module, name) for module in modules)
     return next((each for each in found if each is not None), None)
 
 
@@ -269,7 +270,7 @@ def _layer_type(call: BlockCall, attentions: list[torch.nn.Module], config: Any)
     """Return what the model calls this kind of layer; ``""`` if it does not."""
     for module in (call.block, *attentions):
         for name in ("attention_type", "layer_type"):
-            told = getattr(module, name, None)
+            told = attribute_of(module, name)
             if isinstance(told, str):
                 return told
     types = getattr(config, "layer_types", None) or ()

@@ -10,6 +10,7 @@ from ftlab.probes.attention.documents import rows_of
 from ftlab.probes.attention.positions import has_table
 from ftlab.probes.taps.forward import innermost
 from ftlab.records.attention import PADDING, Documents
+from ftlab.records.attributes import attribute_of
 
 
 def limit_of(model: torch.nn.Module) -> int:
@@ -26,7 +27,7 @@ def limit_of(model: torch.nn.Module) -> int:
     >>> limit_of(GPT2Model(GPT2Config(n_embd=8, n_layer=1, n_head=1, n_positions=32)))
     32
     """
-    whole: Any = getattr(innermost(model), "config", None)
+    whole: Any = attribute_of(innermost(model), "config", None)
     config = whole.get_text_config() if hasattr(whole, "get_text_config") else whole
     limit = getattr(config, "max_position_embeddings", None)
     if type(limit) is not int or getattr(whole, "is_encoder_decoder", False):

@@ -21,6 +21,7 @@ from ftlab.probes.attention.documents import rows_of
 from ftlab.probes.attention.given import Given
 from ftlab.probes.attention.undisturbed import undisturbed
 from ftlab.records.attention import PADDING, Documents
+from ftlab.records.attributes import attribute_of
 
 GROWING = 0.5
 """Share of neighbours that grow by one, above which indices are positions: 1 without
@@ -106,9 +107,9 @@ def _doubted(starts: Sequence[int]) -> bool:
 
 def has_table(model: torch.nn.Module) -> bool:
     """Tell whether something besides the tokens may be looked up in front of blocks."""
-    if getattr(getattr(model, "config", None), "is_encoder_decoder", False):
+    if getattr(attribute_of(model, "config"), "is_encoder_decoder", False):
         return False  # what its decoder is given is no row of the batch
-    tokens = getattr(model, "get_input_embeddings", None)
+    tokens = attribute_of(model, "get_input_embeddings")
     known = tokens() if callable(tokens) else None
     blocks = {id(b) for stack in stacks_of(model) for b in stack.blocks}
     held = (each.modules() for each in model.modules() if id(each) in blocks)

@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 
+from ftlab.records.attributes import attribute_of
 from ftlab.records.errors import BadValueError
 
 
 def _configs(model: torch.nn.Module) -> list[Any]:
-    found = (getattr(module, "config", None) for module in model.modules())
+    found = (attribute_of(module, "config") for module in model.modules())
     known = {id(each): each for each in found if hasattr(each, "_attn_implementation")}
     return list(known.values())
 

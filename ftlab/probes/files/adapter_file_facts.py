@@ -16,6 +16,7 @@ from ftlab.probes.naming import clean_name, named_parameters
 from ftlab.probes.plain import jsonable
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
+from ftlab.records.attributes import attribute_of, has_attribute
 
 SAME = 1e-2
 """Relative distance up to which a tensor is the file's: bfloat16 rounds by less."""
@@ -128,7 +129,7 @@ def _taught_below(folder: AdapterFolder) -> list[str]:
 def active_adapters(model: Any) -> list[str]:
     """List the adapters that a model says are active; transformers has a method."""
     try:
-        active = getattr(model, "active_adapters", ())
+        active = attribute_of(model, "active_adapters", ())
         return [str(each) for each in (active() if callable(active) else active)]
     except (ValueError, AttributeError, ImportError):
         return []
@@ -226,15 +227,13 @@ def factors_off(
 
 
 def _base(model: Any) -> Any:
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
+    return model.get_base_model() if has_attribute(model, "get_base_model") else model
 
 
 def _name_of_base(model: Any) -> str:
     base = _base(model)
-    name = getattr(base, "name_or_path", None)
-    return str(
-        name or getattr(getattr(base, "config", None), "_name_or_path", "") or ""
-    )
+    name = attribute_of(base, "name_or_path")
+    return str(name or getattr(attribute_of(base, "config"), "_name_or_path", "") or "")
 
 
 def _class_of_base(model: Any) -> str:

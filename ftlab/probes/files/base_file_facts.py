@@ -15,6 +15,7 @@ import torch
 from ftlab.probes.files.adapter_keys import twins_of
 from ftlab.probes.naming import clean_name, named_parameters
 from ftlab.probes.taps.forward import innermost
+from ftlab.records.attributes import attribute_of, has_attribute
 
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
@@ -42,7 +43,7 @@ def base_file_facts(model: torch.nn.Module) -> dict[str, Any]:
         in it, and have other values; ``example``, a key; ``names`` of the parameters.
     """
     owner: Any = innermost(model)
-    base = owner.get_base_model() if hasattr(owner, "get_base_model") else owner
+    base = owner.get_base_model() if has_attribute(owner, "get_base_model") else owner
     folder = _folder_of(base)
     files = _files(folder) if folder is not None else {}
     own = _own(base)
@@ -64,8 +65,8 @@ def base_file_facts(model: torch.nn.Module) -> dict[str, Any]:
 
 
 def _folder_of(base: Any) -> Path | None:
-    config = getattr(base, "config", None)
-    name = getattr(base, "name_or_path", "") or getattr(config, "_name_or_path", "")
+    config = attribute_of(base, "config")
+    name = attribute_of(base, "name_or_path") or getattr(config, "_name_or_path", "")
     path = Path(str(name)) if name else None
     return path if path is not None and path.is_dir() else None
 

@@ -152,6 +152,6 @@ def _unsaved(
         entry.name
         for entry in named_trainables(model)
         if id(entry.parameter) not in written
-        and roles[id(entry.parameter)].adapter in known
+        and getattr(roles.get(id(entry.parameter)), "adapter", "") in known
     ]
     return {"unsaved": left[:SHOWN], "unsaved_count": len(left)}

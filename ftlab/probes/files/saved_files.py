@@ -108,7 +108,8 @@ class WrittenFiles:
     ) -> tuple[set[int], bool]:
         """Account for the tensors; tell whether what was trained is in the base."""
         weights = {id(each): each for each in model.parameters()} | dict(trained)
-        named = {key: (self._names[key][0], each) for key, each in weights.items()}
+        known = self._names  # not of what was made anew meanwhile
+        named = {k: (known[k][0], each) for k, each in weights.items() if k in known}
         mine, unknown = weights_in(tensors, named, states)
         adapters = {self._names[key][1] for key in trained}
         self._kept |= mine
@@ -138,7 +139,9 @@ class WrittenFiles:
         roles = roles_of(model)
         for each in named_parameters(model):
             key = id(each.parameter)
-            self._names[key] = each.name, roles[key].adapter
+            # PEFT's attention makes its weights anew each time the modules are named.
+            role = roles.get(key)
+            self._names[key] = each.name, role.adapter if role else ""
 
     def _trained(self, optimizers: Sequence[Any]) -> dict[int, torch.Tensor]:
         """Return what optimizers have changed; nothing where not all of it is here."""

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.taps.forward import innermost
+from ftlab.records.attributes import attribute_of
 
 PREFIX = "base_model.model."
 """What the keys of a PeftModel's adapter begin with."""
@@ -48,7 +49,7 @@ def adapter_keys(model: torch.nn.Module, adapter: str) -> dict[str, torch.Tensor
             adapter_name=adapter,
             save_embedding_layers=bool(embeddings_saved(model, adapter)),
         )
-    prefix = PREFIX if getattr(model, "_hf_peft_config_loaded", False) else ""
+    prefix = PREFIX if attribute_of(model, "_hf_peft_config_loaded", False) else ""
     return {prefix + key: tensor for key, tensor in found.items()}
 
 
@@ -83,7 +84,7 @@ def adapter_configs(model: torch.nn.Module) -> dict[str, Any]:
     """Return PEFT's configurations where saving the model writes adapters alone."""
     if "peft" not in sys.modules:
         return {}
-    configs = getattr(innermost(model), "peft_config", None)
+    configs = attribute_of(innermost(model), "peft_config", None)
     return dict(configs) if isinstance(configs, dict) else {}
 
 
@@ -94,7 +95,7 @@ def saves_adapters(model: torch.nn.Module) -> bool:
     from peft import PeftMixedModel, PeftModel
 
     model = innermost(model)
-    own = getattr(model, "_hf_peft_config_loaded", False)
+    own = attribute_of(model, "_hf_peft_config_loaded", False)
     return bool(own) or isinstance(model, PeftModel | PeftMixedModel)
 
 
@@ -107,7 +108,7 @@ def embeddings_saved(model: Any, adapter: str) -> bool | None:
     if _targets_embeddings(config):
         return True
     name = getattr(config, "base_model_name_or_path", None)
-    vocabulary = getattr(getattr(model, "config", None), "vocab_size", None)
+    vocabulary = getattr(attribute_of(model, "config"), "vocab_size", None)
     if not name or not vocabulary:
         return False
     known = _vocabulary_of(str(name))

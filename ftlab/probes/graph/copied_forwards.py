@@ -22,6 +22,7 @@ from ftlab.probes.graph.stand_ins import modules_behind
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
+from ftlab.records.attributes import attribute_of
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 
@@ -156,7 +157,7 @@ def copies_of(
 def _is_copy(copied: torch.nn.Module, module: torch.nn.Module) -> bool:
     if copied is module or type(copied) is not type(module):
         return False
-    if getattr(copied, "_is_replica", False) or _is_compiled(copied):
+    if attribute_of(copied, "_is_replica", False) or _is_compiled(copied):
         return False
     own, other = _places(copied), _places(module)
     return bool(own) and own.isdisjoint(other)

@@ -24,6 +24,7 @@ from ftlab.probes.torch_private import (
     is_within_backward,
     scripting,
 )
+from ftlab.records.attributes import attribute_of
 from ftlab.records.handle import HandleStack, rebind
 
 Caller = Literal["model", "copy", "base", "part"]
@@ -159,7 +160,7 @@ class _AnyModuleHook(ModuleHook):
     def __call__(self, module: torch.nn.Module, args: Any, output: Any = None) -> None:
         if torch.compiler.is_compiling() or is_traced():
             return
-        if not getattr(module, "_is_replica", False):
+        if not attribute_of(module, "_is_replica", False):
             self._tell(self._path, id(module) == self._module_id)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.dynamo_private import uncompiled
+from ftlab.records.attributes import attribute_of
 
 WRAPPERS = 16
 """Functions around a forward that are looked through."""
@@ -79,7 +80,7 @@ class StandIns:
 
     def _stays(self, name: str) -> bool:
         path, _, last = name.rpartition(".")
-        return getattr(self._modules[path], last, None) is self._met[name]
+        return attribute_of(self._modules[path], last) is self._met[name]
 
 
 def runs_forward_of(module: torch.nn.Module | None) -> torch.nn.Module | None:

@@ -23,6 +23,7 @@ from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import IGNORED_LABEL, batch_fields
 from ftlab.probes.torch_private import has_values
+from ftlab.records.attributes import attribute_of
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 
@@ -152,7 +153,7 @@ def counted_positions(
     labels, mask = fields.get("labels"), fields.get("attention_mask")
     if labels is not None and not labels.is_floating_point():
         counted = labels != IGNORED_LABEL
-        if counted.dim() > 1 and getattr(model, "loss_type", "") == "ForCausalLM":
+        if counted.dim() > 1 and attribute_of(model, "loss_type", "") == "ForCausalLM":
             counted = counted.roll(-1, -1)  # a position's label is the next token's
         return counted
     return None if mask is None else mask != 0
@@ -239,7 +240,7 @@ def describe(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _head_of(root: torch.nn.Module) -> torch.nn.Module | None:
-    find = getattr(root, "get_output_embeddings", None)
+    find = attribute_of(root, "get_output_embeddings")
     try:
         head = find() if callable(find) else None
     except (AttributeError, NotImplementedError):

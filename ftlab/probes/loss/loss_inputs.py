@@ -25,6 +25,7 @@ from ftlab.probes.stepping.backward_ear import hear_backward
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import batch_fields
+from ftlab.records.attributes import attribute_of
 from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
 
@@ -261,7 +262,7 @@ def _row(moment: Moment, term: Term, number: int) -> int:
 
 def _generates(model: torch.nn.Module) -> bool:
     """Tell whether a model predicts the next token, as far as it says so itself."""
-    can = getattr(model, "can_generate", None)
+    can = attribute_of(model, "can_generate")
     try:
         return callable(can) and bool(can())
     except Exception:  # noqa: BLE001  a model of one's own may mean something else
@@ -269,7 +270,7 @@ def _generates(model: torch.nn.Module) -> bool:
 
 
 def _has_encoder(moment: Moment) -> bool:
-    config = getattr(innermost(moment.subject.model), "config", None)
+    config = attribute_of(innermost(moment.subject.model), "config", None)
     return bool(getattr(config, "is_encoder_decoder", False))
 
 
@@ -278,13 +279,13 @@ def _head_path(model: torch.nn.Module, term: Term) -> str:
 
     Scores that two outputs of the model make together have none.
     """
-    find = getattr(model, "get_output_embeddings", None)
+    find = attribute_of(model, "get_output_embeddings")
     try:
         last = find() if callable(find) else None
     except Exception:  # noqa: BLE001  not all models have one
         last = None
     for path, module in model.named_modules() if term.weight else ():
-        weight = getattr(module, "weight", None)
+        weight = attribute_of(module, "weight")
         if not isinstance(weight, torch.Tensor):
             continue
         cast = module is last and term.wide == tuple(weight.shape)[::-1]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ftlab.probes.adapter.lora_pairs import LoraPair, pairs_of_layer
 from ftlab.probes.probe import Moment, Probe, Reading, Result
 from ftlab.probes.schedule import every
+from ftlab.records.attributes import attribute_of
 from ftlab.records.step import Block, Column
 
 ROWS = 16
@@ -96,7 +97,7 @@ def rows_of(layer: Any) -> torch.Tensor | None:
     A convolution's kernel counts as input. ``None`` where the weight cannot be read.
     """
     base = layer.get_base_layer()
-    weight = getattr(base, "weight", None)
+    weight = attribute_of(base, "weight")
     if not isinstance(weight, torch.Tensor) or weight.is_meta or weight.dim() < 2:
         return None
     if type(weight).__name__ == "Params4bit":
@@ -124,7 +125,7 @@ def _scaled(base: Any, weight: Any) -> torch.Tensor | None:
     """Expand rows of an 8-bit weight, which has a scale for each output."""
     scale = getattr(weight, "SCB", None)
     if scale is None:
-        scale = getattr(getattr(base, "state", None), "SCB", None)
+        scale = getattr(attribute_of(base, "state"), "SCB", None)
     if scale is None or scale.numel() != weight.shape[0]:
         return None
     rows = _some(weight.data.detach(), turned=False).float()
@@ -148,7 +149,7 @@ def _delta(layer: Any, path: str, before: torch.Tensor) -> torch.Tensor | None:
 
 def _is_other(layer: Any, pair: LoraPair) -> bool:
     """Tell a variant of LoRA that PEFT merges in a way of its own, but for DoRA."""
-    variants = getattr(layer, "lora_variant", {})
+    variants = attribute_of(layer, "lora_variant", {})
     return pair.adapter in variants and pair.magnitude is None
 
 
@@ -175,8 +176,8 @@ def _some(matrix: torch.Tensor, *, turned: bool) -> torch.Tensor:
 
 def is_turned(layer: Any) -> bool:
     """Tell whether outputs are columns: in GPT-2's Conv1D, and in embeddings."""
-    embeds = len(getattr(layer, "lora_embedding_A", ())) > 0
-    return embeds or bool(getattr(layer, "fan_in_fan_out", False))
+    embeds = len(attribute_of(layer, "lora_embedding_A", ())) > 0
+    return embeds or bool(attribute_of(layer, "fan_in_fan_out", False))
 
 
 def _is_packed(layer: Any) -> bool:
@@ -184,12 +185,13 @@ def _is_packed(layer: Any) -> bool:
 
     Asked before the merge, which makes a new weight.
     """
-    state = getattr(layer.get_base_layer().weight, "quant_state", None)
+    weight = attribute_of(layer.get_base_layer(), "weight")
+    state = getattr(weight, "quant_state", None)
     return bool(getattr(state, "packing_format_for_cpu", False))
 
 
 def _meta(layer: Any, path: str, packed: bool) -> dict[str, str | int | float | bool]:
-    weight = layer.get_base_layer().weight
+    weight = attribute_of(layer.get_base_layer(), "weight")
     four = getattr(weight, "quant_state", None) is not None
     bits = 4 if four else 8 if weight.dtype == torch.int8 else 0
     return {

@@ -16,6 +16,7 @@ from ftlab.probes.adapter.lora_pairs import LoraPair, lora_pairs
 from ftlab.probes.merging.merge_loss import is_turned
 from ftlab.probes.tensors.base_norm import base_weight
 from ftlab.probes.tensors.weight_sample import SAMPLE, sample_key
+from ftlab.records.attributes import attribute_of
 
 FEWEST = 64
 """Elements that a weight must have."""
@@ -126,7 +127,7 @@ class MergePlace:
         if before is not None and now is not None and before.device == now.device:
             self.sample = self.sample.to(now.device) + (now - before)
         if layer is not None:
-            self.merged = frozenset(getattr(layer, "merged_adapters", ()))
+            self.merged = frozenset(attribute_of(layer, "merged_adapters", ()))
 
     def _now(self) -> torch.Tensor | None:
         weight = self._weight()
@@ -219,7 +220,7 @@ def _is_sum(pair: LoraPair) -> bool:
     return (
         pair.a is not None
         and pair.magnitude is None
-        and pair.adapter not in getattr(pair.layer, "lora_variant", {})
+        and pair.adapter not in attribute_of(pair.layer, "lora_variant", {})
         and pair.parameters[1].flatten(1).shape[1] == pair.parameters[0].shape[0]
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.naming import clean_name
+from ftlab.records.attributes import attribute_of, has_attribute
 
 RELATIVE = 0.02
 """Difference from a fresh buffer from which on it counts as another one.
@@ -84,7 +85,7 @@ def _fresh(module: Any) -> Mapping[str, torch.Tensor]:
     Only modules without parameters that take nothing but a configuration: rotary
     embeddings. Those whose buffers change with the length of the input are left out.
     """
-    config = getattr(module, "config", None)
+    config = attribute_of(module, "config")
     if config is None or next(module.parameters(), None) is not None:
         return {}
     if next(module.children(), None) is not None or _moves(module):
@@ -107,7 +108,7 @@ def _fresh(module: Any) -> Mapping[str, torch.Tensor]:
 
 
 def _moves(module: Any) -> bool:
-    kinds = getattr(module, "rope_type", "")
+    kinds = attribute_of(module, "rope_type", "")
     kinds = kinds.values() if isinstance(kinds, dict) else [kinds]
     return any(kind in ("dynamic", "longrope") for kind in kinds)
 
@@ -115,7 +116,7 @@ def _moves(module: Any) -> bool:
 def _on_meta(model: torch.nn.Module) -> Iterator[str]:
     """Yield tensors without memory whose module no hook of accelerate will fill."""
     for path, module in model.named_modules():
-        if hasattr(module, "_hf_hook"):
+        if has_attribute(module, "_hf_hook"):
             continue
         parameters = module.named_parameters(recurse=False)
         for name, tensor in (*parameters, *module.named_buffers(recurse=False)):

@@ -22,6 +22,7 @@ from ftlab.probes.quantisation.four_bit_facts import four_bit_facts
 from ftlab.probes.quantisation.quantised_heads import quantised_heads
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tensors.base_norm import is_quantized
+from ftlab.records.attributes import attribute_of
 
 MANY = 32
 """At most so many names of modules in evaluation mode are listed."""
@@ -78,7 +79,7 @@ def readable_checkpointing(model: torch.nn.Module) -> dict[str, bool | None]:
     transformers sets a flag and a partial of ``torch.utils.checkpoint`` on each block.
     A checkpoint that is written out in a forward cannot be seen: ``None``.
     """
-    flags = [(m, getattr(m, "gradient_checkpointing", None)) for m in model.modules()]
+    flags = [(m, attribute_of(m, "gradient_checkpointing")) for m in model.modules()]
     if not any(isinstance(flag, bool) for _, flag in flags):
         return {"gradient_checkpointing": None, "checkpoint_reentrant": None}
     enabled = [module for module, flag in flags if flag is True]

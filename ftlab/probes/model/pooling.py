@@ -7,6 +7,7 @@ transformers finds that token by its id: the last one that is not
 from typing import Any
 
 from ftlab.probes.taps.forward import innermost
+from ftlab.records.attributes import attribute_of
 
 CLASSIFIER = "ForSequenceClassification"
 
@@ -22,9 +23,9 @@ def pooling_pads(model: Any) -> frozenset[int]:
     frozenset()
     """
     root = innermost(model)
-    unwrap = getattr(root, "get_base_model", None)
+    unwrap = attribute_of(root, "get_base_model")
     root = unwrap() if callable(unwrap) else root
-    pad = getattr(getattr(root, "config", None), "pad_token_id", None)
+    pad = getattr(attribute_of(root, "config"), "pad_token_id", None)
     forward = type(root).forward
     while hasattr(forward, "__wrapped__"):
         forward = forward.__wrapped__

@@ -6,6 +6,7 @@ import torch
 
 from ftlab.probes.naming import named_parameters
 from ftlab.probes.plain import dtype_name
+from ftlab.records.attributes import attribute_of, has_attribute
 
 
 def untied_weights(model: torch.nn.Module) -> list[dict[str, Any]]:
@@ -49,9 +50,9 @@ def untied_weights(model: torch.nn.Module) -> list[dict[str, Any]]:
 
 def _says_tied(module: torch.nn.Module) -> bool:
     """Tell whether a model ties its head: its class can, and its configuration asks."""
-    if not getattr(module, "_tied_weights_keys", None):
+    if not attribute_of(module, "_tied_weights_keys"):
         return False
-    config: Any = getattr(module, "config", None)
+    config: Any = attribute_of(module, "config")
     text = getattr(config, "get_text_config", None)
     asked: Any = text() if callable(text) else config
     return getattr(asked, "tie_word_embeddings", None) is True
@@ -68,18 +69,18 @@ def _weight(module: Any) -> tuple[torch.nn.Parameter | None, bool]:
     """Return the weight that is computed with, and whether it is a copy of PEFT's."""
     copied = False
     while module is not None:
-        copies = getattr(module, "modules_to_save", None)
+        copies = attribute_of(module, "modules_to_save")
         if isinstance(copies, torch.nn.ModuleDict):
             active = [each for each in module.active_adapters if each in copies]
             copied = bool(active)
             module = copies[active[0]] if active else module.original_module
-        elif hasattr(module, "base_layer"):
+        elif has_attribute(module, "base_layer"):
             module = module.base_layer
-        elif isinstance(getattr(module, "original_module", None), torch.nn.Module):
+        elif isinstance(attribute_of(module, "original_module"), torch.nn.Module):
             module = module.original_module
         else:
             break
-    weight = getattr(module, "weight", None)
+    weight = attribute_of(module, "weight")
     return (weight if isinstance(weight, torch.nn.Parameter) else None), copied
 
 

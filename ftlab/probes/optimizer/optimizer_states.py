@@ -18,6 +18,7 @@ from ftlab.probes.naming import clean_name, named_parameters
 from ftlab.probes.plain import readable
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.taps.optimizer import unwrapped
+from ftlab.records.attributes import attribute_of
 
 SHOWN = 64
 """At most so many names are kept; how many there are is told besides."""
@@ -169,12 +170,12 @@ def _is_as_made(parameter: torch.Tensor) -> bool:
 
 def _seconds(model: torch.nn.Module, states: Mapping[Any, Any]) -> Iterator[_Second]:
     """Yield the B of each pair that is trained and begins at 0."""
-    configs = getattr(model, "peft_config", {})
+    configs = attribute_of(model, "peft_config", {})
     for pair in lora_pairs(model):
         second = pair.parameters[1]
         begun = getattr(configs.get(pair.adapter), "init_lora_weights", True)
         # An embedding's A is what begins at 0.
-        embedding = pair.adapter in getattr(pair.layer, "lora_embedding_A", {})
+        embedding = pair.adapter in attribute_of(pair.layer, "lora_embedding_A", {})
         plain = begun in (True, "gaussian") and not embedding
         state = states.get(second)
         if plain and second.requires_grad and isinstance(state, Mapping):

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from ftlab.probes.plain import readable
+from ftlab.records.handle import when_gone
 
 Remains = TypeVar("Remains")
 
@@ -46,9 +47,7 @@ class Met(Generic[Remains]):
     ) -> int:
         """Return the number of a new object; ``settle`` is called when it is gone."""
         try:
-            reference: Callable[[], Any] = weakref.ref(new)
-            if settle is not None:
-                weakref.finalize(new, settle).atexit = False
+            reference = when_gone(new, settle or bool)
         except TypeError:  # of a class with __slots__
             reference = functools.partial(_itself, new)
         self._places.append((reference, remains))

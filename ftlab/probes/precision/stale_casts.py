@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.stepping.carried import spread
+from ftlab.records.attributes import attribute_of
 from ftlab.records.step import Block, Column
 
 TABLE = "casts"
@@ -87,7 +88,7 @@ def _layers(moment: Moment) -> dict[str, torch.Tensor]:
     """Choose a few trained float32 weights of linear layers: autocast casts those."""
     model, tensors = moment.subject.model, moment.tensors
     of_layers = {
-        id(module.weight)
+        id(attribute_of(module, "weight"))
         for module in model.modules()
         if isinstance(module, torch.nn.Linear)
     }

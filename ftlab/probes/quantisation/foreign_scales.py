@@ -15,6 +15,7 @@ import torch
 
 from ftlab.probes.quantisation.four_bit import is_four_bit
 from ftlab.probes.torch_private import versions
+from ftlab.records.attributes import attribute_of
 
 MANY = 64
 """Layers that are looked at, evenly among those that were written to."""
@@ -44,9 +45,10 @@ def foreign_scales(
         were looked at; ``slope`` of scales over codes between blocks, in logarithms;
         its ``error``, one deviation; and ``own``, the slope within blocks.
     """
-    written = [(path, module) for path, module in layers if _writes(module.weight)]
+    weights = [(path, attribute_of(module, "weight")) for path, module in layers]
+    written = [(path, weight) for path, weight in weights if _writes(weight)]
     some = written[:: max(1, len(written) // MANY)][:MANY]
-    read = [found for _, module in some if (found := _logarithms(module.weight))]
+    read = [found for _, weight in some if (found := _logarithms(weight))]
     if not read:
         return {}
     codes, scales, inner_codes, inner_scales = map(torch.cat, zip(*read, strict=True))

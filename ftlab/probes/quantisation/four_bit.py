@@ -15,6 +15,7 @@ import torch
 from ftlab.probes.naming import clean_name
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.subject import Subject
+from ftlab.records.attributes import attribute_of
 from ftlab.records.handle import Handle
 
 TABLE = "four_bit"
@@ -47,7 +48,7 @@ class FourBit(Probe):
         self, moment: Moment, layer: Any, path: str, when: str
     ) -> Iterable[Reading]:
         """Name a layer whose packed weight is about to be merged into."""
-        base = getattr(layer, "base_layer", None)
+        base = attribute_of(layer, "base_layer")
         if when == "before merge" and is_packed(base):
             moment.name(TABLE, f"{path} in a merge", "module", _is(path, "merged"))
         return ()
@@ -104,7 +105,7 @@ def is_mixed_up(module: Any) -> bool:
 
     Those of a packed weight stand in a table of blocks by rows, all others in a line.
     """
-    state = getattr(getattr(module, "weight", None), "quant_state", None)
+    state = getattr(attribute_of(module, "weight"), "quant_state", None)
     scales = getattr(state, "absmax", None)
     if not isinstance(scales, torch.Tensor) or is_packed(module):
         return False
@@ -113,5 +114,5 @@ def is_mixed_up(module: Any) -> bool:
 
 def can_be_packed(module: Any) -> bool:
     """Tell whether a forward in eval mode would pack this layer's weight."""
-    on = getattr(module, "support_avx512bf16_for_cpu", False)
-    return bool(on) and module.weight.device.type == "cpu"
+    on = attribute_of(module, "support_avx512bf16_for_cpu", False)
+    return bool(on) and attribute_of(module, "weight").device.type == "cpu"

@@ -18,6 +18,7 @@ from ftlab.probes.quantisation.four_bit import (
     is_packed,
     is_packed_weight,
 )
+from ftlab.records.attributes import attribute_of
 
 MANY = 512
 """Layers of one kind that are listed at most."""
@@ -39,7 +40,8 @@ def four_bit_facts(model: torch.nn.Module) -> dict[str, Any]:
     asked = _asked(model)
     if not layers and not asked:
         return {}
-    states = [getattr(module.weight, "quant_state", None) for _, module in layers]
+    weights = [attribute_of(module, "weight") for _, module in layers]
+    states = [getattr(weight, "quant_state", None) for weight in weights]
     return {
         "layers": len(layers),
         "types": _count(getattr(state, "quant_type", "") for state in states),
@@ -73,7 +75,7 @@ def _scales(layers: Sequence[tuple[str, torch.nn.Module]]) -> dict[str, Any]:
 
 def _asked(model: Any) -> dict[str, Any]:
     """Read the configuration of 4-bit quantisation, where there is one."""
-    config = getattr(getattr(model, "config", None), "quantization_config", None)
+    config = getattr(attribute_of(model, "config"), "quantization_config", None)
     if config is None:
         return {}
     asked = config if isinstance(config, dict) else config.to_dict()
@@ -94,13 +96,13 @@ def _floating(model: torch.nn.Module) -> Iterator[tuple[str, int]]:
 
 
 def _elements(module: Any) -> int:
-    state = getattr(module.weight, "quant_state", None)
-    shape = getattr(state, "shape", None)
-    return int(shape.numel()) if shape is not None else int(module.weight.numel())
+    weight = attribute_of(module, "weight")
+    shape = getattr(getattr(weight, "quant_state", None), "shape", None)
+    return int((weight if shape is None else shape).numel())
 
 
 def _compute_dtype(module: Any) -> str:
-    dtype = getattr(module, "compute_dtype", None)
+    dtype = attribute_of(module, "compute_dtype")
     return "" if dtype is None else dtype_name(dtype)
 
 

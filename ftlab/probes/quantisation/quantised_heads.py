@@ -12,6 +12,7 @@ import torch
 
 from ftlab.probes.naming import clean_name
 from ftlab.probes.tensors.base_norm import base_norm, is_quantized
+from ftlab.records.attributes import attribute_of, has_attribute
 
 DEVIATIONS = 4.0
 """Standard errors up to which a deviation counts as that drawn from."""
@@ -40,8 +41,8 @@ def quantised_heads(model: torch.nn.Module) -> list[dict[str, Any]]:
 def _heads(model: torch.nn.Module) -> Iterator[tuple[str, Any, str, bool, Any]]:
     """Yield path, layer, kind, whether it is adapted, and the configuration."""
     root, prefix = _root(model)
-    body = getattr(root, "base_model_prefix", "")
-    body = body if isinstance(body, str) and body and hasattr(root, body) else ""
+    body = attribute_of(root, "base_model_prefix", "")
+    body = body if isinstance(body, str) and body and has_attribute(root, body) else ""
     rows = _vocabulary(root)
     for path, module in root.named_modules():
         parts = clean_name(path).split(".")
@@ -57,12 +58,12 @@ def _heads(model: torch.nn.Module) -> Iterator[tuple[str, Any, str, bool, Any]]:
         if kind == "task" and not body and many >= module.in_features:
             continue
         full = f"{prefix}.{name}" if prefix else name
-        yield full, module, kind, adapted, getattr(root, "config", None)
+        yield full, module, kind, adapted, attribute_of(root, "config")
 
 
 def _root(model: Any) -> tuple[Any, str]:
     """Return the model within PEFT's wrapper, and its path."""
-    if hasattr(model, "get_base_model"):
+    if has_attribute(model, "get_base_model"):
         root = model.get_base_model()
         for path, module in model.named_modules():
             if module is root:
@@ -86,7 +87,7 @@ def _describe(
     shape = [int(module.out_features), int(module.in_features)]
     norm = base_norm(module)
     std = math.nan if norm is None else float(norm) / math.sqrt(math.prod(shape))
-    eight = type(module.weight).__name__ == "Int8Params"
+    eight = type(attribute_of(module, "weight")).__name__ == "Int8Params"
     return {
         "module": path,
         "kind": kind,

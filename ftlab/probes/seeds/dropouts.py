@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch.nn.modules.dropout import _DropoutNd
 
+from ftlab.records.attributes import attribute_of
+
 
 def dropouts_of(model: torch.nn.Module) -> str:
     """Say which shares are dropped, and by how many modules; ``""`` for none.
@@ -28,6 +30,6 @@ def dropouts_of(model: torch.nn.Module) -> str:
 
 
 def _configured(model: Any) -> list[tuple[str, float]]:
-    held = getattr(getattr(model, "config", None), "__dict__", {})
+    held = getattr(attribute_of(model, "config"), "__dict__", {})
     named = [(name, value) for name, value in held.items() if "attention_drop" in name]
     return [(n, float(v)) for n, v in named if isinstance(v, float | int) and v]

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from ftlab.records.attributes import attribute_of, has_attribute
+
 CHUNK = 1 << 22
 """Elements of a quantised weight that are expanded at a time."""
 
@@ -17,7 +19,7 @@ _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
 def base_weight(layer: torch.nn.Module) -> torch.Tensor | None:
     """Return the weight that an adapter was put on, quantised or not."""
-    weight = getattr(layer, "weight", None)
+    weight = attribute_of(layer, "weight")
     if not isinstance(weight, torch.Tensor) or weight.is_meta or weight.numel() == 0:
         return None
     return weight
@@ -50,9 +52,9 @@ def float32_norm(tensor: torch.Tensor) -> torch.Tensor:
 
 def is_quantized(layer: torch.nn.Module) -> bool:
     """Tell whether a layer keeps its weight in other than floating point."""
-    weight = getattr(layer, "weight", None)
+    weight = attribute_of(layer, "weight")
     if not isinstance(weight, torch.Tensor):
-        return any(hasattr(layer, name) for name in ("qweight", "W_q"))
+        return any(has_attribute(layer, name) for name in ("qweight", "W_q"))
     return not weight.dtype.is_floating_point or hasattr(weight, "quant_state")
 
 
@@ -94,7 +96,7 @@ def _norm_8bit(layer: Any, weight: Any) -> torch.Tensor | None:
     """Sum the squares of int8 x row scale / 127 over chunks of rows."""
     scale = getattr(weight, "SCB", None)
     if scale is None:
-        scale = getattr(getattr(layer, "state", None), "SCB", None)
+        scale = getattr(attribute_of(layer, "state"), "SCB", None)
     rows = weight.data.detach()
     if rows.dtype != torch.int8 or scale is None or scale.numel() != rows.shape[0]:
         return None

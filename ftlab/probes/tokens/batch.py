@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.subject import Subject
+from ftlab.records.attributes import attribute_of
 from ftlab.records.step import Column
 
 IGNORED_LABEL = -100
@@ -163,7 +164,7 @@ def _tokens(
 
 def _padding_id(subject: Subject) -> int | None:
     """Find the id that only padding has; ``None`` where it also ends a text."""
-    for source in (subject.tokenizer, getattr(subject.model, "config", None)):
+    for source in (subject.tokenizer, attribute_of(subject.model, "config")):
         pad = getattr(source, "pad_token_id", None)
         if isinstance(pad, int):
             ends = getattr(source, "eos_token_id", None)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.taps.forward import innermost
+from ftlab.records.attributes import attribute_of
 
 _WITHIN = ("token_adapter", "original_module", "base_layer")
 """Where PEFT keeps what it has replaced."""
@@ -57,9 +58,9 @@ def limits_of(model: torch.nn.Module) -> BatchLimits:
     8
     """
     root = innermost(model)
-    unwrap = getattr(root, "get_base_model", None)
+    unwrap = attribute_of(root, "get_base_model")
     root = unwrap() if callable(unwrap) else root
-    config = getattr(root, "config", None)
+    config = attribute_of(root, "config")
     if not getattr(config, "model_type", ""):
         return BatchLimits(ids=_own_rows(root))
     labels, per_token = _classes(root, config)
@@ -75,7 +76,7 @@ def limits_of(model: torch.nn.Module) -> BatchLimits:
 
 def called(model: Any, name: str) -> Any:
     """Return what a method gives; ``None`` where a model does not have it."""
-    method = getattr(model, name, None)
+    method = attribute_of(model, name)
     try:
         return method() if callable(method) else None
     except (NotImplementedError, AttributeError, TypeError):
@@ -94,7 +95,7 @@ def _rows(module: Any) -> int | None:
             break
         base = found
     for name in ("num_embeddings", "out_features"):
-        count = getattr(base, name, None)
+        count = attribute_of(base, name)
         if type(count) is int:
             return count
     return None

@@ -23,6 +23,7 @@ from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import batch_fields
+from ftlab.records.attributes import attribute_of
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 
@@ -103,7 +104,7 @@ def _shares(values: NDArray[np.float32]) -> Iterable[dict[str, float]]:
 def _virtual_tokens(model: torch.nn.Module) -> int:
     """Count the virtual tokens of the prompt that a PeftModel puts in front."""
     holder = next(iter(holders(model)), None)
-    active = getattr(model, "active_adapter", None)
+    active = attribute_of(model, "active_adapter")
     if holder is None or holder.path or not isinstance(active, str):
         return 0
     config = holder.configs.get(active)

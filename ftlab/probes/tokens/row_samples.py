@@ -29,6 +29,7 @@ from ftlab.probes.tokens.piece_names import piece_names
 from ftlab.probes.tokens.round_trips import round_trips
 from ftlab.probes.tokens.sample_reading import Columns, Row, samples_in_batch
 from ftlab.probes.tokens.spelled_marks import spelled_marks
+from ftlab.records.attributes import attribute_of
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle
 from ftlab.records.sample_facts import SampleFacts, SeenSamples
@@ -164,7 +165,7 @@ def _columns(
 
 def _answers_apart(model: torch.nn.Module) -> bool:
     """Tell whether what is trained stands in rows of its own, behind a decoder."""
-    config = getattr(innermost(model), "config", None)
+    config = attribute_of(innermost(model), "config", None)
     return bool(getattr(config, "is_encoder_decoder", False))
 
 
@@ -197,8 +198,8 @@ def special_ids(
     """
     inner = getattr(tokenizer, "tokenizer", tokenizer)
     root = None if model is None else innermost(model)
-    config = getattr(root, "config", None)
-    generation = getattr(root, "generation_config", None)
+    config = attribute_of(root, "config")
+    generation = attribute_of(root, "generation_config")
     found = {
         kind: _ids(getattr(inner, f"{kind}_token_id", None))
         or _ids(getattr(config, f"{kind}_token_id", None))

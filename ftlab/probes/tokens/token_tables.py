@@ -11,6 +11,7 @@ import torch
 from ftlab.probes.adapter.adapter_tree import plain_modules
 from ftlab.probes.adapter_config.unadapted import is_linear
 from ftlab.probes.naming import clean_name
+from ftlab.records.attributes import attribute_of, has_attribute
 
 _WITHIN = ("token_adapter", "original_module", "base_layer")
 """Where PEFT keeps what it has replaced."""
@@ -60,7 +61,7 @@ def token_tables(model: torch.nn.Module) -> list[TokenTable]:
     heads = [each for each in found if each[3] and len(each[2]) == rows]
     kept = [words, *heads[-1:]]
     tied = len(kept) > 1 and kept[0][2] is kept[1][2]
-    range_ = getattr(getattr(model, "config", None), "initializer_range", None)
+    range_ = getattr(attribute_of(model, "config"), "initializer_range", None)
     if tied:
         learnt = _both(_learnt(kept[0][1]), _learnt(kept[1][1]))
         return [_table(words, range_, learnt, tied=True)]
@@ -78,7 +79,7 @@ def _holders(model: torch.nn.Module) -> Iterator[Found]:
         if any(part.isdigit() for part in path.split(".")):
             continue
         base = _base(module)
-        weight = getattr(base, "weight", None)
+        weight = attribute_of(base, "weight")
         if type(weight) is not torch.nn.Parameter or weight.dim() != 2:
             continue
         if weight.is_meta or not weight.is_floating_point():
@@ -92,7 +93,7 @@ def _holders(model: torch.nn.Module) -> Iterator[Found]:
 
 def _modules(model: torch.nn.Module) -> Iterator[tuple[str, Any]]:
     """Yield modules, those that PEFT has replaced as what replaced them."""
-    peft = any(hasattr(module, "peft_config") for module in model.modules())
+    peft = any(has_attribute(module, "peft_config") for module in model.modules())
     if peft:
         yield from plain_modules(model)
         return

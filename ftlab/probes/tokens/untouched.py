@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from ftlab.records.errors import BadValueError
+from ftlab.records.unbroken import unbroken
 
 DEPTH = 6
 """How far objects within objects are kept."""
@@ -70,12 +71,13 @@ def untouched() -> Iterator["Kept"]:
     try:
         yield kept
     finally:
-        kept.restore()
-        random.setstate(python)
-        np.random.set_state(numbers)  # noqa: NPY002
-        torch.set_rng_state(cpu)
-        for generator, state in states:
-            generator.set_state(state)
+        with unbroken():
+            kept.restore()
+            random.setstate(python)
+            np.random.set_state(numbers)  # noqa: NPY002
+            torch.set_rng_state(cpu)
+            for generator, state in states:
+                generator.set_state(state)
 
 
 class Kept:

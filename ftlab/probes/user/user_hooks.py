@@ -17,13 +17,13 @@ from ftlab.probes.dynamo_private import (
     leave_to_python,
 )
 from ftlab.probes.graph.module_hook import HooksOfAForward, ModuleHook, ModulePreHook
+from ftlab.probes.inventory import Spot
 from ftlab.probes.taps.listener import shield
 from ftlab.probes.torch_private import (
     has_values,
     is_traced,
     is_within_backward,
 )
-from ftlab.probes.user.points import Spot
 from ftlab.records import replaying
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import Handle, HandleStack

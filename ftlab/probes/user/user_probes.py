@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import torch
 
+from ftlab.probes.inventory import Spot
 from ftlab.probes.probe import Moment, Probe, Reading, Tensors
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import tap_forward
 from ftlab.probes.user.harmless import harmlessly
 from ftlab.probes.user.points import (
-    Spot,
     count_places,
     modules_at,
     nothing_there,

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import torch
 
 from ftlab.replay.capsules.kept import KeptTensor
+from ftlab.replay.torch_private import bytes_of
 
 
 class KeptGradients:
@@ -69,7 +70,7 @@ class KeptGradients:
     @property
     def nbytes(self) -> int:
         """Bytes of the gradients that were found."""
-        return sum(kept.tensor.nbytes for _, kept in self._kept if kept is not None)
+        return sum(bytes_of(kept.tensor) for _, kept in self._kept if kept is not None)
 
     def current(self) -> list[torch.Tensor]:
         """Return the gradients as they are now."""

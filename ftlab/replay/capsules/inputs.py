@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ftlab.replay.capsules.kept import KeptTensor
+from ftlab.replay.torch_private import bytes_of
 
 DEPTH = 3
 """How far into objects within objects is looked."""
@@ -40,7 +41,7 @@ class KeptInputs:
     @property
     def nbytes(self) -> int:
         """Bytes of the tensors, without copies of them."""
-        return sum(kept.tensor.nbytes for kept in self._tensors)
+        return sum(bytes_of(kept.tensor) for kept in self._tensors)
 
     def obstacle(self) -> str | None:
         """Say which argument cannot be restored, if any."""

@@ -44,7 +44,8 @@ class KeptTensor:
         self.tensor = tensor
         self._version = version(tensor)
         self._copy = tensor.detach().clone() if copied else None
-        self._sample = sample(tensor) if sampled and not copied else None
+        sampled &= not copied and tensor.layout == torch.strided
+        self._sample = sample(tensor) if sampled else None
 
     @classmethod
     def of(
@@ -82,7 +83,10 @@ class KeptTensor:
         if self._copy is None:
             return
         # Batch norm moves its running statistics without counting up their version.
-        if not self.changed and torch.equal(self.tensor.detach(), self._copy):
+        dense = self.tensor.layout == torch.strided
+        if not self.changed and (
+            not dense or torch.equal(self.tensor.detach(), self._copy)
+        ):
             return
         with torch.no_grad():
             self.tensor.detach().copy_(self._copy)

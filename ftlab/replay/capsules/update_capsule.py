@@ -8,6 +8,7 @@ import torch
 
 from ftlab.replay.capsules.kept import KeptTensor
 from ftlab.replay.capsules.rng import RngState
+from ftlab.replay.torch_private import bytes_of
 from ftlab.replay.tracing.finite import float_leaves
 
 
@@ -43,7 +44,7 @@ class UpdateCapsule:
         Before the first step the state is empty; two moments are counted then.
         """
         weights = sum(p.nbytes for p in held(optimizer))
-        state = sum(each.nbytes for each in _state_tensors(optimizer))
+        state = sum(bytes_of(each) for each in _state_tensors(optimizer))
         return weights + (state or 2 * weights)
 
     @functools.cached_property
@@ -52,7 +53,7 @@ class UpdateCapsule:
         entries = (*self._state.values(), *(entry for _, entry in self._groups))
         copies = [copy for entry in entries for _, copy in entry.values()]
         copies += [copy for _, copy in self._weights]
-        return sum(copy.nbytes for copy in copies if _is_tensor(copy))
+        return sum(bytes_of(copy) for copy in copies if _is_tensor(copy))
 
     @property
     def weights(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:

@@ -4,6 +4,7 @@ The engine takes any step function; what is special to trainers is in
 `ftlab.session.integrations.trainer_step`. What comes back is a `Debugger`.
 """
 
+import functools
 import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from torch.utils._pytree import tree_map_only
 
 from ftlab.probes.tokenizers.tokenizer_watch import TokenizerWatch
 from ftlab.records.errors import AttachError, BadValueError, NotReplayableError
+from ftlab.records.unbroken import take
 from ftlab.replay.engine import Engine
 from ftlab.replay.stops.spans import Decode
 from ftlab.replay.wishes import MEMORY_BUDGET, Policy, Wishes
@@ -147,13 +149,15 @@ def _debug_trainer(trainer: Any, tokenizer: Any, wishes: Wishes) -> Debugger:
         decode=decoder(tokenizer),
     )
     link = TrainerStep(trainer, engine.guard, lambda: _debugged(worker), warn_unpaused)
-    return Debugger(
+    make = functools.partial(
+        Debugger,
         lambda **kw: trainer.train(**kw),
         engine,
         worker,
         link.install,
         name=f"{type(trainer).__name__}.train()",
     )
+    return take(make, Debugger.close)
 
 
 def decoder(tokenizer: Any) -> Decode | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ftlab.records.errors import NotPausedError
 from ftlab.records.event import Event
 from ftlab.records.handle import Handle, HandleStack
+from ftlab.records.unbroken import unbroken
 from ftlab.replay.control import Command
 from ftlab.replay.engine import Engine
 from ftlab.replay.stops.report import PauseReport
@@ -103,12 +104,13 @@ class Debugger(Breaking, Responding, Looking, Moving, WhatIf):
         other = Debugger._active
         if other is not None and other is not self:
             raise NotPausedError(_in_the_way(other, self.name))
-        Debugger._active = self
-        try:
-            self._worker.start(functools.partial(self._run, kwargs))
-        except BaseException:
-            Debugger._active = other
-            raise
+        with unbroken():
+            Debugger._active = self
+            try:
+                self._worker.start(functools.partial(self._run, kwargs))
+            except BaseException:
+                Debugger._active = other
+                raise
 
     @staticmethod
     def active() -> "Debugger | None":
@@ -195,8 +197,11 @@ class Debugger(Breaking, Responding, Looking, Moving, WhatIf):
 
     def close(self) -> None:
         """End the run if there is one and take everything off; may be called again."""
-        self._worker.close()
-        self._handles.remove()
+        try:
+            self._worker.close()
+        finally:
+            with unbroken():
+                self._handles.remove()
 
     def subscribe(self, listener: Callable[[], None]) -> Handle:
         """Call ``listener`` after each change of `state`, from any thread."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from ftlab.probes.plain import dtype_name, readable
 from ftlab.probes.taps.optimizer import unwrapped
+from ftlab.records.attributes import attribute_of, has_attribute
 
 OWN_LOSS, UNSHIFTED, APPLIED = "own-loss", "unshifted", "applied"
 """What becomes of label smoothing."""
@@ -88,8 +89,8 @@ def _shifted(trainer: Any) -> str:
     )
 
     model = trainer.accelerator.unwrap_model(trainer.model)
-    base = model.get_base_model() if hasattr(model, "peft_config") else model
-    named = model.base_model.model if hasattr(model, "peft_config") else model
+    base = model.get_base_model() if has_attribute(model, "peft_config") else model
+    named = model.base_model.model if has_attribute(model, "peft_config") else model
     if type(named).__name__ in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
         return APPLIED
     shifts = base.loss_function is ForCausalLMLoss
@@ -188,6 +189,6 @@ def _optimizer_settings(trainer: Any) -> dict[str, Any]:
 
 
 def _config_dtype(model: Any) -> str:
-    config = getattr(model, "config", None)
+    config = attribute_of(model, "config")
     dtype = getattr(config, "dtype", None) or getattr(config, "torch_dtype", None)
     return "" if dtype is None else str(dtype).removeprefix("torch.")

@@ -18,6 +18,7 @@ from ftlab.probes.tokenizers.kept_prints import keep_trained
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import HandleStack, rebind
 from ftlab.records.step import Evaluation
+from ftlab.records.unbroken import unbroken
 from ftlab.session.integrations.given_messages import left_out
 from ftlab.session.integrations.given_texts import retold
 from ftlab.session.integrations.removed_columns import FirstRow, removed_and_read
@@ -97,6 +98,7 @@ class TrainerLink:
         self._train = trainer.train
         self._save = trainer.save_model
         self._subject: Subject | None = None
+        self._callback: Any = None
         self._handle = HandleStack()
         self._handle.add(rebind(trainer, "train", self._watched_train))
         self._handle.add(rebind(trainer, "save_model", self._watched_save))
@@ -123,18 +125,28 @@ class TrainerLink:
 
     def _watched_train(self, *args: Any, **kwargs: Any) -> Any:
         before = {"dtypes": self._dtypes, "evaluated": has_evaluated(self._trainer)}
-        callback = _callback(self._trainer, self._begun, self._stop, before)
-        self._trainer.add_callback(callback)
+        self._let_go("interrupted")  # of one that could not be ended
+        self._callback = _callback(self._trainer, self._begun, self._stop, before)
+        self._trainer.add_callback(self._callback)
+        ended = "interrupted"
         try:
             result = self._train(*args, **kwargs)
+            ended = "finished"
+            return result
         except BaseException as error:
-            self._stop(ended_by(error))
+            ended = ended_by(error)
             raise
         finally:
-            callback.first_row.remove()
-            self._trainer.remove_callback(callback)
-        self._stop("finished")
-        return result
+            self._let_go(ended)
+
+    def _let_go(self, ended: str) -> None:
+        """End the observation of one training, if there is one."""
+        with unbroken():
+            if self._callback is not None:
+                self._callback.first_row.remove()
+                self._trainer.remove_callback(self._callback)
+                self._callback = None
+                self._stop(ended)
 
 
 def trainer_subject(trainer: Any) -> Subject:

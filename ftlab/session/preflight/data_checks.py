@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from ftlab.records.attributes import attribute_of
 from ftlab.rules.words import counted, listed
 from ftlab.session.preflight.reading import UnreadableError
 from ftlab.session.preflight.saying import Check, Fault, Items
@@ -88,9 +89,9 @@ def _shape(value: Any) -> str:
 def vocabulary(model: Any) -> int:
     """Return the rows of the input embedding; 0 where there is none."""
     try:
-        rows = model.get_input_embeddings().weight.shape[0]
+        rows = attribute_of(model.get_input_embeddings(), "weight").shape[0]
     except (AttributeError, NotImplementedError):
-        rows = getattr(getattr(model, "config", None), "vocab_size", 0)
+        rows = getattr(attribute_of(model, "config"), "vocab_size", 0)
     return rows if isinstance(rows, int) else 0
 
 

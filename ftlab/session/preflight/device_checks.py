@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ftlab.records.attributes import attribute_of
 from ftlab.records.checklist import CheckItem
 from ftlab.records.finding import Severity
 from ftlab.records.name_words import in_words
@@ -46,7 +47,7 @@ def _together(model: torch.nn.Module) -> CheckItem:
             ),
             meta=len(empty),
         )
-    mapped = getattr(model, "hf_device_map", None)
+    mapped = attribute_of(model, "hf_device_map")
     if len(where) > 1 and not mapped:
         rare = min(where, key=lambda place: where[place])
         odd = [name for name, p in named if str(p.device) == rare]

@@ -12,6 +12,7 @@ import psutil
 import torch
 
 from ftlab.probes.taps.optimizer import unwrapped
+from ftlab.records.unbroken import unbroken
 from ftlab.replay.capsules.generators import KeptGenerators, own_generators
 from ftlab.replay.capsules.gradients import KeptGradients
 from ftlab.replay.capsules.inputs import KeptInputs
@@ -20,7 +21,7 @@ from ftlab.replay.capsules.own_variables import OwnVariables
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.capsules.scaler import KeptScaler
 from ftlab.replay.capsules.side_state import SideState
-from ftlab.replay.torch_private import version
+from ftlab.replay.torch_private import bytes_of, version
 from ftlab.replay.tracing.modules import all_modules
 
 FROZEN_BYTES = 256 * 2**20
@@ -103,6 +104,10 @@ class KeptState:
 
     def restore(self) -> tuple[str, ...]:
         """Put everything back; name the weights for which that was impossible."""
+        with unbroken():
+            return self._restore()
+
+    def _restore(self) -> tuple[str, ...]:
         for side in self._sides:
             side.restore()
         changed = self._parameters.restore()
@@ -127,9 +132,9 @@ def bytes_to_keep(model: torch.nn.Module, optimizers: Iterable[Any]) -> int:
     """Return how much a `KeptState` copies, about."""
     trained = [p for p in model.parameters() if p.requires_grad]
     weights = sum(each.nbytes for each in trained)
-    gradients = sum(p.grad.nbytes for p in trained if p.grad is not None)
+    gradients = sum(bytes_of(p.grad) for p in trained if p.grad is not None)
     state = sum(
-        tensor.nbytes
+        bytes_of(tensor)
         for each in optimizers
         for entry in unwrapped(each).state.values()
         for tensor in _tensors(entry)

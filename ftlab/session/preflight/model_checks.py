@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.naming import named_parameters
+from ftlab.records.attributes import attribute_of
 from ftlab.records.finding import Severity
 from ftlab.session.preflight.data_checks import vocabulary
 from ftlab.session.preflight.failing import NoLossError
@@ -126,5 +127,5 @@ def _first_loss(seen: Seen) -> Items:
 
 def _is_loaded(model: torch.nn.Module) -> bool:
     """Tell whether a configuration in the model says where it was loaded from."""
-    configs = (getattr(module, "config", None) for module in model.modules())
+    configs = (attribute_of(module, "config") for module in model.modules())
     return any(getattr(config, "_name_or_path", "") for config in configs)

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 import torch
-from peft import get_peft_model_state_dict
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
 
 from ftlab.faults.saved import taught
 from ftlab.faults.tiny import adamw, batches, lora, trainable
@@ -46,6 +46,15 @@ def test_half_of_each_pair_tears_the_adapter():
     assert (found["has"], found["left_count"], found["torn"]) == (4, 4, ["default"])
     assert all(".lora_B." in name for name in found["left"])
     assert files.latest() == found
+
+
+def test_weights_that_are_made_anew_when_they_are_named_have_names():
+    base = torch.nn.Sequential(torch.nn.MultiheadAttention(8, 2))
+    model = get_peft_model(base, LoraConfig(target_modules=["0"]))
+    files = WrittenFiles()
+    files.weights_updated(model, [adamw(model)])
+    found = files.written(model, [], model.state_dict(), taken=True)
+    assert found == {}
 
 
 def test_files_are_counted_together():

@@ -57,6 +57,11 @@ def test_layers_left_over_from_a_first_call():
     assert all(name.endswith("q_proj") for name in modules)
 
 
+def test_a_part_that_is_adapted_with_its_whole_is_no_left_over():
+    model = torch.nn.ModuleDict({"mha": torch.nn.MultiheadAttention(8, 2)})
+    assert check(get_peft_model(model, LoraConfig(target_modules=["mha"]))) == ()
+
+
 def test_a_second_adapter_with_other_targets_is_no_left_over():
     from peft import LoraConfig
 

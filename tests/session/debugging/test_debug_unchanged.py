@@ -88,8 +88,10 @@ def fused_without_overflow() -> Loop:
     return Loop(model, optimizer, step, scaler)
 
 
-# The step of "accumulation" counts its own calls, which a replay cannot undo.
-REPEATABLE = {name: make for name, make in LOOPS.items() if name != "accumulation"}
+# The step of "accumulation" counts its own calls, which a replay cannot undo, and
+# "parametrized" has buffers that every call of the model moves, those of `look` too.
+OTHERS = ("accumulation", "parametrized")
+REPEATABLE = {name: make for name, make in LOOPS.items() if name not in OTHERS}
 REPEATABLE["fused_without_overflow"] = fused_without_overflow
 
 

@@ -49,6 +49,13 @@ class Group:
 
     weights: list[Frozen] = field(default_factory=list)
     samples: list[torch.Tensor] = field(default_factory=list)
+    _stacked: torch.Tensor | None = None
+
+    def add(self, weight: Frozen, sample: torch.Tensor) -> None:
+        """Take one more."""
+        self.weights.append(weight)
+        self.samples.append(sample)
+        self._stacked = None
 
     def keep(self, wanted: Callable[[Frozen], bool]) -> None:
         """Drop the weights that are not wanted."""
@@ -58,6 +65,15 @@ class Group:
         kept = [pair for pair in pairs if wanted(pair[0])]
         self.weights = [weight for weight, _ in kept]
         self.samples = [sample for _, sample in kept]
+        self._stacked = None
+
+    def before(self, rows: Sequence[int]) -> torch.Tensor:
+        """Return the samples of some of the weights, as rows."""
+        if len(rows) < len(self.samples):
+            return torch.stack([self.samples[row] for row in rows])
+        if self._stacked is None:
+            self._stacked = torch.stack(self.samples)
+        return self._stacked
 
     def now(self, rows: Sequence[int]) -> torch.Tensor:
         """Sample some of the weights again, as rows."""
@@ -71,24 +87,21 @@ class FrozenSamples:
     def __init__(self) -> None:
         self._groups: dict[Hashable, Group] = {}
         self._layers: list[AdapterLayer] = []
-        self._state: list[Hashable] = []
-        self._turn = 0
+        self._written: list[tuple[int, int] | None] = []
 
     def weights(self) -> Iterator[Frozen]:
         """Yield all of them."""
         for group in self._groups.values():
             yield from group.weights
 
-    def groups(self, model: torch.nn.Module, *, moved: bool = True) -> list[Group]:
+    def groups(self, model: torch.nn.Module) -> list[Group]:
         """Return what can be compared now: what moved, or was cast, is left out.
 
-        Merging into 4 bits puts a new parameter in the place of the old one. What
-        `written` has just told may be said as ``moved``: nothing is looked for then.
+        Merging into 4 bits puts a new parameter in the place of the old one.
         """
         if any(each.reference() is None for each in self.weights()):
             self.look(model)
-            moved = True
-        for group in self._groups.values() if moved else ():
+        for group in self._groups.values():
             group.keep(_same)
         return [group for group in self._groups.values() if group.weights]
 
@@ -98,13 +111,8 @@ class FrozenSamples:
 
     def written(self) -> bool:
         """Tell whether one was written to since the last call, as torch counts it."""
-        alive = [each.reference() for each in self.weights()]
-        counts = versions(alive)
-        now: list[Hashable] = [
-            (count, None if weight is None else weight.data_ptr())
-            for count, weight in zip(counts, alive, strict=True)
-        ]
-        before, self._state = self._state, now
+        now = versions([each.reference() for each in self.weights()])
+        before, self._written = self._written, now
         return len(before) == len(now) and before != now
 
     def look(self, model: torch.nn.Module) -> None:
@@ -122,14 +130,6 @@ class FrozenSamples:
                 role = roles.get(id(entries[name].parameter))
                 self._add(entries[name], paths, getattr(role, "role", "weight"))
 
-    def next(self, count: int) -> set[int]:
-        """Choose those whose turn it is, by ``id``."""
-        weights = list(self.weights())
-        start = self._turn % len(weights) if weights else 0
-        self._turn = start + count
-        chosen = (weights + weights)[start : start + min(count, len(weights))]
-        return {id(each) for each in chosen}
-
     def clear(self) -> None:
         """Forget all samples."""
         self._groups.clear()
@@ -140,20 +140,18 @@ class FrozenSamples:
             return
         sample = sample_of(entry.parameter)
         group = self._groups.setdefault((sample.device, sample.numel()), Group())
-        group.weights.append(
-            Frozen(
-                entry.name,
-                weakref.ref(entry.parameter),
-                key,
-                # What an adapter is made of is not merged into.
-                layer_around((entry.name, *entry.aliases), layers)
-                if role == "weight"
-                else "",
-                ",".join(entry.aliases),
-                role,
-            )
+        frozen = Frozen(
+            entry.name,
+            weakref.ref(entry.parameter),
+            key,
+            # What an adapter is made of is not merged into.
+            layer_around((entry.name, *entry.aliases), layers)
+            if role == "weight"
+            else "",
+            ",".join(entry.aliases),
+            role,
         )
-        group.samples.append(sample)
+        group.add(frozen, sample)
 
 
 def layer_around(names: Sequence[str], layers: set[str]) -> str:

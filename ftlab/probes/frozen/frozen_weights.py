@@ -14,9 +14,6 @@ from ftlab.probes.subject import Subject
 from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
 
-IN_TURN = 16
-"""Weights that are compared at a step at which nothing calls for more."""
-
 _PARTS = 4
 """Values per weight that come from the device."""
 
@@ -24,10 +21,9 @@ _PARTS = 4
 class FrozenWeights(Probe):
     """Compare frozen weights with what they were when they were first seen frozen.
 
-    Some of them are compared after every update, in turn; all of them on the schedule,
-    after any update before which one was written to in a way that torch counts, and
-    after adapters were merged or unmerged. A weight that an adapter is merged into at
-    that moment is left out.
+    They are compared on the schedule, after any update before which one was written to
+    in a way that torch counts, after adapters were merged or unmerged, and at the end.
+    A weight that an adapter is merged into at that moment is left out.
 
     Parameters
     ----------
@@ -62,9 +58,10 @@ class FrozenWeights(Probe):
             self._samples.look(moment.subject.model)
         if self._samples.written() or self._is_time(moment.step):
             yield from self._compare(moment)
-        else:
-            turn = self._samples.next(IN_TURN)
-            yield from self._compare(moment, lambda each: id(each) in turn, moved=False)
+
+    def on_handover(self, moment: Moment) -> Iterable[Reading]:
+        """Compare what may have been written to since the last look."""
+        return self._compare(moment)
 
     def on_merge(
         self, moment: Moment, layer: Any, path: str, when: str
@@ -90,11 +87,9 @@ class FrozenWeights(Probe):
         self,
         moment: Moment,
         wanted: Callable[[Frozen], bool] | None = None,
-        *,
-        moved: bool = True,
     ) -> Iterator[Reading]:
         merged = self._samples.merged()
-        for group in self._samples.groups(moment.subject.model, moved=moved):
+        for group in self._samples.groups(moment.subject.model):
             # A tied weight that is merged into under one name is wrong under the other.
             rows = [
                 (wanted is None or wanted(each))
@@ -106,18 +101,18 @@ class FrozenWeights(Probe):
                 yield self._reading(moment, group, wanted_rows)
 
     def _reading(self, moment: Moment, group: Group, rows: list[int]) -> Reading:
-        before, now = torch.stack([group.samples[i] for i in rows]), group.now(rows)
-        delta = now - before
+        weights = [group.weights[i] for i in rows]
+        before = group.before(rows)
+        delta = group.now(rows) - before
+        left = [_gradient(each) for each in weights]
         parts = (
             delta.abs().amax(1),
             (delta != 0).sum(1) / delta.shape[1],
             before.abs().mean(1),
-            torch.stack([_left(group.weights[i], before) for i in rows]),
+            _largest(left, before),
         )
-        weights = [group.weights[i] for i in rows]
-        held = _groups_of(moment.subject)
         cycles = np.array([each.cycles for each in weights], np.float32)
-        named = [_named(each, held) for each in weights]
+        has_grad = [each is not None for each in left]
 
         def finish(values: NDArray[np.float32]) -> Iterator[Result]:
             table = np.vstack([values.reshape(_PARTS, -1), cycles])
@@ -127,7 +122,11 @@ class FrozenWeights(Probe):
                 "frozen_changed": float(len(changed)),
             }
             if len(changed):
-                ids = [_row(moment, self.table, named[i]) for i in changed.tolist()]
+                held = _groups_of(moment.subject)
+                ids = [
+                    _row(moment, self.table, _named(weights[i], held, has_grad[i]))
+                    for i in changed.tolist()
+                ]
                 yield self._block(moment.step, ids, table[:, changed])
 
         return Reading(torch.cat(parts), finish)
@@ -145,16 +144,23 @@ def _groups_of(subject: Subject) -> dict[int, int]:
     return {id(p): index for index, group in enumerate(groups) for p in group["params"]}
 
 
-def _left(each: Frozen, like: torch.Tensor) -> torch.Tensor:
-    """Return the largest element of the gradient that a weight has left, or 0."""
+def _gradient(each: Frozen) -> torch.Tensor | None:
     weight = each.reference()
-    if weight is None or weight.grad is None:
-        return like.new_zeros(())
-    return weight.grad.detach().abs().amax().to(like)
+    return None if weight is None else weight.grad
 
 
-def _named(each: Frozen, held: dict[int, int]) -> dict[str, Any]:
-    """Describe a weight while it is sure to be alive."""
+def _largest(left: list[torch.Tensor | None], like: torch.Tensor) -> torch.Tensor:
+    """Return the largest elements of the gradients that weights have left, or 0."""
+    nothing = like.new_zeros(len(left))
+    if all(each is None for each in left):
+        return nothing
+    found = [None if each is None else each.detach().abs().amax() for each in left]
+    pairs = zip(found, nothing.unbind(), strict=True)
+    return torch.stack([zero if top is None else top.to(like) for top, zero in pairs])
+
+
+def _named(each: Frozen, held: dict[int, int], has_grad: bool) -> dict[str, Any]:
+    """Describe a weight; one that has gone is only named."""
     weight = each.reference()
     if weight is None:
         return {"name": each.name, "meta": {}}
@@ -164,7 +170,7 @@ def _named(each: Frozen, held: dict[int, int]) -> dict[str, Any]:
         "tied": each.tied,
         "quantized": hasattr(weight, "quant_state"),
         "group": held.get(id(weight), -1),
-        "has_grad": weight.grad is not None,
+        "has_grad": has_grad,
     }
     return {
         "name": each.name,

@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 from ftlab.probes.merging.merge_explained import UNUSED, Explained, explained
 from ftlab.probes.merging.merge_places import Factors, MergePlace, MergePlaces
 from ftlab.probes.probe import Moment, Probe, Reading, Result, Tensors
+from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
+
+UPDATES = 4
+"""Updates from one at which a weight is compared to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,9 @@ class MergeByHand(Probe):
     """Compare what was written to base weights with what their adapters add.
 
     A sample of each weight is kept from the start; what PEFT merges and unmerges is
-    added to it. One weight in turn is compared at each update and evaluation, just
-    before the adapters change, and all of them once one has changed, when the model is
-    saved, and at the end.
+    added to it. One weight in turn is compared at each evaluation, and at the first
+    updates and every fourth later, just before the adapters change, and all of them once one has changed, when
+    the model is saved, and at the end.
     """
 
     name: ClassVar[str] = "merge_by_hand"
@@ -76,6 +80,7 @@ class MergeByHand(Probe):
     def __init__(self) -> None:
         self._places = MergePlaces()
         self._tensors: Tensors | None = None
+        self._is_time = every(UPDATES)
         self._alarmed = False
         self._step = -1
         self._kept: list[Reading] = []
@@ -87,7 +92,8 @@ class MergeByHand(Probe):
 
     def before_update(self, moment: Moment) -> Iterable[Reading]:
         """Compare with the adapters that this step has used."""
-        yield from self._compare(moment, self._due(), used=True)
+        if self._alarmed or self._is_time(moment.step):
+            yield from self._compare(moment, self._due(), used=True)
         if moment.tensors is not self._tensors:
             self._tensors = moment.tensors
             self._places.look(moment.subject.model)

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.probe import Moment, Probe, Reading
+from ftlab.probes.tensors.host import as_array, as_tensor
 from ftlab.probes.tokens.batch import batch_fields
 from ftlab.records.step import Block, Column
 
@@ -98,17 +99,17 @@ def digests(fields: Mapping[str, torch.Tensor]) -> torch.Tensor:
     if main is None:
         return torch.zeros(2, 0)
     count = main.shape[0]
-    ids = torch.zeros(count, dtype=torch.int64, device=main.device)
     mask = usable.get("attention_mask")
+    ids = torch.zeros(count, dtype=torch.int64, device=main.device)
+    others = ids
     if "input_ids" in usable:
         ids = _sums(_rows(main), _mask_of(mask, main))
-    others = torch.zeros_like(ids)
     for name, each in usable.items():
         if name in _LAYOUT or each.shape[0] != count:
             continue
         shown = _mask_of(mask, each) if each.shape == main.shape else None
         of_field = _sums(_rows(each), shown) * (2 * zlib.crc32(name.encode()) + 1)
-        others += of_field.to(others.device, non_blocking=True)
+        others = others + of_field.to(others.device, non_blocking=True)
     return torch.stack([_folded(ids), _folded(others)])[:, :ROWS]
 
 
@@ -129,7 +130,7 @@ def _rows(field: torch.Tensor) -> torch.Tensor:
 def _mask_of(mask: torch.Tensor | None, field: torch.Tensor) -> torch.Tensor | None:
     if mask is None or mask.shape != field.shape:
         return None
-    return mask.to(field.device, torch.int64, non_blocking=True)
+    return mask.to(field.device, non_blocking=True)
 
 
 def _sums(rows: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
@@ -138,14 +139,13 @@ def _sums(rows: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
     Of rows that no text fills, such as a video's, a sample is read.
     """
     apart = -(-rows.shape[1] // WIDEST)
-    rows = rows[:, ::apart].to(torch.int64)
-    mask = None if mask is None else mask[:, ::apart]
-    places = _places(rows.shape[1], rows.device)
+    places = as_array(_places(-(-rows.shape[1] // apart), rows.device))
+    values = as_array(rows[:, ::apart].to(torch.int64))
     if mask is None:
-        return ((rows + 1) * places).sum(1)
-    shown = mask != 0
-    at = (shown.cumsum(1) - 1).clamp_(min=0)
-    return ((rows + 1) * places[at] * shown).sum(1)
+        return as_tensor(((values + 1) * places).sum(1))
+    shown = as_array(mask[:, ::apart]) != 0
+    # In front of the first that is shown stands -1: any place will do.
+    return as_tensor(((values + 1) * places[shown.cumsum(1) - 1] * shown).sum(1))
 
 
 @functools.lru_cache(maxsize=64)

@@ -19,6 +19,12 @@ Both norms of 111 MB of gradients took 9.1 ms in pieces of this size and 11.0 ms
 after the other (one thread, 2 MB of L2 cache, medians of 15).
 """
 
+SMALL = 2**14
+"""Elements of a tensor up to which those of its shape are copied together, on the CPU.
+
+Both norms of 24 gradients of 512 elements took 0.4 microseconds each, and 3 one by one.
+"""
+
 
 def l2_norms(tensors: Sequence[torch.Tensor | None]) -> torch.Tensor:
     """Return each tensor's L2 norm; NaN where there is no tensor, or no values.
@@ -114,16 +120,32 @@ def _l2_and_max(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     if tensors[0].device.type != "cpu":
         both = foreach_l2(tensors) + foreach_max(tensors)
         return torch.stack([each.float() for each in both]).view(2, -1)
-    norms: list[torch.Tensor] = []
-    low: list[torch.Tensor] = []
-    high: list[torch.Tensor] = []
-    for piece in _pieces(tensors):
-        norms += foreach_l2(piece)
-        # The infinity norm is not vectorised on the CPU: 20 times slower than this.
-        ends = [torch.aminmax(each) for each in piece]
-        low += [each.min for each in ends]
-        high += [each.max for each in ends]
-    top = torch.maximum(torch.stack(low).abs_(), torch.stack(high).abs_())
+    kinds: dict[torch.Size | None, list[int]] = {}
+    for index, tensor in enumerate(tensors):
+        shape = tensor.shape if tensor.numel() <= SMALL else None
+        kinds.setdefault(shape, []).append(index)
+    parts = []
+    for shape, indices in kinds.items():
+        reduce = _one_by_one if shape is None else _stacked
+        pieces = _pieces([tensors[index] for index in indices])
+        parts.append((indices, torch.cat([reduce(each) for each in pieces], 1)))
+    return parts[0][1] if len(parts) == 1 else _scattered(parts, (2, len(tensors)))
+
+
+def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Reduce tensors of one shape together; this stays in a cache, so copying pays."""
+    rows = torch.stack(list(tensors)).view(len(tensors), -1)
+    wide = torch.float64 if rows.dtype is torch.float64 else torch.float32
+    norms = torch.linalg.vector_norm(rows, dim=1, dtype=wide)
+    return torch.stack((norms.float(), rows.abs_().amax(1).float()))
+
+
+def _one_by_one(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    norms = foreach_l2(tensors)
+    # The infinity norm is not vectorised on the CPU: 20 times slower than this.
+    ends = [torch.aminmax(each) for each in tensors]
+    low = torch.stack([each.min for each in ends]).abs_()
+    top = torch.maximum(low, torch.stack([each.max for each in ends]).abs_())
     return torch.stack((torch.stack(norms).float(), top.float()))
 
 

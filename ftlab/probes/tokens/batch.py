@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.subject import Subject
+from ftlab.probes.tensors.host import as_array
 from ftlab.records.attributes import attribute_of
 from ftlab.records.step import Column
 
@@ -31,25 +32,30 @@ class _Step:
     attended: int = 0
     labels: int = 0
     device: dict[str, torch.Tensor] = field(default_factory=dict)
+    host: dict[str, float] = field(default_factory=dict)
 
-    def add(self, name: str, count: torch.Tensor) -> None:
-        """Add a count of one micro-batch, on its device."""
+    def add(self, name: str, marks: Any) -> None:
+        """Add how many are marked in one micro-batch, where they lie."""
+        count = marks.sum()
+        if not isinstance(count, torch.Tensor):
+            self.host[name] = self.host.get(name, 0.0) + float(count)
+            return
         known = self.device.get(name)
         if known is not None:
             count = known + count.to(known.device, non_blocking=True)
         self.device[name] = count
 
-    def values(self, device: Mapping[str, float]) -> dict[str, float]:
-        """Put both together."""
+    def values(self, counts: Mapping[str, float]) -> dict[str, float]:
+        """Put what was counted and what shapes tell together."""
         values: dict[str, float] = {"batch_size": self.rows}
         if self.positions:
-            tokens = self.attended + device.get("tokens", 0)
+            tokens = self.attended + counts.get("tokens", 0)
             values["tokens"] = tokens
             values["padding"] = self.positions - tokens
             values["sequence"] = self.longest
-        if "ignored" in device:
-            values["ignored"] = device["ignored"]
-            values["labels"] = self.labels - device["ignored"]
+        if "ignored" in counts:
+            values["ignored"] = counts["ignored"]
+            values["labels"] = self.labels - counts["ignored"]
         return values
 
 
@@ -86,7 +92,7 @@ class Batches(Probe):
         labels = fields.get("labels")
         if labels is not None and not labels.is_floating_point():
             self._open.labels += labels.numel()
-            self._open.add("ignored", (labels == IGNORED_LABEL).sum())
+            self._open.add("ignored", as_array(labels) == IGNORED_LABEL)
         return ()
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
@@ -99,7 +105,10 @@ class Batches(Probe):
         counts = [c.to(device, torch.float32) for c in done.device.values()]
 
         def finish(flat: NDArray[np.float32]) -> Iterable[dict[str, float]]:
-            values = done.values(dict(zip(names, flat.tolist(), strict=True)))
+            found = dict(zip(names, flat.tolist(), strict=True))
+            for name, count in done.host.items():
+                found[name] = found.get(name, 0.0) + count
+            values = done.values(found)
             seconds = self._seconds_of(done.step)
             if seconds and "tokens" in values:
                 values["tokens_per_second"] = values["tokens"] / seconds
@@ -152,13 +161,13 @@ def _tokens(
     ids: torch.Tensor | None,
     shape: tuple[int, int],
     subject: Subject,
-) -> torch.Tensor | None:
-    """Count attended positions; ``None`` where every one is."""
+) -> Any:
+    """Mark attended positions; ``None`` where every one is."""
     if mask is not None and mask.shape == shape:
-        return (mask != 0).sum()
+        return as_array(mask) != 0
     pad = _padding_id(subject)
     if mask is None and ids is not None and pad is not None:
-        return (ids != pad).sum()
+        return as_array(ids) != pad
     return None
 
 

@@ -141,7 +141,8 @@ class BatchChecks(Probe):
             if look.told:
                 continue
             values = look.early.array()
-            found = [] if values is None else list(self._oddities(look, values))
+            stats = [] if values is None else list(read(values, look.layout))
+            found = [] if values is None else list(self._oddities(look, stats))
             if found:
                 look.told = True
                 yield self._event(found, step, unfinished=True)
@@ -149,8 +150,8 @@ class BatchChecks(Probe):
     def _finish(
         self, look: _Look, step: int, values: NDArray[np.float32]
     ) -> Iterator[Result]:
-        found = [] if look.told else list(self._oddities(look, values))
         stats = list(read(values, look.layout))
+        found = [] if look.told else list(self._oddities(look, stats))
         found += self._over_time(look, stats, values)
         labels = [s for s in stats if s.whole and s.name == "labels"]
         if labels:
@@ -160,9 +161,8 @@ class BatchChecks(Probe):
             yield self._event(found, step)
         self._seen += 1
 
-    def _oddities(self, look: _Look, values: NDArray[np.float32]) -> Iterator[Oddity]:
+    def _oddities(self, look: _Look, stats: Sequence[FieldStats]) -> Iterator[Oddity]:
         yield from look.refused
-        stats = list(read(values, look.layout))
         for each in oddities_of(stats, look.limits, look.micro_batch):
             named = each.kind in ("ids", "labels") and look.limits.per_token
             known = piece_names(self._tokenizer, [int(each.value)]) if named else {}

@@ -58,10 +58,10 @@ def _beyond(
 ) -> Iterator[Oddity]:
     if limit is None:
         return
+    if stats.top.max() < limit and stats.low.min() >= 0:
+        return
     above, below = stats.top >= limit, stats.low < 0
     bad = np.flatnonzero(above | below)
-    if not len(bad):
-        return
     row = int(bad[0])
     value, at = (
         (stats.top[row], stats.top_at[row])

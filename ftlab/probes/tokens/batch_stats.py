@@ -6,11 +6,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ftlab.probes.tensors.host import as_array
 from ftlab.records.token_row import IGNORED
 
 ROWS = 1024
@@ -64,8 +66,8 @@ def reduced(fields: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, Layout]:
         rows = field.detach()[:ROWS]
         found = _of_labels(rows) if name == "labels" and whole else None
         found = found if found is not None else _of_any(rows, whole)
-        parts.append(torch.stack(found).to(torch.float32).flatten())
-        layout.append((name, whole, rows.dim() > 1, found[0].numel()))
+        parts.append(found)
+        layout.append((name, whole, rows.dim() > 1, found.numel() // 5))
     if not parts:
         return torch.zeros(0, device="cpu"), []
     device = parts[0].device
@@ -86,28 +88,38 @@ _FLOATS = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
 _WHOLE = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 
 
-def _of_labels(labels: torch.Tensor) -> list[torch.Tensor]:
-    rows = _by_row(labels)
-    ignored = rows == IGNORED
-    counted = rows.masked_fill(ignored, 0)
-    top, low = counted.max(1), counted.min(1)
-    sums = (~ignored).sum(1)
-    return [top.values, low.values, top.indices, low.indices, sums]
+def _of_labels(labels: torch.Tensor) -> torch.Tensor:
+    rows = as_array(_by_row(labels))
+    counts = rows != IGNORED
+    return _ends(rows * counts, counts)
 
 
-def _of_any(field: torch.Tensor, whole: bool) -> list[torch.Tensor]:
+def _of_any(field: torch.Tensor, whole: bool) -> torch.Tensor:
     if whole:
-        rows = _by_row(field)
-        top, low = rows.max(1), rows.min(1)
-        return [top.values, low.values, top.indices, low.indices, rows.sum(1)]
+        rows = as_array(_by_row(field))
+        return _ends(rows, rows)
     if field.dim() == _TALL:
         least, most = torch.aminmax(field, dim=-1)
         top, low = most.max(1), least.min(1)
-        places = [top.indices.float(), low.indices.float()]
-        return [top.values.float(), low.values.float(), *places, places[0]]
-    least, most = torch.aminmax(_by_row(field), dim=1)
-    nowhere = torch.full_like(most, -1, dtype=torch.float32)
-    return [most.float(), least.float(), nowhere, nowhere, nowhere]
+        found = [top.values, low.values, top.indices, low.indices, top.indices]
+    else:
+        least, most = torch.aminmax(_by_row(field), dim=1)
+        nowhere = torch.full_like(most, -1, dtype=torch.float32)
+        found = [most, least, nowhere, nowhere, nowhere]
+    return torch.stack([each.to(torch.float32) for each in found]).flatten()
+
+
+def _ends(rows: Any, summed: Any) -> torch.Tensor:
+    """Give both ends of each row, where they stand, and the sum of something."""
+    high, low = rows.argmax(1), rows.argmin(1)
+    if isinstance(rows, torch.Tensor):
+        top = rows.gather(1, high[:, None])[:, 0]
+        bottom = rows.gather(1, low[:, None])[:, 0]
+        parts = (top, bottom, high, low, summed.sum(1))
+        return torch.stack(parts).to(torch.float32).flatten()
+    every = np.arange(len(rows))
+    parts = (rows[every, high], rows[every, low], high, low, summed.sum(1))
+    return torch.from_numpy(np.concatenate(parts).astype(np.float32))
 
 
 def _by_row(field: torch.Tensor) -> torch.Tensor:

@@ -1,5 +1,6 @@
 """Calls probes; the one boundary at which a failing probe is caught and taken off."""
 
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,24 +8,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.probes.budget import Budget
 from ftlab.probes.probe import Moment, Probe, Reading, Result
+from ftlab.probes.schedule import Turn, every_step
 from ftlab.probes.stepping.open_step import OpenStep, Source
 from ftlab.probes.subject import Subject
 from ftlab.records.errors import BadValueError, FtlabWarning
 from ftlab.records.event import Event
 from ftlab.records.handle import HandleStack
 
-_MOMENTS = (
-    "on_batch",
+_EVENTS = (
     "on_evaluation",
-    "on_gradients",
-    "before_update",
-    "after_update",
     "on_merge",
     "on_adapters",
     "on_handover",
     "on_save",
     "on_unfinished",
+)
+"""What does not come in each step, and waits for no turn."""
+
+_MOMENTS = (
+    "on_batch",
+    "on_gradients",
+    "before_update",
+    "after_update",
+    *_EVENTS,
     "on_close",
 )
 
@@ -36,9 +44,11 @@ class ProbeSet:
     ----------
     probes
         Each has a name of its own.
+    budget
+        Decides which of them have their turn.
     """
 
-    def __init__(self, probes: Sequence[Probe]) -> None:
+    def __init__(self, probes: Sequence[Probe], budget: Budget | None = None) -> None:
         self._probes = {probe.name: probe for probe in probes}
         names = [probe.name for probe in probes]
         twice = next((name for name in names if names.count(name) > 1), None)
@@ -48,6 +58,8 @@ class ProbeSet:
                 f"one class another `name`, or pass only one of them."
             )
             raise BadValueError(msg)
+        self.budget = Budget() if budget is None else budget
+        self.budget.take(probes)
         self._handles: dict[str, HandleStack] = {}
         self._by_moment = {
             moment: [p for p in self._probes.values() if _overrides(p, moment)]
@@ -78,26 +90,35 @@ class ProbeSet:
     ) -> dict[Source, list[Reading]]:
         """Call the probes that are due at ``moment`` and return their readings."""
         found: dict[Source, list[Reading]] = {}
-        due = [p for p in self._by_moment[moment] if self._is_due(p, step.step)]
+        number, planned = step.step, moment in _EVENTS
+        due = [
+            probe
+            for probe in self._by_moment[moment]
+            if probe.schedule is every_step or self._is_due(probe, number, planned)
+        ]
         if not due:
             return found
-        seen = look()
+        seen, began = look(), time.perf_counter()
         for probe in due:
             try:
                 readings = list(getattr(probe, moment)(seen, *args))
                 found[probe.name, moment] = readings
             except Exception as error:  # noqa: BLE001  see above
-                self._drop(probe.name, f"in {moment} of step {step.step}", error)
+                self._drop(probe.name, f"in {moment} of step {number}", error)
+            began = self._count(probe.name, number, began)
         return found
 
     def close(self, step: OpenStep, look: Callable[[], Moment]) -> None:
         """Collect what probes know on the host when a step is over."""
+        seen, began = look(), time.perf_counter()
         for probe in tuple(self._by_moment["on_close"]):
             try:
                 if probe.schedule(step.step):
-                    step.values.update(probe.on_close(look()))
+                    step.values.update(probe.on_close(seen))
             except Exception as error:  # noqa: BLE001  see above
                 self._drop(probe.name, f"in on_close of step {step.step}", error)
+            began = self._count(probe.name, step.step, began)
+        step.values.update(self.budget.end(step.step))
 
     def unfinished(self, step: int) -> list[Event]:
         """Collect what probes know of a step that may never be over."""
@@ -113,15 +134,26 @@ class ProbeSet:
         self, source: Source, step: int, reading: Reading, values: NDArray[np.float32]
     ) -> list[Result]:
         """Let a probe make records of values that have arrived."""
+        began = time.perf_counter()
         try:
             return list(reading.finish(values))
         except Exception as error:  # noqa: BLE001  see above
             self._drop(source[0], f"with its {source[1]} values of step {step}", error)
             return []
+        finally:
+            self._count(source[0], step, began)
 
-    def _is_due(self, probe: Probe, step: int) -> bool:
+    def _count(self, name: str, step: int, began: float) -> float:
+        now = time.perf_counter()
+        self.budget.spent(name, step, now - began)
+        return now
+
+    def _is_due(self, probe: Probe, step: int, planned: bool) -> bool:
+        schedule = probe.schedule
+        if planned and isinstance(schedule, Turn):
+            return schedule.planned(step)
         try:
-            return probe.schedule(step)
+            return schedule(step)
         except Exception as error:  # noqa: BLE001  see above
             self._drop(probe.name, f"in its schedule at step {step}", error)
             return False

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ftlab.probes.budget import Budget
 from ftlab.probes.compilation.compiled_hooks import ASIDE, HooksInGraphs, may_attach
 from ftlab.probes.probe import Probe, Reading
 from ftlab.probes.probe_set import ProbeSet
@@ -62,6 +63,8 @@ class Recorder:
         `StepRecord`. Called on the training thread: it should queue and return.
     first_step
         Number of the first step; above 0 after a resume.
+    budget
+        Decides which probes have their turn; without one all measure as scheduled.
 
     Attributes
     ----------
@@ -109,11 +112,12 @@ class Recorder:
         sink: Sink,
         *,
         first_step: int = 0,
+        budget: Budget | None = None,
     ) -> None:
         self.trainer_step: int | None = None
         self._subject = subject
         self._sink = sink
-        self._probes = ProbeSet(probes)
+        self._probes = ProbeSet(probes, budget)
         self._handles: HandleStack = HandleStack()
         self._waiting: deque[_Harvest] = deque()
         self._first_step = first_step

@@ -8,7 +8,7 @@ Schedule = Callable[[int], bool]
 
 
 def every_step(step: int) -> bool:
-    """Measure at each step."""
+    """Measure at each step, whatever it costs."""
     return step >= 0
 
 
@@ -16,11 +16,42 @@ DENSE = 4
 """Steps at the beginning of a run that are all measured: most faults show in them."""
 
 
-def every(interval: int) -> Schedule:
+class Turn:
+    """Steps at a distance, unless somebody who keeps a budget decides otherwise.
+
+    Attributes
+    ----------
+    interval
+        Number of steps from one measurement to the next.
+    decide
+        Set by `ftlab.probes.budget.Budget`: tells which steps are measured.
+    """
+
+    __slots__ = ("decide", "interval")
+
+    def __init__(self, interval: int) -> None:
+        self.interval = interval
+        self.decide: Schedule | None = None
+
+    def __call__(self, step: int) -> bool:
+        """Tell whether to measure at a step."""
+        return self.planned(step) if self.decide is None else self.decide(step)
+
+    def planned(self, step: int) -> bool:
+        """Tell whether to measure at a step if time does not matter."""
+        return (
+            step % self.interval == 0
+            or 0 <= step < DENSE
+            or (step < self.interval and step.bit_count() == 1)
+        )
+
+
+def every(interval: int) -> Turn:
     """Measure at steps 0, ``interval``, 2 x ``interval``, ..., and more often at first.
 
     What is wrong from the start shows within a few steps, and should not wait for the
     first interval to be over: the first steps are measured all, then steps 8, 16, ...
+    Of ``every(1)`` and `every_step` the former alone is stretched to keep a budget.
 
     Parameters
     ----------
@@ -36,8 +67,4 @@ def every(interval: int) -> Schedule:
     if interval < 1:
         msg = f"every({interval!r}): the interval must be at least 1 step."
         raise BadValueError(msg)
-    return lambda step: (
-        step % interval == 0
-        or 0 <= step < DENSE
-        or (step < interval and step.bit_count() == 1)
-    )
+    return Turn(interval)

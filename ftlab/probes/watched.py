@@ -1,8 +1,8 @@
 """The watched parameters: found anew when the model's trainable set changes.
 
 Whether there are others now is looked for when torch reports a new parameter anywhere,
-when an optimizer's groups change, and from time to time. Freezing and unfreezing is
-seen at each step.
+when an optimizer's groups change, and from time to time. Freezing is seen at the step
+at which a gradient is missing, unfreezing within four steps.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,13 @@ from ftlab.probes.naming import (
 )
 from ftlab.probes.probe import Tensors
 from ftlab.probes.rows import RowBook
+from ftlab.probes.schedule import DENSE
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.records.handle import Handle
+
+FLAGS_INTERVAL = 4
+"""Steps after which ``requires_grad`` is read even when no gradient went missing."""
 
 WALK_INTERVAL = 16
 """Steps after which the modules are walked through even when nothing was reported."""
@@ -69,8 +73,12 @@ class WatchedParameters:
         """Hear of parameters that modules get, from torch's own hook."""
         return register_module_parameter_registration_hook(self._hear)
 
-    def refresh(self, step: int) -> None:
-        """Look whether the set has changed since it was last read; cheap when not."""
+    def refresh(self, step: int, *, closely: bool = False) -> None:
+        """Look whether the set has changed since it was last read; cheap when not.
+
+        A look at who is frozen costs most, and is taken ``closely`` only, in the first
+        steps, and from time to time.
+        """
         groups = [
             len(group["params"])
             for optimizer in self._subject.optimizers
@@ -80,7 +88,10 @@ class WatchedParameters:
             self.stale
             or groups != self._groups
             or step >= self._walked + WALK_INTERVAL
-            or self._flags != [each.requires_grad for each in self._all]
+            or (
+                (closely or step < DENSE or step % FLAGS_INTERVAL == 0)
+                and self._flags != [each.requires_grad for each in self._all]
+            )
         ):
             self._walk(step, groups)
 

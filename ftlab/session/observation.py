@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.budget import Budget
 from ftlab.probes.facts import facts_signature, read_facts
 from ftlab.probes.probe import Probe
 from ftlab.probes.recorder import Recorder
@@ -52,11 +53,14 @@ class Plan:
         Steps between two measurements of what is costly.
     probes
         What is measured.
+    budget
+        Share of the training thread's time that this may take; ``None`` for any.
     """
 
     run_dir: Path | None
     interval: int
     probes: tuple[Probe, ...]
+    budget: float | None = None
 
     def next(self) -> "Plan":
         """Return the plan of the next run: its folder is the first free ``-<n>``."""
@@ -89,7 +93,11 @@ class Observation:
         refuse_second(subject.model)
         self.subject = subject
         self.ended: str | None = None
-        config = {"interval": plan.interval, "probes": [p.name for p in plan.probes]}
+        config = {
+            "interval": plan.interval,
+            "budget": plan.budget,
+            "probes": [p.name for p in plan.probes],
+        }
         folder = plan.run_dir or default_folder(datetime.now())
         writer = LogWriter.create(folder, rank=run.rank, config=config)
         for probe in plan.probes:
@@ -103,7 +111,11 @@ class Observation:
         self._stopping = threading.Lock()
         self._stopped = False
         self.recorder = Recorder(
-            subject, plan.probes, self._receive, first_step=first_step
+            subject,
+            plan.probes,
+            self._receive,
+            first_step=first_step,
+            budget=Budget(plan.budget),
         )
 
     def start(self) -> "Observation":

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from ftlab.probes.budget import Budget
 from ftlab.probes.loss.sample_losses import SampleLosses
 from ftlab.probes.probe import Probe
 from ftlab.probes.schedule import every
@@ -204,6 +205,7 @@ def watch(
     processing_class: Any = None,
     run_dir: str | Path | None = None,
     interval: int = 16,
+    budget: float | None = None,
     activations: bool = False,
     highest_losses: int = 0,
     probes: Sequence[Probe] = (),
@@ -233,6 +235,12 @@ def watch(
     interval
         Steps between two measurements of weights, adapters and updates; the first steps
         are measured more often, for most faults show in them.
+    budget
+        Share of the training thread's time that ftlab may take, above 0 and at most 1.
+        Gradients, losses, rates, clipping and the ledger are recorded at every step;
+        all else waits for its turn, and longer than ``interval`` where its cost calls
+        for it. The first four steps are measured whole, and a step counts as at least
+        50 ms. ``None`` measures everything on schedule, whatever it costs.
     activations
         Measure activations of modules too, every ``interval`` steps.
     highest_losses
@@ -250,6 +258,8 @@ def watch(
     AttachError
         The model has no parameters, lazy ones without a shape, is TorchScript, or is
         watched already.
+    BadValueError
+        ``budget`` or ``interval`` is not within its bounds.
     RunFolderError
         ``run_dir`` exists or cannot be written.
 
@@ -280,9 +290,11 @@ def watch(
 watch. Pass the model that your optimizer trains.
     """
     every(interval)
+    Budget(budget)
     plan = Plan(
         run_dir=None if run_dir is None else Path(run_dir),
         interval=interval,
+        budget=budget,
         probes=(
             *standard_probes(interval=interval, activations=activations),
             *([SampleLosses(highest_losses)] if highest_losses else ()),

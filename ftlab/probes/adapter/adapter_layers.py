@@ -102,14 +102,17 @@ class AdapterLayers:
         self._numbers: dict[tuple[Any, ...], int] = {}
         self.number = -1
 
-    def state(self) -> dict[str, int]:
+    def state(self, *, again: bool = True) -> dict[str, int]:
         """Return the number of the state that the layers are in now, for the ledger.
 
-        Empty as long as the model never had an adapter layer.
+        Empty as long as the model never had an adapter layer. Unless it is to be read
+        ``again``, the state is that of the last time, as long as the layers are.
         """
-        self._find()
+        found = self._find()
         if not self._layers and not self._numbers:
             return {}
+        if not (again or found) and self._last is not None:
+            return {"adapter_state": self.number}
         glance = self._glance()
         if not glance or glance != self._glanced:
             self._glanced = glance
@@ -161,10 +164,10 @@ class AdapterLayers:
         """Look for the layers again when they are asked for next."""
         self._mark = (-1, False)
 
-    def _find(self) -> None:
+    def _find(self) -> bool:
         mark = (self._watched.changes, self._watched.stale)
         if mark == self._mark:
-            return
+            return False
         self._mark = mark
         found = list(adapter_layers(self._subject.model))
         if found:
@@ -173,6 +176,7 @@ class AdapterLayers:
             self._last, self._glanced = None, []
         self._layers = found
         self._ids = frozenset(id(each.reference()) for each in found)
+        return True
 
     def _number_of(self, states: list[LayerState]) -> int:
         paths = tuple(layer.path for layer in self._layers)

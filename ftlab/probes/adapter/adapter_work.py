@@ -28,6 +28,7 @@ class AdapterWork(SavingWork):
     def __init__(self) -> None:
         super().__init__()
         self._done: set[str] = set()
+        self._heard = True
         self.combination = IdleCombination()
 
     def before_layer_merge(self, layer: Any, op: str) -> None:
@@ -49,6 +50,7 @@ class AdapterWork(SavingWork):
         detail = {"call": method} | ({"adapters": adapters} if adapters else {})
         self._steps.now.ledger.add(op, TARGET, **detail)
         self._done.add(op)
+        self._heard = True
         if op in ("unload", "add_adapter", "load_adapter", "delete_adapter"):
             self._steps.adapters.forget()
         if op == "unload":
@@ -78,7 +80,8 @@ class AdapterWork(SavingWork):
     def note(self, op: str, target: str, **detail: Any) -> dict[str, Any]:
         """Write an operation into the ledger, with the state of the adapter layers."""
         self.settle()
-        detail |= self._steps.adapters.state()
+        detail |= self._steps.adapters.state(again=op == "forward" or self._heard)
+        self._heard = False
         if op == "forward" and self.combination.name:
             self.combination.ran(self._steps.adapters.running())
         return self._steps.now.ledger.add(op, target, **detail)
@@ -101,6 +104,7 @@ class AdapterWork(SavingWork):
         self._steps.tell("on_merge", layer, adapters.path_of(layer), f"{when} {op}")
         if when == "after":
             self._done.add(op)
+            self._heard = True
 
     def _concerns(self, owner: Any) -> bool:
         """Tell whether ``owner`` is, holds or belongs to the watched model."""

@@ -61,7 +61,7 @@ class FrozenWeights(Probe):
 
     def on_handover(self, moment: Moment) -> Iterable[Reading]:
         """Compare what may have been written to since the last look."""
-        return self._compare(moment)
+        return () if moment.subject.gone else self._compare(moment)
 
     def on_merge(
         self, moment: Moment, layer: Any, path: str, when: str

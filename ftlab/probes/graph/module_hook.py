@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ftlab.probes.dynamo_private import leave_to_python
+from ftlab.probes.own_time import own_time
 from ftlab.probes.taps.rebinding import stand_in
 from ftlab.probes.torch_private import (
     is_traced,
@@ -44,7 +45,7 @@ class ModuleHook:
         if torch.compiler.is_compiling() or id(module) != self._module_id:
             return
         if not is_traced():
-            with unseen_by_modes():
+            with own_time, unseen_by_modes():
                 self._tell(self._path, self._seen(args, output))
 
     def _seen(self, args: Any, output: Any) -> Any:
@@ -92,7 +93,7 @@ class SharedHook(ModuleHook):
         path = self._paths.get(id(module))
         if path is None or torch.compiler.is_compiling() or is_traced():
             return
-        with unseen_by_modes():
+        with own_time, unseen_by_modes():
             self._tell(path, self._seen(args, output))
 
 

@@ -7,6 +7,7 @@ import psutil
 import torch
 
 from ftlab.probes.probe import Moment, Probe
+from ftlab.probes.schedule import every
 from ftlab.records.step import Column
 
 
@@ -26,6 +27,7 @@ class Memory(Probe):
     )
 
     def __init__(self) -> None:
+        self.schedule = every(1)
         self._process = psutil.Process()
 
     def on_close(self, moment: Moment) -> dict[str, float]:

@@ -61,8 +61,8 @@ class MergeByHand(Probe):
 
     A sample of each weight is kept from the start; what PEFT merges and unmerges is
     added to it. One weight in turn is compared at each evaluation, and at the first
-    updates and every fourth later, just before the adapters change, and all of them once one has changed, when
-    the model is saved, and at the end.
+    updates and every fourth later, just before the adapters change. All of them are
+    once one has changed, when the model is saved, and at the end.
     """
 
     name: ClassVar[str] = "merge_by_hand"

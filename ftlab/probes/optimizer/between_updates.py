@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ftlab.probes.optimizer.put_back import trained_tensors
 from ftlab.probes.probe import Moment, Probe, Reading, Result, Tensors
+from ftlab.probes.schedule import every
 from ftlab.probes.tensors.base_sample import spread
 
 TENSORS = 3
@@ -53,6 +54,7 @@ class BetweenUpdates(Probe):
     name: ClassVar[str] = "between_updates"
 
     def __init__(self) -> None:
+        self._due = every(1)
         self._tensors: Tensors | None = None
         self._choose(())
 
@@ -76,6 +78,8 @@ class BetweenUpdates(Probe):
             self._tensors = moment.tensors
             self._choose(_some(moment))
         now = self._sample()
+        if self._first is not None and self._after is None:
+            return ()
         after, seen = self._after, self._evaluated
         self._after = self._evaluated = None
         if now is None or self._first is None or self._begun is None:
@@ -90,7 +94,7 @@ class BetweenUpdates(Probe):
 
     def after_update(self, moment: Moment) -> Iterable[Reading]:
         """Keep what the update has left."""
-        if self._first is not None:
+        if self._first is not None and self._due(moment.step):
             self._after = self._sample()
         return ()
 

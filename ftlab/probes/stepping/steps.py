@@ -64,6 +64,7 @@ class Steps:
         self.scaling = LossScaling(self.optimizers, self.watched)
         self.eager = False
         self._looked_for_leftovers = False
+        self._missing = -1
         self._probes = probes
         self._book = book
         self._ended = ended
@@ -88,6 +89,12 @@ class Steps:
         if self.watched.stale:
             self.refresh()
         found = self.versions()
+        missing = found.count(None)
+        if missing != self._missing:
+            self.watched.refresh(step.step, closely=True)
+            found = self.versions()
+            missing = found.count(None)
+        self._missing = missing
         if step.versions and found != step.versions:
             self.eager = True
             step.values["changed_before_read"] = 1.0

@@ -11,6 +11,7 @@ from ftlab.probes.dynamo_private import (
     resume_dynamo,
     suspend_dynamo,
 )
+from ftlab.probes.own_time import own_time
 from ftlab.probes.torch_private import is_traced, unseen_by_modes
 from ftlab.records import replaying
 
@@ -125,7 +126,7 @@ def shield(
     def shielded(*args: P.args, **kwargs: P.kwargs) -> R | None:
         callback = suspend_dynamo()
         try:
-            with torch.no_grad(), unseen_by_modes():
+            with own_time, torch.no_grad(), unseen_by_modes():
                 return function(*args, **kwargs)
         except Exception as error:  # noqa: BLE001  training goes on without us
             failed(error)

@@ -1,7 +1,9 @@
 """The folder of a run: its name, its ranks, and ``run.json``."""
 
+import contextlib
 import importlib.metadata
 import json
+import os
 import platform
 import re
 from collections.abc import Mapping
@@ -40,7 +42,7 @@ def default_folder(now: datetime, base: str | Path = "runs") -> Path:
     'no-such-folder/2026-11-20-090500-1'
     """
     number = 1
-    while (path := Path(base) / f"{now:%Y-%m-%d-%H%M%S}-{number}").exists():
+    while os.path.lexists(path := Path(base) / f"{now:%Y-%m-%d-%H%M%S}-{number}"):
         number += 1
     return path
 
@@ -56,42 +58,68 @@ def ranks(path: str | Path) -> tuple[int, ...]:
     return tuple(sorted(int(match[1]) for match in matches if match))
 
 
-def create_folder(path: Path, rank: int) -> Path:
-    """Make the folders of a new run; return the rank's.
+def process_rank() -> int:
+    """Return the rank that torchrun or accelerate gave this process; 0 without one."""
+    found = os.environ.get("RANK", "0")
+    return int(found) if found.isdecimal() else 0
+
+
+def refuse_taken(path: Path, rank: int) -> Path:
+    """Return the folder of ``rank``, unless something is in its place already.
+
+    Raises
+    ------
+    RunFolderError
+        When there is.
+    """
+    folder = rank_folder(path, rank)
+    taken = folder if _by_other_ranks(path, rank) else path
+    if os.path.lexists(taken):
+        msg = (
+            f"The run folder {str(taken)!r} exists already, and ftlab never writes "
+            "into an existing run. Pass another one, run_dir='...' (--run-dir for "
+            "ftlab run), or leave it out to get a new folder under runs/."
+        )
+        raise RunFolderError(msg)
+    return folder
+
+
+def create_folder(path: Path, rank: int, meta: Mapping[str, Any]) -> None:
+    """Make the folders of a new run; rank 0 also writes ``meta``.
 
     Raises
     ------
     RunFolderError
         When there is something at ``path`` already, or nothing can be written there.
+        Then no folder is left behind.
     """
-    folder = rank_folder(path, rank)
-    taken = folder if _by_other_ranks(path, rank) else path
-    if taken.exists() or taken.is_symlink():
-        msg = (
-            f"The run folder {str(taken)!r} exists already, and ftlab never writes "
-            "into an existing run. Pass another one, run_dir='...', or leave run_dir "
-            "out to get a new folder under runs/."
-        )
-        raise RunFolderError(msg)
+    folder = refuse_taken(path, rank)
     try:
         folder.mkdir(parents=True)
-    except OSError as error:
+        if rank == 0:
+            write_meta(path, meta)
+    except (OSError, ValueError) as error:  # such as a name with a NUL
+        why = getattr(error, "strerror", None) or error
+        for made in (folder, path):
+            with contextlib.suppress(OSError, ValueError):
+                made.rmdir()
         msg = (
-            f"The run folder {str(path)!r} cannot be written: {error}. Pass "
-            "run_dir='...' with a folder that this user may create."
+            f"The run folder {str(path)!r} cannot be written: {why}. Pass "
+            "run_dir='...' with a folder that this user may create, on a disk with "
+            "room."
         )
         raise RunFolderError(msg) from error
-    return folder
 
 
 def _by_other_ranks(path: Path, rank: int) -> bool:
     """Whether ``path`` exists because other ranks of this run came first."""
-    if not path.is_dir():
+    try:
+        names = [entry.name for entry in path.iterdir()]
+    except (OSError, ValueError):
         return False
-    names = [entry.name for entry in path.iterdir()]
     if rank == 0:
         return bool(names) and all(RANK.match(name) for name in names)
-    return "run.json" in names or any(RANK.match(name) for name in names)
+    return not names or "run.json" in names or any(map(RANK.match, names))
 
 
 def versions() -> dict[str, str]:

@@ -103,7 +103,6 @@ class LogWriter:
             When the folder exists or cannot be written.
         """
         path = Path(path)
-        folder.create_folder(path, rank)
         meta = {
             "schema": VERSION,
             "started": clock(),
@@ -111,8 +110,7 @@ class LogWriter:
             "versions": dict(folder.versions() if versions is None else versions),
             "config": dict(config),
         }
-        if rank == 0:
-            folder.write_meta(path, meta)
+        folder.create_folder(path, rank, meta)
         return cls(path, rank, meta, limits or Limits())
 
     def declare(self, table: str, columns: Iterable[Column]) -> None:

@@ -13,7 +13,6 @@ that is under way. Its loader has been begun before that, and is heard from the 
 import contextlib
 import functools
 import inspect
-import os
 import sys
 import threading
 import types
@@ -23,9 +22,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ftlab.records.errors import AttachError, FtlabWarning, RunFolderError
+from ftlab.records.errors import AttachError, FtlabWarning
 from ftlab.records.handle import HandleStack, rebind
 from ftlab.records.unbroken import unbroken
+from ftlab.runlog.folder import process_rank, refuse_taken
 from ftlab.session.import_hook import when_imported
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class Autowatch:
         self._trained: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def __enter__(self) -> Self:
-        self._refuse_folder()
+        if self._run_dir is not None:  # before anything runs
+            refuse_taken(self._run_dir, process_rank())
         with unbroken():
             watch_for = {
                 "torch": self._attach_torch,
@@ -113,17 +114,6 @@ class Autowatch:
         trace = None if error is None else error.__traceback__
         for watch in self.watches:
             watch.__exit__(kind, error, trace)
-
-    def _refuse_folder(self) -> None:
-        """Refuse before anything runs; the ranks of one run share a folder."""
-        if self._run_dir is None or "RANK" in os.environ or not self._run_dir.exists():
-            return
-        msg = (
-            f"The run folder {str(self._run_dir)!r} exists already, and ftlab never "
-            "writes into an existing run. Pass another one with --run-dir, or leave "
-            "--run-dir out to get a new folder under runs/."
-        )
-        raise RunFolderError(msg)
 
     # --- a trainer ----------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from ftlab.probes.facts import facts_signature, read_facts
 from ftlab.probes.probe import Probe
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
-from ftlab.records.errors import AttachError, RunFolderError
+from ftlab.records.errors import AttachError
 from ftlab.records.finding import NotChecked
 from ftlab.records.step import StepRecord
 from ftlab.records.unbroken import unbroken
@@ -68,7 +68,7 @@ class Plan:
             return self
         name = self.run_dir.name
         folders = (self.run_dir.with_name(f"{name}-{n}") for n in itertools.count(2))
-        free = next(folder for folder in folders if not folder.exists())
+        free = next(folder for folder in folders if not os.path.lexists(folder))
         return replace(self, run_dir=free)
 
 
@@ -208,21 +208,6 @@ def run_of(model: torch.nn.Module) -> Run | None:
     """Return the run that ``model`` is watched in, if it is."""
     found = _observed.get(model)
     return None if found is None else found.run
-
-
-def process_rank() -> int:
-    """Return the rank that torchrun or accelerate gave this process; 0 without one."""
-    return int(os.environ.get("RANK", "0"))
-
-
-def refuse_existing(run_dir: Path | None) -> None:
-    """Raise when there is something at ``run_dir`` already."""
-    if run_dir is not None and run_dir.exists():
-        msg = (
-            f"run_dir={str(run_dir)!r} exists, and a run is never written over. "
-            "Pass a new folder, or leave run_dir out for runs/<date>-<time>-<n>."
-        )
-        raise RunFolderError(msg)
 
 
 def is_watched(model: torch.nn.Module) -> bool:

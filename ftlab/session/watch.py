@@ -21,18 +21,12 @@ from ftlab.probes.user.user_probes import UserProbes
 from ftlab.records.finding import NotChecked
 from ftlab.records.unbroken import take, unbroken
 from ftlab.rules.words import counted
+from ftlab.runlog.folder import process_rank, refuse_taken
 from ftlab.runlog.run import Run
 from ftlab.session.arguments import several, watchable
 from ftlab.session.host import host
 from ftlab.session.integrations.transformers import TrainerLink, is_trainer
-from ftlab.session.observation import (
-    Observation,
-    Plan,
-    ended_by,
-    process_rank,
-    refuse_existing,
-    refuse_second,
-)
+from ftlab.session.observation import Observation, Plan, ended_by, refuse_second
 from ftlab.session.probing import Probing, refuse_closed
 from ftlab.session.run_views import RunViews
 from ftlab.views.dashboard.dashboard import Dashboard
@@ -60,7 +54,8 @@ class Watch(Probing, RunViews):
     def of_trainer(cls, trainer: Any, plan: Plan) -> "Watch":
         """Wait for each ``train()`` of a transformers Trainer."""
         refuse_second(trainer.model)
-        refuse_existing(plan.run_dir)
+        if plan.run_dir is not None:
+            refuse_taken(plan.run_dir, process_rank())
         watched = cls(plan)
         watched._link = TrainerLink(trainer, watched._begin, watched._stop)
         return watched

@@ -26,16 +26,28 @@ def test_a_folder_of_something_else_is_not_taken_for_a_rank_s(tmp_path):
     (tmp_path / "data").mkdir()
     for rank in (0, 1):
         with pytest.raises(RunFolderError, match="exists already"):
-            create_folder(tmp_path, rank)
+            create_folder(tmp_path, rank, {})
     (tmp_path / "data").rmdir()
     with pytest.raises(RunFolderError, match="exists already"):
-        create_folder(tmp_path, 0)
+        create_folder(tmp_path, 0, {})
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "file/run"])
+def test_a_name_that_no_disk_takes_is_refused(tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(RunFolderError, match="cannot be written"):
+        create_folder(tmp_path / name, 0, {})
+
+
+def test_a_rank_may_come_while_another_makes_the_folder(tmp_path):
+    create_folder(tmp_path, 1, {})
+    assert ranks(tmp_path) == (1,)
 
 
 def test_a_dangling_link_is_refused(tmp_path):
     (tmp_path / "run").symlink_to(tmp_path / "nowhere")
     with pytest.raises(RunFolderError, match="exists already"):
-        create_folder(tmp_path / "run", 0)
+        create_folder(tmp_path / "run", 0, {})
 
 
 def test_versions_name_what_is_installed():

@@ -232,6 +232,30 @@ def test_a_quota_ends_logging_with_one_warning(tmp_path, size):
     check(run, run.last_step + 1)
 
 
+def refused_at_once(path, pipe):
+    """Begin a log where a folder can be made, and no byte written."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    try:
+        create(path)
+    except RunFolderError as error:
+        pipe.send(str(error))
+    pipe.close()
+
+
+def test_a_disk_that_is_full_at_the_start_is_named_and_nothing_is_left(tmp_path):
+    ours, theirs = multiprocessing.Pipe()
+    context = multiprocessing.get_context("fork")
+    path = tmp_path / "run"
+    child = context.Process(target=refused_at_once, args=(path, theirs))
+    child.start()
+    theirs.close()
+    child.join()
+    said = ours.recv()
+    assert "cannot be written" in said
+    assert "File too large" in said
+    assert not path.exists(), "a second try must not find it taken"
+
+
 def test_a_full_disk_ends_logging_with_one_warning(tmp_path):
     command = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(tmp_path)]
     if (

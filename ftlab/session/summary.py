@@ -42,6 +42,8 @@ def print_verdict(verdict: Verdict, stream: TextIO) -> None:
     """Print what the rules say of a run log, and what they could not check."""
     console = _console(stream)
     _heading(console, verdict.path, verdict.steps, len(verdict.findings))
+    for damage in verdict.left_out:
+        _line(console, damage, style="yellow")
     _findings(console, verdict.findings)
     for each in verdict.not_checked:
         text = f"not checked {each.code} {each.name}: {each.reason}; {each.record}"

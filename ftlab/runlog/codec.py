@@ -5,6 +5,7 @@ import enum
 import functools
 import json
 import math
+import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -16,12 +17,14 @@ from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.names import NameRecord
 from ftlab.records.pair_facts import SeenPairs
+from ftlab.records.printable import harmless
 from ftlab.records.sample_facts import SeenSamples
 from ftlab.records.turn_facts import SampleTurns
 
 Record = TypeVar("Record")
 
 _FLOAT = "$float"
+_UNUSUAL = re.compile(r"[^\x00-\x7f]|\x7f|\\[bfru]")
 
 
 def dumps(value: Any) -> str:
@@ -65,8 +68,10 @@ _DECODER = json.JSONDecoder(object_hook=_untagged)
 
 
 def loads(text: str | bytes) -> Any:
-    """Read what `dumps` wrote."""
-    return _DECODER.decode(text if isinstance(text, str) else text.decode())
+    """Read what `dumps` wrote; others may have written what a terminal obeys."""
+    text = text if isinstance(text, str) else text.decode()
+    value = _DECODER.decode(text)
+    return harmless(value) if _UNUSUAL.search(text) else value
 
 
 def name_to_json(record: NameRecord) -> dict[str, Any]:

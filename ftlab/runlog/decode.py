@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ftlab.records.printable import harmless
 from ftlab.records.step import Evaluation, LedgerEntry, StepRecord
 from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import from_json, loads
@@ -118,12 +119,13 @@ def _follows(
 
 def ledger_entry(row: Mapping[str, Any]) -> LedgerEntry:
     """Return a row of the ledger."""
-    return from_json(LedgerEntry, {**row, "detail": loads(row["detail"])})
+    read = {**row, "detail": loads(row["detail"])}
+    return from_json(LedgerEntry, harmless(read))
 
 
 def evaluations_from(rows: Iterable[Mapping[str, Any]]) -> Iterator[Evaluation]:
     """Yield evaluations; the metrics of one follow each other."""
     for (step, time), group in groupby(rows, lambda row: (row["step"], row["time"])):
         metrics = {row["metric"]: row["value"] for row in group}
-        entry = {"step": step, "time": time, "metrics": metrics}
+        entry = {"step": step, "time": time, "metrics": harmless(metrics)}
         yield from_json(Evaluation, entry)

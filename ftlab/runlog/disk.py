@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ftlab.records.errors import DamageWarning, SchemaError
+from ftlab.records.printable import printable
 
 
 def open_file(path: Path) -> BinaryIO:
@@ -44,7 +45,8 @@ class LeftOut(contextlib.AbstractContextManager[None]):
 
 def name_damage(path: Path, what: str) -> None:
     """Warn that a part of a file is missing in what is shown."""
-    msg = f"{str(path)!r} is damaged, and a part of it was left out ({what:.300})."
+    why = printable(what[:300])
+    msg = f"{str(path)!r} is damaged, and a part of it was left out ({why})."
     warnings.warn(msg, DamageWarning, stacklevel=3)
 
 

@@ -14,9 +14,8 @@ from ftlab.runlog.tail import file_schema, read_segment, rows_in, steps_of
 def raw_tables(folder: Path) -> list[str]:
     """Return the names of the block tables that have segments."""
     names = {path.name.rpartition("-")[0] for path in folder.glob("*-*.arrow")}
-    return sorted(
-        name for name in names - OTHER_TABLES if not name.startswith("rollup")
-    )
+    names = {name for name in names - OTHER_TABLES if name.isprintable()}
+    return sorted(name for name in names if not name.startswith("rollup"))
 
 
 def windows(folder: Path, table: str) -> list[Window]:

@@ -92,7 +92,7 @@ def sound(table: pa.Table, path: Path) -> pa.Table:
     name, good = path.stem.rpartition("-")[0], []
     for each in table.column_names:
         column, wanted = table.column(each), column_type(name, each)
-        if column.type != wanted:
+        if column.type != wanted or not each.isprintable():
             name_damage(path, f"{each} holds {column.type} instead of {wanted}")
         elif column.null_count and each in ("step", "id"):
             name_damage(path, f"{column.null_count} rows have no {each}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ftlab.records.chains import chain_lines
 from ftlab.records.finding import Finding, Severity
+from ftlab.records.printable import harmless
 from ftlab.records.ranking import ranked
 from ftlab.session.verdict import Verdict
 from ftlab.views.findings.findings import follows
@@ -98,7 +99,7 @@ def _line(console: "Console", text: str, *, style: str = "") -> None:
     from rich.text import Text
 
     # Text, not markup: names of parameters and files are data.
-    console.print(Text(text, style=style))
+    console.print(Text(harmless(text), style=style))
 
 
 def _console(stream: TextIO) -> "Console":

@@ -9,9 +9,10 @@ from ftlab.records.event import Event
 from ftlab.records.facts import Facts
 from ftlab.records.finding import PLACE_KINDS, Finding, Place, Severity
 from ftlab.records.names import NameRecord
+from ftlab.records.printable import harmless
 from ftlab.runlog import codec
 
-text = st.text(max_size=20)
+text = st.text(max_size=20).map(harmless)
 steps = st.integers(0, 10**6)
 places = st.builds(Place, st.sampled_from(PLACE_KINDS), text)
 findings = st.builds(

@@ -135,7 +135,10 @@ def check(
         bool, typer.Option("--json", help="Print findings as JSON.")
     ] = False,
 ) -> int:
-    """Judge a run log: exit 0 when all is well, 1 on findings, 2 when unreadable."""
+    """Judge a run log: exit 0 when all is well, 1 on findings.
+
+    Exit 2 when something could not be read; what could be is judged all the same.
+    """
     from ftlab.records.finding import Severity
     from ftlab.session.summary import print_verdict
     from ftlab.session.verdict import judge
@@ -145,6 +148,8 @@ def check(
         typer.echo(json.dumps(verdict.to_json(), indent=2, allow_nan=False))
     else:
         print_verdict(verdict, sys.stdout)
+    if verdict.left_out:
+        return UNREADABLE
     bad = verdict.worst is not None and verdict.worst >= Severity.WARNING
     return FOUND if bad else 0
 

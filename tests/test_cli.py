@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +119,17 @@ def test_check_of_a_sick_run_is_exit_1_and_says_what_to_do():
         "fix",
     ]
     assert any(line.startswith("not checked ADP001") for line in lines)
+
+
+def test_check_of_a_damaged_run_is_exit_2_and_says_what_is_missing(tmp_path):
+    shutil.copytree(SICK, tmp_path / "run")
+    file = tmp_path / "run" / "rank-00000" / "ledger-000000.arrow"
+    file.write_bytes(file.read_bytes()[:100])
+    done = ftlab("check", tmp_path / "run")
+    assert done.returncode == 2
+    assert f"{str(file)!r} is damaged" in done.stdout
+    assert "error NUM001 non-finite-loss" in done.stdout
+    assert "Traceback" not in done.stderr
 
 
 def test_check_as_json_can_be_read_by_machines():

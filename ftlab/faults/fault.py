@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 from ftlab.faults.page import FaultPage
 from ftlab.faults.variation import PLAIN, Family, Variation, varied
 from ftlab.records.facts import Facts
+from ftlab.records.kernel_news import without_kernel_news
 
 StepFunction = Callable[[Any], float]
 """The user's loop body: batch -> loss."""
@@ -214,7 +215,7 @@ class Fault:
     def build(self, fixed: bool, variation: Variation = PLAIN) -> Case:
         """Build the faulty run, or its healthy twin, as in a process of its own."""
         _forget_graphs()
-        with varied(variation):
+        with varied(variation), without_kernel_news():
             return self.builder(fixed)
 
 
@@ -245,7 +246,7 @@ class Healthy:
     def build(self, variation: Variation = PLAIN) -> Case:
         """Build the run, as in a process of its own."""
         _forget_graphs()
-        with varied(variation):
+        with varied(variation), without_kernel_news():
             return self.builder()
 
 

@@ -18,6 +18,7 @@ from ftlab.notebook.namespace import release_debugged
 from ftlab.notebook.showing import register_live_objects
 from ftlab.notebook.terminal import is_terminal, register_text
 from ftlab.records.handle import CallbackHandle, Handle, HandleStack
+from ftlab.records.kernel_news import without_kernel_news
 from ftlab.session.host import QuietHost, use
 
 _loaded: weakref.WeakKeyDictionary[Any, HandleStack] = weakref.WeakKeyDictionary()
@@ -38,6 +39,9 @@ def load(shell: Any) -> None:
     handles.add(show)
     handles.add(detach_after_error(shell))
     handles.add(_release_at_exit())
+    quiet = contextlib.ExitStack()
+    quiet.enter_context(without_kernel_news())
+    handles.add(CallbackHandle(quiet.close))
 
 
 def unload(shell: Any) -> None:

@@ -46,3 +46,7 @@ class BadValueError(FtlabError, ValueError):
 
 class FtlabWarning(UserWarning):
     """Something of ftlab failed or was refused; training goes on."""
+
+
+class DamageWarning(FtlabWarning):
+    """A part of a run's folder cannot be read and was left out; the rest is shown."""

@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.finding import Finding, NotChecked
 from ftlab.rules.registry import all_rules
@@ -64,9 +67,11 @@ class Scan:
         self.seen = stop
         return start, stop
 
-    def older(self) -> tuple[int, int]:
-        """Take the latest window of what was left out."""
+    def older(self, steps: NDArray[np.int64]) -> tuple[int, int]:
+        """Take the latest window of what was left out, where there are ``steps``."""
         start, stop = self.gaps.pop()
+        behind = int(np.searchsorted(steps, stop))
+        stop = max(start, int(steps[behind - 1]) + 1 if behind else start)
         first = max(start, stop - WINDOW)
         if first > start:
             self.gaps.append((start, first + OVERLAP))
@@ -175,7 +180,7 @@ class Engine:
         begin = self._clock()
         stop = run.last_step + 1
         newest = scan.seen < stop
-        bounds = scan.latest(stop) if newest else scan.older()
+        bounds = scan.latest(stop) if newest else scan.older(run.steps.step)
         # Before the first step a run is its facts alone, and no window shows those.
         window = self._window(run, bounds) if stop else run
         try:

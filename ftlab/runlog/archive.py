@@ -1,13 +1,14 @@
 """What a run's folder holds and memory does not: old raw rows, roll-ups, ledger."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from ftlab.records.step import LedgerEntry
-from ftlab.runlog.decode import column_of, identity_of, ledger_entries, pieces_from
+from ftlab.runlog.decode import column_of, identity_of, ledger_entry, pieces_from
+from ftlab.runlog.disk import LeftOut
 from ftlab.runlog.matrix import Piece
 from ftlab.runlog.segment import segment_numbers, segment_path
 from ftlab.runlog.tail import read_segment, steps_of
@@ -22,7 +23,7 @@ class FolderArchive:
 
     def raw(self, table: str, column: str, start: int, stop: int) -> Iterator[Piece]:
         """Yield raw rows of the steps in ``[start, stop)``."""
-        for part in self._between(table, start, stop, ["id", column]):
+        for _, part in self._between(table, (start, stop), ["id"], [column]):
             yield from pieces_from(*identity_of(part), *_layers(part, [column]))
 
     def rolled(
@@ -31,36 +32,46 @@ class FolderArchive:
         """Yield roll-ups whose windows begin in ``[start, stop)``."""
         parts = ("mean", "low", "high", "nonfinite", "count")
         names = [f"{column}_{part}" for part in parts]
-        for part in self._between(f"rollup{span}-{table}", start, stop, ["id", *names]):
+        name = f"rollup{span}-{table}"
+        for _, part in self._between(name, (start, stop), ["id"], names):
             *layers, count = _layers(part, names)[0]
             yield from pieces_from(*identity_of(part), layers, count > 0)
 
     def ledger(self, step: int) -> list[LedgerEntry]:
         """Return the operations of ``step``."""
-        names = ["index", "op", "target", "detail"]
-        parts = self._between("ledger", step, step + 1, names)
-        return [entry for part in parts for entry in ledger_entries(part)]
+        entries, needed = [], ["index", "op", "target", "detail"]
+        for path, part in self._between("ledger", (step, step + 1), needed):
+            for row in part.to_pylist():
+                with LeftOut(path):
+                    entries.append(ledger_entry(row))
+        return entries
 
     def _between(
-        self, name: str, start: int, stop: int, columns: list[str]
-    ) -> Iterator[pa.Table]:
+        self,
+        name: str,
+        bounds: tuple[int, int],
+        needed: Sequence[str],
+        further: Sequence[str] = (),
+    ) -> Iterator[tuple[Path, pa.Table]]:
+        start, stop = bounds
         for number in segment_numbers(self.folder, name):
             path = segment_path(self.folder, name, number)
             first, last = self._spans.get(path, (start, start))
             if last < start or first >= stop:
                 continue
             try:
-                table = read_segment(path, ["step", *columns])
+                table = read_segment(path, ["step", *needed, *further])
             except FileNotFoundError:  # thinned since the folder was listed
                 continue
-            if "step" not in table.column_names:  # torn before its first batch
+            # One that was torn before its first batch has no columns.
+            if not {"step", *needed} <= set(table.column_names):
                 continue
             if (span := steps_of(table.schema)) is not None:
                 self._spans[path] = span
             steps = table.column("step").to_numpy()
             inside = (steps >= start) & (steps < stop)
             if inside.any():
-                yield table if inside.all() else table.filter(pa.array(inside))
+                yield path, table if inside.all() else table.filter(pa.array(inside))
 
 
 def _layers(table: pa.Table, names: list[str]) -> tuple[list[np.ndarray], np.ndarray]:

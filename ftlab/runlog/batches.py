@@ -32,6 +32,19 @@ STEP_TYPES: Mapping[str, pa.DataType] = {
 """Types of the columns of the table of steps that are no plain float64."""
 
 
+def column_type(table: str, column: str) -> pa.DataType:
+    """Return the type that a column of a table on disk has."""
+    if table == "steps":
+        return STEP_TYPES.get(column, pa.float64())
+    lists = {"ledger": LEDGER_SCHEMA, "eval": EVALUATION_SCHEMA}
+    if table in lists:
+        at = lists[table].get_field_index(column)
+        return lists[table].types[at] if at >= 0 else pa.null()
+    if table.startswith("rollup") and column.endswith(("_nonfinite", "_count")):
+        return pa.int32()
+    return {"step": pa.int64(), "id": pa.int32()}.get(column, pa.float32())
+
+
 def schema_of(
     table: str, columns: Iterable[Column], types: Mapping[str, pa.DataType]
 ) -> pa.Schema:

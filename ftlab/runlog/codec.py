@@ -1,17 +1,30 @@
 """Records as JSON values and back; findings as events and back."""
 
 import dataclasses
+import enum
+import functools
 import json
 import math
-from collections.abc import Mapping
-from typing import Any
+import re
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from ftlab.records.batch_facts import SeenBatches
 from ftlab.records.event import Event
 from ftlab.records.facts import Facts
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.names import NameRecord
+from ftlab.records.pair_facts import SeenPairs
+from ftlab.records.printable import harmless
+from ftlab.records.sample_facts import SeenSamples
+from ftlab.records.turn_facts import SampleTurns
+
+Record = TypeVar("Record")
 
 _FLOAT = "$float"
+_UNUSUAL = re.compile(r"[^\x00-\x7f]|\x7f|\\[bfru]")
 
 
 def dumps(value: Any) -> str:
@@ -46,7 +59,7 @@ def _tagged(value: Any) -> Any:
 
 
 def _untagged(value: dict[str, Any]) -> Any:
-    if len(value) == 1 and _FLOAT in value:
+    if len(value) == 1 and isinstance(value.get(_FLOAT), str):
         return float(value[_FLOAT])
     return value
 
@@ -55,8 +68,10 @@ _DECODER = json.JSONDecoder(object_hook=_untagged)
 
 
 def loads(text: str | bytes) -> Any:
-    """Read what `dumps` wrote."""
-    return _DECODER.decode(text if isinstance(text, str) else text.decode())
+    """Read what `dumps` wrote; others may have written what a terminal obeys."""
+    text = text if isinstance(text, str) else text.decode()
+    value = _DECODER.decode(text)
+    return harmless(value) if _UNUSUAL.search(text) else value
 
 
 def name_to_json(record: NameRecord) -> dict[str, Any]:
@@ -66,9 +81,40 @@ def name_to_json(record: NameRecord) -> dict[str, Any]:
     }
 
 
-def name_from_json(value: Mapping[str, Any]) -> NameRecord:
-    """Read what `name_to_json` gave."""
-    return NameRecord(**{**value, "shape": tuple(value["shape"])})
+def from_json(kind: type[Record], value: Mapping[str, Any]) -> Record:
+    """Make a record of its fields, each of which must be of its type.
+
+    Raises
+    ------
+    TypeError
+        A field is missing, unknown, or something else than it should be.
+    """
+    hints = _hints(kind)
+    fields = {name: _fitting(hints.get(name), each) for name, each in value.items()}
+    return kind(**fields)
+
+
+_hints: Callable[[Any], dict[str, Any]] = functools.cache(get_type_hints)
+
+
+def _fitting(hint: Any, value: Any) -> Any:
+    """Return ``value`` as ``hint`` has it: lists of JSON become tuples."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint is float and type(value) is int:
+        return float(value)
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(_fitting(parts[0], each) for each in value)
+    if origin is Mapping and isinstance(value, dict):
+        return {key: _fitting(parts[1], each) for key, each in value.items()}
+    if origin is Literal:  # later versions may know others
+        hint = type(parts[0])
+    if hint is None or hint is Any:
+        return value
+    kinds = parts if origin in (types.UnionType, Union) else (hint,)
+    if type(value) not in kinds and not isinstance(value, enum.Enum | Place):
+        msg = f"{value!r:.80} is no {hint}"
+        raise TypeError(msg)
+    return value
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
@@ -84,7 +130,16 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 def event_from_json(value: Mapping[str, Any]) -> Event:
     """Read what `event_to_json` gave."""
-    return Event(**value)
+    event = from_json(Event, value)
+    if event.kind in _DETAILS:
+        _DETAILS[event.kind](event)  # which may be damaged as well
+    return event
+
+
+def _sample(event: Event) -> None:
+    numbers = ("keep", "micro_batch", "sample", "loss", "tokens", "usual")
+    math.fsum(event.detail[name] for name in numbers)
+    " ".join([event.detail["text"], *map(str, event.detail["ids"])])
 
 
 def facts_to_json(facts: Facts) -> dict[str, Any]:
@@ -92,12 +147,6 @@ def facts_to_json(facts: Facts) -> dict[str, Any]:
     return {
         field.name: getattr(facts, field.name) for field in dataclasses.fields(facts)
     }
-
-
-def facts_from_json(value: Mapping[str, Any]) -> Facts:
-    """Read what `facts_to_json` gave."""
-    lists = {name: tuple(value[name]) for name in ("optimizers", "schedulers")}
-    return Facts(**{**value, **lists})
 
 
 def finding_event(finding: Finding, time: float) -> Event:
@@ -125,8 +174,9 @@ def event_finding(event: Event) -> Finding:
     # A later ftlab of the same schema may say more of a finding.
     detail = {name: value for name, value in event.detail.items() if name in known}
     detail["severity"] = Severity.parse(detail["severity"])
-    detail["places"] = tuple(Place(*place) for place in detail["places"])
-    return Finding(**detail)
+    places = (Place(kind, name) for kind, name in detail["places"])
+    detail["places"] = tuple(from_json(Place, asdict(each)) for each in places)
+    return from_json(Finding, detail)
 
 
 def merged(before: Finding | None, now: Finding) -> Finding:
@@ -138,3 +188,17 @@ def merged(before: Finding | None, now: Finding) -> Finding:
         first_step=min(before.first_step, now.first_step),
         last_step=max(before.last_step, now.last_step),
     )
+
+
+_DETAILS: Mapping[str, Callable[[Event], object]] = {
+    "finding": event_finding,
+    "sample": _sample,
+    "rows": lambda event: {
+        each.identity
+        for each in SeenSamples.from_json(event.step, event.detail).samples
+    },
+    "turns": lambda event: [*map(SampleTurns.from_json, event.detail["samples"])],
+    "pairs": lambda event: [*map(SeenPairs.from_json, event.detail["forms"])],
+    "batch": lambda event: SeenBatches.from_json(event.detail),
+}
+"""What others make of the details of an event."""

@@ -1,31 +1,28 @@
 """Arrow tables of a run's folder as records again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ftlab.records.printable import harmless
 from ftlab.records.step import Evaluation, LedgerEntry, StepRecord
 from ftlab.runlog.chunk import Rows
-from ftlab.runlog.codec import loads
+from ftlab.runlog.codec import from_json, loads
 from ftlab.runlog.matrix import Bools, Ids, Piece, Steps
 from ftlab.runlog.rollup import Rolled, Window
 from ftlab.runlog.schema import ROLLED, STEP_MEANINGS
 
 
-def step_records(table: pa.Table) -> Iterator[StepRecord]:
-    """Yield the rows of the table of steps."""
-    fixed = [name for name in table.column_names if name in STEP_MEANINGS]
-    further = [name for name in table.column_names if name not in STEP_MEANINGS]
-    columns = table.to_pydict()
-    for row in range(table.num_rows):
-        fields = {name: columns[name][row] for name in fixed}
-        fields["lr"] = tuple(fields["lr"] or ())
-        pairs = ((name, columns[name][row]) for name in further)
-        values = {name: value for name, value in pairs if value is not None}
-        yield StepRecord(**fields, values=values)
+def step_record(row: Mapping[str, Any]) -> StepRecord:
+    """Return a row of the table of steps."""
+    there = {name: value for name, value in row.items() if value is not None}
+    fields = {name: there.pop(name) for name in STEP_MEANINGS if name in there}
+    fields["lr"] = tuple(fields.get("lr", ()))
+    return StepRecord(**fields, values=there)
 
 
 def slices(steps: Steps, ids: Ids) -> list[tuple[int, int]]:
@@ -73,12 +70,12 @@ def windows_from(table: pa.Table, span: int) -> Iterator[Window]:
     """Yield roll-ups."""
     steps, ids = identity_of(table)
     end = f"_{next(iter(ROLLED))}"
-    names = [
-        name.removesuffix(end) for name in table.column_names if name.endswith(end)
-    ]
     columns = {
-        name: {part: table.column(f"{name}_{part}") for part in ROLLED}
-        for name in names
+        name.removesuffix(end): {
+            part: table.column(f"{name.removesuffix(end)}_{part}") for part in ROLLED
+        }
+        for name in table.column_names
+        if name.endswith(end)
     }
     for first, last in slices(steps, ids):
         rolled = {}
@@ -120,15 +117,15 @@ def _follows(
     return same and bool(steps[now[0]] > steps[before[0]])
 
 
-def ledger_entries(table: pa.Table) -> Iterator[LedgerEntry]:
-    """Yield operations."""
-    for row in table.to_pylist():
-        yield LedgerEntry(**{**row, "detail": loads(row["detail"])})
+def ledger_entry(row: Mapping[str, Any]) -> LedgerEntry:
+    """Return a row of the ledger."""
+    read = {**row, "detail": loads(row["detail"])}
+    return from_json(LedgerEntry, harmless(read))
 
 
-def evaluations_from(table: pa.Table) -> Iterator[Evaluation]:
+def evaluations_from(rows: Iterable[Mapping[str, Any]]) -> Iterator[Evaluation]:
     """Yield evaluations; the metrics of one follow each other."""
-    rows = table.to_pylist()
     for (step, time), group in groupby(rows, lambda row: (row["step"], row["time"])):
         metrics = {row["metric"]: row["value"] for row in group}
-        yield Evaluation(step, time, metrics)
+        entry = {"step": step, "time": time, "metrics": harmless(metrics)}
+        yield from_json(Evaluation, entry)

@@ -1,7 +1,53 @@
-"""Writes to the disk that are whole or not at all."""
+"""Writes to the disk that are whole or not at all, and reads that may fail."""
 
+import contextlib
+import errno
 import os
+import stat
+import warnings
 from pathlib import Path
+from typing import BinaryIO
+
+from ftlab.records.errors import DamageWarning, SchemaError
+from ftlab.records.printable import printable
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for reading; a pipe or a device, which may never end, is refused."""
+    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115  its caller closes it, and only open() takes an opener
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise OSError(errno.EINVAL, "it is no file", str(path))
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+class LeftOut(contextlib.AbstractContextManager[None]):
+    """Leave out what cannot be read within, with one warning that names the file.
+
+    Bytes on a disk may be anything, and so is what a reader of theirs raises. What was
+    written by a newer ftlab, and a file that is gone by now, are for the caller.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        garbage = isinstance(error, Exception)
+        if not garbage or isinstance(error, SchemaError | FileNotFoundError):
+            return False
+        name_damage(self._path, f"{type(error).__name__}: {error}")
+        return True
+
+
+def name_damage(path: Path, what: str) -> None:
+    """Warn that a part of a file is missing in what is shown."""
+    why = printable(what[:300])
+    msg = f"{str(path)!r} is damaged, and a part of it was left out ({why})."
+    warnings.warn(msg, DamageWarning, stacklevel=3)
 
 
 def write_all(file: int, data: bytes) -> None:

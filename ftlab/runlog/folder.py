@@ -14,7 +14,7 @@ from typing import Any
 from ftlab._version import __version__
 from ftlab.records.errors import RunFolderError, SchemaError
 from ftlab.runlog.codec import dumps, loads
-from ftlab.runlog.disk import replace
+from ftlab.runlog.disk import open_file, replace
 from ftlab.runlog.schema import VERSION
 
 RANK = re.compile(r"rank-(\d{5})$")
@@ -160,8 +160,9 @@ def read_meta(path: Path) -> dict[str, Any]:
         )
         raise RunFolderError(msg)
     try:
-        meta = loads(file.read_bytes())
-    except ValueError as error:  # no JSON, or no text at all
+        with open_file(file) as opened:
+            meta = loads(opened.read())
+    except (OSError, ValueError, RecursionError) as error:  # no JSON, or no text at all
         msg = f"{str(file)!r} is damaged: {error}. Restore it, or remove it to go on."
         raise RunFolderError(msg) from error
     check_version(meta, file)

@@ -5,23 +5,19 @@ appends it to the run; a `SegmentsTail` goes from one segment of a table to the 
 """
 
 import threading
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from ftlab.records.errors import FtlabWarning
+from ftlab.records.errors import SchemaError
 from ftlab.records.facts import Facts
+from ftlab.records.names import NameRecord
 from ftlab.runlog import decode
 from ftlab.runlog.chunk import Rows
-from ftlab.runlog.codec import (
-    event_from_json,
-    facts_from_json,
-    loads,
-    name_from_json,
-)
+from ftlab.runlog.codec import event_from_json, from_json, loads
+from ftlab.runlog.disk import LeftOut, name_damage, open_file
 from ftlab.runlog.folder import check_version, rank_folder, read_meta
 from ftlab.runlog.journal import LEDGER_STEPS
 from ftlab.runlog.lines import LineTail
@@ -42,10 +38,11 @@ class Follower:
         self._results = SegmentsTail(self.folder, "eval")
         self._ledger = SegmentsTail(self.folder, "ledger")
         self._tables: dict[str, SegmentsTail] = {}
-        self._names = LineTail(self.folder / "names.jsonl")
-        self._events = LineTail(self.folder / "events.jsonl")
-        self._changes = LineTail(self.folder / "facts-changes.jsonl")
-        self._held: list[Rows] = []
+        self._lines = [
+            LineTail(self.folder / f"{name}.jsonl")
+            for name in ("names", "facts-changes", "events")
+        ]
+        self._held: dict[Path, list[Rows]] = {}
         self._last = -1
         self._facts_read = False
         self._meta_time = 0
@@ -54,9 +51,10 @@ class Follower:
         """Read the folder for the first time: roll-ups, and raw rows from the end."""
         self._ledger.number = begin_ledger(self.folder)
         for table in raw_tables(self.folder):
-            for window in windows(self.folder, table):
+            rolled = windows(self.folder, table)
+            for window in rolled:
                 self.run.append((table, window))
-            first = begin_raw(self.folder, table, self.budget)
+            first = begin_raw(self.folder, table, self.budget, rolled)
             self._tables[table] = SegmentsTail(self.folder, table, first)
         self.refresh()
 
@@ -68,73 +66,75 @@ class Follower:
         """
         with self._lock:
             before = self.run.version
-            steps = [
-                record
-                for table in self._steps.read()
-                for record in decode.step_records(table)
-            ]
+            steps = self._steps.read()
             self._read_lines()
-            self._last = steps[-1].step if steps else self._last
+            for _, table in steps:
+                if "step" in table.column_names:
+                    last = table.column("step").to_numpy().max(initial=self._last)
+                    self._last = int(last)
             self._read_tables()
-            for record in steps:
-                self.run.append(record)
+            for path, table in steps:
+                self._append(path, decode.step_record, table.to_pylist())
             return self._read_meta() or self.run.version != before
 
     def _read_tables(self) -> None:
         for name in raw_tables(self.folder):
             tail = self._tables.setdefault(name, SegmentsTail(self.folder, name))
-            for table in tail.read():
-                self._held += decode.rows_from(name, table)
+            for path, table in tail.read():
+                with LeftOut(path):
+                    rows = list(decode.rows_from(name, table))
+                    self._held.setdefault(path, []).extend(rows)
         self._append_rows()
-        for table in self._ledger.read():
-            for entry in decode.ledger_entries(_latest(table)):
-                self.run.append(entry)
-        for table in self._results.read():
-            for result in decode.evaluations_from(table):
-                self.run.append(result)
+        for path, table in self._ledger.read():
+            with LeftOut(path):
+                self._append(path, decode.ledger_entry, _latest(table).to_pylist())
+        for path, table in self._results.read():
+            with LeftOut(path):
+                results = decode.evaluations_from(table.to_pylist())
+                self._append(path, _as_it_is, list(results))
 
     def _append_rows(self) -> None:
         """Append rows up to the last step: later ones would be rolled up too early.
 
         Rows of a run that has logged no step, ever, are all appended.
         """
-        held, self._held = self._held, []
-        for rows in held:
-            if rows.step <= self._last or self._last < 0:
-                self.run.append(rows)
-            else:
-                self._held.append(rows)
+        held, self._held = self._held, {}
+        for path, entries in held.items():
+            known = [
+                rows for rows in entries if rows.step <= self._last or self._last < 0
+            ]
+            self._append(path, _as_it_is, known)
+            if later := [rows for rows in entries if rows.step > self._last >= 0]:
+                self._held[path] = later
 
     def _read_lines(self) -> None:
-        self._append(self._names.path, name_from_json, self._lines(self._names))
+        names, changes, events = self._lines
+        self._append_lines(names, lambda value: from_json(NameRecord, value))
         file = self.folder / "facts.json"
-        if not self._facts_read and file.is_file():
+        if not self._facts_read and file.exists():
             self._facts_read = True
             self._append(file, _first_facts, [file])
-        changes = self._lines(self._changes)
-        self._append(self._changes.path, facts_from_json, changes)
-        self._append(self._events.path, event_from_json, self._lines(self._events))
+        self._append_lines(changes, lambda value: from_json(Facts, value))
+        self._append_lines(events, event_from_json)
+
+    def _append_lines(self, tail: LineTail, read: Callable[[Any], Any]) -> None:
+        with LeftOut(tail.path):
+            self._append(tail.path, read, tail.read())
 
     def _append(
         self, file: Path, read: Callable[[Any], Any], values: Iterable[Any]
     ) -> None:
         """Append what ``read`` makes of ``values``; what is damaged is left out."""
+        damage = []
         for value in values:
             try:
-                record = read(value)
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                msg = (
-                    f"{str(file)!r} is damaged, and a part of it was left out "
-                    f"({type(error).__name__}: {error})."
-                )
-                warnings.warn(msg, FtlabWarning, stacklevel=2)
-            else:
-                self.run.append(record)
-
-    def _lines(self, tail: LineTail) -> Iterator[dict[str, object]]:
-        lines = tail.read()
-        check_version(tail.header or {}, tail.path)
-        yield from lines
+                self.run.append(read(value))
+            except SchemaError:
+                raise
+            except Exception as error:  # noqa: BLE001  garbage may raise anything
+                damage.append(f"{type(error).__name__}: {error}")
+        if damage:
+            name_damage(file, f"entries: {len(damage)}; {damage[0]}")
 
     def _read_meta(self) -> bool:
         file = self.path / "run.json"
@@ -146,12 +146,15 @@ class Follower:
         return True
 
 
+def _as_it_is(record: Any) -> Any:
+    return record
+
+
 def _first_facts(file: Path) -> Facts:
-    value = loads(file.read_bytes())
+    with open_file(file) as opened:
+        value = loads(opened.read())
     check_version(value, file)
-    return facts_from_json(
-        {key: each for key, each in value.items() if key != "schema"}
-    )
+    return from_json(Facts, {name: value[name] for name in value if name != "schema"})
 
 
 def _latest(table: pa.Table) -> pa.Table:

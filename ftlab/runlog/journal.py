@@ -46,9 +46,9 @@ class Journal:
 
     def add_event(self, event: Event) -> None:
         """Add an event; a finding that was seen before is merged."""
-        self.events.append(event)
         if event.kind == "finding":
             merge_finding(self.findings, event)
+        self.events.append(event)
 
     def add_ledger(self, entry: LedgerEntry) -> None:
         """Add an operation to its step."""

@@ -1,12 +1,12 @@
 """Files of JSON lines: appended to with one write per commit, read while they grow."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 from ftlab.runlog.codec import dumps, loads
-from ftlab.runlog.disk import write_all
+from ftlab.runlog.disk import LeftOut, open_file, write_all
+from ftlab.runlog.folder import check_version
 from ftlab.runlog.schema import VERSION
 
 
@@ -47,28 +47,34 @@ class LineFile:
 
 
 class LineTail:
-    """The whole lines of a JSON-lines file, each read once; the first is its header."""
+    """The whole lines of a JSON-lines file, each read once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.header: dict[str, Any] | None = None
+        self._begun = False
         self._offset = 0
 
-    def read(self) -> list[dict[str, Any]]:
-        """Return the lines that were completed since the last call."""
-        if not self.path.is_file():
+    def read(self) -> list[Any]:
+        """Return the values of the lines that were completed since the last call.
+
+        A line that is no JSON is left out. The first is a header, and no value.
+        """
+        try:
+            file = open_file(self.path)
+        except FileNotFoundError:
             return []
-        with self.path.open("rb") as file:
+        with file:
             file.seek(self._offset)
             data = file.read()
         end = data.rfind(b"\n") + 1
-        lines = []
-        for line in data[:end].splitlines():
-            try:
-                lines.append(loads(line))
-            except (json.JSONDecodeError, UnicodeDecodeError):
-                break
         self._offset += end
-        if lines and self.header is None:
-            self.header = lines.pop(0)
-        return lines
+        values = []
+        for line in data[:end].splitlines():
+            with LeftOut(self.path):
+                value = loads(line)
+                if self._begun:
+                    values.append(value)
+                else:
+                    check_version(value, self.path)
+            self._begun = True
+        return values

@@ -1,9 +1,11 @@
 """The rows of a table, read segment after segment, each row once."""
 
+import contextlib
 from pathlib import Path
 
 import pyarrow as pa
 
+from ftlab.runlog.disk import LeftOut
 from ftlab.runlog.segment import segment_numbers, segment_path
 from ftlab.runlog.tail import StreamTail, read_file
 
@@ -18,20 +20,19 @@ class SegmentsTail:
         self._stream: StreamTail | None = None
         self._rows = 0
 
-    def read(self) -> list[pa.Table]:
-        """Return what was completed since the last call."""
-        tables = []
+    def read(self) -> list[tuple[Path, pa.Table]]:
+        """Return what was completed since the last call, and where it stands."""
+        tables: list[tuple[Path, pa.Table]] = []
         while True:
             # Asked before reading: a segment is closed before the next one begins, so
             # one that has a successor and is no file now was left behind as it is.
             superseded = self._superseded()
             path = segment_path(self.folder, self.name, self.number)
-            try:
+            table, closed = None, False
+            with contextlib.suppress(FileNotFoundError), LeftOut(path):
                 table, closed = self._read(path)
-            except FileNotFoundError:
-                table, closed = None, False
             if table is not None and table.num_rows:
-                tables.append(table)
+                tables.append((path, table))
             elif closed or superseded:
                 self._next()
             else:
@@ -48,8 +49,7 @@ class SegmentsTail:
             self._rows = max(self._rows, table.num_rows)
             return rest, True
         self._rows += sum(batch.num_rows for batch in batches)
-        schema = self._stream.schema or pa.schema([])
-        return pa.Table.from_batches(batches, schema), False
+        return self._stream.table(batches), False
 
     def _superseded(self) -> bool:
         """Whether a later segment exists: this one was removed, or never closed."""

@@ -1,19 +1,20 @@
 """Reading segments that grow, that are closed meanwhile, or that were cut off."""
 
 import struct
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
-from ftlab.records.errors import FtlabWarning
+from ftlab.records.errors import SchemaError
+from ftlab.runlog.batches import column_type
+from ftlab.runlog.disk import LeftOut, name_damage, open_file
 from ftlab.runlog.folder import check_version
 
 _MAGIC = b"ARROW1"
 _PREFIX = struct.Struct("<Ii")
 _CONTINUES = 0xFFFFFFFF
-_TORN = (pa.ArrowInvalid, OSError, EOFError)
+_ENDS = ("first", "last")
 
 
 class StreamTail:
@@ -33,7 +34,7 @@ class StreamTail:
 
     def read(self) -> list[pa.RecordBatch]:
         """Return the batches that were completed since the last call."""
-        with self.path.open("rb") as file:
+        with open_file(self.path) as file:
             # The name may stand for another file at any time, an open file does not.
             self.closed = file.read(len(_MAGIC)) == _MAGIC
             if self.closed:
@@ -41,29 +42,40 @@ class StreamTail:
             file.seek(self._offset)
             return self.parse(file.read())
 
+    def table(self, batches: list[pa.RecordBatch]) -> pa.Table:
+        """Return what `read` has given as one table."""
+        schema = self.schema or pa.schema([])
+        return sound(pa.Table.from_batches(batches, schema), self.path)
+
     def parse(self, data: bytes) -> list[pa.RecordBatch]:
         """Return the whole batches of what lies beyond the last one read."""
         source, batches, done = pa.BufferReader(data), [], 0
-        while _announced(data, done):
-            try:
-                message = pa.ipc.read_message(source)
+        with LeftOut(self.path):
+            while _announced(data, done):
+                try:
+                    message = pa.ipc.read_message(source)
+                except (pa.ArrowException, OSError, EOFError) as error:
+                    if str(error).startswith("Expected to"):  # its end is missing
+                        break
+                    raise
                 if self.schema is None:
                     self.schema = _checked(pa.ipc.read_schema(message), self.path)
                 else:
                     batches.append(pa.ipc.read_record_batch(message, self.schema))
-            except _TORN:
-                break
-            done = source.tell()
+                done = source.tell()
         self._offset += done
         return batches
 
 
 def _announced(data: bytes, start: int) -> bool:
-    """Whether a message seems to begin at ``start``: marker and a plausible length."""
+    """Whether all that is said of a message is there, if one begins at ``start``."""
     if len(data) - start < _PREFIX.size:
         return False
     marker, length = _PREFIX.unpack_from(data, start)
-    return bool(marker == _CONTINUES and 0 < length <= len(data) - start - _PREFIX.size)
+    if (marker, length) != (0, 0) and (marker != _CONTINUES or length < 0):
+        msg = f"no message begins at byte {start}"
+        raise ValueError(msg)
+    return bool(0 < length <= len(data) - start - _PREFIX.size)
 
 
 def _checked(schema: pa.Schema, path: Path) -> pa.Schema:
@@ -72,60 +84,78 @@ def _checked(schema: pa.Schema, path: Path) -> pa.Schema:
     return schema
 
 
+def sound(table: pa.Table, path: Path) -> pa.Table:
+    """Return the columns that are as the schema of the log has them; name the others.
+
+    All that reads a table relies on their types, and on steps and ids in all rows.
+    """
+    name, good = path.stem.rpartition("-")[0], []
+    for each in table.column_names:
+        column, wanted = table.column(each), column_type(name, each)
+        if column.type != wanted or not each.isprintable():
+            name_damage(path, f"{each} holds {column.type} instead of {wanted}")
+        elif column.null_count and each in ("step", "id"):
+            name_damage(path, f"{column.null_count} rows have no {each}")
+        else:
+            good.append(each)
+    table = table.select(good) if good else pa.table({})
+    table.validate(full=True)
+    return table
+
+
 def read_file(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a closed segment, or those of ``columns`` that it has.
 
     A damaged one is left out, with a warning.
     """
-    try:
-        with pa.memory_map(str(path)) as source:
-            names = _checked(pa.ipc.open_file(source).schema, path).names
-            wanted = names if columns is None else columns
-            fields = [names.index(name) for name in wanted if name in names]
-            options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
-            return pa.ipc.open_file(source, options=options).read_all()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        msg = f"{str(path)!r} is damaged and was left out: {error}"
-        warnings.warn(msg, FtlabWarning, stacklevel=2)
-        return pa.Table.from_batches([], pa.schema([]))
-
-
-def is_closed(path: Path) -> bool:
-    """Whether the segment is an Arrow IPC file, complete and never to change."""
-    with path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+    with LeftOut(path), pa.memory_map(str(path)) as source:
+        names = _checked(pa.ipc.open_file(source).schema, path).names
+        wanted = names if columns is None else columns
+        fields = [names.index(name) for name in wanted if name in names]
+        options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+        return sound(pa.ipc.open_file(source, options=options).read_all(), path)
+    return pa.table({})
 
 
 def read_segment(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a segment, growing or closed, or those of ``columns`` that it has."""
-    tail = StreamTail(path)
-    batches = tail.read()
+    tail, table = StreamTail(path), pa.table({})
+    with LeftOut(path):
+        table = tail.table(tail.read())
     if tail.closed:
         return read_file(path, columns)
-    table = pa.Table.from_batches(batches, tail.schema or pa.schema([]))
     wanted = table.column_names if columns is None else columns
     return table.select([name for name in wanted if name in table.column_names])
 
 
-def file_schema(path: Path) -> pa.Schema:
-    """Return the schema of a closed segment, with no columns when it is damaged."""
+def file_schema(path: Path) -> pa.Schema | None:
+    """Return the schema of a closed segment, ``None`` of a growing one.
+
+    It has no columns when the segment is damaged, which is told when it is read.
+    """
     try:
+        with open_file(path) as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                return None
         with pa.memory_map(str(path)) as source:
             return _checked(pa.ipc.open_file(source).schema, path)
-    except (pa.ArrowInvalid, OSError):
+    except SchemaError:
+        raise
+    except Exception:  # noqa: BLE001  whatever Arrow raises for what is no segment
         return pa.schema([])
 
 
 def rows_in(schema: pa.Schema) -> int:
-    """Return how many rows a closed segment has."""
-    return int((schema.metadata or {}).get(b"ftlab.rows", 0))
+    """Return how many rows a closed segment says that it has."""
+    return _number(schema, b"ftlab.rows") or 0
 
 
 def steps_of(schema: pa.Schema) -> tuple[int, int] | None:
-    """Return the first and last step of a closed segment; None for a growing one."""
-    metadata = schema.metadata or {}
-    keys = b"ftlab.first_step", b"ftlab.last_step"
-    if not all(key in metadata for key in keys):
-        return None
-    first, last = (int(metadata[key]) for key in keys)
-    return first, last
+    """Return the first and last step of a closed segment; None where it says none."""
+    first, last = (_number(schema, f"ftlab.{end}_step".encode()) for end in _ENDS)
+    return None if first is None or last is None else (first, last)
+
+
+def _number(schema: pa.Schema, key: bytes) -> int | None:
+    found = (schema.metadata or {}).get(key, b"")
+    return int(found) if found.isdigit() and len(found) < 19 else None

@@ -19,8 +19,8 @@ from ftlab.records.errors import RunFolderError
 from ftlab.records.printable import printable
 from ftlab.records.texts import Excerpt, Listing, SampleText
 from ftlab.records.trace import Trace, TracedLink, TracedOp
-from ftlab.runlog.codec import dumps, loads
-from ftlab.runlog.disk import replace
+from ftlab.runlog.codec import dumps, from_json, loads
+from ftlab.runlog.disk import open_file, replace
 from ftlab.runlog.folder import check_version
 from ftlab.runlog.schema import TRACE, VERSION
 
@@ -138,7 +138,8 @@ def _rest(trace: Trace) -> dict[str, Any]:
 
 def _read_rest(file: Path) -> dict[str, Any]:
     try:
-        rest = loads(file.read_bytes())
+        with open_file(file) as opened:
+            rest = loads(opened.read())
     except FileNotFoundError as error:
         raise _damaged(file.parent, f"it has no {file.name}") from error
     except (OSError, ValueError, RecursionError) as error:
@@ -149,8 +150,10 @@ def _read_rest(file: Path) -> dict[str, Any]:
 
 def _read_ops(file: Path) -> pa.Table:
     try:
-        with pa.memory_map(str(file)) as source:
-            return pa.ipc.open_file(source).read_all()
+        with open_file(file), pa.memory_map(str(file)) as source:
+            table = pa.ipc.open_file(source).read_all()
+            table.validate(full=True)
+            return table
     except FileNotFoundError as error:
         raise _damaged(file.parent, f"it has no {file.name}") from error
     except (pa.ArrowException, OSError) as error:
@@ -201,8 +204,7 @@ def _clean(value: Any) -> Any:
 
 
 def _make(kind: Any, values: Mapping[str, Any]) -> Any:
-    fixed = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-    return kind(**_known(kind, fixed))
+    return from_json(kind, _known(kind, values))
 
 
 def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,6 +220,9 @@ def _check(trace: Trace) -> None:
         if each.index != at or not backwards or not -1 <= each.forward < at:
             msg = f"operation {at} refers to others that are not before it"
             raise ValueError(msg)
+    if any(len(each.pieces) != len(each.marked) for each in trace.batch_text):
+        msg = "not every piece of its batch says whether it is marked"
+        raise ValueError(msg)
     if not -1 <= trace.culprit < count:
         msg = f"its culprit is operation {trace.culprit} of {count}"
         raise ValueError(msg)

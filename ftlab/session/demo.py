@@ -6,13 +6,13 @@ zero (paused where the NaN is born, then mended and resumed). Run logs and pictu
 in the folder.
 """
 
-import logging
 import shutil
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
+from ftlab.records.kernel_news import without_kernel_news
 from ftlab.session.summary import print_findings, print_text
 
 STEPS = 24
@@ -33,14 +33,14 @@ def main(folder: str | Path = "build/demo") -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     transformers.utils.logging.set_verbosity_error()
-    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
     warnings.simplefilter("ignore", FutureWarning)  # of transformers about itself
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        healthy = _healthy(folder)
-        silent = _silent(folder)
-        paused = _paused()
+        with without_kernel_news():
+            healthy = _healthy(folder)
+            silent = _silent(folder)
+            paused = _paused()
     finally:
         torch.set_num_threads(threads)
     _tell(

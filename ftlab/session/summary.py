@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ftlab.records.chains import chain_lines
 from ftlab.records.finding import Finding, Severity
+from ftlab.records.printable import harmless
 from ftlab.records.ranking import ranked
 from ftlab.session.verdict import Verdict
 from ftlab.views.findings.findings import follows
@@ -42,6 +43,8 @@ def print_verdict(verdict: Verdict, stream: TextIO) -> None:
     """Print what the rules say of a run log, and what they could not check."""
     console = _console(stream)
     _heading(console, verdict.path, verdict.steps, len(verdict.findings))
+    for damage in verdict.left_out:
+        _line(console, damage, style="yellow")
     _findings(console, verdict.findings)
     for each in verdict.not_checked:
         text = f"not checked {each.code} {each.name}: {each.reason}; {each.record}"
@@ -96,7 +99,7 @@ def _line(console: "Console", text: str, *, style: str = "") -> None:
     from rich.text import Text
 
     # Text, not markup: names of parameters and files are data.
-    console.print(Text(text, style=style))
+    console.print(Text(harmless(text), style=style))
 
 
 def _console(stream: TextIO) -> "Console":

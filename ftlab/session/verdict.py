@@ -2,10 +2,12 @@
 
 import dataclasses
 import math
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ftlab.records.errors import DamageWarning
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.ranking import ranked
 from ftlab.rules.engine import Engine
@@ -26,12 +28,15 @@ class Verdict:
         Of all ranks, worst first.
     not_checked
         Rules that could not decide on any rank.
+    left_out
+        What is damaged in the folder, and was not judged.
     """
 
     path: Path
     steps: int
     findings: tuple[Finding, ...]
     not_checked: tuple[NotChecked, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def worst(self) -> Severity | None:
@@ -45,6 +50,7 @@ class Verdict:
             "steps": self.steps,
             "findings": [_finding_json(finding) for finding in self.findings],
             "not_checked": [dataclasses.asdict(each) for each in self.not_checked],
+            "left_out": list(self.left_out),
         }
 
 
@@ -61,9 +67,14 @@ def judge(path: str | Path) -> Verdict:
     undecided: dict[str, NotChecked] = {}
     decided: set[str] = set()
     steps = 0
+    left_out: dict[str, None] = {}
     for rank in ranks(path) or (0,):
-        run = open_log(path, rank=rank)
-        report = Engine().check(run)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", DamageWarning)
+            run = open_log(path, rank=rank)
+            report = Engine().check(run)
+        damage = (e for e in told if issubclass(e.category, DamageWarning))
+        left_out |= {str(each.message): None for each in damage}
         steps = max(steps, len(run.steps))
         findings += report.findings
         missing = {each.code: each for each in report.not_checked}
@@ -74,6 +85,7 @@ def judge(path: str | Path) -> Verdict:
         steps,
         ranked(findings),
         tuple(each for code, each in sorted(undecided.items()) if code not in decided),
+        tuple(left_out),
     )
 
 

@@ -22,6 +22,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from ftlab.records.printable import harmless
 from ftlab.records.settings import options
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class View(Generic[S]):
         self._picture_due = began + max(1.0, took / PICTURE_SHARE)
 
     def __repr__(self) -> str:
-        return self._text(self.summary)
+        return str(harmless(self._text(self.summary)))
 
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None, **_: Any

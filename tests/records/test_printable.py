@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.records.names import NameRecord
-from ftlab.records.printable import printable
+from ftlab.records.printable import harmless, printable
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,18 @@ from ftlab.records.printable import printable
 def test_what_a_terminal_would_obey_is_escaped_once(text, shown):
     assert printable(text) == shown
     assert printable(shown) == shown
+
+
+def test_what_a_terminal_would_obey_is_escaped_wherever_it_stands():
+    value = {"a\x1b": ["\x9b31m\r", {"b": "\u202e\ud800"}], "n": 1.5}
+    escaped = {"a\\x1b": ["\\x9b31m\\r", {"b": "\\u202e\\ud800"}], "n": 1.5}
+    assert harmless(value) == escaped
+    assert harmless(escaped) == escaped
+
+
+def test_lines_and_letters_of_all_scripts_stay():
+    text = "größe\n\t日本 \u200bא\u00a0"
+    assert harmless(text) == text
 
 
 def test_a_name_in_a_log_is_made_safe():

@@ -4,10 +4,13 @@ import shutil
 import warnings
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from ftlab.records.errors import FtlabError, FtlabWarning
+from ftlab.records.errors import DamageWarning, FtlabError
+from ftlab.rules.engine import Engine
 from ftlab.runlog.reader import open_log
+from ftlab.runlog.tail import read_segment
 
 GARBAGE = {
     "empty": lambda _: b"",
@@ -38,7 +41,7 @@ def what_is_said(folder):
             open_log(folder)
         except FtlabError as error:
             return [str(error)]
-    assert all(issubclass(each.category, FtlabWarning) for each in caught)
+    assert all(issubclass(each.category, DamageWarning) for each in caught)
     return [str(each.message) for each in caught]
 
 
@@ -53,3 +56,88 @@ def test_every_damaged_file_is_named(tmp_path, golden, damage):
         said = what_is_said(folder)
         assert all(str(folder / file) in words for words in said), said
         assert said or file.name != "run.json", "damage was read as if it were sound"
+
+
+def rewritten(path, change):
+    """Write a segment as an Arrow IPC file after ``change``."""
+    table = change(read_segment(path))
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+
+
+def renamed(column):
+    return lambda table: table.rename_columns(
+        [f"{name}x" if name == column else name for name in table.column_names]
+    )
+
+
+def replaced(column, values):
+    def change(table):
+        at = table.column_names.index(column)
+        return table.set_column(at, column, pa.array([values] * table.num_rows))
+
+    return change
+
+
+CHANGES = {
+    "steps-000000": [
+        renamed("lr"),
+        renamed("step"),
+        replaced("step", "first"),
+        replaced("loss", [1.0]),
+        replaced("lr", 3),
+        replaced("step", None),
+        replaced("step", 2**62),
+    ],
+    "ledger-000000": [
+        renamed("index"),
+        replaced("detail", "no JSON"),
+        replaced("detail", "3"),
+        replaced("op", 1),
+    ],
+    "eval-000000": [renamed("metric"), replaced("value", "high")],
+    "tensors-000000": [renamed("id"), replaced("id", 1.5), replaced("grad_l2", "q")],
+    "rollup64-tensors-000000": [renamed("grad_l2_high"), replaced("step", "q")],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [(name, change) for name, changes in CHANGES.items() for change in changes],
+)
+def test_a_table_that_is_not_as_it_should_be_costs_only_itself(
+    tmp_path, golden, name, change
+):
+    shutil.copytree(golden, tmp_path / "run")
+    path = tmp_path / "run" / "rank-00000" / f"{name}.arrow"
+    rewritten(path, change)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = open_log(tmp_path / "run")
+        Engine().check(run)
+    assert any(str(path) in str(each.message) for each in caught)
+    assert all(issubclass(each.category, DamageWarning) for each in caught)
+    assert run.events
+    assert run.names()
+    assert "tensors" in run.tables()
+
+
+def test_bytes_that_are_no_text_are_named(tmp_path, golden):
+    shutil.copytree(golden, tmp_path / "run")
+    path = tmp_path / "run" / "rank-00001" / "ledger-000000.arrow"
+    data = path.read_bytes()
+    assert b"train" in data
+    path.write_bytes(data.replace(b"train", b"\xffrain"))
+    with pytest.warns(DamageWarning, match=r"ledger-000000.arrow' is damaged"):
+        run = open_log(tmp_path / "run", rank=1)
+    assert len(run.steps)
+
+
+def test_a_table_in_the_place_of_another_is_left_out(tmp_path, golden):
+    shutil.copytree(golden, tmp_path / "run")
+    folder = tmp_path / "run" / "rank-00000"
+    for name in ("steps", "ledger", "tensors"):
+        shutil.copy(folder / "eval-000000.arrow", folder / f"{name}-000000.arrow")
+    with pytest.warns(DamageWarning):
+        run = open_log(tmp_path / "run")
+    assert len(run.steps), "those of the other segments"

@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 
 from ftlab.runlog.segment import Limits, Segments, segment_numbers
-from ftlab.runlog.tail import is_closed, read_segment
+from ftlab.runlog.tail import file_schema, read_segment
 
 SCHEMA = pa.schema([("step", pa.int64())], metadata={"ftlab.schema": "1"})
 
@@ -17,10 +17,10 @@ def test_what_was_flushed_is_in_the_file_and_what_was_queued_is_not(tmp_path):
     segments.flush()
     segments.add(batch(2), SCHEMA)
     assert read_segment(segments.path)["step"].to_pylist() == [1]
-    assert not is_closed(segments.path)
+    assert file_schema(segments.path) is None
     segments.seal()
     assert read_segment(segments.path)["step"].to_pylist() == [1, 2]
-    assert is_closed(segments.path)
+    assert file_schema(segments.path) is not None
 
 
 def test_says_when_it_is_full_by_rows_or_bytes(tmp_path):

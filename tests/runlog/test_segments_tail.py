@@ -15,7 +15,7 @@ def add(segments, *steps):
 
 
 def read(tail):
-    return [step for table in tail.read() for step in table["step"].to_pylist()]
+    return [step for _, table in tail.read() for step in table["step"].to_pylist()]
 
 
 def test_each_row_is_read_once_across_closed_segments(tmp_path):

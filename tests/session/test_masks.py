@@ -1,10 +1,12 @@
 """`ftlab.masks` says what a batch's tokens attend to, and stays quiet where it may."""
 
 import copy
+import random
 
 import numpy as np
 import pytest
 import torch
+from transformers import Trainer, TrainingArguments
 
 import ftlab
 from ftlab.records.errors import BadValueError
@@ -25,6 +27,56 @@ def ids(rows=1, length=24):
 
 def illegal(*given, **asked):
     return float(ftlab.masks(*given, **asked).table()["illegal"].max())
+
+
+class Counted(torch.utils.data.Dataset):
+    """Rows that depend on how many were given out."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        self.calls += 1
+        row = torch.full((8,), 4 + self.calls)
+        return {"input_ids": row, "labels": row.clone()}
+
+
+def test_a_dataset_that_counts_is_left_as_it_was(tmp_path):
+    rows = Counted()
+    options = TrainingArguments(str(tmp_path), report_to=[], use_cpu=True)
+    trainer = Trainer(tiny_llama(), options, train_dataset=rows)
+    before = random.getstate()
+    assert ftlab.masks(trainer).table() is not None
+    assert rows.calls == 0
+    assert random.getstate() == before
+
+
+def test_rows_that_are_given_once_are_not_taken_from_the_training(tmp_path):
+    rows = Counted()
+    rows.source = iter(range(4))
+    options = TrainingArguments(str(tmp_path), report_to=[], use_cpu=True)
+    trainer = Trainer(tiny_llama(), options, train_dataset=rows)
+    with pytest.raises(BadValueError, match=r"take rows away.*batch=\.\.\."):
+        ftlab.masks(trainer)
+    assert next(rows.source) == 0
+
+
+def test_buffers_that_a_forward_writes_to_are_put_back():
+    model = tiny_llama()
+
+    def count(module, *_):
+        module.seen += 1
+        random.random()
+
+    model.model.embed_tokens.register_buffer("seen", torch.zeros(()))
+    model.model.embed_tokens.register_forward_hook(count)
+    before = random.getstate()
+    ftlab.masks(model, {"input_ids": ids()})
+    assert model.model.embed_tokens.seen == 0
+    assert random.getstate() == before
 
 
 def test_ones_over_a_packed_row_let_documents_see_each_other():

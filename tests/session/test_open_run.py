@@ -1,13 +1,22 @@
 """The same views over a run that is over, and over one that still grows."""
 
+import json
+import shutil
+import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pytest
 import torch
 
 import ftlab
+from ftlab.session.summary import print_verdict
+from ftlab.session.verdict import judge
 from ftlab.session.watch import Watch
 from tests.models import batches, tiny_lora
+
+SICK = Path(__file__).parents[1] / "golden" / "schema-1"
 
 
 def train(model: torch.nn.Module, watch_dir: Path, steps: int) -> Watch:
@@ -60,3 +69,31 @@ def test_findings_of_a_recorded_run_are_judged_anew(tmp_path: Path) -> None:
             optimizer.step()
     (tmp_path / "run" / "rank-00000" / "events.jsonl").unlink()
     assert "OPT002" in {each.code for each in ftlab.open_run(tmp_path / "run").findings}
+
+
+@pytest.mark.filterwarnings("ignore::ftlab.records.errors.FtlabWarning")
+def test_nothing_of_a_foreign_folder_commands_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "\x1b[31mEVIL\x1b]0;title\x07\u202e\x00"
+    shutil.copytree(SICK, tmp_path / "run")
+    files = tmp_path / "run" / "rank-00000"
+
+    def spoiled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: spoiled(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [spoiled(each) for each in value]
+        return f"{evil}{value}" if isinstance(value, str) else value
+
+    meta = tmp_path / "run" / "run.json"
+    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"ended": evil}))
+    facts = files / "facts.json"
+    facts.write_text(json.dumps(spoiled(json.loads(facts.read_text()))))
+    (files / f"bad{evil[:-1]}-000000.arrow").write_bytes(b"ARROW1")
+    run = ftlab.open_run(tmp_path / "run")
+    print_verdict(judge(tmp_path / "run"), sys.stdout)
+    views = (run, run.run, run.findings, run.checklist, run.seeds, run.schedule)
+    said = "\n".join([capsys.readouterr().out, *map(repr, views)])
+    assert not set("\x1b\x07\u202e\x00") & set(said)
+    assert r"\x1b[31mEVIL" in said

@@ -1,6 +1,7 @@
 """Judging a run log without views."""
 
 import math
+import shutil
 from pathlib import Path
 
 from ftlab.records.finding import Finding, Place, Severity
@@ -48,6 +49,26 @@ def test_a_rule_that_one_rank_could_check_is_not_reported_as_unchecked(tmp_path)
     assert "NUM001" in unsure
     assert "NUM001" not in codes
     assert codes == sorted(set(codes))
+
+
+def test_what_is_damaged_is_named_and_the_rest_is_judged(tmp_path):
+    shutil.copytree(SICK, tmp_path / "run")
+    path = tmp_path / "run" / "rank-00000" / "facts.json"
+    path.write_text("{")
+    verdict = judge(tmp_path / "run")
+    (damage,) = verdict.left_out
+    assert str(path) in damage
+    assert verdict.worst is Severity.ERROR
+    assert verdict.to_json()["left_out"] == [damage]
+    assert judge(SICK).left_out == ()
+
+
+def test_steps_far_beyond_the_first_take_no_longer(tmp_path):
+    writer = LogWriter.create(tmp_path / "run", config={})
+    for step in (0, 1, 10**12, 10**12 + 1):
+        writer.write(StepRecord(step, 0.0, loss=1.0))
+    writer.close("finished")
+    assert judge(tmp_path / "run").steps == 4
 
 
 def test_an_empty_verdict_has_no_worst():

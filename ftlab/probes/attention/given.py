@@ -1,15 +1,14 @@
 """A model's forward for one batch, as a training would call it."""
 
-import contextlib
 import inspect
-import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from ftlab.probes.tokens.untouched import first_batches, untouched
 from ftlab.records.attributes import attribute_of
 from ftlab.records.errors import BadValueError
 
@@ -45,47 +44,15 @@ def of_trainer(trainer: Any, batch: Mapping[str, Any] | None = None) -> Given:
     The forward is that of ``compute_loss``, in training mode: trainers add arguments.
     """
     model = trainer.model
-    batch = first_batch(trainer) if batch is None else batch
+    batch = dict(first_batches(trainer)[0]) if batch is None else batch
 
     def run(inputs: Mapping[str, Any]) -> Any:
         model.train()
-        return trainer.compute_loss(model, dict(inputs))
+        with untouched() as kept:
+            kept.add_own(trainer)
+            return trainer.compute_loss(model, dict(inputs))
 
     return Given(model, _moved(batch, model), run)
-
-
-def first_batch(trainer: Any) -> dict[str, Any]:
-    """Return the first batch that training would see, and put everything back.
-
-    Random numbers and the trainer's list of loaders are as before; workers of the
-    loader are not started.
-    """
-    if isinstance(trainer.train_dataset, torch.utils.data.IterableDataset):
-        msg = (
-            "masks() does not take rows of an iterable dataset: they would be lost to "
-            "the training. Pass a batch: ftlab.masks(trainer, batch=batch)."
-        )
-        raise BadValueError(msg)
-    loaders = trainer.accelerator._dataloaders  # noqa: SLF001
-    count, workers = len(loaders), trainer.args.dataloader_num_workers
-    with _randomness_kept():
-        try:
-            trainer.args.dataloader_num_workers = 0
-            return dict(next(iter(trainer.get_train_dataloader())))
-        finally:
-            trainer.args.dataloader_num_workers = workers
-            del loaders[count:]
-
-
-@contextlib.contextmanager
-def _randomness_kept() -> Iterator[None]:
-    state, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002
-    try:
-        with torch.random.fork_rng(range(torch.cuda.device_count())):
-            yield
-    finally:
-        random.setstate(state)
-        np.random.set_state(numbers)  # noqa: NPY002
 
 
 def _moved(batch: Mapping[str, Any], model: torch.nn.Module) -> dict[str, Any]:

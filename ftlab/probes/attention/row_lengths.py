@@ -16,7 +16,9 @@ def row_lengths(trainer: Any) -> tuple[int, ...]:
     names = getattr(data, "column_names", None)
     if data is None or not isinstance(names, list) or "input_ids" not in names:
         return ()
+    if hasattr(data, "with_format"):  # a function of the user's may make the rows
+        data = data.with_format(None)
+    rows = data[:MOST]
     if "seq_lengths" in names:
-        rows = data[:MOST]["seq_lengths"]
-        return tuple(int(length) for row in rows for length in row)
-    return tuple(len(row) for row in data[:MOST]["input_ids"])
+        return tuple(int(length) for row in rows["seq_lengths"] for length in row)
+    return tuple(len(row) for row in rows["input_ids"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.tokens.untouched import untouched
 from ftlab.records.attributes import attribute_of
 from ftlab.records.errors import BadValueError
 
@@ -56,15 +57,17 @@ def implementation_set(model: torch.nn.Module, name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def undisturbed(model: torch.nn.Module) -> Iterator[None]:
-    """Keep random numbers, modes and gradients as they are.
+    """Keep random numbers, modes, buffers and gradients as they are.
 
     Hooks of ftlab's own, of a watch or of a debugger, do not hear the forward.
     """
     modes = [(module, module.training) for module in model.modules()]
-    devices = sorted({each.device.index for each in model.parameters() if each.is_cuda})
+    buffers = [
+        (each, each.detach().clone()) for each in model.buffers() if not each.is_meta
+    ]
     try:
         with (
-            torch.random.fork_rng(devices),
+            untouched(),
             torch.no_grad(),
             _unheard(model),
             _cast_cache_left_alone(),
@@ -73,6 +76,9 @@ def undisturbed(model: torch.nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes:
             module.training = training
+        for buffer, before in buffers:
+            if not torch.equal(buffer, before):
+                buffer.detach().copy_(before)
 
 
 @contextlib.contextmanager

@@ -212,8 +212,8 @@ def _refusal(value: Any, what: str, name: str) -> str:
     held = f"{what} holds a {kind} ({name})" if name else f"{what} is a {kind}"
     return (
         f"{held}, which gives each row once: reading from it would take rows away from "
-        "the training. Pass the rows that it would give: ftlab.tokens(batch=..., "
-        "tokenizer=...) with a batch that you take yourself."
+        "the training. Pass the rows that it would give: a batch that you take "
+        "yourself, batch=..."
     )
 
 
@@ -240,16 +240,14 @@ def first_batches(trainer: Any, count: int = 1) -> list[Any]:
         raise BadValueError(msg)
     if getattr(trainer, "train_dataset", None) is None:
         msg = (
-            "The trainer has no train_dataset: pass it one, or look at a batch by "
-            "ftlab.tokens(batch=..., tokenizer=...)."
+            "The trainer has no train_dataset: pass it one, or pass a batch, batch=..."
         )
         raise BadValueError(msg)
     accelerator = getattr(trainer, "accelerator", None)
     if getattr(accelerator, "num_processes", 1) > 1:
         msg = (
             "The trainer's loader takes part in several processes, and would wait for "
-            "the others. Take a batch in all of them and pass it: "
-            "ftlab.tokens(batch=batch, tokenizer=tokenizer)."
+            "the others. Take a batch in all of them and pass it, batch=..."
         )
         raise BadValueError(msg)
     with untouched() as kept:

@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 
 from ftlab._version import __version__
 from ftlab.records.errors import RunFolderError, SchemaError
+from ftlab.records.printable import harmless
 
 MANIFEST = "snapshot.json"
 VERSION = 1
@@ -105,7 +106,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         )
         raise RunFolderError(msg)
     try:
-        manifest = json.loads(file.read_bytes())
+        manifest = harmless(json.loads(file.read_bytes()))
         found = int(manifest["schema"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise damaged(file, error) from error

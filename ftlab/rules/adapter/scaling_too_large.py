@@ -128,8 +128,8 @@ class ScalingTooLarge(Rule):
         ratio = run.matrix("ratio", "adapters").measured()
         pairs = records_of(run, ratio.ids, "adapters")
         active = [i for i, pair in enumerate(pairs) if pair.meta.get("active", True)]
-        for adapter in dict.fromkeys(str(pairs[i].meta["adapter"]) for i in active):
-            mine = [i for i in active if pairs[i].meta["adapter"] == adapter]
+        for adapter in dict.fromkeys(str(pairs[i].meta.get("adapter")) for i in active):
+            mine = [i for i in active if str(pairs[i].meta.get("adapter")) == adapter]
             large = [i for i in mine if expected_scaling(pairs[i]) >= LARGE]
             # Some pairs alone are a pattern's, or were scaled by hand.
             if 2 * len(large) <= len(mine):

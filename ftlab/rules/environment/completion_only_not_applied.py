@@ -67,6 +67,10 @@ class CompletionOnlyNotApplied(Rule):
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding where no text is left out in any step."""
+        chosen = [each for each in SETTINGS if asked(run).get(each) is True]
+        if not chosen:
+            yield self.cannot_tell("what was asked for is not known", "watch(trainer)")
+            return
         table = run.steps
         known = np.logical_and.reduce([table.known(column) for column in COLUMNS])
         ignored, padding, labels, rows = (table[c][known] for c in COLUMNS)
@@ -74,19 +78,19 @@ class CompletionOnlyNotApplied(Rule):
         left_out = ignored - padding
         if not known.any() or (left_out > rows * foreign).any() or not labels.any():
             return
-        yield self._finding(run, known, int(labels.sum()), foreign=foreign)
+        yield self._finding(run, known, int(labels.sum()), chosen[0], foreign=foreign)
 
     def _finding(
         self,
         run: Run,
         known: np.ndarray[tuple[int], np.dtype[np.bool_]],
         labels: int,
+        name: str,
         *,
         foreign: bool,
     ) -> Finding:
         steps = run.steps.step[known]
         first, last = int(steps[0]), int(steps[-1])
-        name = next(each for each in SETTINGS if asked(run).get(each) is True)
         return self.finding(
             Severity.WARNING,
             f"{at_steps(first, last)}: {name}=True, and all {labels} tokens of the "

@@ -91,8 +91,8 @@ class RateTooLow(Rule):
         made = updates.mask.any(axis=1) & (updates.step < _last(ratio.steps[known]))
         if len(known) < 2 or made.sum() < UPDATES:
             return
-        now = float(np.nanmax(np.where(ratio.known, ratio.values, 0.0)[known[-1]]))
-        begun = float(np.nanmax(np.where(ratio.known, ratio.values, 0.0)[known[0]]))
+        shares = np.nan_to_num(ratio.values, nan=0.0)
+        now, begun = (float(shares[known[at]].max()) for at in (-1, 0))
         if not begun <= now or not 0 < now < AT_THE_END:
             return
         rates = np.nan_to_num(updates.lr[made]).max(axis=1)

@@ -107,7 +107,7 @@ class Closed(torch.utils.data.IterableDataset):
 @pytest.mark.parametrize("dataset", [Once, Closed])
 def test_rows_that_come_only_once_are_refused_and_not_taken(dataset):
     rows = dataset()
-    with pytest.raises(BadValueError, match=r"each row once.*ftlab\.tokens\(batch="):
+    with pytest.raises(BadValueError, match=r"each row once.*batch=\.\.\."):
         first_batches(plain(rows=rows))
     assert next(iter(rows)) == tokenised()[0]
 

@@ -6,16 +6,18 @@ import json
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ftlab._version import __version__
 from ftlab.records.errors import RunFolderError, SchemaError
 from ftlab.runlog.codec import dumps, loads
 from ftlab.runlog.disk import open_file, replace
 from ftlab.runlog.schema import VERSION
+
+Made = TypeVar("Made")
 
 RANK = re.compile(r"rank-(\d{5})$")
 _PACKAGES = (
@@ -75,13 +77,31 @@ def refuse_taken(path: Path, rank: int) -> Path:
     folder = rank_folder(path, rank)
     taken = folder if _by_other_ranks(path, rank) else path
     if os.path.lexists(taken):
-        msg = (
-            f"The run folder {str(taken)!r} exists already, and ftlab never writes "
-            "into an existing run. Pass another one, run_dir='...' (--run-dir for "
-            "ftlab run), or leave it out to get a new folder under runs/."
-        )
-        raise RunFolderError(msg)
+        raise _taken(taken)
     return folder
+
+
+def _taken(path: Path) -> RunFolderError:
+    msg = (
+        f"The run folder {str(path)!r} exists already, and ftlab never writes "
+        "into an existing run. Pass another one, run_dir='...' (--run-dir for "
+        "ftlab run), or leave it out to get a new folder under runs/."
+    )
+    return RunFolderError(msg)
+
+
+def create_default(create: Callable[[Path], Made]) -> Made:
+    """Create something in the default folder, in the next one where it is taken.
+
+    Another process may choose the same one in the same second.
+    """
+    while True:
+        folder = default_folder(datetime.now())
+        try:
+            return create(folder)
+        except RunFolderError:
+            if not os.path.lexists(folder):
+                raise
 
 
 def create_folder(path: Path, rank: int, meta: Mapping[str, Any]) -> None:
@@ -98,6 +118,8 @@ def create_folder(path: Path, rank: int, meta: Mapping[str, Any]) -> None:
         folder.mkdir(parents=True)
         if rank == 0:
             write_meta(path, meta)
+    except FileExistsError as error:  # another process was faster
+        raise _taken(folder) from error
     except (OSError, ValueError) as error:  # such as a name with a NUL
         why = getattr(error, "strerror", None) or error
         for made in (folder, path):

@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from ftlab.records.finding import NotChecked
 from ftlab.records.step import StepRecord
 from ftlab.records.unbroken import unbroken
 from ftlab.rules.engine import Engine
-from ftlab.runlog.folder import default_folder, rank_folder
+from ftlab.runlog.folder import create_default, rank_folder
 from ftlab.runlog.run import Run
 from ftlab.runlog.writer import LogWriter
 from ftlab.session.background import Background
@@ -98,8 +98,8 @@ class Observation:
             "budget": plan.budget,
             "probes": [p.name for p in plan.probes],
         }
-        folder = plan.run_dir or default_folder(datetime.now())
-        writer = LogWriter.create(folder, rank=run.rank, config=config)
+        create = partial(LogWriter.create, rank=run.rank, config=config)
+        writer = create(plan.run_dir) if plan.run_dir else create_default(create)
         for probe in plan.probes:
             writer.declare(probe.table, probe.columns)
         self.run = run

@@ -1,9 +1,17 @@
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 
 import pytest
 
 from ftlab.records.errors import RunFolderError
-from ftlab.runlog.folder import create_folder, default_folder, ranks, versions
+from ftlab.runlog.folder import (
+    create_default,
+    create_folder,
+    default_folder,
+    ranks,
+    versions,
+)
 
 
 def test_the_default_folder_is_the_first_free_one(tmp_path):
@@ -13,6 +21,20 @@ def test_the_default_folder_is_the_first_free_one(tmp_path):
     first.mkdir()
     assert default_folder(now, tmp_path) == tmp_path / "2026-11-20-090507-2"
     assert default_folder(now).parts[0] == "runs"
+
+
+def test_runs_that_begin_at_once_get_folders_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def create(path):
+        create_folder(path, 0, {"by": number()})
+        return path
+
+    number = partial(next, iter(range(100)))
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: create_default(create), range(32)))
+    assert len(set(made)) == 32
+    assert all((path / "run.json").exists() for path in made)
 
 
 def test_ranks_are_counted_by_their_folders(tmp_path):

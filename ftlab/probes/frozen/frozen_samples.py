@@ -3,13 +3,19 @@
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ftlab.probes.adapter.adapter_layers import AdapterLayer, adapter_layers
 from ftlab.probes.naming import NamedParameter, named_parameters, roles_of
-from ftlab.probes.tensors.weight_sample import sample_key, sample_of
+from ftlab.probes.tensors.weight_sample import host_sample, sample_key, sample_of
 from ftlab.probes.torch_private import versions
+
+IN_TURN = 16
+"""Weights that are compared at a step at which nothing calls for more."""
 
 MOST = 4096
 """Weights that are compared; of a model with more of them the first ones are."""
@@ -32,6 +38,8 @@ class Frozen:
         ``"weight"``, or what it is for in an adapter.
     cycles
         How often its layer was unmerged since the sample was taken.
+    latest
+        Bits of a sample on the CPU, as they were at the last look.
     """
 
     name: str
@@ -41,6 +49,14 @@ class Frozen:
     tied: str
     role: str = "weight"
     cycles: int = 0
+    latest: NDArray[Any] | None = None
+
+    def changed(self) -> bool:
+        """Tell whether a sample on the CPU is another one than at the last call."""
+        weight = self.reference()
+        now = None if weight is None else host_sample(weight)
+        before, self.latest = self.latest, now
+        return not (now is None or before is None or np.array_equal(now, before))
 
 
 @dataclass(slots=True)
@@ -88,6 +104,7 @@ class FrozenSamples:
         self._groups: dict[Hashable, Group] = {}
         self._layers: list[AdapterLayer] = []
         self._written: list[tuple[int, int] | None] = []
+        self._turn = 0
 
     def weights(self) -> Iterator[Frozen]:
         """Yield all of them."""
@@ -114,6 +131,18 @@ class FrozenSamples:
         now = versions([each.reference() for each in self.weights()])
         before, self._written = self._written, now
         return len(before) == len(now) and before != now
+
+    def turned(self) -> bool:
+        """Tell whether one of the `IN_TURN` weights whose turn it is has changed.
+
+        Each is compared with what it was when its turn came last. Those that are not on
+        the CPU, where a look makes nothing wait, have no turn.
+        """
+        weights = list(self.weights())
+        start = self._turn if self._turn < len(weights) else 0
+        self._turn = start + IN_TURN
+        changes = [each.changed() for each in weights[start : self._turn]]
+        return any(changes)
 
     def look(self, model: torch.nn.Module) -> None:
         """Drop the weights that went or are trained, and sample new frozen ones."""
@@ -150,6 +179,7 @@ class FrozenSamples:
             else "",
             ",".join(entry.aliases),
             role,
+            latest=host_sample(entry.parameter),
         )
         group.add(frozen, sample)
 

@@ -14,6 +14,9 @@ from ftlab.probes.subject import Subject
 from ftlab.records.handle import Handle
 from ftlab.records.step import Block, Column
 
+COUNTED = 4
+"""Updates from one after which torch's counts of writes are read to the next."""
+
 _PARTS = 4
 """Values per weight that come from the device."""
 
@@ -21,9 +24,10 @@ _PARTS = 4
 class FrozenWeights(Probe):
     """Compare frozen weights with what they were when they were first seen frozen.
 
-    They are compared on the schedule, after any update before which one was written to
-    in a way that torch counts, after adapters were merged or unmerged, and at the end.
-    A weight that an adapter is merged into at that moment is left out.
+    They are compared on the schedule, after adapters were merged or unmerged, and when
+    one has changed: 16 on the CPU are looked at in turn after each update, and after
+    every fourth the writes to all of them that torch counts. A weight that an adapter
+    is merged into at that moment is left out.
 
     Parameters
     ----------
@@ -43,6 +47,7 @@ class FrozenWeights(Probe):
 
     def __init__(self, interval: int = 16) -> None:
         self._is_time = every(interval)
+        self._counts = every(COUNTED)
         self._samples = FrozenSamples()
         self._tensors: Tensors | None = None
 
@@ -56,12 +61,11 @@ class FrozenWeights(Probe):
         if moment.tensors is not self._tensors:
             self._tensors = moment.tensors
             self._samples.look(moment.subject.model)
-        if self._samples.written() or self._is_time(moment.step):
+        written = self._samples.turned()
+        if self._counts(moment.step):
+            written |= self._samples.written()
+        if written or self._is_time(moment.step):
             yield from self._compare(moment)
-
-    def on_handover(self, moment: Moment) -> Iterable[Reading]:
-        """Compare what may have been written to since the last look."""
-        return () if moment.subject.gone else self._compare(moment)
 
     def on_merge(
         self, moment: Moment, layer: Any, path: str, when: str

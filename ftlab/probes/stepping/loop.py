@@ -148,6 +148,8 @@ class Loop(ScalerWork, GenerationWork):
             loss = backward.plain
         elif loss is not None and backward.scaled != 0:
             loss = self._scaling.true_loss(loss)
+        if now == backward.versions and self._steps.thawed():
+            now = self._steps.versions()
         if now != backward.versions or backward.updated:
             self._count(loss, now, backward)
         else:

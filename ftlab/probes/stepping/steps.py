@@ -83,6 +83,12 @@ class Steps:
         self._book.step = step.step + 1
         self._ended(step)
 
+    def thawed(self) -> bool:
+        """Look whether others are trainable now: a backward reached none of ours."""
+        before = self.watched.tensors
+        self.watched.refresh(self.now.step, closely=True)
+        return self.watched.tensors is not before
+
     def measure(self, optimizer: torch.optim.Optimizer | None = None) -> None:
         """Let the probes see the gradients; ``optimizer`` is about to step."""
         step = self.now

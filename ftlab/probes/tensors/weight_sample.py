@@ -3,12 +3,17 @@
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from ftlab.probes.tensors.host import as_array
 from ftlab.probes.torch_private import has_values
 
 SAMPLE = 256
 """Elements of a weight that are looked at."""
+
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -43,10 +48,19 @@ def sample_of(weight: torch.Tensor) -> torch.Tensor:
     return torch.cat([flat.float(), scales.float()])
 
 
-def strided(flat: torch.Tensor, count: int) -> torch.Tensor:
+def host_sample(weight: torch.Tensor) -> NDArray[Any] | None:
+    """Take the same elements of a weight on the CPU, as its bits; else ``None``."""
+    data = weight.data
+    if not data.is_cpu or data.element_size() not in _BITS:
+        return None
+    bits = as_array(data.view(_BITS[data.element_size()]))
+    return np.array(strided(bits.reshape(-1), SAMPLE))
+
+
+def strided(flat: Any, count: int) -> Any:
     """Take at most ``count`` elements, spread over rows and columns alike.
 
     The distance is odd: a power of two would hit the same columns in every row.
     """
-    distance = -(-flat.numel() // count) | 1
+    distance = -(-flat.shape[0] // count) | 1
     return flat[::distance][:count]

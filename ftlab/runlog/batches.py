@@ -8,7 +8,7 @@ import pyarrow as pa
 from ftlab.records.step import Column, Evaluation, LedgerEntry, StepRecord
 from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import dumps
-from ftlab.runlog.matrix import Bools, Floats
+from ftlab.runlog.matrix import Floats
 from ftlab.runlog.rollup import Window
 from ftlab.runlog.schema import (
     EVALUATIONS,
@@ -82,13 +82,14 @@ def steps_schema(values: Sequence[Column]) -> pa.Schema:
 
 def steps_batch(records: Sequence[StepRecord], schema: pa.Schema) -> pa.RecordBatch:
     """Return one row per step."""
-    own = [name for name in schema.names if name in STEP_MEANINGS]
-    rows = [
-        {**record.values, **{name: getattr(record, name) for name in own}}
-        for record in records
-    ]
-    batch = pa.RecordBatch.from_struct_array(pa.array(rows, pa.struct(list(schema))))
-    return batch.replace_schema_metadata(schema.metadata)
+    arrays = []
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        if name in STEP_MEANINGS:
+            column = [getattr(record, name) for record in records]
+        else:
+            column = [record.values.get(name) for record in records]
+        arrays.append(pa.array(column, kind))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def rows_schema(table: str, columns: Iterable[Column]) -> pa.Schema:
@@ -97,25 +98,32 @@ def rows_schema(table: str, columns: Iterable[Column]) -> pa.Schema:
     return schema_of(table, [*IDENTITY.values(), *columns], types)
 
 
-def rows_batch(rows: Rows, schema: pa.Schema) -> pa.RecordBatch:
-    """Return one row per id; what was not measured is null."""
-    size = len(rows.ids)
-    arrays = [pa.array(np.full(size, rows.step, np.int64)), pa.array(rows.ids)]
-    for name in schema.names[2:]:
-        values = rows.values.get(name)
-        if values is None:
-            arrays.append(pa.nulls(size, pa.float32()))
-        else:
-            arrays.append(floats(values, rows.known.get(name)))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+def rows_batch(parts: Sequence[Rows], schema: pa.Schema) -> pa.RecordBatch:
+    """Return one row per step and id; what was not measured is null."""
+    sizes = [len(rows.ids) for rows in parts]
+    steps = np.repeat(np.array([rows.step for rows in parts], np.int64), sizes)
+    ids = np.concatenate([rows.ids for rows in parts])
+    columns = [_floats(parts, name) for name in schema.names[2:]]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(steps), pa.array(ids), *columns], schema=schema
+    )
 
 
-def floats(values: Floats, known: Bools | None) -> pa.Array:
-    """Return float32 values, null where they are not known."""
-    values = np.ascontiguousarray(values, np.float32)
-    if known is None:
-        return pa.array(values)
-    return pa.array(values, mask=~known)
+def _floats(parts: Sequence[Rows], name: str) -> pa.Array:
+    """Return a column of float32 values, null where they are not known."""
+    values = [rows.values.get(name, _blank(rows)) for rows in parts]
+    data = np.concatenate(values, dtype=np.float32)
+    if all(name in rows.values and name not in rows.known for rows in parts):
+        return pa.array(data)
+    known = [
+        rows.known.get(name, np.full(len(rows.ids), name in rows.values))
+        for rows in parts
+    ]
+    return pa.array(data, mask=~np.concatenate(known))
+
+
+def _blank(rows: Rows) -> Floats:
+    return np.full(len(rows.ids), np.nan, np.float32)
 
 
 def windows_schema(table: str, span: int, columns: Sequence[Column]) -> pa.Schema:

@@ -30,7 +30,7 @@ _UNUSUAL = re.compile(r"[^\x00-\x7f]|\x7f|\\[bfru]")
 def dumps(value: Any) -> str:
     """Return strict JSON on one line; NaN and infinities survive, as tagged text."""
     try:
-        return json.dumps(value, allow_nan=False, default=_default)
+        return _ENCODER.encode(value)
     except ValueError:
         return json.dumps(_tagged(value), allow_nan=False)
 
@@ -64,6 +64,7 @@ def _untagged(value: dict[str, Any]) -> Any:
     return value
 
 
+_ENCODER = json.JSONEncoder(allow_nan=False, default=_default)
 _DECODER = json.JSONDecoder(object_hook=_untagged)
 
 

@@ -64,8 +64,12 @@ class RankFiles:
         self.names.flush()
         self._flush_facts()
         rows, self._rows = self._rows, {}
+        tables: dict[str, list[Rows]] = {}
         for parts in rows.values():
-            self._queue_rows(gather(parts))
+            joined = gather(parts)
+            tables.setdefault(joined.table, []).append(joined)
+        for table, parts in tables.items():
+            self._queue_rows(table, parts)
         self._queue_lists()
         self._events.flush()
         full = [sheet.segments for sheet in self._sheets.values()]
@@ -75,15 +79,15 @@ class RankFiles:
         for segments in full:
             segments.seal()
 
-    def _queue_rows(self, rows: Rows) -> None:
-        table = rows.table
+    def _queue_rows(self, table: str, parts: list[Rows]) -> None:
         sheet = self._sheet(
             table,
             lambda names: batches.rows_schema(table, self._described(table, names)),
         )
-        sheet.add(rows.values, lambda schema: batches.rows_batch(rows, schema))
+        names = dict.fromkeys(name for rows in parts for name in rows.values)
+        sheet.add(names, lambda schema: batches.rows_batch(parts, schema))
         rolling = self._rolling.setdefault(table, Rolling(table))
-        for window in rolling.add(rows):
+        for window in (each for rows in parts for each in rolling.add(rows)):
             self._queue_window(table, window)
 
     def _queue_window(self, table: str, window: Window) -> None:

@@ -1,8 +1,8 @@
 """Keeps ftlab's own share of the training thread's time within a budget.
 
-What a step may cost is added to a purse, what it has cost is taken out. The probe that
-has waited longest for its turn is next: one that is costly once the purse is not empty,
-and alone in its step. So intervals stretch by themselves, all by the same factor.
+What a step may cost is added to a purse, what measuring beyond every step's has cost is
+taken out. What has waited longest for its turn is next: it is taken once the purse is
+not empty, and where it is costly, alone. So intervals stretch, all by the same factor.
 """
 
 import time
@@ -21,39 +21,52 @@ SHORTEST = 0.05
 SAVED = 8
 """Steps whose allowance is saved at most: more would be spent in one go."""
 
+LEAST = 0.25
+"""Share of the allowance that is left to turns, whatever every step costs by itself."""
+
 _LATEST = 0.25
-"""Weight of the latest cost in the mean of a probe's costs."""
+"""Weight of the latest cost in a mean of costs."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """One probe that takes turns.
+    """What takes turns: a probe, or part of one.
 
     Attributes
     ----------
+    interval
+        Steps between two turns if time does not matter.
     seconds
         What a turn has cost on the average, the latest ones above all.
-    last
-        The step of its last turn.
+    last, before
+        The steps of its last two turns.
     times
-        Steps in which it did something.
+        How many it has had.
     """
 
     interval: int
     seconds: float = 0.0
     last: int = -1
+    before: int = -1
     times: int = 0
-    _step: int = -1
     _open: float = 0.0
 
-    def add(self, step: int, seconds: float) -> None:
-        """Learn what one moment of a step has cost."""
-        if step != self._step:
+    def turn(self, step: int) -> None:
+        """Begin a turn, and learn what the one before has cost."""
+        if step == self.last:
+            return
+        if self.times:
             weight = _LATEST if self.times > 1 else 1.0
             self.seconds += weight * (self._open - self.seconds)
-            self._step, self._open = step, 0.0
-            self.times += 1
-        self._open += seconds
+        self.before, self.last, self._open = self.last, step, 0.0
+        self.times += 1
+
+    def add(self, step: int, seconds: float) -> bool:
+        """Learn what one moment has cost; return whether it belongs to a turn."""
+        own = step in (self.last, self.before)
+        if own:
+            self._open += seconds
+        return own
 
     def expected(self) -> float:
         """Tell what a turn will cost."""
@@ -101,57 +114,74 @@ schedule.
             raise BadValueError(msg)
         self._share = share
         self._clock = clock
-        self._waiting: dict[str, _Waiting] = {}
-        self._chosen: dict[int, frozenset[str]] = {}
+        self._waiting: dict[str, dict[Turn, _Waiting]] = {}
+        self._chosen: dict[int, frozenset[Turn]] = {}
         self._first: int | None = None
-        self._saved = self._allowed = 0.0
+        self._saved = self._allowed = self._credit = 0.0
+        self._usual = self._turns = 0.0
         self._ended: float | None = None
         self._own = own_time.seconds
 
     def take(self, probes: Iterable[Probe]) -> None:
         """Let the probes that measure at a distance ask here for their turns."""
         for probe in probes:
-            turns = list(_turns_of(probe))
+            turns = {turn: _Waiting(turn.interval) for turn in _turns_of(probe)}
             if turns:
-                interval = min(each.interval for each in turns)
-                self._waiting[probe.name] = _Waiting(interval)
-            for each in turns:
-                each.decide = self._asked_by(probe.name) if self._share else None
+                self._waiting[probe.name] = turns
+            for turn, waiting in turns.items():
+                turn.decide = self._asked_by(turn, waiting)
+
+    def counts(self, name: str) -> bool:
+        """Tell whether what a probe costs is asked for."""
+        return name in self._waiting
 
     def spent(self, name: str, step: int, seconds: float) -> None:
         """Learn what a probe has cost at one moment of a step."""
-        if name in self._waiting:
-            self._waiting[name].add(step, seconds)
+        turns = self._waiting[name].values()
+        if sum(each.add(step, seconds) for each in turns):
+            self._turns += seconds
 
     def end(self, step: int) -> dict[str, float]:
         """End a step; return the seconds that ftlab has taken of it."""
         now, own = self._clock(), own_time.seconds
         taken, self._own = own - self._own, own
+        turns, self._turns = self._turns, 0.0
         began, self._ended = self._ended, now
         if began is not None and self._share is not None and not self._is_first(step):
             self._allowed = self._share * max(now - began - taken, SHORTEST)
-            saved = self._saved + self._allowed - taken
-            self._saved = min(saved, SAVED * self._allowed)
+            self._pay(taken, turns)
         return {"ftlab_seconds": taken}
+
+    def _pay(self, taken: float, turns: float) -> None:
+        """Put the allowance of a step into the purse, and take its turns out."""
+        if turns < self._allowed:
+            self._usual += (_LATEST if self._usual else 1.0) * (
+                taken - turns - self._usual
+            )
+        self._credit = max(self._allowed - self._usual, LEAST * self._allowed)
+        cost = max(taken - self._usual, turns) if turns else 0.0
+        self._saved = min(self._saved + self._credit - cost, SAVED * self._credit)
 
     def told(self) -> dict[str, dict[str, float]]:
         """Return how often each probe has measured, and the milliseconds it took."""
         return {
-            name: {"steps": each.times, "ms": round(1e3 * each.expected(), 3)}
-            for name, each in self._waiting.items()
-            if each.times
+            name: {
+                "steps": max(each.times for each in turns.values()),
+                "ms": round(1e3 * sum(each.expected() for each in turns.values()), 3),
+            }
+            for name, turns in self._waiting.items()
+            if any(each.times for each in turns.values())
         }
 
-    def _asked_by(self, name: str) -> Schedule:
+    def _asked_by(self, turn: Turn, waiting: _Waiting) -> Schedule:
         def decide(step: int) -> bool:
-            if self._is_first(step):
-                self._waiting[name].last = step
-                return True
-            if step not in self._chosen:
-                chosen = self._choose(step)
-                self._chosen = {step - 1: self._chosen.get(step - 1, frozenset())}
-                self._chosen[step] = chosen
-            return name in self._chosen[step]
+            if self._share is None or self._is_first(step):
+                yes = turn.planned(step)
+            else:
+                yes = turn in self._chosen_at(step)
+            if yes and step > waiting.last:
+                waiting.turn(step)
+            return yes
 
         return decide
 
@@ -161,23 +191,36 @@ schedule.
             self._first = step
         return step < self._first + DENSE
 
-    def _choose(self, step: int) -> frozenset[str]:
-        """Choose those whose turn it is, the latest first, one of them costly."""
-        late = {n: (step - w.last) / w.interval for n, w in self._waiting.items()}
-        chosen, left, costly = set(), self._saved, False
-        for name in sorted(late, key=lambda name: -late[name]):
-            waiting = self._waiting[name]
+    def _chosen_at(self, step: int) -> frozenset[Turn]:
+        if step not in self._chosen:
+            before = self._chosen.get(step - 1, frozenset())
+            self._chosen = {step - 1: before, step: self._choose(step)}
+        return self._chosen[step]
+
+    def _choose(self, step: int) -> frozenset[Turn]:
+        """Choose those whose turn it is, the latest first, one of them costly.
+
+        What is cheap does not wait until the costly ones have been paid for.
+        """
+        late = [
+            ((step - waiting.last) / waiting.interval, turn, waiting)
+            for turns in self._waiting.values()
+            for turn, waiting in turns.items()
+        ]
+        late.sort(key=lambda each: -each[0])
+        chosen, left, cheap, costly = set(), self._saved, self._credit / 2, False
+        for share, turn, waiting in late:
             cost = waiting.expected()
-            if late[name] < 1 or left <= 0:
+            if share < 1:
                 break
-            if cost > self._allowed:
-                if costly:
-                    continue
-                costly = True
-            elif cost > left:
+            if cost <= cheap:
+                cheap -= cost
+            elif costly or left <= 0:
                 continue
-            chosen.add(name)
-            waiting.last = step
+            else:
+                costly = True
+            chosen.add(turn)
+            waiting.turn(step)
             left -= cost
         return frozenset(chosen)
 

@@ -98,26 +98,30 @@ class ProbeSet:
         ]
         if not due:
             return found
-        seen, began = look(), time.perf_counter()
+        seen, known = look(), step.readings
         for probe in due:
+            name = probe.name
+            began = time.perf_counter()
             try:
                 readings = list(getattr(probe, moment)(seen, *args))
-                found[probe.name, moment] = readings
+                if readings or (name, moment) in known:
+                    found[name, moment] = readings
             except Exception as error:  # noqa: BLE001  see above
-                self._drop(probe.name, f"in {moment} of step {number}", error)
-            began = self._count(probe.name, number, began)
+                self._drop(name, f"in {moment} of step {number}", error)
+            self._count(name, number, began)
         return found
 
     def close(self, step: OpenStep, look: Callable[[], Moment]) -> None:
         """Collect what probes know on the host when a step is over."""
-        seen, began = look(), time.perf_counter()
+        seen = look()
         for probe in tuple(self._by_moment["on_close"]):
+            began = time.perf_counter()
             try:
                 if probe.schedule(step.step):
                     step.values.update(probe.on_close(seen))
             except Exception as error:  # noqa: BLE001  see above
                 self._drop(probe.name, f"in on_close of step {step.step}", error)
-            began = self._count(probe.name, step.step, began)
+            self._count(probe.name, step.step, began)
         step.values.update(self.budget.end(step.step))
 
     def unfinished(self, step: int) -> list[Event]:
@@ -143,10 +147,9 @@ class ProbeSet:
         finally:
             self._count(source[0], step, began)
 
-    def _count(self, name: str, step: int, began: float) -> float:
-        now = time.perf_counter()
-        self.budget.spent(name, step, now - began)
-        return now
+    def _count(self, name: str, step: int, began: float) -> None:
+        if self.budget.counts(name):
+            self.budget.spent(name, step, time.perf_counter() - began)
 
     def _is_due(self, probe: Probe, step: int, planned: bool) -> bool:
         schedule = probe.schedule

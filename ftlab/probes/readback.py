@@ -32,18 +32,15 @@ class Delivery:
     """
 
     def __init__(self, values: Sequence[torch.Tensor]) -> None:
-        self._sizes = [each.numel() for each in values]
-        self._order: list[tuple[str, int]] = []
-        self._hosts: dict[str, torch.Tensor] = {}
+        self._values = values
+        self._places: dict[torch.device, list[int]] = {}
+        self._hosts: dict[torch.device, torch.Tensor] = {}
         self._events: list[torch.cuda.Event] = []
-        places: dict[torch.device, list[torch.Tensor]] = {}
-        for each in values:
-            held = places.setdefault(each.device, [])
-            self._order.append((str(each.device), len(held)))
-            held.append(each)
-        self._parts = {str(place): held for place, held in places.items()}
-        for device, held in places.items():
-            self._send(device, held)
+        for index, each in enumerate(values):
+            if not each.is_cpu:
+                self._places.setdefault(each.device, []).append(index)
+        for device, indices in self._places.items():
+            self._send(device, [values[index] for index in indices])
 
     def arrived(self) -> bool:
         """Tell whether all values are on the host, without waiting."""
@@ -54,22 +51,19 @@ class Delivery:
         if wait:
             for event in self._events:
                 event.synchronize()
-        parts: dict[str, list[NDArray[np.float32]]] = {}
-        for place, held in self._parts.items():
-            if place in self._hosts:
-                ends = np.cumsum([each.numel() for each in held])[:-1]
-                parts[place] = np.split(self._hosts[place].numpy(), ends)
-            else:
-                parts[place] = [each.numpy() for each in held]
-        return [parts[place][index] for place, index in self._order]
+        arrays = [each.numpy() if each.is_cpu else None for each in self._values]
+        for device, indices in self._places.items():
+            sizes = [self._values[index].numel() for index in indices]
+            parts = np.split(self._hosts[device].numpy(), np.cumsum(sizes)[:-1])
+            for index, part in zip(indices, parts, strict=True):
+                arrays[index] = part
+        return [each for each in arrays if each is not None]
 
     def _send(self, device: torch.device, held: list[torch.Tensor]) -> None:
-        if device.type == "cpu":
-            return
         with torch.no_grad():
             buffer = torch.cat(held)
         if device.type != "cuda":  # no events: the copy itself waits
-            self._hosts[str(device)] = buffer.cpu()
+            self._hosts[device] = buffer.cpu()
             return
         host = torch.empty(
             buffer.shape, dtype=buffer.dtype, device="cpu", pin_memory=True
@@ -77,5 +71,5 @@ class Delivery:
         host.copy_(buffer, non_blocking=True)
         event = torch.cuda.Event()
         event.record(torch.cuda.current_stream(device))
-        self._hosts[str(device)] = host
+        self._hosts[device] = host
         self._events.append(event)

@@ -37,6 +37,11 @@ def foreach_max(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     return torch._foreach_norm(list(tensors), torch.inf)
 
 
+def flattened(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Put the elements of tensors of one dtype end to end; of one it may be a view."""
+    return cast("torch.Tensor", torch._utils._flatten_dense_tensors(tensors))
+
+
 def versions(tensors: Iterable[torch.Tensor | None]) -> list[tuple[int, int] | None]:
     """Tell each tensor's identity and its count of in-place changes.
 

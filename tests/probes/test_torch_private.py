@@ -24,6 +24,12 @@ def test_the_infinity_norm_keeps_what_is_not_finite():
     assert norms[1].isinf()
 
 
+def test_tensors_are_flattened_row_by_row_whatever_their_strides():
+    flat = torch_private.flattened([torch.arange(4).view(2, 2).t(), torch.tensor([9])])
+    assert flat.tolist() == [0, 2, 1, 3, 9]
+    assert torch_private.flattened([torch.arange(3)]).tolist() == [0, 1, 2]
+
+
 def test_versions_change_with_writes_and_with_other_tensors():
     tensor = torch.zeros(2)
     before = torch_private.versions([tensor, None])

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ftlab.probes.probe import Moment, Probe, Reading, Result
-from ftlab.probes.tensors.reductions import l2_and_max, l2_norms
+from ftlab.probes.probe import Moment, Probe, Reading, Result, Tensors
+from ftlab.probes.tensors.reductions import Alike, l2_norms
 from ftlab.records.step import Block, Column
 
 
@@ -27,13 +27,20 @@ class Gradients(Probe):
         Column("grad_l2_after", "1", "L2 norm at the update, where it was changed."),
     )
 
+    def __init__(self) -> None:
+        self._tensors: Tensors | None = None
+        self._alike = Alike(())
+
     def on_gradients(self, moment: Moment) -> Iterator[Reading]:
         """Queue both norms of all gradients."""
         if not moment.tensors.parameters:
             return
         gradients = [each.grad for each in moment.tensors.parameters]
         has_grad = np.array([each is not None for each in gradients], np.float32)
-        values, inverse = l2_and_max(gradients), moment.inverse_scale
+        if moment.tensors is not self._tensors:
+            self._tensors = moment.tensors
+            self._alike = Alike(moment.tensors.parameters)
+        values, inverse = self._alike.l2_and_max(gradients), moment.inverse_scale
         if isinstance(inverse, torch.Tensor):  # comparing it would wait for the device
             values = values * inverse.to(values.device)
         ids, step = moment.tensors.ids, moment.step

@@ -13,6 +13,9 @@ from ftlab.probes.torch_private import has_values
 SAMPLE = 256
 """Elements of a weight that are looked at."""
 
+GLANCE = 16
+"""Elements of a weight that are looked at between two such looks."""
+
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 _FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -49,12 +52,12 @@ def sample_of(weight: torch.Tensor) -> torch.Tensor:
 
 
 def host_sample(weight: torch.Tensor) -> NDArray[Any] | None:
-    """Take the same elements of a weight on the CPU, as its bits; else ``None``."""
+    """Take a few elements of a weight on the CPU, as its bits; else ``None``."""
     data = weight.data
     if not data.is_cpu or data.element_size() not in _BITS:
         return None
     bits = as_array(data.view(_BITS[data.element_size()]))
-    return np.array(strided(bits.reshape(-1), SAMPLE))
+    return np.array(strided(bits.reshape(-1), GLANCE))
 
 
 def strided(flat: Any, count: int) -> Any:

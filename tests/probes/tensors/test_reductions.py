@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.probes.tensors.reductions import CACHED, l2_and_max, l2_norms
+from ftlab.probes.tensors.reductions import CACHED, SMALL, Alike, l2_and_max, l2_norms
 
 
 def assorted():
@@ -69,6 +69,31 @@ def test_non_finite_values_are_not_hidden(function, dtype):
 def test_nothing_gives_nothing(function):
     assert function([]).tolist() == []
     assert function([None, None]).isnan().all()
+
+
+def test_squares_beyond_float32_are_summed():
+    found = l2_beside_max([torch.full((SMALL,), 1e25), torch.ones(1)])
+    assert found.tolist() == pytest.approx([SMALL**0.5 * 1e25, 1.0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda grads: grads[0].neg_(),
+        lambda grads: grads.__setitem__(0, None),
+        lambda grads: grads.__setitem__(0, grads[0].to_sparse()),
+        lambda grads: grads.__setitem__(0, grads[0].to("meta")),
+        lambda grads: grads.__setitem__(0, grads[0].bfloat16()),
+        lambda grads: grads.__setitem__(0, torch.ones(2, dtype=torch.complex64)),
+    ],
+)
+def test_the_same_few_are_reduced_as_any_others(change):
+    grads = [torch.tensor([3.0, -4.0]), torch.full((2, 5), torch.nan), torch.ones(3)]
+    alike = Alike(grads)
+    change(grads)
+    torch.testing.assert_close(
+        alike.l2_and_max(grads), l2_and_max(grads), equal_nan=True
+    )
 
 
 def test_tensors_beyond_one_cache_keep_their_places():

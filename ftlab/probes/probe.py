@@ -106,12 +106,16 @@ class Probe:
         probe that adds to the step's row.
     schedule
         At which steps it is called.
+    rests
+        Set while it has nothing to look at in steps: it is called again when the
+        watched parameters are others.
     """
 
     name: ClassVar[str]
     table: ClassVar[str] = ""
     columns: ClassVar[Sequence[Column]] = ()
     schedule: Schedule = staticmethod(every_step)
+    rests: bool = False
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Put hooks on the live objects; every hook's handle is returned."""

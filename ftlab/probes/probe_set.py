@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.probes.budget import Budget
-from ftlab.probes.probe import Moment, Probe, Reading, Result
+from ftlab.probes.probe import Moment, Probe, Reading, Result, Tensors
 from ftlab.probes.schedule import Turn, every_step
 from ftlab.probes.stepping.open_step import OpenStep, Source
 from ftlab.probes.subject import Subject
@@ -60,6 +60,7 @@ class ProbeSet:
             raise BadValueError(msg)
         self.budget = Budget() if budget is None else budget
         self.budget.take(probes)
+        self._tensors: Tensors | None = None
         self._handles: dict[str, HandleStack] = {}
         self._by_moment = {
             moment: [p for p in self._probes.values() if _overrides(p, moment)]
@@ -90,16 +91,18 @@ class ProbeSet:
     ) -> dict[Source, list[Reading]]:
         """Call the probes that are due at ``moment`` and return their readings."""
         found: dict[Source, list[Reading]] = {}
-        number, planned = step.step, moment in _EVENTS
-        due = [
-            probe
-            for probe in self._by_moment[moment]
-            if probe.schedule is every_step or self._is_due(probe, number, planned)
-        ]
-        if not due:
+        probes, known = self._by_moment[moment], step.readings
+        if not probes:
             return found
-        seen, known = look(), step.readings
-        for probe in due:
+        number, event, seen = step.step, moment in _EVENTS, look()
+        self._wake(seen)
+        for probe in probes:
+            if probe.rests and not event:
+                continue
+            if probe.schedule is not every_step and not self._is_due(
+                probe, number, event
+            ):
+                continue
             name = probe.name
             began = time.perf_counter()
             try:
@@ -114,7 +117,9 @@ class ProbeSet:
     def close(self, step: OpenStep, look: Callable[[], Moment]) -> None:
         """Collect what probes know on the host when a step is over."""
         seen = look()
-        for probe in tuple(self._by_moment["on_close"]):
+        for probe in self._by_moment["on_close"]:
+            if probe.rests:
+                continue
             began = time.perf_counter()
             try:
                 if probe.schedule(step.step):
@@ -123,6 +128,13 @@ class ProbeSet:
                 self._drop(probe.name, f"in on_close of step {step.step}", error)
             self._count(probe.name, step.step, began)
         step.values.update(self.budget.end(step.step))
+
+    def _wake(self, seen: Moment) -> None:
+        """Let all probes look again when the watched parameters are others."""
+        if seen.tensors is not self._tensors:
+            self._tensors = seen.tensors
+            for probe in self._probes.values():
+                probe.rests = False
 
     def unfinished(self, step: int) -> list[Event]:
         """Collect what probes know of a step that may never be over."""

@@ -77,6 +77,7 @@ class DrawnStarts(Probe):
         values, self._values = self._values, {}
         known, self._layers = self._layers, {}
         self._hooks.remove()
+        self.rests = not self._waiting
         if not values:
             return ()
         rows = {_row(moment, known[path]): path for path in values}

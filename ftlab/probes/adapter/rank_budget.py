@@ -73,6 +73,7 @@ class RankBudget(Probe):
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Count what the last allocation left, before the optimizer moves it."""
         values = _singular_values(moment)
+        self.rests = not values and not self._told
         if values:
             total = sum(each.numel() for each in values)
             device = values[0].device

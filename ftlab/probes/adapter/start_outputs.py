@@ -82,6 +82,7 @@ class StartOutputs(Probe):
         values, self._values = self._values, {}
         known, self._wrappers = self._wrappers, {}
         self._hooks.remove()
+        self.rests = not self._waiting
         if not values:
             return ()
         rows = {_row(moment, known[path]): value for path, value in values.items()}

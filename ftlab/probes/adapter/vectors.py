@@ -38,6 +38,7 @@ class Vectors(Probe):
             vector = moment.tensors.parameters[index]
             if PART in name and vector.numel() and not vector.is_meta:
                 groups[vector.numel(), vector.dtype, vector.device].append(index)
+        self.rests = not groups
         return [_read(moment, group) for group in groups.values()]
 
 

@@ -71,14 +71,12 @@ class Unregistered(Probe):
     )
 
     def __init__(self, interval: int = 16) -> None:
-        self._due = every(interval)
+        self.schedule = every(interval)
         self._turn = 0
         self._kept: list[Kept] = []
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Look which of them have a gradient."""
-        if not self._due(moment.step):
-            return ()
         if self._turn % SEARCH_EVERY == 0:
             self._kept = list(unregistered(moment.subject.model))
         self._turn += 1

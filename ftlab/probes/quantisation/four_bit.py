@@ -36,6 +36,7 @@ class FourBit(Probe):
 
     def on_batch(self, moment: Moment, inputs: dict[str, Any]) -> Iterable[Reading]:
         """Name the layers that a training forward is about to use packed."""
+        self.rests = not self._layers
         if moment.subject.model.training:
             for path, module in self._layers:
                 if is_packed(module):

@@ -41,6 +41,7 @@ class Invocations(Probe):
             self._holders = [
                 h for h in known if any(map(tokens_of, h.configs.values()))
             ]
+        self.rests = not self._holders
         tokens = _active_tokens(self._holders)
         ids = batch_fields(inputs).get("input_ids") if tokens else None
         if ids is not None and ids.dim() == 2:

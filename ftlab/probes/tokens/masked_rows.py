@@ -61,6 +61,7 @@ class MaskedRows(Probe):
         if moment.tensors is not self._tensors:
             self._tensors, self._table = moment.tensors, _trained_table(moment)
             self._pads = pads_of(moment.subject)
+        self.rests = self._table is None
         if self._table is not None and moment.step != self._step:
             self._step, self._look = moment.step, None
             if self._due(moment.step):

@@ -79,6 +79,7 @@ class NewTokens(Probe):
         if moment.tensors is not self._tensors:
             self._tensors = moment.tensors
             self._begin(moment.subject)
+        self.rests = not self._followed
         if self._followed and self._due(moment.step):
             fields = batch_fields(inputs)
             for each in self._followed:

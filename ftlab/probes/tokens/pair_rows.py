@@ -56,7 +56,7 @@ class PairRows(Probe):
     """Positions of one step that are compared, at most."""
 
     def __init__(self, interval: int = 16) -> None:
-        self._due = every(interval)
+        self.schedule = every(interval)
         self._step = -1
         self._micro = self._positions = 0
         self._found: list[tuple[Laid, torch.Tensor]] = []
@@ -71,8 +71,6 @@ class PairRows(Probe):
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Compare the rows of a micro-batch, where the step is due."""
-        if not self._due(moment.step):
-            return ()
         if moment.step != self._step:
             self._step, self._found, self._before = moment.step, [], None
             self._micro = self._positions = 0

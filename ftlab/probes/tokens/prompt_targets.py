@@ -57,6 +57,7 @@ class PromptTargets(Probe):
             return ()
         model = innermost(moment.subject.model)
         tokens = _virtual_tokens(model)
+        self.rests = not tokens
         if tokens and any(each is model for _, each in hookable_modules(model)):
             self._ids = ids
             hook = ModuleHook(partial(self.see, tokens), model, "")

@@ -34,6 +34,7 @@ class TrainedTokens(Probe):
         """Mark the tokens of one micro-batch, on its device."""
         if self._wanted is None:
             self._wanted = _wanted(innermost(moment.subject.model))
+        self.rests = not self._wanted
         if self._wanted:
             fields = batch_fields(inputs)
             for name in FIELDS:

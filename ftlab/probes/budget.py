@@ -163,10 +163,11 @@ schedule.
         self._saved = min(self._saved + self._credit - cost, SAVED * self._credit)
 
     def told(self) -> dict[str, dict[str, float]]:
-        """Return how often each probe has measured, and the milliseconds it took."""
+        """Return in how many steps each has measured, and the milliseconds of one."""
         return {
             name: {
                 "steps": max(each.times for each in turns.values()),
+                "planned": min(each.interval for each in turns.values()),
                 "ms": round(1e3 * sum(each.expected() for each in turns.values()), 3),
             }
             for name, turns in self._waiting.items()

@@ -132,6 +132,11 @@ class Recorder:
         return self._failure
 
     @property
+    def measured(self) -> dict[str, dict[str, float]]:
+        """In how many steps each probe has measured; see `Budget.told`."""
+        return self._probes.budget.told()
+
+    @property
     def step(self) -> int:
         """The step that is under way."""
         return self._first_step if self._loop is None else self._loop.step.step

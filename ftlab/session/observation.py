@@ -137,6 +137,13 @@ class Observation:
         """Rules that could not decide so far, and what to record for them."""
         return self.background.not_checked
 
+    def tell_cost(self) -> None:
+        """Write into the run, and what is kept of it, how often was measured."""
+        measured = {"measured": self.recorder.measured}
+        self.run.update_meta(measured)
+        if self.background.writer is not None:
+            self.background.writer.meta.update(measured)
+
     def stop(self, ended: str) -> None:
         """Detach, write what is left and close the log.
 
@@ -156,6 +163,7 @@ class Observation:
         try:
             self.recorder.detach()
         finally:
+            self.tell_cost()
             self.background.stop(ended)
             for model, observation in tuple(_observed.items()):
                 if observation is self:

@@ -17,6 +17,7 @@ from ftlab.views.layers.lora import LoraView
 from ftlab.views.layers.moments import MomentsView
 from ftlab.views.layers.updates import UpdatesView
 from ftlab.views.steps.clipping import ClippingView
+from ftlab.views.steps.cost import CostView
 from ftlab.views.steps.divergence import DivergenceView
 from ftlab.views.steps.logits import LogitsView
 from ftlab.views.steps.loss import LossView
@@ -124,6 +125,12 @@ class RunViews:
         """The samples with the highest losses, where the watch was asked for them."""
         self._bring_up_to_date()
         return HighestLossesView(self.run)
+
+    @property
+    def cost(self) -> CostView:
+        """What watching takes of each step, and how often each probe could measure."""
+        self._bring_up_to_date()
+        return CostView(self.run)
 
     @property
     def seeds(self) -> SeedsView:

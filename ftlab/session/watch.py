@@ -116,6 +116,7 @@ class Watch(Probing, RunViews):
             if self._link is None:
                 self._observation.recorder.catch_up()
             self._observation.background.flush()
+            self._observation.tell_cost()
         return self
 
     def detach(self) -> None:

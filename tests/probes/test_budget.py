@@ -55,7 +55,9 @@ def ten():
 def test_without_a_share_everything_is_measured_as_it_is_planned(ten):
     training = Training(None, ten[:1]).run(40)
     assert ten[0].steps == [0, 1, 2, 3, 4, 8, 16, 32]
-    assert training.budget.told() == {"costly0": {"steps": 8, "ms": 20.0}}
+    assert training.budget.told() == {
+        "costly0": {"steps": 8, "planned": 16, "ms": 20.0}
+    }
 
 
 def test_the_mean_share_stays_within_the_budget(ten):

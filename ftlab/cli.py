@@ -283,6 +283,10 @@ def score_gallery(
     seeds: Annotated[
         int, typer.Option(help="How often each is built, with other weights.", min=1)
     ] = 1,
+    budget: Annotated[
+        float | None,
+        typer.Option(help="Share of a step's time that may be taken, such as 0.02."),
+    ] = None,
     as_json: Annotated[
         Path | None,
         typer.Option("--json", help="Write the score into this file.", metavar="F"),
@@ -295,7 +299,7 @@ def score_gallery(
     """
     from ftlab.session.gallery import print_score
 
-    score = print_score(sys.stdout, area=area, seeds=seeds)
+    score = print_score(sys.stdout, area=area, seeds=seeds, budget=budget)
     if as_json is not None:
         as_json.write_text(json.dumps(score.to_json(), indent=2), encoding="utf-8")
     return 0 if score.perfect else FOUND

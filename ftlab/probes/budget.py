@@ -13,10 +13,8 @@ from typing import Any
 from ftlab.probes.own_time import own_time
 from ftlab.probes.probe import Probe
 from ftlab.probes.schedule import DENSE, Schedule, Turn
+from ftlab.records.budget import SHORTEST
 from ftlab.records.errors import BadValueError
-
-SHORTEST = 0.05
-"""Seconds that a step counts as at least: 2 % of them are one millisecond."""
 
 SAVED = 8
 """Steps whose allowance is saved at most: more would be spent in one go."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ftlab.records.budget import FIRST_LOOK
 from ftlab.records.errors import BadValueError
 
 Schedule = Callable[[int], bool]
@@ -12,7 +13,7 @@ def every_step(step: int) -> bool:
     return step >= 0
 
 
-DENSE = 4
+DENSE = FIRST_LOOK
 """Steps at the beginning of a run that are all measured: most faults show in them."""
 
 

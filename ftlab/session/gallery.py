@@ -68,11 +68,16 @@ def play(
     return fault.code in {each.code for each in findings}
 
 
-def print_score(stream: TextIO, *, area: str = "", seeds: int = 1) -> Score:
+def print_score(
+    stream: TextIO, *, area: str = "", seeds: int = 1, budget: float | None = None
+) -> Score:
     """Run the gallery and print each line of the score as it comes, then the sums."""
     print_text(HEAD, stream, style="bold")
     score = score_faults(
-        area=area, seeds=seeds, tell=lambda entry: print_text(line(entry), stream)
+        area=area,
+        seeds=seeds,
+        budget=budget,
+        tell=lambda entry: print_text(line(entry), stream),
     )
     print_text(f"\n{totals_text(score)}", stream)
     return score

@@ -63,6 +63,7 @@ def score_faults(
     faults: Iterable[Fault] | None = None,
     healthy: Iterable[Healthy] | None = None,
     seeds: int = 1,
+    budget: float | None = None,
     tell: Tell | None = None,
 ) -> Score:
     """Run the fault gallery and say what the rules find, where, and how soon.
@@ -79,6 +80,9 @@ def score_faults(
         as ``code``.
     seeds
         How often each is built, with other weights and batches.
+    budget
+        Share of the training thread's time that may be taken, as for `ftlab.watch`:
+        what is costly is measured less often then, and found later.
     tell
         Called with each grade as it comes.
 
@@ -105,7 +109,9 @@ def score_faults(
     if healthy is None:
         healthy = [each for each in list_healthy() if _resembles(each, area)]
     variations = [Variation(seed=seed) for seed in range(seeds)]
-    return score(chosen, healthy, rules=rules, variations=variations, tell=tell)
+    return score(
+        chosen, healthy, rules=rules, variations=variations, budget=budget, tell=tell
+    )
 
 
 def _resembles(healthy: Healthy, area: str) -> bool:

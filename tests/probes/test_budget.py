@@ -2,10 +2,11 @@
 
 import pytest
 
-from ftlab.probes.budget import LEAST, SHORTEST, Budget
+from ftlab.probes.budget import LEAST, Budget
 from ftlab.probes.own_time import own_time
 from ftlab.probes.probe import Probe
 from ftlab.probes.schedule import DENSE, every
+from ftlab.records.budget import SHORTEST
 from ftlab.records.errors import BadValueError
 
 

@@ -112,6 +112,7 @@ def score(
     *,
     rules: Sequence[Rule] | None = None,
     variations: Sequence[Variation],
+    budget: float | None = None,
     tell: Tell | None = None,
 ) -> Score:
     """Run faults and healthy cases in each variation; ``tell`` hears of each one."""
@@ -121,11 +122,13 @@ def score(
     quiet: list[Quiet] = []
     for fault in faults:
         for variation in variations:
-            grades.append(grade(fault, rules=rules, variation=variation))
+            grades.append(grade(fault, rules=rules, variation=variation, budget=budget))
             tell(grades[-1])
     for run in healthy:
         for variation in variations:
-            quiet.append(watch_healthy(run, rules=rules, variation=variation))
+            quiet.append(
+                watch_healthy(run, rules=rules, variation=variation, budget=budget)
+            )
             tell(quiet[-1])
     return Score(tuple(grades), tuple(quiet))
 

@@ -105,6 +105,7 @@ def grade(
     *,
     rules: Sequence[Rule] | None = None,
     variation: Variation = PLAIN,
+    budget: float | None = None,
 ) -> Grade:
     """Run a fault and its twin, and say how well the rules did.
 
@@ -113,8 +114,10 @@ def grade(
     Exception
         What a fault that is called silent, or a twin, has raised.
     """
-    case, sick = watch_fault(fault, False, rules=rules, variation=variation)
-    _, well = watch_fault(fault, True, rules=rules, variation=variation)
+    case, sick = watch_fault(
+        fault, False, rules=rules, variation=variation, budget=budget
+    )
+    _, well = watch_fault(fault, True, rules=rules, variation=variation, budget=budget)
     return compare(fault, case, (sick, well), seed=variation.seed)
 
 
@@ -152,6 +155,7 @@ def watch_fault(
     *,
     rules: Sequence[Rule] | None = None,
     variation: Variation = PLAIN,
+    budget: float | None = None,
     each_step: int = EACH_STEP,
 ) -> tuple[Case, Watched]:
     """Build and run a fault, or its twin; for ``each_step`` see `watch_case`.
@@ -163,7 +167,9 @@ def watch_fault(
     """
     with _unheard():
         case = fault.build(fixed, variation)
-        watched = watch_case(case, fault.steps, rules=rules, each_step=each_step)
+        watched = watch_case(
+            case, fault.steps, rules=rules, budget=budget, each_step=each_step
+        )
     if watched.error is not None and (fixed or fault.silent):
         raise watched.error
     return case, watched
@@ -174,6 +180,7 @@ def watch_healthy(
     *,
     rules: Sequence[Rule] | None = None,
     variation: Variation = PLAIN,
+    budget: float | None = None,
     each_step: int = EACH_STEP,
 ) -> Quiet:
     """Run a healthy case and collect the alarms; for ``each_step`` see `watch_case`."""
@@ -181,7 +188,9 @@ def watch_healthy(
         case = healthy.build(variation)
         if case.trainer is not None:
             end_after(healthy.steps, case.trainer)
-        watched = watch_case(case, healthy.steps, rules=rules, each_step=each_step)
+        watched = watch_case(
+            case, healthy.steps, rules=rules, budget=budget, each_step=each_step
+        )
     if watched.error is not None:
         raise watched.error
     return Quiet(

@@ -10,10 +10,12 @@ import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from ftlab.faults.fault import Case, Rows
+from ftlab.probes.budget import Budget
 from ftlab.probes.facts import facts_signature, read_facts
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.standard import standard_probes
@@ -30,6 +32,8 @@ from ftlab.session.integrations.transformers import TrainerLink
 
 EACH_STEP = 40
 """Steps after each of which the rules are asked, unless a caller wants others."""
+
+Make = Callable[..., Recorder]
 
 LATER = 20
 """Steps from one asking to the next beyond these."""
@@ -114,6 +118,7 @@ def watch_case(
     *,
     rules: Iterable[Rule] | None = None,
     interval: int = 16,
+    budget: float | None = None,
     judged: bool = True,
     each_step: int = EACH_STEP,
 ) -> Watched:
@@ -129,6 +134,8 @@ def watch_case(
         The rules to ask; all of them by default.
     interval
         Steps between two measurements of weights, adapters and updates.
+    budget
+        As for `ftlab.watch`; without one the same case gives the same report each time.
     judged
         Whether the rules are asked at all.
     each_step
@@ -145,7 +152,7 @@ def watch_case(
     if case.rows is not None:
         watched.run.append(_looked_at(case.rows))
     watching = _trainer_watched if case.trainer is not None else _loop_watched
-    with watching(case, sight, interval):
+    with watching(case, sight, partial(_recorder, interval, budget, sight)):
         try:
             case.run(steps)
         except Exception as error:  # noqa: BLE001  the fault's own; judged like the rest
@@ -163,12 +170,23 @@ def _looked_at(rows: Rows) -> Event:
 
 
 @contextlib.contextmanager
-def _loop_watched(case: Case, sight: _Sight, interval: int) -> Iterator[None]:
+def _loop_watched(case: Case, sight: _Sight, make: Make) -> Iterator[None]:
     subject = Subject(case.model, _several(case.optimizer), **_others(case))
     sight.begin(subject)
-    probes = standard_probes(interval=interval, activations=False)
-    with Recorder(subject, probes, sight):
+    with make(subject):
         yield
+
+
+def _recorder(
+    interval: int,
+    budget: float | None,
+    sight: _Sight,
+    subject: Subject,
+    first_step: int = 0,
+) -> Recorder:
+    probes = standard_probes(interval=interval, activations=False)
+    kept = Budget(budget)
+    return Recorder(subject, probes, sight, first_step=first_step, budget=kept)
 
 
 def _others(case: Case) -> dict[str, Any]:
@@ -183,15 +201,14 @@ def _others(case: Case) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _trainer_watched(case: Case, sight: _Sight, interval: int) -> Iterator[None]:
+def _trainer_watched(case: Case, sight: _Sight, make: Make) -> Iterator[None]:
     """Link the trainer as `ftlab.watch` links it, its log in memory."""
     recorders: list[Recorder] = []
 
     def begin(subject: Subject, *, first_step: int = 0) -> Any:
         subject.adapter_dir = case.adapter
         sight.begin(subject, first_step)
-        probes = standard_probes(interval=interval, activations=False)
-        recorder = Recorder(subject, probes, sight, first_step=first_step)
+        recorder = make(subject, first_step)
         recorders.append(recorder.attach())
         return SimpleNamespace(recorder=recorder, background=_Inbox(sight))
 

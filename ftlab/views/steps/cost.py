@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ftlab.records.budget import FIRST_LOOK, SHORTEST
 from ftlab.views.style import SERIES, count
 from ftlab.views.view import View
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ftlab.runlog.run import Run
-
-FIRST = 4
-"""Steps of the first look, outside the budget; `ftlab.probes.schedule.DENSE`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +68,12 @@ class CostSummary:
     @property
     def first(self) -> float:
         """Milliseconds of the first look."""
-        return float(np.nansum(self.ms[:FIRST]))
+        return float(np.nansum(self.ms[:FIRST_LOOK]))
 
     @property
     def usual(self) -> float:
         """Mean milliseconds of a step after it."""
-        rest = self.ms[FIRST:]
+        rest = self.ms[FIRST_LOOK:]
         return float(np.nanmean(rest)) if np.isfinite(rest).any() else float("nan")
 
 
@@ -141,7 +139,9 @@ class CostView(View[CostSummary]):
 def _headline(summary: CostSummary) -> str:
     if not np.isfinite(summary.ms).any():
         return "Cost of watching: nothing recorded yet"
-    first = f"{summary.first:.3g} ms for the first {min(FIRST, len(summary.ms))} steps"
+    first = (
+        f"{summary.first:.3g} ms for the first {min(FIRST_LOOK, len(summary.ms))} steps"
+    )
     if not np.isfinite(summary.usual):
         return f"Cost of watching: {first}"
     share = f", {summary.share:.1%} of the time" if np.isfinite(summary.share) else ""
@@ -153,10 +153,10 @@ def _headline(summary: CostSummary) -> str:
 
 
 def _share(seconds: NDArray[np.float64], time: NDArray[np.float64]) -> float:
-    taken, last = seconds[FIRST:], len(time) - 1
-    if last < FIRST or not time[last] > time[FIRST - 1]:
+    taken, last = seconds[FIRST_LOOK:], len(time) - 1
+    if last < FIRST_LOOK or not time[last] > time[FIRST_LOOK - 1]:
         return float("nan")
-    return float(np.nansum(taken) / (time[last] - time[FIRST - 1]))
+    return float(np.nansum(taken) / (time[last] - time[FIRST_LOOK - 1]))
 
 
 def _measured(found: Any) -> list[Measured]:

@@ -11,7 +11,7 @@ from ftlab.runlog.decode import column_of, identity_of, ledger_entry, pieces_fro
 from ftlab.runlog.disk import LeftOut
 from ftlab.runlog.matrix import Piece
 from ftlab.runlog.segment import segment_numbers, segment_path
-from ftlab.runlog.tail import read_segment, steps_of
+from ftlab.runlog.tail import file_schema, read_segment, steps_of
 
 
 class FolderArchive:
@@ -46,6 +46,15 @@ class FolderArchive:
                     entries.append(ledger_entry(row))
         return entries
 
+    def _span_of(self, path: Path) -> tuple[int, int] | None:
+        """Return the steps of a closed segment, which stay what they are."""
+        if path not in self._spans:
+            span = steps_of(file_schema(path) or pa.schema([]))
+            if span is None:
+                return None
+            self._spans[path] = span
+        return self._spans[path]
+
     def _between(
         self,
         name: str,
@@ -56,7 +65,7 @@ class FolderArchive:
         start, stop = bounds
         for number in segment_numbers(self.folder, name):
             path = segment_path(self.folder, name, number)
-            first, last = self._spans.get(path, (start, start))
+            first, last = self._span_of(path) or (start, start)
             if last < start or first >= stop:
                 continue
             try:
@@ -66,8 +75,6 @@ class FolderArchive:
             # One that was torn before its first batch has no columns.
             if not {"step", *needed} <= set(table.column_names):
                 continue
-            if (span := steps_of(table.schema)) is not None:
-                self._spans[path] = span
             steps = table.column("step").to_numpy()
             inside = (steps >= start) & (steps < stop)
             if inside.any():

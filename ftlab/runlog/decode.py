@@ -9,20 +9,26 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ftlab.records.printable import harmless
-from ftlab.records.step import Evaluation, LedgerEntry, StepRecord
+from ftlab.records.step import Evaluation, LedgerEntry
 from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import from_json, loads
 from ftlab.runlog.matrix import Bools, Ids, Piece, Steps
 from ftlab.runlog.rollup import Rolled, Window
-from ftlab.runlog.schema import ROLLED, STEP_MEANINGS
+from ftlab.runlog.schema import ROLLED
+from ftlab.runlog.steps import StepRows, rectangle
 
 
-def step_record(row: Mapping[str, Any]) -> StepRecord:
-    """Return a row of the table of steps."""
-    there = {name: value for name, value in row.items() if value is not None}
-    fields = {name: there.pop(name) for name in STEP_MEANINGS if name in there}
-    fields["lr"] = tuple(fields.get("lr", ()))
-    return StepRecord(**fields, values=there)
+def step_rows(table: pa.Table) -> StepRows:
+    """Return rows of the table of steps."""
+    columns = {}
+    for name in table.column_names:
+        if name not in ("step", "lr"):
+            column = table.column(name)
+            valid = column.is_valid().to_numpy()
+            columns[name] = column.cast(pa.float64()).to_numpy(), valid
+    there = "lr" in table.column_names
+    lists = table.column("lr").to_pylist() if there else [None] * table.num_rows
+    return StepRows(table.column("step").to_numpy(), columns, rectangle(lists))
 
 
 def slices(steps: Steps, ids: Ids) -> list[tuple[int, int]]:

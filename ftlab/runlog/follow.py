@@ -51,10 +51,10 @@ class Follower:
         """Read the folder for the first time: roll-ups, and raw rows from the end."""
         self._ledger.number = begin_ledger(self.folder)
         for table in raw_tables(self.folder):
-            rolled = windows(self.folder, table)
+            rolled = windows(self.folder, table, self.budget // 4)
             for window in rolled:
                 self.run.append((table, window))
-            first = begin_raw(self.folder, table, self.budget, rolled)
+            first = begin_raw(self.folder, table, self.budget // 4, rolled)
             self._tables[table] = SegmentsTail(self.folder, table, first)
         self.refresh()
 
@@ -74,7 +74,8 @@ class Follower:
                     self._last = int(last)
             self._read_tables()
             for path, table in steps:
-                self._append(path, decode.step_record, table.to_pylist())
+                with LeftOut(path):
+                    self._append(path, _as_it_is, [decode.step_rows(table)])
             return self._read_meta() or self.run.version != before
 
     def _read_tables(self) -> None:

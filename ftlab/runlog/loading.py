@@ -1,6 +1,6 @@
 """Where to begin reading a run: memory takes the end raw and the rest rolled up."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ftlab.runlog.decode import windows_from
@@ -18,17 +18,36 @@ def raw_tables(folder: Path) -> list[str]:
     return sorted(name for name in names if not name.startswith("rollup"))
 
 
-def windows(folder: Path, table: str) -> list[Window]:
-    """Return all roll-ups of ``table``, coarse after fine."""
-    found: list[Window] = []
-    for span in (FINE, COARSE):
-        name = f"rollup{span}-{table}"
-        for number in segment_numbers(folder, name):
+def windows(folder: Path, table: str, budget: int) -> list[Window]:
+    """Return all coarse roll-ups of ``table``, after the latest of the fine ones.
+
+    Older fine ones than fit into ``budget`` bytes stay on the disk, where a coarse one
+    covers them.
+    """
+    coarse = [*_rolled(folder, table, COARSE, 0)]
+    covered = max((each.start + COARSE for each in coarse), default=0)
+    numbers = segment_numbers(folder, f"rollup{FINE}-{table}")
+    first, size, begin = 0, 0, covered + 1
+    for number in reversed(numbers):
+        if size > budget and begin <= covered:
+            break
+        first = number
+        schema = file_schema(segment_path(folder, f"rollup{FINE}-{table}", number))
+        if schema is not None:
+            size += rows_in(schema) * len(schema.names) * 4
+            begin = (steps_of(schema) or (0, 0))[0]
+    return [*_rolled(folder, table, FINE, first), *coarse]
+
+
+def _rolled(folder: Path, table: str, span: int, first: int) -> Iterator[Window]:
+    """Yield the roll-ups of one span from a segment on."""
+    name = f"rollup{span}-{table}"
+    for number in segment_numbers(folder, name):
+        if number >= first:
             path = segment_path(folder, name, number)
             rolled = read_segment(path)
             with LeftOut(path):
-                found += windows_from(rolled, span)
-    return found
+                yield from windows_from(rolled, span)
 
 
 def begin_raw(

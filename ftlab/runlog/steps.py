@@ -1,6 +1,7 @@
 """The table of steps: one row per attempted optimizer step, in memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,42 @@ from ftlab.records.step import StepRecord
 from ftlab.runlog.schema import STEP_COLUMNS, STEP_VALUES
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class StepRows:
+    """Rows of the table of steps as a folder keeps them.
+
+    Attributes
+    ----------
+    columns
+        By name, values and which of them were measured.
+    lr
+        Learning rates, ``(steps, groups)``; NaN where there was no such group.
+    """
+
+    step: NDArray[np.int64]
+    columns: Mapping[str, tuple[Array, NDArray[np.bool_]]]
+    lr: Array
+
+
+def rectangle(rows: Sequence[Sequence[float] | None]) -> Array:
+    """Put rows of different lengths into one array, NaN behind the short ones.
+
+    Examples
+    --------
+    >>> from ftlab.runlog.steps import rectangle
+    >>> rectangle([[1.0], None, [2.0, 3.0]])
+    array([[ 1., nan],
+           [nan, nan],
+           [ 2.,  3.]])
+    """
+    width = max((len(row) for row in rows if row is not None), default=0)
+    filled = np.full((len(rows), width), np.nan)
+    for line, row in enumerate(rows):
+        if row:
+            filled[line, : len(row)] = row
+    return filled
 
 
 class StepColumns:
@@ -46,6 +83,32 @@ class StepColumns:
             self._widen(len(record.lr))
         self.lr[row, : len(record.lr)] = record.lr
         self.count = row + 1
+
+    def extend(self, rows: StepRows) -> None:
+        """Add rows that were read together; each must be later than the one before."""
+        count, last = (
+            len(rows.step),
+            int(self.step[self.count - 1]) if self.count else -1,
+        )
+        if not count:
+            return
+        if (np.diff(rows.step, prepend=last) <= 0).any():
+            msg = (
+                f"Steps {rows.step[0]} to {rows.step[-1]} were appended after step "
+                f"{last}; steps must increase."
+            )
+            raise BadValueError(msg)
+        while self.count + count > len(self.step):
+            self._grow(2 * len(self.step))
+        here = slice(self.count, self.count + count)
+        self.step[here] = rows.step
+        for name, (values, known) in rows.columns.items():
+            column = self.columns.get(name) or self._add(name)
+            column[0][here], column[1][here] = values, known
+        if rows.lr.shape[1] > self.lr.shape[1]:
+            self._widen(rows.lr.shape[1])
+        self.lr[here, : rows.lr.shape[1]] = rows.lr
+        self.count += count
 
     def _put(self, name: str, row: int, value: float | None) -> None:
         if value is None:

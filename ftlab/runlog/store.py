@@ -15,10 +15,10 @@ from ftlab.runlog.chunk import Rows, rows_of
 from ftlab.runlog.journal import Journal
 from ftlab.runlog.rollup import Window
 from ftlab.runlog.schema import TABLES
-from ftlab.runlog.steps import StepColumns
+from ftlab.runlog.steps import StepColumns, StepRows
 
 Record = StepRecord | Block | NameRecord | LedgerEntry | Evaluation | Facts | Event
-Stored = Record | Rows | tuple[str, Window]
+Stored = Record | Rows | StepRows | tuple[str, Window]
 """What a run takes: records, and what a folder keeps instead of them."""
 BUDGET = 64 * 2**20
 """Bytes of block tables that a run keeps in memory by default."""
@@ -114,6 +114,7 @@ class Store:
         journal = self.journal
         return {
             StepRecord: self.steps.append,
+            StepRows: self.steps.extend,
             Block: self.add_block,
             Rows: self.add_rows,
             tuple: self.add_window,

@@ -18,8 +18,8 @@ from ftlab.views.dashboard.dashboard import Dashboard
 class RecordedRun(RunViews):
     """A run log that was opened; made by `open_run`.
 
-    The rules judge the recorded numbers anew, so a log of last year profits from the
-    rules of today. The folder itself is never written to.
+    The rules judge the recorded numbers anew once somebody asks what they say, so a
+    log of last year profits from the rules of today. The folder is never written to.
     """
 
     def __init__(self, log: Run) -> None:
@@ -40,6 +40,9 @@ class RecordedRun(RunViews):
         return self._dashboard
 
     def _bring_up_to_date(self) -> None:
+        self._log.refresh()
+
+    def _judge(self) -> None:
         run = self.run
         if self._judged_version == run.version:
             return
@@ -56,7 +59,7 @@ class RecordedRun(RunViews):
         return f"RecordedRun({', '.join(words)}, {ended})"
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        self._bring_up_to_date()
+        self._judge()
         return self.dashboard._repr_mimebundle_(**options)
 
 

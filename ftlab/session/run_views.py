@@ -54,6 +54,10 @@ class RunViews:
         """Log and judge what is on its way, or read what a folder has got since."""
         raise NotImplementedError
 
+    def _judge(self) -> None:
+        """Have the rules speak of all that is there."""
+        self._bring_up_to_date()
+
     @property
     def gradients(self) -> GradientView:
         """Layer x step view of the gradients."""
@@ -155,7 +159,7 @@ class RunViews:
     @property
     def findings(self) -> FindingsView:
         """What the rules found, worst first, and what they could not check."""
-        self._bring_up_to_date()
+        self._judge()
         return self.dashboard.findings
 
     @property

@@ -1,7 +1,10 @@
 import numpy as np
+import pytest
 
+from ftlab.records.errors import BadValueError
 from ftlab.records.step import StepRecord
 from ftlab.runlog.run import Run
+from ftlab.runlog.steps import StepRows, rectangle
 
 
 def test_columns_keep_their_values_while_they_grow():
@@ -29,3 +32,28 @@ def test_says_which_columns_there_are():
     assert "lr" in run.steps
     assert "other" not in run.steps
     assert {"loss", "mine", "lr"} <= set(run.steps)
+
+
+def test_rows_that_were_read_together_are_as_if_they_came_one_by_one():
+    one, many = Run(), Run()
+    for step in range(300):
+        loss = None if step % 3 else float(step)
+        rate = (0.1,) if step < 200 else (0.1, 0.2)
+        one.append(StepRecord(step, float(step), loss=loss, lr=rate))
+    known = np.arange(300) % 3 == 0
+    for part in (slice(0, 10), slice(10, 300)):
+        step = np.arange(300)[part]
+        loss = np.where(known, np.arange(300.0), np.nan)[part]
+        rates = rectangle([(0.1,) if n < 200 else (0.1, 0.2) for n in step])
+        many.append(StepRows(step, {"loss": (loss, known[part])}, rates))
+    np.testing.assert_array_equal(many.steps.step, one.steps.step)
+    for column in ("loss", "lr"):
+        np.testing.assert_array_equal(many.steps[column], one.steps[column])
+        np.testing.assert_array_equal(many.steps.known(column), one.steps.known(column))
+
+
+def test_rows_in_disorder_are_refused():
+    run = Run()
+    with pytest.raises(BadValueError, match="steps must increase"):
+        run.append(StepRows(np.array([0, 2, 1]), {}, rectangle([None] * 3)))
+    assert len(run.steps) == 0

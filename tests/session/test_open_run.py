@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.rules.engine import Engine
 from ftlab.session.summary import print_verdict
 from ftlab.session.verdict import judge
 from ftlab.session.watch import Watch
@@ -72,6 +73,17 @@ def test_findings_of_a_recorded_run_are_judged_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ftlab.records.errors.FtlabWarning")
+def test_a_view_of_numbers_does_not_wait_for_the_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(tiny_lora(), tmp_path / "run", 3).detach()
+    asked = []
+    monkeypatch.setattr(Engine, "check", lambda self, run: asked.append(run))
+    opened = ftlab.open_run(tmp_path / "run")
+    assert "steps 0-2" in repr(opened.gradients)
+    assert asked == []
+
+
 def test_nothing_of_a_foreign_folder_commands_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -144,7 +144,8 @@ class GradientColumns(LayerColumns):
         self, known: Bools, has: Bools, bad: Bools, norm: Floats, top: Floats
     ) -> Floats:
         good = has & ~bad
-        squares = np.where(good, norm.astype(np.float64) ** 2, 0.0)
+        squares = np.zeros(norm.shape)
+        np.multiply(norm, norm, out=squares, where=good, dtype=np.float64)
         layer_norm = np.sqrt(self.by_layer(np.add, squares))
         layer_max = self.by_layer(np.maximum, np.where(good, top, np.float32(0)))
         counts = {
@@ -154,10 +155,7 @@ class GradientColumns(LayerColumns):
             "bad": bad,
             "zero": good & (norm == 0),
         }
-        of = {
-            key: self.by_layer(np.add, value.astype(np.float32))
-            for key, value in counts.items()
-        }
+        of = {key: self.count_by_layer(value) for key, value in counts.items()}
         levels = [_level(values, of) for values in (layer_norm, layer_max)]
         absent = np.where(known, NO_GRADIENT, NOT_RECORDED)
         nan = np.float32(np.nan)

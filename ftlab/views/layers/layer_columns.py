@@ -27,7 +27,8 @@ COLUMN_BUDGET = 4_000_000
 """Values kept in memory for a heatmap: fewer columns where there are many rows."""
 RAW_BUDGET, DISK_BUDGET = 4_000_000, 16_000_000
 """Values read step by step, from memory or a folder; beyond, roll-ups are read."""
-CHUNK = 512
+CHUNK, CHUNK_VALUES = 512, 2**19
+"""Lines, and values of one column, that are read at a time."""
 MOST_COLUMNS = 2048
 
 
@@ -107,10 +108,12 @@ class LayerColumns:
         place = {layer: index for index, layer in enumerate(self.layers)}
         self.layer_of = np.array([place[one.layer] for one in self.names], np.int64)
         self._ids = np.array([record.id for record in self.names], np.int32)
-        self._order = np.argsort(self.layer_of, kind="stable")
+        order = np.argsort(self.layer_of, kind="stable")
         self._starts = np.searchsorted(
-            self.layer_of[self._order], np.arange(len(self.layers))
+            self.layer_of[order], np.arange(len(self.layers))
         )
+        sorted_already = np.array_equal(order, np.arange(len(order)))
+        self._order = slice(None) if sorted_already else order
         self._resolution = self._choose_resolution()
         room = COLUMN_BUDGET // max(self.width(), 1) // 2 * 2
         self.columns = self._make_columns(max(128, min(MOST_COLUMNS, room)))
@@ -125,7 +128,8 @@ class LayerColumns:
 
     def _read(self, last: int) -> None:
         while self._next <= last and self.names:
-            stop = min(last + 1, self._next + CHUNK * self._resolution)
+            lines = max(16, min(CHUNK, CHUNK_VALUES // len(self.names)))
+            stop = min(last + 1, self._next + lines * self._resolution)
             self.columns.extend(*self.block(self._next, stop))
             self._next = stop
         self._resolution = 1
@@ -154,3 +158,11 @@ class LayerColumns:
         """Reduce values of shape ``(steps, parameters)`` to ``(steps, layers)``."""
         reduced: Floats = how.reduceat(values[:, self._order], self._starts, axis=1)
         return reduced
+
+    def count_by_layer(self, flags: NDArray[np.bool_]) -> Floats:
+        """Count those of each layer's parameters for which a flag is set."""
+        if flags.all() or not flags.any():
+            sizes = np.diff(self._starts, append=len(self.names))
+            whole = sizes if flags.any() else np.zeros_like(sizes)
+            return np.tile(whole.astype(np.float32), (len(flags), 1))
+        return self.by_layer(np.add, flags.astype(np.float32))

@@ -18,6 +18,7 @@ from ftlab.probes.schedule import every
 from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
 from ftlab.probes.user.user_probes import UserProbes
+from ftlab.records.budget import SHARE
 from ftlab.records.finding import NotChecked
 from ftlab.records.unbroken import take, unbroken
 from ftlab.rules.words import counted
@@ -201,7 +202,7 @@ def watch(
     processing_class: Any = None,
     run_dir: str | Path | None = None,
     interval: int = 16,
-    budget: float | None = None,
+    budget: float | None = SHARE,
     activations: bool = False,
     highest_losses: int = 0,
     probes: Sequence[Probe] = (),
@@ -235,8 +236,9 @@ def watch(
         Share of the training thread's time that ftlab may take, above 0 and at most 1.
         Gradients, losses, rates, clipping and the ledger are recorded at every step;
         all else waits for its turn, and longer than ``interval`` where its cost calls
-        for it. The first four steps are measured whole, and a step counts as at least
-        50 ms. ``None`` measures everything on schedule, whatever it costs.
+        for it: ``watch.cost`` tells how long. The first four steps are measured whole,
+        and a step counts as at least 50 ms. ``None`` measures everything on schedule,
+        whatever it costs.
     activations
         Measure activations of modules too, every ``interval`` steps.
     highest_losses

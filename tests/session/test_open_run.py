@@ -78,7 +78,7 @@ def test_a_view_of_numbers_does_not_wait_for_the_rules(
 ) -> None:
     train(tiny_lora(), tmp_path / "run", 3).detach()
     asked = []
-    monkeypatch.setattr(Engine, "check", lambda self, run: asked.append(run))
+    monkeypatch.setattr(Engine, "check", lambda _, run: asked.append(run))
     opened = ftlab.open_run(tmp_path / "run")
     assert "steps 0-2" in repr(opened.gradients)
     assert asked == []

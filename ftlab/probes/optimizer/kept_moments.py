@@ -12,7 +12,6 @@ import torch
 
 from ftlab.probes.optimizer.emptied_moments import EmptiedMoments
 from ftlab.probes.probe import Moment, Probe, Reading, Tensors
-from ftlab.probes.schedule import every
 from ftlab.probes.tensors.base_sample import spread
 
 PARAMETERS = 8
@@ -31,7 +30,6 @@ class KeptMoments(Probe):
     name: ClassVar[str] = "kept_moments"
 
     def __init__(self) -> None:
-        self.schedule = every(1)
         self._tensors: Tensors | None = None
         self._optimizers: list[int] = []
         self._looked_at: list[tuple[weakref.ref[torch.Tensor], int]] = []

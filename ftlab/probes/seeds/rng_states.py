@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from ftlab.probes.probe import Moment, Probe
-from ftlab.probes.schedule import every
 from ftlab.records.step import Column
 
 _KEPT = (1 << 24) - 1
@@ -29,9 +28,6 @@ class RngStates(Probe):
         Column("rng_torch", "1", "Digest of the state of torch's generator, CPU."),
         Column("rng_cuda", "1", "Digest of the states of torch's generators, CUDA."),
     )
-
-    def __init__(self) -> None:
-        self.schedule = every(1)
 
     def on_close(self, moment: Moment) -> dict[str, float]:
         """Read the states, on the host."""

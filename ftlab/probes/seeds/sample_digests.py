@@ -16,7 +16,6 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.probe import Moment, Probe, Reading
-from ftlab.probes.schedule import every
 from ftlab.probes.tensors.host import as_array, as_tensor
 from ftlab.probes.tokens.batch import batch_fields
 from ftlab.records.step import Block, Column
@@ -51,7 +50,6 @@ class SampleDigests(Probe):
     )
 
     def __init__(self) -> None:
-        self.schedule = every(1)
         self._step = -1
         self._micro_batch = 0
 

@@ -18,7 +18,6 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.probes.probe import Moment, Probe, Reading, Result, Tensors
-from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.tokens.batch import batch_fields
 from ftlab.probes.tokens.batch_limits import BatchLimits, limits_of
@@ -94,7 +93,6 @@ class BatchChecks(Probe):
     )
 
     def __init__(self) -> None:
-        self.schedule = every(1)
         self._begin(None)
 
     def _begin(self, tokenizer: Any) -> None:

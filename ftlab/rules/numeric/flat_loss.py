@@ -91,11 +91,12 @@ class FlatLoss(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield a finding when no tensor had any effect."""
         steps = run.steps.step[effective(run).mask.any(axis=1)]
-        if len(steps) < MIN_EFFECTIVE or not bool((run.steps["loss"] != 0).any()):
+        if not bool((run.steps["loss"] != 0).any()):
             return
         update = run.matrix("update_l2")
+        steps = steps[steps <= _last_looked(run, update)]
         known = update.known & np.isin(update.steps, steps)[:, None]
-        if known.any(axis=1).sum() < MIN_MEASURED:
+        if len(steps) < MIN_EFFECTIVE or known.any(axis=1).sum() < MIN_MEASURED:
             return
         still = known.any(axis=0) & ~(known & (update.values != 0)).any(axis=0)
         elsewhere = mastered(run) | moving(run) | held_outside(run)
@@ -141,6 +142,15 @@ class FlatLoss(Rule):
             },
             healthy="every lora_B moves at the first step, all from the third on",
         )
+
+
+def _last_looked(run: Run, update: Matrix) -> int:
+    """Return the last step of which it is known what moved, and what the pairs hold."""
+    looked = [update]
+    if "b_l2" in run.columns("adapters"):
+        looked.append(run.matrix("b_l2", "adapters"))
+    lines = (each.steps[each.known.any(axis=1)] for each in looked)
+    return min(int(steps.max(initial=-1)) for steps in lines)
 
 
 def _proven(run: Run, update: Matrix) -> Bools:

@@ -28,6 +28,9 @@ the weight with the adapter in it: where that is larger than the weight, so is t
 rounding: 13 per cycle with an adapter of 38 times the weight.
 """
 
+CERTAIN = 2.0**-7
+"""Relative change that no merge by hand leaves, whatever the size of the adapter."""
+
 UNHEARD = 2.0**-17
 """Relative change of a weight under an adapter that is left of merges by hand.
 
@@ -103,14 +106,18 @@ class Change:
         return text.split(",") if text else []
 
     @property
+    def may_be_merged(self) -> bool:
+        """Whether an adapter stands on it, and no optimizer has changed it."""
+        return bool(self.layer) and not self.stepped
+
+    @property
     def by_rounding(self) -> bool:
         """Whether the rounding of merge cycles, heard or not, explains the change."""
         if self.quantized:
             return self.cycles > 0
         merged = 1.0 + self.adapter
         if not self.cycles:
-            by_hand = bool(self.layer) and not self.stepped
-            return by_hand and self.relative <= UNHEARD * merged
+            return self.may_be_merged and self.relative <= UNHEARD * merged
         epsilon = EPSILON.get(self.name.dtype, 0.0)
         return self.relative <= PER_CYCLE * epsilon * self.cycles * merged
 
@@ -128,6 +135,7 @@ def changes_of(run: Run) -> list[Change]:
         for column in ("delta_share", "mean_abs", "cycles", "gradient")
     }
     names, found, sizes = run.names(TABLE), [], adapter_sizes(run)
+    sized = _last_sized(run)
     for column, row in enumerate(matrix.ids.tolist()):
         seen = np.flatnonzero(matrix.known[:, column])
         if not len(seen) or row not in names:
@@ -145,9 +153,19 @@ def changes_of(run: Run) -> list[Change]:
             sizes.get(text_of(names[row], "module"), 0.0),
             tuple(columns["gradient"][seen, column].tolist()),
         )
+        if change.relative < CERTAIN and change.may_be_merged and change.first > sized:
+            continue  # the next look at the adapters tells
         if change.stepped or not change.of_adapter:
             found.append(change)
     return found
+
+
+def _last_sized(run: Run) -> int:
+    """Return the last step at which the adapters' sizes were measured."""
+    if "ratio" not in run.columns("adapters"):
+        return run.last_step
+    matrix = run.matrix("ratio", "adapters")
+    return int(matrix.steps[matrix.known.any(axis=1)].max(initial=-1))
 
 
 def adapter_sizes(run: Run) -> dict[str, float]:

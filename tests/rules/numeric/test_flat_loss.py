@@ -39,6 +39,15 @@ def test_an_optimizer_that_writes_nothing_is_named():
     assert "12 effective steps changed nothing" in finding.message
 
 
+def test_steps_behind_the_last_measurement_are_not_judged():
+    builder = run(4)
+    for _ in range(20):
+        builder.step({"grad_l2": 0.3, "has_grad": 1.0})
+    assert check(builder) == ()
+    builder.step(STILL)
+    assert len(check(builder)) == 1
+
+
 def test_one_tensor_that_moves_is_enough_to_be_quiet():
     assert check(run(update_l2=[0.0, 1e-9])) == ()
 

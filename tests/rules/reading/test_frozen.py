@@ -68,16 +68,28 @@ def test_rounding_explains_some_epsilons_per_cycle(dtype, relative, cycles, roun
     assert changes_of(builder.run)[0].by_rounding is rounding
 
 
+def with_adapter():
+    builder = RunBuilder()
+    meta = {"module": "m.q"}
+    builder.pairs.append(NameRecord(7, "adapters", "m.q [a]", "adapter", "", meta=meta))
+    builder.run.append(builder.pairs[0])
+    return builder
+
+
 @pytest.mark.parametrize(("size", "rounding"), [(10.0, True), (1.0, False)])
 def test_an_adapter_larger_than_its_weight_is_rounded_with_it(size, rounding):
-    builder = RunBuilder()
-    builder.pairs.append(
-        NameRecord(7, "adapters", "m.q [a]", "adapter", "", meta={"module": "m.q"})
-    )
-    builder.run.append(builder.pairs[0])
+    builder = changed(with_adapter(), 0, 5e-6, 1, dtype="float32")
     builder.step(adapters={"ratio": size})
-    changed(builder, 1, 5e-6, 1, dtype="float32")
     assert changes_of(builder.run)[0].by_rounding is rounding
+
+
+@pytest.mark.parametrize(("relative", "told"), [(1e-5, False), (0.1, True)])
+def test_a_small_change_waits_until_the_adapter_is_measured(relative, told):
+    builder = with_adapter().step(adapters={"ratio": 0.1})
+    changed(builder, 1, relative, dtype="float32")
+    assert bool(changes_of(builder.run)) is told
+    builder.step(adapters={"ratio": 0.1})
+    assert len(changes_of(builder.run)) == 1
 
 
 def test_a_change_of_packed_bytes_is_rounding_only_after_a_cycle():

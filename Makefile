@@ -59,8 +59,8 @@ test-oldest:  ## the tests with transformers 4.57 and what was current beside it
 bench: set-up  ## what watching, the rules and scans cost, and how fast ftlab loads
 	@scripts/set_up.sh bench
 	$(python) benchmarks/import_time.py
-	$(python) benchmarks/overhead.py --kind lora
-	$(python) benchmarks/overhead.py --kind full
+	$(python) -m benchmarks.overhead --write
+	$(python) -m benchmarks.reading
 	$(python) -m benchmarks.rules_cost
 	$(python) -m benchmarks.data_scan
 

@@ -1,363 +1,190 @@
-"""What watching costs, and what the tools that people use today cost.
+"""What watching costs on the models that people have, beside the tools they use today.
 
-Each arm trains a twin of the bare model in the same process, one step of each in turn,
-on the same batch. CPU time of the whole process is compared, so background threads
-count: what ftlab's log thread spends during the bare twin's step is moved to ftlab's
-side, and its queue is drained inside its own timed window. The rules are paced by wall
-time; the bare twin's share of that is taken out, as no run has a twin beside it. The
-median of the paired ratios is given with its distribution-free 95 % interval (order
-statistics of the binomial distribution).
+Each figure compares processes: a bare training and one with a tool, in turn, some
+pairs of them, and says the median; see `benchmarks.one_run` for what is timed. CPU time
+of the whole process is compared, so background threads count.
 
-    python benchmarks/overhead.py --kind lora --pairs 200
-    python benchmarks/overhead.py --kind full --arms watch debug --pairs 200 --json F
-
-What cannot be seen here: ``wandb`` hands its data to a service process of its own,
-whose CPU time is not counted.
+    python -m benchmarks.overhead --shapes 3x48 24x64 --kinds lora --loops loop
+    python -m benchmarks.overhead --write          all of it, into benchmarks/README.md
 """
 
 import argparse
-import contextlib
+import importlib.metadata
 import itertools
 import json
-import math
-import os
-import tempfile
-import time
-from collections.abc import Callable, Iterator
+import platform
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-os.environ.setdefault("WANDB_MODE", "offline")
-os.environ.setdefault("WANDB_SILENT", "true")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+from matplotlib.figure import Figure
 
-import torch
+from benchmarks.one_run import ARMS
+from benchmarks.twin import SHAPES
 
-Step = Callable[[dict[str, torch.Tensor]], None]
-Arm = Callable[["Twin"], contextlib.AbstractContextManager[Any]]
-
-PEER_PAIRS = 40
+OURS = ("watch", "watch, budget=None")
+PEERS = tuple(arm for arm in ARMS if arm not in (*OURS, "bare"))
+PEER_SHAPES = ("24x64", "8x512")
+HERE = Path(__file__).parent
 
 
-class Twin:
-    """A Llama of hidden size 512 with 8 layers, its optimizer and its training step."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Medians of the pairs of one training.
 
-    def __init__(self, kind: str) -> None:
-        from transformers import LlamaConfig, LlamaForCausalLM
+    Attributes
+    ----------
+    bare, added
+        Milliseconds of a step.
+    fixed
+        Seconds of attaching, the first look, the last word of the rules, detaching.
+    tensors
+        That are trained.
+    """
 
-        torch.manual_seed(0)
-        config = LlamaConfig(
-            vocab_size=4096,
-            hidden_size=512,
-            intermediate_size=1408,
-            num_hidden_layers=8,
-            num_attention_heads=8,
-            num_key_value_heads=4,
-            max_position_embeddings=512,
-            use_cache=False,
-        )
-        self.model: torch.nn.Module = LlamaForCausalLM(config)
-        if kind == "lora":
-            from peft import LoraConfig, get_peft_model
+    shape: str
+    kind: str
+    loop: str
+    arm: str
+    bare: float
+    added: float
+    fixed: float
+    tensors: int
 
-            lora = LoraConfig(r=8, lora_alpha=16, target_modules="all-linear")
-            self.model = get_peft_model(self.model, lora)
-        trained = [p for p in self.model.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.AdamW(trained, lr=1e-4)
-        self.after: Callable[[], None] = lambda: None
+    @property
+    def ratio(self) -> float:
+        """Time of a step over that of a bare one."""
+        return (self.bare + self.added) / self.bare
 
-    def step(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:
-        """Train on one batch."""
-        loss = self.model(**batch).loss
-        loss.backward()
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        self.after()
-        return loss.detach()
-
-
-def batch(index: int, device: str = "cpu") -> dict[str, torch.Tensor]:
-    """Return 2 x 128 tokens."""
-    generator = torch.Generator().manual_seed(index)
-    ids = torch.randint(0, 4096, (2, 128), generator=generator).to(device)
-    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": ids}
+    @property
+    def promised(self) -> float:
+        """Milliseconds that a step may cost more."""
+        if self.arm == "watch":
+            return 0.03 * self.bare if self.bare >= 50 else 1.5
+        if self.arm == "watch, budget=None":
+            return 1.5 + 0.025 * self.tensors
+        return float("nan")
 
 
-class Clock:
-    """CPU seconds of the process, with those of ftlab's background known apart."""
-
-    def __init__(self, background: Any = None) -> None:
-        self._background = background
-        thread = None if background is None else background.thread
-        self._id = None if thread is None else time.pthread_getcpuclockid(thread.ident)
-
-    def now(self) -> tuple[float, float]:
-        """Return (process, background thread)."""
-        background = 0.0 if self._id is None else time.clock_gettime(self._id)
-        return time.process_time(), background
-
-    def pass_over(self, seconds: float) -> None:
-        """Take wall time out of the pace of the rules."""
-        if self._background is not None:
-            self._background._next_rules += seconds
+def run_once(
+    shape: str, kind: str, loop: str, arm: str, steps: int
+) -> dict[str, float]:
+    """Train in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.one_run"]
+    asked = {"shape": shape, "kind": kind, "loop": loop, "arm": arm, "steps": steps}
+    command += [f"--{name}={value}" for name, value in asked.items()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        msg = f"{' '.join(command)} failed:\n{done.stderr[-2000:]}"
+        raise SystemExit(msg)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-class Pairs:
-    """Collects the CPU time of bare and watched steps, pair by pair."""
+def compare(
+    shape: str, kind: str, loop: str, arms: list[str], *, pairs: int, steps: int
+) -> Iterator[Row]:
+    """Train bare and with each arm in turn, ``pairs`` times."""
+    found: dict[str, list[dict[str, float]]] = {arm: [] for arm in ("bare", *arms)}
+    for _, arm in itertools.product(range(pairs), found):
+        found[arm].append(run_once(shape, kind, loop, arm, steps))
 
-    def __init__(self, clock: Clock) -> None:
-        self.bare: list[float] = []
-        self.watched: list[float] = []
-        self._clock = clock
+    def median(arm: str, what: str) -> float:
+        both = zip(found[arm], found["bare"], strict=True)
+        return statistics.median(one[what] - bare[what] for one, bare in both)
 
-    def time_bare(self, work: Callable[[], Any]) -> None:
-        """Time a bare step; the background thread's share is not the bare step's."""
-        began = time.monotonic()
-        process, background = self._measure(work)
-        self._clock.pass_over(time.monotonic() - began)
-        self.bare.append(process - background)
-        self._carried = background
-
-    def time_watched(self, work: Callable[[], Any]) -> None:
-        """Time a watched step, with what the background did during the bare one."""
-        process, _ = self._measure(work)
-        self.watched.append(process + self._carried)
-
-    def _measure(self, work: Callable[[], Any]) -> tuple[float, float]:
-        before = self._clock.now()
-        work()
-        after = self._clock.now()
-        return after[0] - before[0], after[1] - before[1]
-
-    def ratio(self) -> dict[str, float]:
-        """Median of the paired ratios, and its 95 % interval."""
-        ratios = sorted(w / b for w, b in zip(self.watched, self.bare, strict=True))
-        count = len(ratios)
-        reach = 0.98 * math.sqrt(count)  # 1.96 standard deviations of Binomial(n, 1/2)
-        low = max(0, math.floor(count / 2 - reach))
-        high = min(count - 1, math.ceil(count / 2 + reach))
-        return {
-            "pairs": count,
-            "median": ratios[count // 2],
-            "low": ratios[low],
-            "high": ratios[high],
-            "bare_seconds": sorted(self.bare)[count // 2],
-        }
+    bare = statistics.median(each["step_ms"] for each in found["bare"])
+    tensors = int(found["bare"][0]["tensors"])
+    for arm in arms:
+        added, fixed = median(arm, "step_ms"), median(arm, "fixed_s")
+        yield Row(shape, kind, loop, arm, bare, added, fixed, tensors)
 
 
-@contextlib.contextmanager
-def bare(_twin: Twin) -> Iterator[Clock]:
-    """Nothing attached: shows the noise of the comparison itself."""
-    yield Clock()
-
-
-@contextlib.contextmanager
-def watch(
-    twin: Twin,
-    *,
-    activations: bool = False,
-    point: str | None = None,
-    highest_losses: int = 0,
-) -> Iterator[Clock]:
-    """`ftlab.watch` with its writer and rules, without a dashboard."""
-    import ftlab
-
-    folder = Path(tempfile.mkdtemp()) / "run"
-    watched = ftlab.watch(
-        twin.model,
-        twin.optimizer,
-        run_dir=folder,
-        activations=activations,
-        highest_losses=highest_losses,
+def line(row: Row) -> str:
+    """Lay out one row."""
+    promised = "" if row.promised != row.promised else f"{row.promised:.1f}"
+    return (
+        f"| {row.shape} | {row.kind} | {row.loop} | {row.arm} | {row.tensors} "
+        f"| {row.bare:.1f} | {row.added:.1f} | {promised} | {row.ratio:.2f}x "
+        f"| {row.fixed:.2f} |"
     )
-    if point is not None:
-        watched.probe(point, lambda tensor: tensor.float().pow(2).mean())
-    with watched:
-        background = watched._observation.background
-        twin.after = background.drain
-        yield Clock(background)
 
 
-@contextlib.contextmanager
-def wandb_watch(twin: Twin) -> Iterator[Clock]:
-    """``wandb.watch(log_freq=1)`` with gradients."""
-    import wandb
-
-    wandb.init(project="overhead", dir=tempfile.mkdtemp())
-    wandb.watch(twin.model, log="gradients", log_freq=1)
-    twin.after = lambda: wandb.log({"step": 0})
-    yield Clock()
-    wandb.unwatch(twin.model)
-    wandb.finish()
+HEAD = (
+    "| shape | kind | loop | tool | tensors | bare step, ms | added, ms | promised "
+    "| ratio | fixed, s |\n" + "| --- " * 10 + "|"
+)
 
 
-@contextlib.contextmanager
-def underflow_overflow(twin: Twin) -> Iterator[Clock]:
-    """Attach ``transformers.debug_utils.DebugUnderflowOverflow``."""
-    from transformers.debug_utils import DebugUnderflowOverflow
+def write(rows: list[Row], pairs: int, steps: int) -> None:
+    """Write the table and the chart."""
+    _draw(rows).savefig(HERE / "overhead.png", metadata={"Software": None})
+    names = ("torch", "transformers", "peft", "numpy", "wandb")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    machine = (
+        f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
+    )
+    text = f"""# What watching costs
 
-    DebugUnderflowOverflow(twin.model)
-    yield Clock()
+Written by `make bench`: medians of {pairs} pairs of processes, {steps} steps each; CPU
+time of the whole process, its threads included, one thread for torch. *Added* is the
+mean over the steps after the first five; *fixed* is everything else: attaching, the
+first look, the last word of the rules, detaching. *Promised* is 3 % of a bare step of
+50 ms or more, else 1.5 ms; with `budget=None`, 1.5 ms and 25 microseconds for each
+trained tensor. `wandb` hands its data to a process of its own, which is not counted.
 
+{machine}; {versions}.
 
-@contextlib.contextmanager
-def anomaly(twin: Twin) -> Iterator[Clock]:
-    """``torch.autograd.detect_anomaly`` around the watched steps only."""
-    step = twin.step
+![Added milliseconds per step](overhead.png)
 
-    def guarded(data: dict[str, torch.Tensor]) -> torch.Tensor:
-        with torch.autograd.detect_anomaly():
-            return step(data)
-
-    twin.step = guarded  # type: ignore[method-assign]  # wrapped on purpose
-    yield Clock()
-
-
-def hook_all(twin: Twin, take: Callable[[str, float], None]) -> None:
-    """Put the usual hook on each parameter, which calls ``norm().item()``."""
-
-    def hook(name: str) -> Callable[[torch.Tensor], None]:
-        return lambda grad: take(name, grad.norm().item())
-
-    for name, parameter in twin.model.named_parameters():
-        if parameter.requires_grad:
-            parameter.register_hook(hook(name))
+{HEAD}
+"""
+    text += "\n".join(map(line, rows)) + "\n"
+    (HERE / "README.md").write_text(text, encoding="utf-8")
 
 
-@contextlib.contextmanager
-def item_hooks(twin: Twin) -> Iterator[Clock]:
-    """Read the norms and keep nothing but the latest: what reading alone costs."""
-    norms: dict[str, float] = {}
-    hook_all(twin, norms.__setitem__)
-    yield Clock()
-
-
-@contextlib.contextmanager
-def logged_hooks(twin: Twin) -> Iterator[Clock]:
-    """Read the norms and log them to TensorBoard, as is done where they are needed."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    step = 0
-    with SummaryWriter(tempfile.mkdtemp()) as writer:
-
-        def log(name: str, norm: float) -> None:
-            writer.add_scalar(f"grad/{name}", norm, step)
-
-        def after() -> None:
-            nonlocal step
-            step += 1
-            writer.flush()
-
-        hook_all(twin, log)
-        twin.after = after
-        yield Clock()
-
-
-def interleave(kind: str, arm: Arm, count: int, warm_up: int = 3) -> dict[str, float]:
-    """Train a bare twin and an armed twin in turn; return the ratio of their times."""
-    plain, armed = Twin(kind), Twin(kind)
-    with arm(armed) as clock:
-        pairs = Pairs(clock)
-        for index in range(count + warm_up):
-            data = batch(index)
-            pairs.time_bare(lambda data=data: plain.step(data))
-            pairs.time_watched(lambda data=data: armed.step(data))
-            if index < warm_up:
-                pairs.bare.clear()
-                pairs.watched.clear()
-    return pairs.ratio()
-
-
-def debug_armed(kind: str, count: int, warm_up: int = 3) -> dict[str, float]:
-    """`ftlab.debug` armed and never pausing; the bare step runs between its steps."""
-    import ftlab
-
-    plain, armed = Twin(kind), Twin(kind)
-    pairs = Pairs(Clock())
-    marks: list[tuple[float, float]] = []
-
-    def feed() -> Iterator[dict[str, torch.Tensor]]:
-        for index in range(count + warm_up + 1):
-            ended = time.process_time()
-            plain.step(batch(index))
-            began = time.process_time()
-            marks.append((ended, began))
-            yield batch(index)
-
-    dbg = ftlab.debug(armed.step, feed(), model=armed.model, optimizer=armed.optimizer)
-    with dbg:
-        dbg.run()
-    for this, following in itertools.islice(itertools.pairwise(marks), warm_up, None):
-        pairs.bare.append(this[1] - this[0])
-        pairs.watched.append(following[0] - this[1])
-    return pairs.ratio()
-
-
-ARMS: dict[str, tuple[Callable[[str, int], dict[str, float]], bool]] = {
-    "bare": (lambda kind, count: interleave(kind, bare, count), True),
-    "watch": (lambda kind, count: interleave(kind, watch, count), True),
-    "watch+activations": (
-        lambda kind, count: interleave(
-            kind, lambda twin: watch(twin, activations=True), count
-        ),
-        True,
-    ),
-    "watch+probe": (
-        lambda kind, count: interleave(
-            kind, lambda twin: watch(twin, point="layers.*.self_attn.post"), count
-        ),
-        True,
-    ),
-    "watch+highest_losses": (
-        lambda kind, count: interleave(
-            kind, lambda twin: watch(twin, highest_losses=20), count
-        ),
-        True,
-    ),
-    "debug": (debug_armed, True),
-    "wandb.watch": (lambda kind, count: interleave(kind, wandb_watch, count), False),
-    "DebugUnderflowOverflow": (
-        lambda kind, count: interleave(kind, underflow_overflow, count),
-        False,
-    ),
-    "detect_anomaly": (lambda kind, count: interleave(kind, anomaly, count), False),
-    "hook + .item(), logged": (
-        lambda kind, count: interleave(kind, logged_hooks, count),
-        False,
-    ),
-    "hook + .item(), not kept": (
-        lambda kind, count: interleave(kind, item_hooks, count),
-        False,
-    ),
-}
-"""Each arm, and whether it is one of ours (``--pairs``) or a peer (40 pairs)."""
+def _draw(rows: list[Row]) -> Figure:
+    ours = [row for row in rows if row.arm in OURS]
+    figure = Figure((8, 1 + 0.22 * len(ours)), layout="constrained")
+    axes = figure.subplots()
+    places = range(len(ours))
+    colours = ["#2486c9" if row.arm == "watch" else "#8aa4b8" for row in ours]
+    axes.barh(places, [row.added for row in ours], color=colours)
+    axes.plot([row.promised for row in ours], places, "|", color="#d55e00", ms=9)
+    labels = [f"{row.shape} {row.kind} {row.loop}, {row.arm}" for row in ours]
+    axes.set_yticks(places, labels, fontsize=7)
+    axes.invert_yaxis()
+    axes.set_xlabel("added milliseconds per step; the line is what is promised")
+    return figure
 
 
 def main() -> None:
-    """Parse the arguments, run the arms, print one row for each."""
+    """Parse the arguments, compare, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kind", choices=["lora", "full"], default="lora")
-    parser.add_argument("--pairs", type=int, default=200)
-    parser.add_argument("--arms", nargs="*", choices=list(ARMS), default=list(ARMS))
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    table: dict[str, dict[str, float]] = {}
-    print(f"{options.kind}: CPU time over the bare step, median [95 % interval]")
-    for name in options.arms:
-        measure, ours = ARMS[name]
-        row = measure(
-            options.kind, options.pairs if ours else min(PEER_PAIRS, options.pairs)
+    parser.add_argument("--shapes", nargs="*", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--kinds", nargs="*", default=["lora", "full"])
+    parser.add_argument("--loops", nargs="*", default=["loop", "trainer"])
+    parser.add_argument("--arms", nargs="*", choices=list(ARMS), help="instead of ours")
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=205)
+    parser.add_argument("--write", action="store_true", help="benchmarks/README.md")
+    asked = parser.parse_args()
+    rows: list[Row] = []
+    print(HEAD)
+    for shape, kind, loop in itertools.product(asked.shapes, asked.kinds, asked.loops):
+        peers = (
+            asked.write and (kind, loop) == ("lora", "loop") and shape in PEER_SHAPES
         )
-        table[name] = row
-        print(
-            f"{name:24} {row['median']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
-            f"  {row['pairs']:.0f} pairs, bare {row['bare_seconds'] * 1e3:.0f} ms",
-            flush=True,
-        )
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps({options.kind: table}, indent=1))
+        arms = asked.arms or [*OURS, *(PEERS if peers else ())]
+        counts = {"pairs": asked.pairs, "steps": asked.steps}
+        for row in compare(shape, kind, loop, arms, **counts):
+            rows.append(row)
+            print(line(row), flush=True)
+    if asked.write:
+        write(rows, asked.pairs, asked.steps)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What watching costs on a GPU: wall time, as the step's work happens elsewhere.
 
-The twins of `benchmarks.overhead`, on a CUDA device: one step of each in turn, on the
+The model of `benchmarks.twin` twice, on a CUDA device: one step of each in turn, on the
 same batch, the device waited for after each, so that what either left in its queue
 counts to it. ``watch`` is as a user has it: what the log's thread does beside the bare
 step slows that one too. ``watch, drained`` waits for that thread within the watched
@@ -15,42 +15,67 @@ seen here.
 """
 
 import argparse
+import contextlib
+import math
+import tempfile
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import torch
 
-from benchmarks.overhead import Arm, Clock, Pairs, Twin, bare, batch, watch
+import ftlab
+from benchmarks.twin import Twin, batch
 
 
-class DeviceClock(Clock):
-    """Wall seconds until the device has done what it was asked to do."""
+@contextlib.contextmanager
+def watched(twin: Twin, *, drained: bool) -> Iterator[None]:
+    """`ftlab.watch`; where its thread is waited for, within the step."""
+    folder = Path(tempfile.mkdtemp()) / "run"
+    with ftlab.watch(twin.model, twin.optimizer, run_dir=folder) as watch:
+        if drained:
+            twin.after = watch._observation.background.drain
+        yield
 
-    def now(self) -> tuple[float, float]:
-        """Return (wall time, nothing: a thread beside the step does not delay it)."""
-        torch.cuda.synchronize()
-        return time.perf_counter(), 0.0
+
+def seconds(work: Callable[[], Any]) -> float:
+    """Return the wall time until the device has done what it was asked to do."""
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    return time.perf_counter() - began
 
 
 def compare(
-    kind: str, arm: Arm, count: int, *, drained: bool = False, warm_up: int = 20
+    kind: str, count: int, *, watch: bool, drained: bool = False, warm_up: int = 20
 ) -> dict[str, float]:
-    """Train a bare twin and an armed twin in turn; return the ratio of their times."""
-    plain, armed = Twin(kind), Twin(kind)
-    for twin in (plain, armed):
+    """Train a bare twin and another one in turn; return the ratio of their times."""
+    plain, other = Twin(kind), Twin(kind)
+    for twin in (plain, other):
         twin.model.cuda()
-    pairs = Pairs(DeviceClock())
-    with arm(armed):
-        if not drained:
-            armed.after = lambda: None
+    pairs = []
+    attached = watched(other, drained=drained) if watch else contextlib.nullcontext()
+    with attached:
         for index in range(count + warm_up):
             data = batch(index, "cuda")
-            pairs.time_bare(partial(plain.step, data))
-            pairs.time_watched(partial(armed.step, data))
-            if index < warm_up:
-                pairs.bare.clear()
-                pairs.watched.clear()
-    return pairs.ratio()
+            bare = seconds(partial(plain.step, data))
+            pairs.append((bare, seconds(partial(other.step, data))))
+    return summary(pairs[warm_up:])
+
+
+def summary(pairs: list[tuple[float, float]]) -> dict[str, float]:
+    """Return the median of the ratios, and its 95 % interval."""
+    ratios, count = sorted(other / bare for bare, other in pairs), len(pairs)
+    reach = 0.98 * math.sqrt(count)  # 1.96 standard deviations of Binomial(n, 1/2)
+    return {
+        "median": ratios[count // 2],
+        "low": ratios[max(0, math.floor(count / 2 - reach))],
+        "high": ratios[min(count - 1, math.ceil(count / 2 + reach))],
+        "bare_seconds": sorted(bare for bare, _ in pairs)[count // 2],
+    }
 
 
 def main() -> None:
@@ -60,13 +85,13 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=300)
     asked = parser.parse_args()
     print(torch.cuda.get_device_name())
-    arms: dict[str, tuple[Arm, bool]] = {
-        "bare": (bare, False),
-        "watch": (watch, False),
-        "watch, drained": (watch, True),
+    arms = {
+        "bare": {"watch": False},
+        "watch": {"watch": True},
+        "watch, drained": {"watch": True, "drained": True},
     }
-    for name, (arm, drained) in arms.items():
-        found = compare(asked.kind, arm, asked.pairs, drained=drained)
+    for name, options in arms.items():
+        found = compare(asked.kind, asked.pairs, **options)
         print(
             f"{asked.kind:>5} {name:>14}  {found['median']:.3f} "
             f"({found['low']:.3f} to {found['high']:.3f}), "

@@ -32,7 +32,7 @@ import numpy as np
 import torch
 
 import ftlab
-from benchmarks.overhead import Twin, batch
+from benchmarks.twin import Twin, batch
 from ftlab.records.step import Block, StepRecord
 from ftlab.rules.engine import Engine
 from ftlab.rules.registry import all_rules

@@ -1,6 +1,6 @@
 """What a tool costs before an anomaly, and what naming one costs.
 
-The model is that of ``benchmarks/overhead.py``: 8 layers, hidden size 512. All figures
+The model is that of ``benchmarks/twin.py``: 8 layers, hidden size 512. All figures
 are medians of CPU time, in multiples of the bare step that ran right before. Naming is
 timed from the anomalous batch to the tool's answer: that step itself is part of it.
 """
@@ -19,7 +19,7 @@ import torch
 from benchmarks.anomalies.case import Batch, Live
 from benchmarks.naming import lens
 from benchmarks.naming.tools import TOOLS
-from benchmarks.overhead import Twin, batch
+from benchmarks.twin import Twin, batch
 
 PLACES = ("forward, first layer", "forward, last layer", "backward", "optimizer")
 KINDS = ("lora", "full")

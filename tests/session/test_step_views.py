@@ -24,7 +24,10 @@ def loop(folder):
     scheduler = get_cosine_schedule_with_warmup(optimizer, 3, 2 * STEPS)
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=4)
     given = {"scheduler": scheduler, "scaler": scaler, "run_dir": folder}
-    with one_thread(), ftlab.watch(model, optimizer, interval=2, **given) as watch:
+    with (
+        one_thread(),
+        ftlab.watch(model, optimizer, interval=2, budget=None, **given) as watch,
+    ):
         for step, batch in enumerate(batches(STEPS)):
             loss = model(**batch).loss * (float("inf") if step in SKIPPED else 1)
             scaler.scale(loss).backward()

@@ -52,6 +52,7 @@ class SampleDigests(Probe):
     def __init__(self) -> None:
         self._step = -1
         self._micro_batch = 0
+        self._names: dict[tuple[int, int], int] = {}
 
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Queue the digests of one micro-batch."""
@@ -59,15 +60,17 @@ class SampleDigests(Probe):
         self._step = moment.step
         values = digests(batch_fields(inputs))
         count = values.shape[1]
-        names = [self._named(moment, row) for row in range(count)]
-        ids = np.array(names, np.int32)
+        ids = np.array([self._named(moment, row) for row in range(count)], np.int32)
         if count:
             yield Reading(values.flatten(), partial(_block, moment.step, ids))
 
     def _named(self, moment: Moment, row: int) -> int:
-        place = {"row": row, "micro_batch": self._micro_batch}
-        name = f"{row} of micro-batch {self._micro_batch}"
-        return moment.name(TABLE, name, "sample", place)
+        key = self._micro_batch, row
+        if key not in self._names:
+            place = {"row": row, "micro_batch": self._micro_batch}
+            name = f"{row} of micro-batch {self._micro_batch}"
+            self._names[key] = moment.name(TABLE, name, "sample", place)
+        return self._names[key]
 
 
 def _block(
@@ -144,6 +147,8 @@ def _sums(rows: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
     if mask is None:
         return as_tensor(((values + 1) * places).sum(1))
     shown = as_array(mask[:, ::apart]) != 0
+    if isinstance(shown, np.ndarray) and shown.all():
+        return as_tensor(((values + 1) * places).sum(1))
     # In front of the first that is shown stands -1: any place will do.
     return as_tensor(((values + 1) * places[shown.cumsum(1) - 1] * shown).sum(1))
 

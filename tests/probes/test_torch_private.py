@@ -224,3 +224,29 @@ def test_nodes_are_numbered_as_they_are_made():
     assert numbers[0] < numbers[1]
     ((leaf, _),) = first.grad_fn.next_functions
     assert torch_private.node_number(leaf) is None
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_hooks_on_many_modules_see_what_those_of_torch_see(own):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    if own:
+        model[1].register_forward_hook(lambda *_: seen.append("own"))
+    seen = []
+    handle = torch_private.hook_modules(
+        [("", model), ("0", model[0]), ("1", model[1])],
+        before=lambda module, *_: seen.append(("before", module)),
+        first=lambda module, *_: seen.append(("first", module)),
+        last=lambda module, *_: seen.append(("last", module)),
+    )
+    model(torch.ones(1, 2))
+    of_relu = [("before", model[1]), ("last", model[1])]
+    if own:
+        of_relu[1:1] = [("first", model[1]), "own"]
+    of_linear = [("before", model[0]), ("last", model[0])]
+    assert seen == [*of_linear, *of_relu, ("last", model)]
+    handle.remove()
+    seen.clear()
+    model(torch.ones(1, 2))
+    assert seen == (["own"] if own else [])
+    assert not model[0]._forward_hooks
+    assert not model[0]._forward_pre_hooks

@@ -178,3 +178,17 @@ def test_an_offloaded_parameter_is_named_as_such():
         pass
     names = recording.names.values()
     assert [n.name for n in names if n.meta.get("offloaded")] == ["1.weight", "1.bias"]
+
+
+def test_a_backward_of_what_was_thawed_for_it_is_heard():
+    model = small()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with Recording(model, optimizer) as recording:
+        for _ in range(10):
+            optimizer.zero_grad()
+            for learns in (0, 1):
+                for index, layer in enumerate(model):
+                    layer.requires_grad_(index == learns)
+                model(torch.ones(2, 4)).sum().backward()
+            optimizer.step()
+    assert [each.micro_batches for each in recording.steps] == [2] * 10

@@ -1,6 +1,8 @@
 """Generators in numbers: they change when something is drawn, and nothing is drawn."""
 
 import random
+import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -47,3 +49,12 @@ def test_each_step_has_them():
     assert probe.on_close(Bench(torch.nn.ReLU()).moment(0)) == rng_digests()
     names = [each.name for each in probe.columns]
     assert set(rng_digests()) <= set(names)
+
+
+def test_a_twister_is_read_as_numpy_tells_its_state():
+    np.random.seed(3)
+    for _ in range(3):
+        _, words, place, *_ = np.random.get_state(legacy=True)
+        whole = words.tobytes() + int(place).to_bytes(4, sys.byteorder)
+        assert rng_digests()["rng_numpy"] == zlib.crc32(whole) & 0xFFFFFF
+        np.random.rand(5)

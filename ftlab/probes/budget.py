@@ -12,14 +12,14 @@ from typing import Any
 
 from ftlab.probes.own_time import own_time
 from ftlab.probes.probe import Probe
-from ftlab.probes.schedule import DENSE, Schedule, Turn
-from ftlab.records.budget import SHORTEST
+from ftlab.probes.schedule import Schedule, Turn
+from ftlab.records.budget import FIRST_LOOK, SHORTEST
 from ftlab.records.errors import BadValueError
 
 SAVED = 8
 """Steps whose allowance is saved at most: more would be spent in one go."""
 
-LEAST = 0.25
+LEAST = 0.5
 """Share of the allowance that is left to turns, whatever every step costs by itself."""
 
 _LATEST = 0.25
@@ -117,6 +117,7 @@ schedule.
         self._first: int | None = None
         self._saved = self._allowed = self._credit = 0.0
         self._usual = self._turns = 0.0
+        self._costly = -1
         self._ended: float | None = None
         self._own = own_time.seconds
 
@@ -145,20 +146,28 @@ schedule.
         taken, self._own = own - self._own, own
         turns, self._turns = self._turns, 0.0
         began, self._ended = self._ended, now
-        if began is not None and self._share is not None and not self._is_first(step):
+        if (
+            began is not None
+            and self._share is not None
+            and self._place(step) not in FIRST_LOOK
+        ):
             self._allowed = self._share * max(now - began - taken, SHORTEST)
-            self._pay(taken, turns)
+            self._pay(taken, turns, costly=step == self._costly)
         return {"ftlab_seconds": taken}
 
-    def _pay(self, taken: float, turns: float) -> None:
-        """Put the allowance of a step into the purse, and take its turns out."""
-        if turns < self._allowed:
-            self._usual += (_LATEST if self._usual else 1.0) * (
-                taken - turns - self._usual
-            )
+    def _pay(self, taken: float, turns: float, *, costly: bool) -> None:
+        """Put the allowance of a step into the purse, and take its turns out.
+
+        A costly turn has a part in what hooks on modules take, which is not known
+        apart; in other steps that is only noise.
+        """
+        if costly:
+            turns = max(taken - self._usual, turns)
+        else:
+            weight = _LATEST if self._usual else 1.0
+            self._usual += weight * (taken - turns - self._usual)
         self._credit = max(self._allowed - self._usual, LEAST * self._allowed)
-        cost = max(taken - self._usual, turns) if turns else 0.0
-        self._saved = min(self._saved + self._credit - cost, SAVED * self._credit)
+        self._saved = min(self._saved + self._credit - turns, SAVED * self._credit)
 
     def told(self) -> dict[str, dict[str, float]]:
         """Return in how many steps each has measured, and the milliseconds of one."""
@@ -174,8 +183,10 @@ schedule.
 
     def _asked_by(self, turn: Turn, waiting: _Waiting) -> Schedule:
         def decide(step: int) -> bool:
-            if self._share is None or self._is_first(step):
+            if self._share is None:
                 yes = turn.planned(step)
+            elif (place := self._place(step)) in FIRST_LOOK:
+                yes = turn.planned(place)
             else:
                 yes = turn in self._chosen_at(step)
             if yes and step > waiting.last:
@@ -184,11 +195,11 @@ schedule.
 
         return decide
 
-    def _is_first(self, step: int) -> bool:
-        """Whether it is one of the steps with which watching begins."""
+    def _place(self, step: int) -> int:
+        """Count steps from the one with which watching began."""
         if self._first is None:
             self._first = step
-        return step < self._first + DENSE
+        return step - self._first
 
     def _chosen_at(self, step: int) -> frozenset[Turn]:
         if step not in self._chosen:
@@ -207,17 +218,17 @@ schedule.
             for turn, waiting in turns.items()
         ]
         late.sort(key=lambda each: -each[0])
-        chosen, left, cheap, costly = set(), self._saved, self._credit / 2, False
+        chosen, left, cheap = set(), self._saved, self._credit / 2
         for share, turn, waiting in late:
             cost = waiting.expected()
             if share < 1:
                 break
             if cost <= cheap:
                 cheap -= cost
-            elif costly or left <= 0:
+            elif left <= 0 or self._costly == step:
                 continue
             else:
-                costly = True
+                self._costly = step
             chosen.add(turn)
             waiting.turn(step)
             left -= cost

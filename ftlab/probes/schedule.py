@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from ftlab.records.budget import FIRST_LOOK
 from ftlab.records.errors import BadValueError
 
 Schedule = Callable[[int], bool]
@@ -13,7 +12,7 @@ def every_step(step: int) -> bool:
     return step >= 0
 
 
-DENSE = FIRST_LOOK
+DENSE = 4
 """Steps at the beginning of a run that are all measured: most faults show in them."""
 
 

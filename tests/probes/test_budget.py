@@ -5,8 +5,8 @@ import pytest
 from ftlab.probes.budget import LEAST, Budget
 from ftlab.probes.own_time import own_time
 from ftlab.probes.probe import Probe
-from ftlab.probes.schedule import DENSE, every
-from ftlab.records.budget import SHORTEST
+from ftlab.probes.schedule import every
+from ftlab.records.budget import FIRST_LOOK, SHORTEST
 from ftlab.records.errors import BadValueError
 
 
@@ -21,16 +21,16 @@ class Costly(Probe):
 class Training:
     """Steps of one length, of which ftlab takes what its probes and it itself cost."""
 
-    def __init__(self, share, probes, *, step=0.1, usual=0.0):
+    def __init__(self, share, probes, *, step=0.1, usual=0.0, noise=0.0):
         self.now = 0.0
-        self.step, self.usual, self.probes = step, usual, probes
+        self.step, self.usual, self.noise, self.probes = step, usual, noise, probes
         self.budget = Budget(share, lambda: self.now)
         self.budget.take(probes)
         self.taken = []
 
     def run(self, steps):
         for number in range(steps):
-            taken = self.usual
+            taken = self.usual * (1 + self.noise * (number % 7 - 3) / 3)
             for probe in self.probes:
                 if probe.schedule(number):
                     probe.steps.append(number)
@@ -44,7 +44,7 @@ class Training:
 
     def share(self):
         """Mean share after the first look."""
-        late = self.taken[DENSE:]
+        late = [t for n, t in enumerate(self.taken) if n not in FIRST_LOOK]
         return sum(late) / len(late) / self.step
 
 
@@ -68,7 +68,7 @@ def test_the_mean_share_stays_within_the_budget(ten):
 
 def test_each_gets_as_many_turns_as_the_others_and_none_beside_another(ten):
     Training(0.02, ten).run(4000)
-    late = [[step for step in probe.steps if step >= DENSE] for probe in ten]
+    late = [[step for step in probe.steps if step not in FIRST_LOOK] for probe in ten]
     assert max(map(len, late)) - min(map(len, late)) <= 1
     assert min(map(len, late)) >= 30
     assert len({step for steps in late for step in steps}) == sum(map(len, late))
@@ -81,8 +81,14 @@ def test_a_budget_that_is_large_enough_stretches_nothing(ten):
 
 def test_what_every_step_costs_by_itself_starves_nobody(ten):
     training = Training(0.02, ten, usual=0.004).run(4000)
-    assert all(len(probe.steps) > DENSE + 5 for probe in ten)
+    assert all(len(probe.steps) > len(FIRST_LOOK) + 5 for probe in ten)
     assert training.share() <= 0.04 + LEAST * 0.02 + 0.001
+
+
+def test_steps_of_uneven_length_starve_nobody(ten):
+    cheap = Costly("-not", 1, 1e-4)
+    Training(0.02, [*ten, cheap], usual=0.004, noise=0.5).run(4000)
+    assert all(len(probe.steps) > len(FIRST_LOOK) + 5 for probe in ten)
 
 
 def test_what_is_cheap_is_measured_at_every_step_beside_the_costly(ten):

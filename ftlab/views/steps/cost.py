@@ -52,7 +52,7 @@ class CostSummary:
         The steps, and what ftlab took of the training thread in each; NaN where that is
         not known.
     share
-        Of the time from the first look to the last step; NaN where it is not known.
+        Of the time of all steps but the first look's; NaN where it is not known.
     budget
         The share that was asked for, or ``None``.
     probes
@@ -68,12 +68,12 @@ class CostSummary:
     @property
     def first(self) -> float:
         """Milliseconds of the first look."""
-        return float(np.nansum(self.ms[:FIRST_LOOK]))
+        return float(np.nansum(self.ms[_looks(len(self.ms))]))
 
     @property
     def usual(self) -> float:
         """Mean milliseconds of a step after it."""
-        rest = self.ms[FIRST_LOOK:]
+        rest = self.ms[~_looks(len(self.ms))]
         return float(np.nanmean(rest)) if np.isfinite(rest).any() else float("nan")
 
 
@@ -153,10 +153,15 @@ def _headline(summary: CostSummary) -> str:
 
 
 def _share(seconds: NDArray[np.float64], time: NDArray[np.float64]) -> float:
-    taken, last = seconds[FIRST_LOOK:], len(time) - 1
-    if last < FIRST_LOOK or not time[last] > time[FIRST_LOOK - 1]:
-        return float("nan")
-    return float(np.nansum(taken) / (time[last] - time[FIRST_LOOK - 1]))
+    lengths, looks = np.diff(time, prepend=np.nan), _looks(len(time))
+    rest = ~looks & np.isfinite(lengths)
+    whole = lengths[rest].sum()
+    return float(np.nansum(seconds[rest]) / whole) if whole > 0 else float("nan")
+
+
+def _looks(count: int) -> NDArray[np.bool_]:
+    """Mark the steps of the first look."""
+    return np.isin(np.arange(count), FIRST_LOOK)
 
 
 def _measured(found: Any) -> list[Measured]:

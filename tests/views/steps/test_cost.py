@@ -9,7 +9,7 @@ STEPS = 40
 
 
 def run_of(**meta):
-    """Steps of 100 ms; ftlab takes 20 of each of the first look, and 3 of the others."""
+    """Steps of 100 ms; ftlab takes 20 of those of the first look, 3 of the others."""
     run = Run(meta=meta)
     for step in range(STEPS):
         taken = 0.02 if step in (0, 1, 2, 3, 4, 8, 16) else 0.003

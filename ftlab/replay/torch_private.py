@@ -18,6 +18,12 @@ from torch.utils._python_dispatch import (
 )
 
 
+def copied_together(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Copy several tensors of one dtype and device: parts of one block of memory."""
+    flat = torch._utils._flatten_dense_tensors(tensors)
+    return list(torch._utils._unflatten_dense_tensors(flat, tensors))
+
+
 def version(tensor: torch.Tensor) -> int:
     """Count the in-place changes of ``tensor``; 0 where torch does not count them."""
     return 0 if tensor.is_inference() else tensor._version

@@ -174,3 +174,13 @@ def test_an_autocast_context_can_be_switched():
     assert not torch_private.switch_autocast(context, on=True)
     with context:
         assert torch.is_autocast_enabled("cpu")
+
+
+def test_tensors_copied_together_have_their_shapes_and_nothing_of_the_originals():
+    tensors = [torch.arange(4.0).view(2, 2).t(), torch.ones(()), torch.zeros(3, 0)]
+    copies = torch_private.copied_together(tensors)
+    for copy, tensor in zip(copies, tensors, strict=True):
+        assert copy.shape == tensor.shape
+        assert torch.equal(copy, tensor)
+    tensors[0].zero_()
+    assert copies[0].tolist() == [[0, 2], [1, 3]]

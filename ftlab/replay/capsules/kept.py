@@ -5,14 +5,25 @@ in every step would cost, and a step that changes them in place cannot be run ag
 which `KeptTensor.obstacle` says.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 
-from ftlab.replay.torch_private import version
+from ftlab.replay.torch_private import copied_together, version
 
 COPIED_ELEMENTS = 1 << 16
 """Up to this many elements a tensor is copied."""
 
 SAMPLED_ELEMENTS = 16
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_BITS = {
+    torch.float16: torch.int16,
+    torch.bfloat16: torch.int16,
+    torch.float32: torch.int32,
+    torch.float64: torch.int64,
+}
 
 
 class KeptTensor:
@@ -93,13 +104,35 @@ class KeptTensor:
         self._version = version(self.tensor)
 
 
-def sample(tensor: torch.Tensor) -> torch.Tensor:
-    """Copy a few values, spread over ``tensor``."""
-    values = tensor.detach().flatten()
+def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Copy tensors; small ones of a kind together, by one operation for hundreds."""
+    kinds: dict[tuple[Any, ...], list[int]] = {}
+    for index, tensor in enumerate(tensors):
+        plain = type(tensor) in _PLAIN and tensor.layout == torch.strided
+        small = plain and tensor.numel() <= COPIED_ELEMENTS
+        kind = (tensor.dtype, tensor.device) if small else (index,)
+        kinds.setdefault(kind, []).append(index)
+    found: dict[int, torch.Tensor] = {}
+    for indices in kinds.values():
+        group = [tensors[index].detach() for index in indices]
+        alone = len(group) == 1
+        made = [group[0].clone()] if alone else copied_together(group)
+        found.update(zip(indices, made, strict=True))
+    return [found[index] for index in range(len(tensors))]
+
+
+def sample(tensor: torch.Tensor) -> Any:
+    """Copy a few values, spread over ``tensor``: as bits where they are on the CPU."""
+    data = tensor.detach()
+    bits = _BITS.get(data.dtype) if data.is_cpu and data.is_contiguous() else None
+    if bits is not None:
+        words = data.view(-1).view(bits).numpy()
+        return words[:: max(1, len(words) // SAMPLED_ELEMENTS)].tobytes()
+    values = data.flatten()
     return values[:: max(1, values.numel() // SAMPLED_ELEMENTS)].clone()
 
 
-def differ(first: torch.Tensor, second: torch.Tensor) -> bool:
+def differ(first: Any, second: Any) -> bool:
     """Say whether two samples differ; NaN is equal to NaN.
 
     Examples
@@ -112,5 +145,7 @@ def differ(first: torch.Tensor, second: torch.Tensor) -> bool:
     >>> differ(sample(weight), before)
     True
     """
+    if isinstance(first, bytes):
+        return bool(first != second)
     same = (first == second) | (first.isnan() & second.isnan())
     return not bool(same.all())

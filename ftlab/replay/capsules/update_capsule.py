@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ftlab.replay.capsules.kept import KeptTensor
+from ftlab.replay.capsules.kept import KeptTensor, copies
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.torch_private import bytes_of
 from ftlab.replay.tracing.finite import float_leaves
@@ -26,10 +26,18 @@ class UpdateCapsule:
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = optimizer
-        self._weights = [(p, p.detach().clone()) for p in held(optimizer)]
-        self._state = {p: _entry(kept) for p, kept in optimizer.state.items()}
+        weights, state = list(held(optimizer)), optimizer.state
         # Some optimizers keep counters in their groups.
-        self._groups = [(group, _entry(group)) for group in optimizer.param_groups]
+        entries = [*state.values(), *optimizer.param_groups]
+        tensors = [v for entry in entries for v in entry.values() if _is_tensor(v)]
+        copied = copies([*weights, *tensors])
+        of_state = {
+            id(tensor): copy
+            for tensor, copy in zip(tensors, copied[len(weights) :], strict=True)
+        }
+        self._weights = list(zip(weights, copied[: len(weights)], strict=True))
+        self._state = {p: _entry(kept, of_state) for p, kept in state.items()}
+        self._groups = [(g, _entry(g, of_state)) for g in optimizer.param_groups]
         self._gradients = [
             KeptTensor("a gradient", p.grad, copied=False)
             for p in held(optimizer)
@@ -129,10 +137,12 @@ def _state_tensors(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
         yield from (v for v in entry.values() if isinstance(v, torch.Tensor))
 
 
-def _entry(entry: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+def _entry(
+    entry: dict[str, Any], copied: dict[int, torch.Tensor]
+) -> dict[str, tuple[Any, Any]]:
     """Keep each value with its copy; what is no tensor is its own copy."""
     return {
-        name: (value, value.detach().clone() if _is_tensor(value) else value)
+        name: (value, copied[id(value)] if _is_tensor(value) else value)
         for name, value in entry.items()
     }
 

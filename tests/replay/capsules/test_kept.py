@@ -1,8 +1,15 @@
 """Small tensors are put back, large ones are watched."""
 
+import pytest
 import torch
 
-from ftlab.replay.capsules.kept import COPIED_ELEMENTS, KeptTensor
+from ftlab.replay.capsules.kept import (
+    COPIED_ELEMENTS,
+    KeptTensor,
+    copies,
+    differ,
+    sample,
+)
 
 
 def test_a_small_tensor_is_put_back_in_place():
@@ -37,3 +44,32 @@ def test_a_copy_can_be_made_later_but_not_too_late():
     tensor.add_(1)
     late.copy_now()
     assert late.obstacle() is not None
+
+
+def test_copies_are_those_of_one_by_one():
+    large = torch.randn(COPIED_ELEMENTS + 1)
+    tensors = [
+        torch.randn(3, 4).t(),
+        torch.randn(2, dtype=torch.float64),
+        large,
+        torch.tensor([1.0, 2.0]).to_sparse(),
+        torch.ones(()),
+        torch.nn.Parameter(torch.randn(5)),
+    ]
+    before = [tensor.detach().clone() for tensor in tensors]
+    found = copies(tensors)
+    with torch.no_grad():
+        for tensor in tensors:
+            tensor.zero_()
+    for copy, expected in zip(found, before, strict=True):
+        assert torch.equal(copy.to_dense(), expected.to_dense())
+        assert not copy.requires_grad
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_a_sample_tells_of_a_write_that_no_version_counts(dtype):
+    weight = torch.full((40,), torch.nan, dtype=dtype)
+    before = sample(weight)
+    assert not differ(sample(weight), before)
+    weight.data[0] = 1.0
+    assert differ(sample(weight), before)

@@ -74,6 +74,8 @@ class Follower:
                     self._last = int(last)
             self._read_tables()
             for path, table in steps:
+                if "step" not in table.column_names:
+                    continue
                 with LeftOut(path):
                     self._append(path, _as_it_is, [decode.step_rows(table)])
             return self._read_meta() or self.run.version != before

@@ -46,6 +46,8 @@ def _rolled(folder: Path, table: str, span: int, first: int) -> Iterator[Window]
         if number >= first:
             path = segment_path(folder, name, number)
             rolled = read_segment(path)
+            if "step" not in rolled.column_names:  # torn before its first batch
+                continue
             with LeftOut(path):
                 yield from windows_from(rolled, span)
 

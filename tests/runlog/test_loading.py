@@ -50,3 +50,12 @@ def run_of(path, steps):
         if step % 16 == 15:
             writer.commit()
     writer.close("finished")
+
+
+def test_a_roll_up_that_was_torn_before_its_first_batch_is_none(tmp_path):
+    run_of(tmp_path / "run", FINE)
+    folder = tmp_path / "run" / "rank-00000"
+    for path in folder.glob("rollup*"):
+        path.write_bytes(b"")
+    assert windows(folder, "tensors", 0) == []
+    assert len(open_log(tmp_path / "run").steps) == FINE

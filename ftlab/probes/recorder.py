@@ -5,7 +5,6 @@ that is over; the recorder brings what was measured to the host and gives the re
 the sink, on the training thread, when they have arrived: one step late.
 """
 
-import time
 import types
 import warnings
 from collections import deque
@@ -36,13 +35,6 @@ from ftlab.probes.taps.shared import listen
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.handle import CallbackHandle, HandleStack
 from ftlab.records.unbroken import unbroken
-
-TOGETHER = 0.04
-"""Seconds within which steps that are over are made records of together.
-
-Code that has left the caches costs three times as much; a step of a tiny model takes a
-few milliseconds.
-"""
 
 Sink = Callable[[Any], None]
 
@@ -129,7 +121,6 @@ class Recorder:
         self._handles: HandleStack = HandleStack()
         self._waiting: deque[_Harvest] = deque()
         self._first_step = first_step
-        self._delivered = 0.0
         self._last: tuple[int, int] | None = None
         self._loop: Loop | None = None
         self._listener: Any = None
@@ -256,10 +247,7 @@ class Recorder:
         delivery = Delivery([reading.values for _, reading in sources])
         self._waiting.append(_Harvest(step, self.trainer_step, sources, delivery))
         self._last = step.step, len(step.ledger.records(step.step))
-        now = time.monotonic()
-        if now >= self._delivered + TOGETHER:
-            self._delivered = now
-            self._deliver()
+        self._deliver()
 
     def _deliver(self, *, wait: bool = False) -> None:
         while self._waiting and (wait or self._waiting[0].delivery.arrived()):

@@ -101,7 +101,7 @@ def hooks(twin: Twin, _trainer: Any) -> Iterator[Callable[[], Any]]:
 
 ARMS: dict[str, Arm] = {
     "bare": bare,
-    "watch": watch(),
+    "watch": watch(budget=0.02),
     "watch, budget=None": watch(budget=None),
     "watch, activations": watch(budget=None, activations=True),
     "debug, armed": bare,  # it runs the loop itself: see `_debugged`

@@ -94,9 +94,11 @@ class FlatLoss(Rule):
         if not bool((run.steps["loss"] != 0).any()):
             return
         update = run.matrix("update_l2")
-        steps = steps[steps <= _last_looked(run, update)]
+        looked = int((steps <= _last_looked(run, update)).sum())
         known = update.known & np.isin(update.steps, steps)[:, None]
-        if len(steps) < MIN_EFFECTIVE or known.any(axis=1).sum() < MIN_MEASURED:
+        if len(steps) < MIN_EFFECTIVE or 2 * looked < len(steps):
+            return  # most of them came after the last look
+        if known.any(axis=1).sum() < MIN_MEASURED:
             return
         still = known.any(axis=0) & ~(known & (update.values != 0)).any(axis=0)
         elsewhere = mastered(run) | moving(run) | held_outside(run)

@@ -101,9 +101,9 @@ def hooks(twin: Twin, _trainer: Any) -> Iterator[Callable[[], Any]]:
 
 ARMS: dict[str, Arm] = {
     "bare": bare,
-    "watch": watch(budget=0.02),
-    "watch, budget=None": watch(budget=None),
-    "watch, activations": watch(budget=None, activations=True),
+    "watch": watch(),
+    "watch, budget=0.02": watch(budget=0.02),
+    "watch, activations": watch(activations=True),
     "debug, armed": bare,  # it runs the loop itself: see `_debugged`
     "wandb.watch": wandb_watch,
     "DebugUnderflowOverflow": underflow_overflow,

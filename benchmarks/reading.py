@@ -7,6 +7,7 @@ old raw rows thinned to a gigabyte. Each look is taken in a process of its own.
 """
 
 import argparse
+import importlib
 import resource
 import subprocess
 import sys
@@ -48,10 +49,8 @@ def write(path: Path, tensors: int, steps: int) -> None:
 
 def look(path: Path) -> None:
     """Open the run, and show its gradients in each form."""
-    import anywidget  # noqa: F401  what a notebook has loaded already
-    import matplotlib.figure  # noqa: F401
-    import pandas as pd  # noqa: F401
-
+    for loaded in ("anywidget", "matplotlib.figure", "pandas"):  # by any notebook
+        importlib.import_module(loaded)
     began, before = time.perf_counter(), _memory()
     run = ftlab.open_run(path)
     for name, form in (

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from ftlab.records.errors import SchemaError
@@ -24,6 +25,7 @@ from ftlab.runlog.lines import LineTail
 from ftlab.runlog.loading import begin_ledger, begin_raw, raw_tables, windows
 from ftlab.runlog.run import Run
 from ftlab.runlog.segments_tail import SegmentsTail
+from ftlab.runlog.steps import StepRows
 
 
 class Follower:
@@ -77,7 +79,7 @@ class Follower:
                 if "step" not in table.column_names:
                     continue
                 with LeftOut(path):
-                    self._append(path, _as_it_is, [decode.step_rows(table)])
+                    self._append_steps(path, decode.step_rows(table))
             return self._read_meta() or self.run.version != before
 
     def _read_tables(self) -> None:
@@ -95,6 +97,15 @@ class Follower:
             with LeftOut(path):
                 results = decode.evaluations_from(table.to_pylist())
                 self._append(path, _as_it_is, list(results))
+
+    def _append_steps(self, path: Path, rows: StepRows) -> None:
+        """Append the rows of steps; those out of their order are left out."""
+        there = self.run.steps.step
+        good = rows.rising(int(there[-1]) if len(there) else -1)
+        if not good.all():
+            first = int(rows.step[int(np.argmin(good))])
+            name_damage(path, f"rows out of order: {(~good).sum()}; step {first}")
+        self.run.append(rows.only(good))
 
     def _append_rows(self) -> None:
         """Append rows up to the last step: later ones would be rolled up too early.

@@ -31,6 +31,16 @@ class StepRows:
     columns: Mapping[str, tuple[Array, NDArray[np.bool_]]]
     lr: Array
 
+    def rising(self, last: int) -> NDArray[np.bool_]:
+        """Mark the rows whose step is later than ``last`` and than all before them."""
+        before = np.maximum.accumulate(np.concatenate([[last], self.step[:-1]]))
+        return np.asarray(self.step > before[: len(self.step)], bool)
+
+    def only(self, chosen: NDArray[np.bool_]) -> "StepRows":
+        """Return some of the rows."""
+        columns = {n: (v[chosen], k[chosen]) for n, (v, k) in self.columns.items()}
+        return StepRows(self.step[chosen], columns, self.lr[chosen])
+
 
 def rectangle(rows: Sequence[Sequence[float] | None]) -> Array:
     """Put rows of different lengths into one array, NaN behind the short ones.
@@ -63,6 +73,11 @@ class StepColumns:
         for name in STEP_COLUMNS:
             self._add(name)
 
+    @property
+    def last(self) -> int:
+        """The last step; -1 before the first."""
+        return int(self.step[self.count - 1]) if self.count else -1
+
     def append(self, record: StepRecord) -> None:
         """Add one row; its step must be later than the last one."""
         row = self.count
@@ -86,13 +101,10 @@ class StepColumns:
 
     def extend(self, rows: StepRows) -> None:
         """Add rows that were read together; each must be later than the one before."""
-        count, last = (
-            len(rows.step),
-            int(self.step[self.count - 1]) if self.count else -1,
-        )
+        count, last = len(rows.step), self.last
         if not count:
             return
-        if (np.diff(rows.step, prepend=last) <= 0).any():
+        if not rows.rising(last).all():
             msg = (
                 f"Steps {rows.step[0]} to {rows.step[-1]} were appended after step "
                 f"{last}; steps must increase."

@@ -162,8 +162,8 @@ class Observation:
         atexit.unregister(self.stop)
         try:
             self.recorder.detach()
-        finally:
             self.tell_cost()
+        finally:
             self.background.stop(ended)
             for model, observation in tuple(_observed.items()):
                 if observation is self:

@@ -233,11 +233,12 @@ def watch(
         are measured more often, for most faults show in them.
     budget
         Share of the training thread's time that ftlab may take, above 0 and at most 1.
-        Gradients, losses, rates, clipping and the ledger are recorded at every step;
-        all else waits for its turn, and longer than ``interval`` where its cost calls
-        for it: ``watch.cost`` tells how long. The first look, steps 0 to 4, 8 and 16,
-        is measured whole, and a step counts as at least 50 ms. ``None`` measures
-        everything on schedule, whatever it costs.
+        Gradients, losses, rates, clipping, samples and the ledger are recorded at every
+        step, even where that alone takes more; all else waits for its turn, and longer
+        than ``interval`` where its cost calls for it, but gets half of the share at
+        least: ``watch.cost`` tells. The first look, steps 0 to 4, 8 and 16, is measured
+        whole, and a step counts as at least 50 ms. ``None`` measures everything on
+        schedule, whatever it costs.
     activations
         Measure activations of modules too, every ``interval`` steps.
     highest_losses

@@ -21,8 +21,10 @@ class Costly(Probe):
 class Training:
     """Steps of one length, of which ftlab takes what its probes and it itself cost."""
 
-    def __init__(self, share, probes, *, step=0.1, usual=0.0, noise=0.0):
-        self.now = 0.0
+    def __init__(
+        self, share, probes, *, step=0.1, usual=0.0, noise=0.0, ahead=False, told=1.0
+    ):
+        self.now, self.ahead, self.told = 0.0, ahead, told
         self.step, self.usual, self.noise, self.probes = step, usual, noise, probes
         self.budget = Budget(share, lambda: self.now)
         self.budget.take(probes)
@@ -34,8 +36,10 @@ class Training:
             for probe in self.probes:
                 if probe.schedule(number):
                     probe.steps.append(number)
-                    self.budget.spent(probe.name, number, probe.seconds)
+                    self.budget.spent(probe.name, number, self.told * probe.seconds)
                     taken += probe.seconds
+            if self.ahead:
+                self.probes[0].schedule(number + 1)
             own_time.seconds += taken
             self.now += self.step + taken
             self.taken.append(taken)
@@ -89,6 +93,14 @@ def test_steps_of_uneven_length_starve_nobody(ten):
     cheap = Costly("-not", 1, 1e-4)
     Training(0.02, [*ten, cheap], usual=0.004, noise=0.5).run(4000)
     assert all(len(probe.steps) > len(FIRST_LOOK) + 5 for probe in ten)
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_what_hooks_take_is_paid_for_whoever_asks_for_the_next_step_first(ten, ahead):
+    training = Training(0.02, ten, usual=0.0005, ahead=ahead, told=0.25).run(4000)
+    assert 0.015 < training.share() <= 0.021
+    late = [step for probe in ten for step in probe.steps if step not in FIRST_LOOK]
+    assert len(set(late)) == len(late)
 
 
 def test_what_is_cheap_is_measured_at_every_step_beside_the_costly(ten):

@@ -10,7 +10,9 @@ import pytest
 from ftlab.records.errors import DamageWarning, FtlabError
 from ftlab.rules.engine import Engine
 from ftlab.runlog.reader import open_log
+from ftlab.runlog.segment import segment_path, write_file
 from ftlab.runlog.tail import read_segment
+from tests.runlog.sample import logged
 
 GARBAGE = {
     "empty": lambda _: b"",
@@ -141,3 +143,13 @@ def test_a_table_in_the_place_of_another_is_left_out(tmp_path, golden):
     with pytest.warns(DamageWarning):
         run = open_log(tmp_path / "run")
     assert len(run.steps), "those of the other segments"
+
+
+def test_of_steps_out_of_order_only_these_are_missing(tmp_path):
+    logged(tmp_path / "run", 5)
+    path = segment_path(tmp_path / "run" / "rank-00000", "steps", 0)
+    write_file(path, read_segment(path).take([0, 1, 1, 2, 0, 3]))
+    with pytest.warns(DamageWarning, match="rows out of order: 2; step 1"):
+        run = open_log(tmp_path / "run")
+    assert run.steps.step.tolist() == [0, 1, 2, 3]
+    assert run.steps["tokens"].tolist() == [8] * 4

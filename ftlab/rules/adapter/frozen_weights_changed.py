@@ -10,19 +10,21 @@ the base is lost, and with the adapter off the model is no longer the base model
 
 ## Evidence
 A sample of up to 256 elements of each frozen weight, compared with what it was when the
-weight was first seen frozen: 16 weights in turn at every step, all of them at steps 0
-to 4, 8, 16, 32, ..., after an update before which torch counted a write to one of them,
-and after merging and unmerging. Any change counts but for the rounding of merge cycles:
-8 epsilons of the dtype each (see ADP006; measured: at most 2.8), and 8e-6 under an
-adapter, for what is merged and taken out by hand. A weight into which an
-adapter is merged at that time, and what merge_and_unload leaves, are not compared. A
-weight that is trained, and frozen again, is compared with what it was then. Left out is
-the base of an adapter that was set back to 0 in the run: it was merged by hand and
-begun anew (ReLoRA). Weights that an optimizer still holds and that have a gradient left
-were changed by it (*optimizer*), the others by something else (*written*). Compared as
-well are those of an adapter that is frozen while another one learns: for these, which
-are loaded, filled and swapped, the optimizer alone counts, and only with a gradient of
-0 or one that stays the same: two that learn in turns have a new one each.
+weight was first seen frozen: all of them at steps 0 to 4, 8, 16, 32, ..., after merging
+and unmerging, and once a write is noticed: on the CPU 16 elements of 16 weights in turn
+are looked at after each update, and after every fourth the writes that torch counts.
+Any change counts but for the rounding of merge cycles: 8 epsilons of the dtype each
+(see ADP006; measured: at most 2.8), and 8e-6 under an adapter, for what is merged and
+taken out by hand; below 5e-4 that waits for the next look at the adapters, whose size
+decides. A weight into which an adapter is merged at that time, and what
+merge_and_unload leaves, are not compared. A weight that is trained, and frozen again,
+is compared with what it was then. Left out is the base of an adapter that was set back
+to 0 in the run: it was merged by hand and begun anew (ReLoRA). Weights that an
+optimizer still holds and that have a gradient left were changed by it (*optimizer*),
+the others by something else (*written*). Compared as well are those of an adapter that
+is frozen while another one learns: for these, which are loaded, filled and swapped, the
+optimizer alone counts, and only with a gradient of 0 or one that stays the same: two
+that learn in turns have a new one each.
 Measured with AdamW at 1e-2: after 4 steps of one adapter, 8 steps of another one
 move the first by up to 0.045, the size it had, where `zero_grad(set_to_none=False)`
 keeps its gradients at 0. Without an adapter in the model, and in no optimizer, a

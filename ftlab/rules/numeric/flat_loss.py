@@ -13,7 +13,8 @@ with the batches, and nothing is learnt: the run is paid for and lost.
 The loss itself is not judged: a flat curve may be a small learning rate, a hard task or
 a run at its end. What is judged is whether anything moved, over 8 *effective* steps at
 least (learning rate above 0, not skipped by the scaler). Every single trainable tensor
-must be without effect at every step that was measured in the window:
+must be without effect at every step that was measured in the window, and the last such
+look must not lie before half of the effective steps:
 - `update_l2` is exactly 0, and the sample behind it can be trusted: the tensor is in no
   optimizer group, has no gradient or one that is exactly 0, or all sampled elements
   with a gradient kept their value (`stuck_share` is 1; where the rows of an embedding

@@ -101,19 +101,20 @@ def digests(fields: Mapping[str, torch.Tensor]) -> torch.Tensor:
     main = usable.get("input_ids", next(iter(usable.values()), None))
     if main is None:
         return torch.zeros(2, 0)
-    count = main.shape[0]
-    mask = usable.get("attention_mask")
-    ids = torch.zeros(count, dtype=torch.int64, device=main.device)
-    others = ids
+    count, mask = main.shape[0], usable.get("attention_mask")
+    ids = others = as_array(torch.zeros(count, dtype=torch.int64, device=main.device))
     if "input_ids" in usable:
-        ids = _sums(_rows(main), _mask_of(mask, main))
+        ids = _sums(main, _mask_of(mask, main))
     for name, each in usable.items():
         if name in _LAYOUT or each.shape[0] != count:
             continue
         shown = _mask_of(mask, each) if each.shape == main.shape else None
-        of_field = _sums(_rows(each), shown) * (2 * zlib.crc32(name.encode()) + 1)
-        others = others + of_field.to(others.device, non_blocking=True)
-    return _folded(torch.stack([ids, others]))[:, :ROWS]
+        of_field = _sums(each, shown) * (2 * zlib.crc32(name.encode()) + 1)
+        others = others + _beside(of_field, others)
+    both = (_folded(ids), _folded(others))
+    if isinstance(ids, np.ndarray):
+        return torch.from_numpy(np.stack(both).astype(np.float32))[:, :ROWS]
+    return torch.stack(both).to(torch.float32)[:, :ROWS]
 
 
 def _is_plain(field: torch.Tensor) -> bool:
@@ -121,13 +122,19 @@ def _is_plain(field: torch.Tensor) -> bool:
     return plain and field.dim() > 0 and field.numel() > 0 and not field.is_complex()
 
 
-def _rows(field: torch.Tensor) -> torch.Tensor:
-    """Give a field two dimensions; floats by their bits, a sample of them."""
+def _beside(sums: Any, others: Any) -> Any:
+    """Bring sums to where others are."""
+    if isinstance(sums, np.ndarray) and isinstance(others, np.ndarray):
+        return sums
+    device = others.device if isinstance(others, torch.Tensor) else "cpu"
+    return as_array(as_tensor(sums).to(device, non_blocking=True))
+
+
+def _whole(field: torch.Tensor) -> torch.Tensor:
+    """Give floats by their bits, a sample of a row's."""
     rows = field.detach().reshape(field.shape[0], -1)
-    if not rows.is_floating_point():
-        return rows
     rows = rows[:, :: -(-rows.shape[1] // SAMPLED)]
-    return rows.to(torch.float32).view(torch.int32).to(torch.int64)
+    return rows.to(torch.float32).view(torch.int32)
 
 
 def _mask_of(mask: torch.Tensor | None, field: torch.Tensor) -> torch.Tensor | None:
@@ -136,32 +143,38 @@ def _mask_of(mask: torch.Tensor | None, field: torch.Tensor) -> torch.Tensor | N
     return mask.to(field.device, non_blocking=True)
 
 
-def _sums(rows: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+def _sums(field: torch.Tensor, mask: torch.Tensor | None) -> Any:
     """Sum each row's values times the numbers of their places; int64 wraps around.
 
     Of rows that no text fills, such as a video's, a sample is read.
     """
-    apart = -(-rows.shape[1] // WIDEST)
-    places = as_array(_places(-(-rows.shape[1] // apart), rows.device))
-    values = as_array(rows[:, ::apart].to(torch.int64))
+    values = as_array(_whole(field) if field.is_floating_point() else field)
+    values = values.reshape(len(values), -1)
+    apart = -(-values.shape[1] // WIDEST)
+    values = values[:, ::apart]
+    places = _places(values.shape[1], field.device)
+    if isinstance(values, np.ndarray):
+        values = values.astype(np.int64, copy=False)
+    else:
+        values = values.to(torch.int64)
     if mask is None:
-        return as_tensor(((values + 1) * places).sum(1))
-    shown = as_array(mask[:, ::apart]) != 0
+        return ((values + 1) * places).sum(1)
+    shown = as_array(mask).reshape(len(values), -1)[:, ::apart] != 0
     if isinstance(shown, np.ndarray) and shown.all():
-        return as_tensor(((values + 1) * places).sum(1))
+        return ((values + 1) * places).sum(1)
     # In front of the first that is shown stands -1: any place will do.
-    return as_tensor(((values + 1) * places[shown.cumsum(1) - 1] * shown).sum(1))
+    return ((values + 1) * places[shown.cumsum(1) - 1] * shown).sum(1)
 
 
 @functools.lru_cache(maxsize=64)
-def _places(count: int, device: torch.device) -> torch.Tensor:
+def _places(count: int, device: torch.device) -> Any:
     """Return an odd number for each place, mixed from its index."""
     mixed = (torch.arange(1, count + 1, device=device) * _ODD).bitwise_xor_(
         torch.arange(count, device=device) << 29
     )
-    return mixed.mul_(_ODD).bitwise_or_(1)
+    return as_array(mixed.mul_(_ODD).bitwise_or_(1))
 
 
-def _folded(sums: torch.Tensor) -> torch.Tensor:
+def _folded(sums: Any) -> Any:
     mixed = (sums ^ (sums >> 32)) * _ODD
-    return ((mixed >> (64 - _BITS)) & ((1 << _BITS) - 1)).to(torch.float32)
+    return (mixed >> (64 - _BITS)) & ((1 << _BITS) - 1)

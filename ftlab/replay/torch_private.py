@@ -18,10 +18,14 @@ from torch.utils._python_dispatch import (
 )
 
 
-def copied_together(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Copy several tensors of one dtype and device: parts of one block of memory."""
-    flat = torch._utils._flatten_dense_tensors(tensors)
-    return list(torch._utils._unflatten_dense_tensors(flat, tensors))
+def flattened(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Copy several tensors of one dtype and device, end to end."""
+    return torch._utils._flatten_dense_tensors(tensors)
+
+
+def parted(flat: torch.Tensor, like: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    """Take apart what `flattened` has put together."""
+    return torch._utils._unflatten_dense_tensors(flat, like)
 
 
 def version(tensor: torch.Tensor) -> int:

@@ -236,9 +236,10 @@ def _held(
 ) -> list[tuple[dict[str, Any], str, Any]]:
     """List the parameters or buffers of modules with what holds them."""
     return [
-        (vars(module)[kind], name, tensor)
+        (held, name, tensor)
         for module in modules
-        for name, tensor in vars(module)[kind].items()
+        if (held := vars(module)[kind])
+        for name, tensor in held.items()
         if tensor is not None
     ]
 

@@ -5,12 +5,13 @@ in every step would cost, and a step that changes them in place cannot be run ag
 which `KeptTensor.obstacle` says.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from ftlab.replay.torch_private import copied_together, version
+from ftlab.replay.torch_private import bytes_of, flattened, parted, version
 
 COPIED_ELEMENTS = 1 << 16
 """Up to this many elements a tensor is copied."""
@@ -104,21 +105,49 @@ class KeptTensor:
         self._version = version(self.tensor)
 
 
-def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Copy tensors; small ones of a kind together, by one operation for hundreds."""
-    kinds: dict[tuple[Any, ...], list[int]] = {}
+class Copies:
+    """Copies of tensors: small ones of a kind by one operation for hundreds.
+
+    Parameters
+    ----------
+    tensors
+        They are copied now, and taken apart when somebody asks for them.
+    """
+
+    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
+        self._groups = [
+            (indices, [tensors[index].detach() for index in indices])
+            for indices in alike(tensors)
+        ]
+        self._copied = [
+            flattened(group) if len(group) > 1 else group[0].clone()
+            for _, group in self._groups
+        ]
+
+    @functools.cached_property
+    def values(self) -> list[torch.Tensor]:
+        """The copies, in the order of the tensors."""
+        found: dict[int, torch.Tensor] = {}
+        for (indices, group), copied in zip(self._groups, self._copied, strict=True):
+            parts = [copied] if len(group) == 1 else parted(copied, group)
+            found.update(zip(indices, parts, strict=True))
+        return [found[index] for index in range(len(found))]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of them all."""
+        return sum(map(bytes_of, self._copied))
+
+
+def alike(tensors: Sequence[torch.Tensor]) -> list[list[int]]:
+    """Group tensors that one operation can take: small ones of a kind, others alone."""
+    kinds: dict[Any, list[int]] = {}
     for index, tensor in enumerate(tensors):
         plain = type(tensor) in _PLAIN and tensor.layout == torch.strided
         small = plain and tensor.numel() <= COPIED_ELEMENTS
-        kind = (tensor.dtype, tensor.device) if small else (index,)
+        kind = (tensor.dtype, tensor.device) if small else index
         kinds.setdefault(kind, []).append(index)
-    found: dict[int, torch.Tensor] = {}
-    for indices in kinds.values():
-        group = [tensors[index].detach() for index in indices]
-        alone = len(group) == 1
-        made = [group[0].clone()] if alone else copied_together(group)
-        found.update(zip(indices, made, strict=True))
-    return [found[index] for index in range(len(tensors))]
+    return list(kinds.values())
 
 
 def sample(tensor: torch.Tensor) -> Any:

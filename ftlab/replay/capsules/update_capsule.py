@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ftlab.replay.capsules.kept import KeptTensor, copies
+from ftlab.replay.capsules.kept import Copies, KeptTensor
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.torch_private import bytes_of
 from ftlab.replay.tracing.finite import float_leaves
@@ -26,18 +26,13 @@ class UpdateCapsule:
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = optimizer
-        weights, state = list(held(optimizer)), optimizer.state
+        self._held = list(held(optimizer))
+        self._entries = {p: dict(entry) for p, entry in optimizer.state.items()}
         # Some optimizers keep counters in their groups.
-        entries = [*state.values(), *optimizer.param_groups]
-        tensors = [v for entry in entries for v in entry.values() if _is_tensor(v)]
-        copied = copies([*weights, *tensors])
-        of_state = {
-            id(tensor): copy
-            for tensor, copy in zip(tensors, copied[len(weights) :], strict=True)
-        }
-        self._weights = list(zip(weights, copied[: len(weights)], strict=True))
-        self._state = {p: _entry(kept, of_state) for p, kept in state.items()}
-        self._groups = [(g, _entry(g, of_state)) for g in optimizer.param_groups]
+        self._options = [(group, dict(group)) for group in optimizer.param_groups]
+        entries = (*self._entries.values(), *(kept for _, kept in self._options))
+        self._tensors = [v for kept in entries for v in kept.values() if _is_tensor(v)]
+        self._copies = Copies([*self._held, *self._tensors])
         self._gradients = [
             KeptTensor("a gradient", p.grad, copied=False)
             for p in held(optimizer)
@@ -55,28 +50,35 @@ class UpdateCapsule:
         state = sum(bytes_of(each) for each in _state_tensors(optimizer))
         return weights + (state or 2 * weights)
 
-    @functools.cached_property
+    @property
     def nbytes(self) -> int:
         """Bytes of the copies."""
-        entries = (*self._state.values(), *(entry for _, entry in self._groups))
-        copies = [copy for entry in entries for _, copy in entry.values()]
-        copies += [copy for _, copy in self._weights]
-        return sum(bytes_of(copy) for copy in copies if _is_tensor(copy))
+        return self._copies.nbytes
 
-    @property
+    @functools.cached_property
     def weights(self) -> list[tuple[torch.nn.Parameter, torch.Tensor]]:
         """The parameters with the values that they had."""
-        return list(self._weights)
+        copied = self._copies.values[: len(self._held)]
+        return list(zip(self._held, copied, strict=True))
+
+    @functools.cached_property
+    def _of_state(self) -> dict[int, torch.Tensor]:
+        copied = self._copies.values[len(self._held) :]
+        return {id(v): copy for v, copy in zip(self._tensors, copied, strict=True)}
+
+    def _values(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """Give each value as it was; what is no tensor is its own copy."""
+        return {name: self._of_state.get(id(v), v) for name, v in entry.items()}
 
     @property
     def state(self) -> dict[Any, dict[str, Any]]:
         """The optimizer's state as it was, by parameter."""
-        return {p: _values(entry) for p, entry in self._state.items()}
+        return {p: self._values(entry) for p, entry in self._entries.items()}
 
     @property
     def groups(self) -> list[dict[str, Any]]:
         """The options of each group, without its parameters."""
-        found = [_values(entry) for _, entry in self._groups]
+        found = [self._values(entry) for _, entry in self._options]
         return [{k: v for k, v in each.items() if k != "params"} for each in found]
 
     @property
@@ -99,20 +101,29 @@ class UpdateCapsule:
     def restore(self) -> None:
         """Put weights, state and options back as they were."""
         self.restore_values()
-        for group, options in self._groups:
-            _put_back(group, options)
+        for group, options in self._options:
+            self._put_back(group, options)
         self._rng.restore()
 
     def restore_values(self) -> None:
         """Put weights and state back; options and random numbers stay."""
         with torch.no_grad():
-            for parameter, weight in self._weights:
+            for parameter, weight in self.weights:
                 parameter.detach().copy_(weight)
         state = self.optimizer.state
-        for added in [p for p in state if p not in self._state]:
+        for added in [p for p in state if p not in self._entries]:
             del state[added]
-        for key, entry in self._state.items():
-            _put_back(state[key], entry)
+        for key, entry in self._entries.items():
+            self._put_back(state[key], entry)
+
+    def _put_back(self, entry: dict[str, Any], kept: dict[str, Any]) -> None:
+        for name in [name for name in entry if name not in kept]:
+            del entry[name]
+        for name, value in kept.items():
+            if _is_tensor(value):
+                with torch.no_grad():
+                    value.detach().copy_(self._of_state[id(value)])
+            entry[name] = value
 
 
 def held(optimizer: torch.optim.Optimizer) -> Iterator[torch.nn.Parameter]:
@@ -135,30 +146,6 @@ def updated_tensors(
 def _state_tensors(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
     for entry in optimizer.state.values():
         yield from (v for v in entry.values() if isinstance(v, torch.Tensor))
-
-
-def _entry(
-    entry: dict[str, Any], copied: dict[int, torch.Tensor]
-) -> dict[str, tuple[Any, Any]]:
-    """Keep each value with its copy; what is no tensor is its own copy."""
-    return {
-        name: (value, copied[id(value)] if _is_tensor(value) else value)
-        for name, value in entry.items()
-    }
-
-
-def _put_back(entry: dict[str, Any], kept: dict[str, tuple[Any, Any]]) -> None:
-    for name in [name for name in entry if name not in kept]:
-        del entry[name]
-    for name, (value, copy) in kept.items():
-        if _is_tensor(value):
-            with torch.no_grad():
-                value.detach().copy_(copy)
-        entry[name] = value
-
-
-def _values(entry: dict[str, tuple[Any, Any]]) -> dict[str, Any]:
-    return {name: copy for name, (_, copy) in entry.items()}
 
 
 def _is_tensor(value: Any) -> bool:

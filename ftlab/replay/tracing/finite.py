@@ -7,9 +7,19 @@ from typing import Any, Literal
 import torch
 from torch.utils._pytree import tree_leaves
 
-from ftlab.replay.torch_private import sparse_values
+from ftlab.replay.capsules.kept import alike
+from ftlab.replay.torch_private import flattened, sparse_values
 
 NonFinite = Literal["nan", "inf"]
+
+
+_PLAIN = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
+
+
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Tell whether a tensor is one of the usual floats in ordinary memory."""
+    usual = tensor.dtype in _PLAIN and tensor.layout is torch.strided
+    return usual and not tensor.is_meta
 
 
 def measurable(value: Any) -> torch.Tensor | None:
@@ -17,6 +27,8 @@ def measurable(value: Any) -> torch.Tensor | None:
     if not isinstance(value, torch.Tensor):
         return None
     tensor = value.detach()
+    if is_plain(tensor) and tensor.numel():
+        return tensor
     if tensor.layout == torch.sparse_coo:
         tensor = sparse_values(tensor)
     if tensor.is_complex():
@@ -111,14 +123,19 @@ def all_finite(tensors: Iterable[torch.Tensor]) -> bool:
     non-finite norm is only a suspicion.
     """
     plain = [t for tensor in tensors if (t := measurable(tensor)) is not None]
-    if not plain or bool(torch.isfinite(torch.nn.utils.get_total_norm(plain))):
+    few = [
+        plain[group[0]] if len(group) == 1 else flattened([plain[n] for n in group])
+        for group in alike(plain)
+    ]
+    if not few or bool(torch.isfinite(torch.nn.utils.get_total_norm(few))):
         return True
     return all(non_finite(tensor) is None for tensor in plain)
 
 
 def float_leaves(values: Any) -> Iterator[torch.Tensor]:
     """Yield the tensors within nested containers that can hold non-finite values."""
-    for leaf in tree_leaves(values):
+    leaves = (values,) if isinstance(values, torch.Tensor) else tree_leaves(values)
+    for leaf in leaves:
         if isinstance(leaf, torch.Tensor) and (
             leaf.is_floating_point() or leaf.is_complex()
         ):

@@ -5,11 +5,12 @@ import torch
 
 from ftlab.replay.capsules.kept import (
     COPIED_ELEMENTS,
+    Copies,
     KeptTensor,
-    copies,
     differ,
     sample,
 )
+from ftlab.replay.torch_private import bytes_of
 
 
 def test_a_small_tensor_is_put_back_in_place():
@@ -57,11 +58,12 @@ def test_copies_are_those_of_one_by_one():
         torch.nn.Parameter(torch.randn(5)),
     ]
     before = [tensor.detach().clone() for tensor in tensors]
-    found = copies(tensors)
+    kept = Copies(tensors)
     with torch.no_grad():
         for tensor in tensors:
             tensor.zero_()
-    for copy, expected in zip(found, before, strict=True):
+    assert kept.nbytes == sum(map(bytes_of, before))
+    for copy, expected in zip(kept.values, before, strict=True):
         assert torch.equal(copy.to_dense(), expected.to_dense())
         assert not copy.requires_grad
 

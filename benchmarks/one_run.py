@@ -102,8 +102,8 @@ def hooks(twin: Twin, _trainer: Any) -> Iterator[Callable[[], Any]]:
 ARMS: dict[str, Arm] = {
     "bare": bare,
     "watch": watch(),
-    "watch, budget=0.02": watch(budget=0.02),
-    "watch, activations": watch(activations=True),
+    "watch, budget=None": watch(budget=None),
+    "watch, activations": watch(activations=True, budget=None),
     "debug, armed": bare,  # it runs the loop itself: see `_debugged`
     "wandb.watch": wandb_watch,
     "DebugUnderflowOverflow": underflow_overflow,

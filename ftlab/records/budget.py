@@ -1,5 +1,8 @@
 """What a budget of watching counts, said once for those who keep it and who show it."""
 
+SHARE = 0.02
+"""Of the training thread's time, unless `ftlab.watch` is asked for another share."""
+
 SHORTEST = 0.05
 """Seconds that a step counts as at least: 2 % of them are one millisecond."""
 

@@ -18,6 +18,7 @@ from ftlab.probes.schedule import every
 from ftlab.probes.standard import standard_probes
 from ftlab.probes.subject import Subject
 from ftlab.probes.user.user_probes import UserProbes
+from ftlab.records.budget import SHARE
 from ftlab.records.finding import NotChecked
 from ftlab.records.unbroken import take, unbroken
 from ftlab.rules.words import counted
@@ -201,7 +202,7 @@ def watch(
     processing_class: Any = None,
     run_dir: str | Path | None = None,
     interval: int = 16,
-    budget: float | None = None,
+    budget: float | None = SHARE,
     activations: bool = False,
     highest_losses: int = 0,
     probes: Sequence[Probe] = (),

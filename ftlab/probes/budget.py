@@ -151,8 +151,10 @@ schedule.
 
     def spent(self, name: str, step: int, seconds: float) -> None:
         """Learn what a probe has cost at one moment of a step."""
-        turns = self._waiting[name].values()
-        if sum(each.add(step, seconds) for each in turns):
+        own = False
+        for each in self._waiting[name].values():
+            own |= each.add(step, seconds)
+        if own:
             self._turns += seconds
 
     def end(self, step: int) -> dict[str, float]:

@@ -60,6 +60,7 @@ class ProbeSet:
             raise BadValueError(msg)
         self.budget = Budget() if budget is None else budget
         self.budget.take(probes)
+        self._counted = frozenset(filter(self.budget.counts, names))
         self._tensors: Tensors | None = None
         self._handles: dict[str, HandleStack] = {}
         self._by_moment = {
@@ -104,14 +105,15 @@ class ProbeSet:
             ):
                 continue
             name = probe.name
-            began = time.perf_counter()
+            began = time.perf_counter() if name in self._counted else 0.0
             try:
                 readings = list(getattr(probe, moment)(seen, *args))
                 if readings or (name, moment) in known:
                     found[name, moment] = readings
             except Exception as error:  # noqa: BLE001  see above
                 self._drop(name, f"in {moment} of step {number}", error)
-            self._count(name, number, began)
+            if began:
+                self._count(name, number, began)
         return found
 
     def close(self, step: OpenStep, look: Callable[[], Moment]) -> None:
@@ -120,13 +122,14 @@ class ProbeSet:
         for probe in self._by_moment["on_close"]:
             if probe.rests:
                 continue
-            began = time.perf_counter()
+            began = time.perf_counter() if probe.name in self._counted else 0.0
             try:
                 if probe.schedule(step.step):
                     step.values.update(probe.on_close(seen))
             except Exception as error:  # noqa: BLE001  see above
                 self._drop(probe.name, f"in on_close of step {step.step}", error)
-            self._count(probe.name, step.step, began)
+            if began:
+                self._count(probe.name, step.step, began)
         step.values.update(self.budget.end(step.step))
 
     def _wake(self, seen: Moment) -> None:
@@ -150,18 +153,18 @@ class ProbeSet:
         self, source: Source, step: int, reading: Reading, values: NDArray[np.float32]
     ) -> list[Result]:
         """Let a probe make records of values that have arrived."""
-        began = time.perf_counter()
+        began = time.perf_counter() if source[0] in self._counted else 0.0
         try:
             return list(reading.finish(values))
         except Exception as error:  # noqa: BLE001  see above
             self._drop(source[0], f"with its {source[1]} values of step {step}", error)
             return []
         finally:
-            self._count(source[0], step, began)
+            if began:
+                self._count(source[0], step, began)
 
     def _count(self, name: str, step: int, began: float) -> None:
-        if self.budget.counts(name):
-            self.budget.spent(name, step, time.perf_counter() - began)
+        self.budget.spent(name, step, time.perf_counter() - began)
 
     def _is_due(self, probe: Probe, step: int, planned: bool) -> bool:
         schedule = probe.schedule

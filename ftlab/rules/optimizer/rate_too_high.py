@@ -30,7 +30,7 @@ with a scaling of 2 at most (ADP018 tells of larger ones). Found when that is 1 
 and the median loss of at least 8 steps behind them is 0.8 of the first or more: no loss
 rises that begins at guessing. Measured on a tiny Qwen2 of 8 layers, r = 8: 35 at 0.2,
 1.8 at 3e-2 (10 after 20 steps), 0.53 at 1e-2, 0.11 at 2e-3; with r = 64, 0.38 at 2e-3
-and 0.04 at 2e-4.
+and 0.04 at 2e-4; 0.61 at most in the gallery's healthy runs, at rates up to 1e-2.
 
 By hand: `w = p.detach().clone(); optimizer.step(); (p - w).norm() / w.norm()`.
 

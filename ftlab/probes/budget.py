@@ -201,9 +201,8 @@ schedule.
 
     def _asked_by(self, turn: Turn, waiting: _Waiting) -> Schedule:
         def decide(step: int) -> bool:
-            if self._share is None:
-                yes = turn.planned(step)
-            elif (place := self._place(step)) in FIRST_LOOK:
+            place = self._place(step)
+            if self._share is None or place in FIRST_LOOK:
                 yes = turn.planned(place)
             else:
                 yes = turn in self._chosen_at(step)

@@ -46,6 +46,36 @@ class Turn:
         )
 
 
+class Samples:
+    """The first steps that it is asked for, and then seldom, whatever that costs.
+
+    Parameters
+    ----------
+    interval
+        Number of steps from one to the next.
+
+    Examples
+    --------
+    >>> from ftlab.probes.schedule import Samples
+    >>> due = Samples(8)
+    >>> [step for step in range(40, 64) if due(step)]
+    [40, 41, 42, 43, 48, 56]
+    """
+
+    __slots__ = ("_first", "_interval")
+
+    def __init__(self, interval: int) -> None:
+        self._interval = interval
+        self._first: int | None = None
+
+    def __call__(self, step: int) -> bool:
+        """Tell whether to look at a step."""
+        if self._first is None or step < self._first:
+            self._first = step
+        since = step - self._first
+        return since < DENSE or since % self._interval == 0
+
+
 def every(interval: int) -> Turn:
     """Measure at steps 0, ``interval``, 2 x ``interval``, ..., and more often at first.
 

@@ -20,6 +20,7 @@ from ftlab.probes.graph.reference_passes import ReferencePasses
 from ftlab.probes.loss.constant_terms import ConstantTerms
 from ftlab.probes.loss.logits import Logits
 from ftlab.probes.loss.loss_inputs import LossInputs
+from ftlab.probes.loss.output_gradients import OutputGradients
 from ftlab.probes.machine.memory import Memory
 from ftlab.probes.machine.throughput import Throughput
 from ftlab.probes.merging.merge_by_hand import MergeByHand
@@ -97,6 +98,7 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
         Memory(),
         Logits(interval),
         LossInputs(interval),
+        OutputGradients(interval),
         ConstantTerms(interval),
         Origins(interval),
         GraphFlow(interval),

@@ -15,6 +15,7 @@ from typing import Any, cast
 import torch
 import torch.utils.checkpoint
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.data._utils import worker
 from torch.utils.hooks import RemovableHandle
 
 from ftlab.records.handle import Handle
@@ -228,3 +229,28 @@ def without_checkpoints() -> Iterator[None]:
     finally:
         for name, value in zip(names, before, strict=True):
             setattr(module, name, value)
+
+
+@contextlib.contextmanager
+def as_first_worker(dataset: Any, workers: int) -> Iterator[None]:
+    """Let ``get_worker_info`` answer as in a DataLoader's first worker, if it has any.
+
+    Examples
+    --------
+    >>> from torch.utils.data import get_worker_info
+    >>> from ftlab.probes.torch_private import as_first_worker
+    >>> with as_first_worker([1, 2], workers=2):
+    ...     get_worker_info().num_workers
+    2
+    >>> get_worker_info() is None
+    True
+    """
+    before = worker._worker_info
+    if workers:
+        seed = torch.initial_seed()
+        info = worker.WorkerInfo(id=0, num_workers=workers, seed=seed, dataset=dataset)
+        worker._worker_info = info
+    try:
+        yield
+    finally:
+        worker._worker_info = before

@@ -59,6 +59,7 @@ STEP_VALUES = _table(
     ("entropy", "nats", "Entropy of the softmax, mean over sampled positions."),
     ("top_probability", "1", "Largest probability, mean over sampled positions."),
     ("vocabulary", "1", "Logits of one position: tokens or classes."),
+    ("output_grad", "1", "Largest gradient where the loss meets the model."),
     ("rng_python", "1", "Digest of the state of Python's random."),
     ("rng_numpy", "1", "Digest of the state of numpy.random."),
     ("rng_torch", "1", "Digest of the state of torch's generator, CPU."),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ftlab.probes.graph.module_hook import ModulePreHook
 from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.probe import Moment, Probe, Reading
-from ftlab.probes.schedule import DENSE
+from ftlab.probes.schedule import Samples
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch_limits import called
@@ -39,7 +39,7 @@ class DecoderStarts(Probe):
     """Rows of one step that are looked at."""
 
     def __init__(self, interval: int = 16) -> None:
-        self._every = 8 * interval
+        self._due = Samples(8 * interval)
         self._hooks = HandleStack()
         self._tokenizer: Any = None
         self._decoder: torch.nn.Module | None = None
@@ -63,7 +63,7 @@ class DecoderStarts(Probe):
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Look at the decoder's inputs in the pass that begins, when it is due."""
         self._hooks.remove()
-        if moment.step >= DENSE and moment.step % self._every:
+        if not self._due(moment.step):
             return ()
         if self._step != moment.step:
             self._step, self._micro, self._held = moment.step, -1, []

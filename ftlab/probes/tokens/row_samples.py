@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ftlab.probes.model.pooling import pooling_pads
 from ftlab.probes.probe import Moment, Probe, Reading
-from ftlab.probes.schedule import DENSE
+from ftlab.probes.schedule import Samples
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tokens.batch import batch_fields
@@ -48,7 +48,7 @@ class RowSamples(Probe):
     """Positions of one step that are looked at, at most."""
 
     def __init__(self, interval: int = 16) -> None:
-        self._every = 8 * interval
+        self._due = Samples(8 * interval)
         self._tokenizer: Any = None
         self._special: dict[str, frozenset[int]] | None = None
         self._step = -1
@@ -65,7 +65,7 @@ class RowSamples(Probe):
     def on_batch(self, moment: Moment, inputs: Mapping[str, Any]) -> Iterable[Reading]:
         """Copy the first rows of a micro-batch, where the step is due."""
         step = moment.step
-        if step >= DENSE and step % self._every:
+        if not self._due(step):
             return ()
         if step != self._step:
             self._step, self._held, self._rows, self._positions = step, [], 0, 0

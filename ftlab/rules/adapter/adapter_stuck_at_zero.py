@@ -28,7 +28,9 @@ By hand: `{n: float(p.norm()) for n, p in model.named_parameters() if "lora_B" i
    each gradient is multiplied by the other factor, and neither can leave 0.
 3. *no gradient*: see GRD003: the adapter is not in the graph, or its gradients were
    cleared before the optimizer saw them.
-4. *gradient, but no update*: see OPT001 and OPT002.
+4. *zero gradient*: where it is 0 at the loss already, GRD003 says so; else look at the
+   adapter's scaling and at the output of the module.
+5. *gradient, but no update*: see OPT001 and OPT002.
 
 ## Known problems
 A pair that is not active is not judged. AdaLoRA and several experts in one pair are not
@@ -55,6 +57,7 @@ from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import may_hold_lora
 from ftlab.rules.reading.tensors import group_of, records_of, routed
 from ftlab.rules.reading.updates import Effective, effective, skipped_steps
+from ftlab.rules.reasons.reach import zero_at_loss
 from ftlab.rules.rule import Rule, needs_column, needs_step_values
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run
@@ -81,8 +84,16 @@ _REASONS = {
     ),
     "zero-gradient": (
         "The gradient of the factor that is 0 is exactly 0 although the other factor "
-        "is not: something after the adapter multiplies by 0.",
+        "is not, and the loss does give the model a gradient: something after the "
+        "adapter multiplies by 0.",
         "Look at the adapter's scaling (alpha / r) and at the output of the module.",
+    ),
+    "zero-from-loss": (
+        "The gradient of the factor that is 0 is exactly 0 although the other factor "
+        "is not. It is 0 where the loss hands it to the model, or something behind the "
+        "adapter multiplies by 0.",
+        "Look first at what the loss multiplies with (advantages, weights, a mask), "
+        "then at the adapter's scaling (alpha / r) and at the output of the module.",
     ),
     "not-updated": (
         "Gradients arrive and the group's learning rate is above 0, yet the optimizer "
@@ -240,6 +251,7 @@ class _Judge:
 
     def __init__(self, run: Run) -> None:
         self.names = run.names()
+        self.from_loss = zero_at_loss(run) is not False
         self.steps: Effective = effective(run)
         has, l2 = run.matrix("has_grad"), run.matrix("grad_l2")
         self.columns = {row: index for index, row in enumerate(has.ids.tolist())}
@@ -284,7 +296,9 @@ class _Judge:
             return "not-updated"
         if factor == "both":
             return "both-zero"
-        return "zero-gradient" if self.graded[:, column].any() else "no-gradient"
+        if not self.graded[:, column].any():
+            return "no-gradient"
+        return "zero-from-loss" if self.from_loss else "zero-gradient"
 
     def _name(self, row: int, other: int, factor: str) -> str:
         if row in self.names:

@@ -72,6 +72,10 @@ that was looked at (64 nodes from the loss; steps 0 to 7, and each 16th): the lo
 constant. Measured with DPO at `beta=0.0`: log 2 in all steps, 8 of 8 gradients 0, and
 the product is the 8th node; a term of weight 0 beside others is none of this.
 
+They are *zero-at-loss* where the gradient of the model's output was measured and is
+exactly 0 too, over 8 steps at least: GRPO in which the rewards of each group are equal.
+Measured with TRL 1.16.0: 8 of 8 gradients 0, and `frac_reward_zero_std` 1 in its log.
+
 Then it is decided from facts (reentrant checkpointing without input gradients) and from
 the pattern (the lowest layers only, one adapter only). Gradients that are exactly 0 are
 told by labels that are all -100 (*no-labels*) and by float16 without a GradScaler

@@ -34,7 +34,8 @@ lora_A, whose gradient is 0 while B is 0, never counts.
 1. Look at the first layer that still has a healthy gradient: what stands behind it
    saturates (sigmoid, tanh, a softmax with huge logits) or lacks its residual path.
 2. Lower the learning rate if it began after some steps: saturated attention does this.
-   Where the gradients exploded before (GRD002), that is told as the cause.
+   Where the gradients exploded before (GRD002), or the first updates were larger than
+   the weights (OPT014), that is told as the cause.
 3. In fp16: a GradScaler, or bf16; gradients below 3e-8 are 0 in fp16.
 4. Put the residual path back, or initialise so that the variance stays.
 
@@ -97,7 +98,7 @@ class VanishingGradient(Rule):
     name = "vanishing-gradient"
     since = "0.1.0"
     status = "stable"
-    caused_by = ("GRD002",)
+    caused_by = ("OPT014", "GRD002")
     requires = (
         needs_column(
             "grad_l2",

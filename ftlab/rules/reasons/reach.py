@@ -7,8 +7,11 @@ a guess is never given as the reason.
 
 from collections.abc import Callable
 
+import numpy as np
+
 from ftlab.records.finding import Place
 from ftlab.rules.reading.asked import asked
+from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reasons.call_order import no_backward, no_grad_forward, zeroed_too_late
 from ftlab.rules.reasons.cut_pattern import lowest_layers, measured_cut
 from ftlab.rules.reasons.idle_adapter import idle_adapter, quiet_adapter
@@ -20,6 +23,12 @@ from ftlab.runlog.run import Run
 
 CONSTANT = 2
 """Backwards of which it must have been seen that their loss is a constant."""
+
+ZERO_STEPS = 8
+"""Steps without any gradient from the loss: rewards of a few may well be equal."""
+
+_GROUPED = ("GRPOTrainer", "RLOOTrainer")
+"""Trainers of TRL that compare rewards within a group."""
 
 
 def reason_of(run: Run, missing: Missing) -> Reason:
@@ -70,6 +79,31 @@ def _times_zero(run: Run, missing: Missing) -> Reason | None:
     )
 
 
+def zero_at_loss(run: Run) -> bool | None:
+    """Tell whether the loss gave no gradient to the model; ``None``: not measured."""
+    measured = run.steps["output_grad"]
+    measured = measured[~np.isnan(measured)]
+    return not measured.any() if len(measured) else None
+
+
+def _zero_at_loss(run: Run, missing: Missing) -> Reason | None:
+    if missing.reached or len(run.steps) < ZERO_STEPS or not zero_at_loss(run):
+        return None
+    grouped = str(first_facts(run).training.get("trainer_class")) in _GROUPED
+    return Reason(
+        "zero-at-loss",
+        "The gradient is exactly 0 already where the loss hands it to the output of "
+        "the model, so nothing within the model makes it 0: whatever the model "
+        "computes is multiplied by 0 in the loss.",
+        "Look at the rewards: where all of a group are equal each advantage is 0. "
+        "frac_reward_zero_std in the Trainer's log is the share of such groups."
+        if grouped
+        else "Print what the loss multiplies with: advantages, weights or a mask that "
+        "are 0 everywhere, or a clamp that holds everywhere.",
+        (Place("call", "loss.backward"),),
+    )
+
+
 def _unknown(missing: Missing) -> Reason:
     if missing.none:
         return Reason(
@@ -100,4 +134,9 @@ _NONE: tuple[Test, ...] = (
     quiet_adapter,
     lowest_layers,
 )
-_ZERO: tuple[Test, ...] = (_times_zero, _no_labels, _half_precision)
+_ZERO: tuple[Test, ...] = (
+    _times_zero,
+    _no_labels,
+    _half_precision,
+    _zero_at_loss,
+)

@@ -14,6 +14,7 @@ from ftlab.replay.stops.stop import Stop
 from ftlab.replay.stops.trace import trace_of
 from ftlab.replay.stops.variables import Variables
 from ftlab.replay.tracing.modules import parameters_at
+from ftlab.session.debugging.shown import shown, shown_tensor
 
 if TYPE_CHECKING:
     from ftlab.replay.engine import Engine
@@ -33,7 +34,7 @@ class Looking:
     def under_way(self) -> tuple[Any, Any, Any]:
         """Return the model, what its step was called with and the trainer, if any."""
         moment = self._engine.moment()
-        return moment.model, self.batch, moment.owner
+        return moment.model, self._copied_batch(), moment.owner
 
     @property
     @abstractmethod
@@ -47,20 +48,37 @@ class Looking:
 
     @property
     def tensor(self) -> torch.Tensor | None:
-        """A copy of the operation's output; ``None`` when not at an operation."""
-        return None if self._stop is None else self._stop.tensor
+        """A copy of the operation's output; ``None`` when not at an operation.
+
+        It is shown as shape, range, bad values and a histogram; ``dbg.tensor[:]``
+        prints the numbers.
+        """
+        return None if self._stop is None else shown_tensor(self._stop.tensor)
 
     @property
     def inputs(self) -> tuple[torch.Tensor, ...]:
-        """Copies of the operation's input tensors."""
-        return () if self._stop is None else self._stop.inputs
+        """Copies of the operation's input tensors, shown as `tensor` is."""
+        stop = self._stop  # read once: the run may go on meanwhile
+        if stop is None:
+            return ()
+        found: tuple[torch.Tensor, ...] = shown(
+            stop.inputs, [each.name for each in stop.report.inputs]
+        )
+        return found
 
     @property
     def batch(self) -> Any:
-        """A copy of what the step was called with; ``None`` when not paused."""
-        if self._stop is None:
+        """A copy of what the step was called with, its tensors shown as `tensor` is.
+
+        ``None`` when not paused.
+        """
+        return shown(self._copied_batch())
+
+    def _copied_batch(self) -> Any:
+        stop = self._stop  # read once: the run may go on meanwhile
+        if stop is None:
             return None
-        return tree_map_only(torch.Tensor, _copy, self._stop.batch)
+        return tree_map_only(torch.Tensor, _copy, stop.batch)
 
     def tokens(self, *, losses: bool = False) -> "Tokens":
         """Show the step's batch token by token, see `ftlab.tokens`.

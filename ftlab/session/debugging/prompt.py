@@ -181,8 +181,7 @@ class Prompt(cmd.Cmd):
 
     def do_inputs(self, _: str) -> None:
         """Show the operation's input tensors."""
-        for each in self._debugger.inputs:
-            self._say(each)
+        self._say(self._debugger.inputs)
 
     def do_batch(self, _: str) -> None:
         """Show what the step was called with."""

@@ -18,6 +18,7 @@ from ftlab.replay.wishes import MEMORY_BUDGET, Wishes
 from ftlab.replay.worker import Worker
 from ftlab.rules.words import an
 from ftlab.session.debugging.debugger import Debugger
+from ftlab.session.debugging.shown import shown, shown_tensor
 from ftlab.session.debugging.snapshot_steps import (
     Step,
     argument_of,
@@ -107,14 +108,14 @@ class Snapshot:
     def tensor(self) -> torch.Tensor | None:
         """The anomalous tensor; ``None`` when the stop was at no operation."""
         with reading(self.path):
-            return self._unpack("stop", self._stored.manifest["tensor"])
+            return shown_tensor(self._unpack("stop", self._stored.manifest["tensor"]))
 
     @property
     def batch(self) -> Any:
         """What the step was called with; ``None`` between two calls."""
         step = self._stored.manifest["step"]
         with reading(self.path):
-            return None if step is None else self._unpack("batch", step["batch"])
+            return None if step is None else shown(self._unpack("batch", step["batch"]))
 
     @property
     def tokens(self) -> dict[int, str]:

@@ -1,8 +1,9 @@
 """The first batches of a run, read so that nothing is used up.
 
 A DataLoader is not iterated: its sampler, dataset and collator are called as it would
-call them, without worker processes, and its own iterator stays where it is. A dataset
-that is a stream is read from a copy.
+call them, without worker processes, and its own iterator stays where it is. Where it
+has workers, ``get_worker_info`` answers as in the first. A dataset that is a stream is
+read from a copy.
 """
 
 import copy
@@ -12,6 +13,7 @@ from typing import Any
 
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
+from ftlab.probes.torch_private import as_first_worker
 from ftlab.session.preflight.given import Given
 
 DEFAULT_ROWS = 2
@@ -50,14 +52,14 @@ def first_batches(given: Given, count: int) -> list[Any]:
     """
     source = given.batches
     if isinstance(source, DataLoader):
-        return list(_of_loader(source, count))
+        return _of_loader(source, count)
     if source is not None:
         batches = list(itertools.islice(iter(source), count))
         return _repeated(batches, count)
     if given.trainer is not None:
         if given.trainer.train_dataset is None:
             return []
-        return list(_of_loader(given.trainer.get_train_dataloader(), count))
+        return _of_loader(given.trainer.get_train_dataloader(), count)
     if given.dataset is not None:
         return _repeated(list(_of_dataset(given, count)), count)
     return []
@@ -67,7 +69,22 @@ def _repeated(batches: list[Any], count: int) -> list[Any]:
     return list(itertools.islice(itertools.cycle(batches), count)) if batches else []
 
 
-def _of_loader(loader: Any, count: int) -> Iterator[Any]:
+def _of_loader(loader: Any, count: int) -> list[Any]:
+    try:
+        with as_first_worker(loader.dataset, loader.num_workers):
+            return list(_read_here(loader, count))
+    except Exception as error:
+        if not loader.num_workers or loader.worker_init_fn is None:
+            raise
+        words = f"{type(error).__name__}: {error}"
+        msg = (
+            f"reading raised {words}, and worker_init_fn, which prepares the dataset "
+            "in each worker, is not called here"
+        )
+        raise UnreadableError(msg) from error
+
+
+def _read_here(loader: Any, count: int) -> Iterator[Any]:
     collate = loader.collate_fn
     if isinstance(loader.dataset, IterableDataset):
         rows = iter(_copied(loader.dataset))

@@ -244,10 +244,18 @@ def counted(findings: Sequence[Finding]) -> str:
     return ", ".join(words)
 
 
-def unchecked_words(one: NotChecked) -> str:
-    """Say what was missing and what to record next time, as two sentences."""
-    missing = one.reason.rstrip(". ")
-    return f"{missing[:1].upper()}{missing[1:]}. Next time: {one.record}"
+def unchecked_words(not_checked: Sequence[NotChecked]) -> list[tuple[str, str]]:
+    """Group rules by what was missing: who they are, what, and what to record."""
+    groups: dict[tuple[str, str], list[NotChecked]] = {}
+    for one in not_checked:
+        groups.setdefault((one.reason.rstrip(". "), one.record), []).append(one)
+    found = []
+    for (missing, record), rules in groups.items():
+        alone = f"{rules[0].code} {rules[0].name}"
+        who = alone if len(rules) == 1 else ", ".join(one.code for one in rules)
+        words = f"{missing[:1].upper()}{missing[1:]}. Next time: {record}"
+        found.append((who, words))
+    return found
 
 
 def _value(value: float | int | str) -> str:
@@ -258,9 +266,9 @@ def _unchecked(summary: FindingsSummary) -> list[str]:
     if not summary.not_checked:
         return []
     lines = ["", f"Not checked: {count(len(summary.not_checked), 'rule')}"]
-    for one in summary.not_checked:
+    for who, words in unchecked_words(summary.not_checked):
         lines += textwrap.wrap(
-            f"{one.code} {one.name}: {unchecked_words(one)}",
+            f"{who}: {words}",
             WIDTH,
             initial_indent="  ",
             subsequent_indent="    ",

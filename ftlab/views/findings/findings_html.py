@@ -65,9 +65,8 @@ def _unchecked(not_checked: tuple[NotChecked, ...]) -> str:
     if not not_checked:
         return ""
     rows = "".join(
-        f"<dt>{html.escape(one.code)} {html.escape(one.name)}</dt>"
-        f"<dd>{html.escape(unchecked_words(one))}</dd>"
-        for one in not_checked
+        f"<dt>{html.escape(who)}</dt><dd>{html.escape(words)}</dd>"
+        for who, words in unchecked_words(not_checked)
     )
     title = f"Not checked: {count(len(not_checked), 'rule')}"
     return (

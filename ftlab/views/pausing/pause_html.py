@@ -16,7 +16,7 @@ from ftlab.views.pausing.pause_report import mended, said
 from ftlab.views.style import SERIES, SPECIAL, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ftlab.views.pausing.pause_report import Controller, Report
 
@@ -156,6 +156,20 @@ def _tensors(report: Report) -> str:
     )
 
 
+def tensors_html(entries: Iterable[tuple[Any, str] | str]) -> str:
+    """Return one row for each tensor: its name, its facts, and words of its own."""
+    rows = "".join(
+        f'<tr><th colspan="4">{html.escape(each)}</th></tr>'
+        if isinstance(each, str)
+        else _tensor(each[0].name, *each)
+        for each in entries
+    )
+    return (
+        f'<style>{style_sheet()}</style><div class="ftlab-f ftlab-p ftlab-p-wide">'
+        f'<table class="ftlab-p-tensors">{rows}</table></div>'
+    )
+
+
 def _in_order(report: Report) -> Iterator[tuple[str, Any, str]]:
     for link in reversed(report.chain):
         yield "from", link.facts, repr(link).removeprefix(repr(link.facts)).strip()
@@ -168,7 +182,7 @@ def _in_order(report: Report) -> Iterator[tuple[str, Any, str]]:
 def _tensor(role: str, facts: Any, words: str) -> str:
     shape = ", ".join(map(str, facts.shape))
     return (
-        f'<tr class="ftlab-p-{role}"><th>{role}</th>'
+        f'<tr class="ftlab-p-{html.escape(role)}"><th>{html.escape(role)}</th>'
         f'<td class="ftlab-p-range" style="{colour(facts)}">'
         f"{html.escape(range_words(facts))}</td>"
         f"<td>{html.escape(facts.dtype)}[{shape}]</td>"

@@ -12,11 +12,13 @@ from ftlab.records.sample_facts import SeenSamples
 from tests.probes.recording import Recording
 
 
-def seen(made, *, tokenizer=None, micro_batches=1, interval=16):
+def seen(made, *, tokenizer=None, micro_batches=1, interval=16, first=0):
     model = llama()
     optimizer = adamw(model)
     probes = [RowSamples(interval)]
-    recording = Recording(model, optimizer, probes=probes, tokenizer=tokenizer)
+    recording = Recording(
+        model, optimizer, probes=probes, first_step=first, tokenizer=tokenizer
+    )
     with recording:
         for number, batch in enumerate(made, 1):
             model(**batch).loss.backward()
@@ -30,6 +32,11 @@ def seen(made, *, tokenizer=None, micro_batches=1, interval=16):
 def test_each_of_the_first_steps_is_looked_at_and_then_few():
     steps = [each.step for each in seen(batches(DENSE + 6), interval=1)]
     assert steps == [*range(DENSE), 8]
+
+
+def test_the_first_steps_after_a_resume_are_looked_at():
+    steps = [each.step for each in seen(batches(DENSE + 1), interval=1, first=41)]
+    assert steps == [41, 42, 43, 44]
 
 
 def test_rows_are_told_apart_by_micro_batch_and_limited():

@@ -67,8 +67,16 @@ def test_no_gradient():
 
 
 def test_a_gradient_of_zero():
-    (finding,) = check(run(pairs(), grads=(1.0, 0.0)))
+    values = {"output_grad": 0.1}
+    (finding,) = check(run(pairs(), grads=(1.0, 0.0), values=values))
     assert finding.evidence["reason"] == "zero-gradient"
+
+
+@pytest.mark.parametrize("values", [{}, {"output_grad": 0.0}])
+def test_a_gradient_of_zero_from_the_loss_is_not_laid_on_the_adapter(values):
+    (finding,) = check(run(pairs(), grads=(0.0, 0.0), values=values))
+    assert finding.evidence["reason"] == "zero-from-loss"
+    assert "at what the loss multiplies with" in finding.fix
 
 
 def test_gradients_but_no_update():
@@ -181,7 +189,7 @@ def test_each_reason_is_a_finding_of_its_own():
     builder = run(pairs(2), a=(0.0, 3.0), grads=(0.0, 0.0, 1.0, 0.0))
     assert {finding.evidence["reason"] for finding in check(builder)} == {
         "both-zero",
-        "zero-gradient",
+        "zero-from-loss",
     }
 
 

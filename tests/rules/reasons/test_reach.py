@@ -170,3 +170,17 @@ def test_the_setting_that_is_zero_is_named():
     reason = reason_of(builder.run, Missing(False, [LOW], []))
     assert str(reason.places[0]) == "config beta"
     assert "beta is 0" in reason.cause
+
+
+def test_a_gradient_that_is_zero_where_the_loss_hands_it_over():
+    zero = loop(count=8, values={"output_grad": 0.0})
+    assert kind(zero, [LOW], none=False) == "zero-at-loss"
+    assert kind(zero, [LOW], [HIGH], none=False) == "unknown"
+    few = loop(count=7, values={"output_grad": 0.0})
+    assert kind(few, [LOW], none=False) == "unknown"
+    zero.step(values={"output_grad": 1e-9})
+    assert kind(zero, [LOW], none=False) == "unknown"
+    grouped = loop(count=8, values={"output_grad": 0.0})
+    grouped.facts(training={"trainer_class": "GRPOTrainer"})
+    reason = reason_of(grouped.run, Missing(False, [LOW], []))
+    assert "frac_reward_zero_std" in reason.fix

@@ -77,6 +77,8 @@ def test_stops_in_the_module_and_at_the_op_that_made_it(fault, op, what):
         assert dbg.tensor is not None
         assert not torch.isfinite(dbg.tensor).all()
         assert set(dbg.batch) == {"input_ids", "attention_mask", "labels"}
+        assert "NaN" in repr(dbg.tensor) or "Inf" in repr(dbg.tensor)
+        assert repr(dbg.batch).startswith("input_ids: int64[")
 
 
 def test_the_weights_are_as_before_the_step():

@@ -7,6 +7,7 @@ from torch.utils.data import (
     DataLoader,
     IterableDataset,
     SequentialSampler,
+    get_worker_info,
 )
 
 from ftlab.session.preflight.given import Given
@@ -108,3 +109,29 @@ def test_a_trainers_batch_is_what_its_loader_gives():
     (batch,) = read(1, trainer=each)
     assert batch["input_ids"].shape == (2, 16)
     assert isinstance(each.train_dataset, Rows)
+
+
+class Sharded(IterableDataset):
+    """Every worker reads its own share, and asks which that is."""
+
+    def __iter__(self):
+        info = get_worker_info()
+        return iter(NUMBERS[info.id :: info.num_workers])
+
+
+def test_a_dataset_that_asks_for_its_worker_is_read_as_in_the_first():
+    loader = DataLoader(Sharded(), batch_size=3, num_workers=2)
+    assert lists(read(batches=loader)) == [[0, 2, 4], [6, 8]]
+    assert get_worker_info() is None
+    with pytest.raises(AttributeError):
+        read(batches=DataLoader(Sharded(), batch_size=3))
+
+
+def test_what_a_worker_prepares_is_not_taken_for_a_fault():
+    class Prepared(IterableDataset):
+        def __iter__(self):
+            return iter(self.rows)
+
+    loader = DataLoader(Prepared(), num_workers=2, worker_init_fn=lambda _: None)
+    with pytest.raises(UnreadableError, match="'rows', and worker_init_fn"):
+        read(batches=loader)

@@ -156,3 +156,12 @@ def test_what_is_not_checked_may_be_asked_anew_each_time():
     assert view.not_checked == ()
     missing.append(NOT)
     assert view.not_checked == (NOT,)
+
+
+def test_rules_that_lack_the_same_are_told_in_one_line():
+    lacking = [NotChecked(f"DAT00{n}", "a-name", "no ids", "ids") for n in (1, 2, 3)]
+    view = view_of(not_checked=[*lacking, NOT])
+    lines = repr(view).partition("Not checked: 4 rules\n")[2].splitlines()
+    assert lines[0] == "  DAT001, DAT002, DAT003: No ids. Next time: ids"
+    assert lines[1].startswith(f"  {NOT.code} {NOT.name}: ")
+    assert "<dt>DAT001, DAT002, DAT003</dt><dd>No ids." in findings_html(view.summary)

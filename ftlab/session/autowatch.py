@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ftlab.records.errors import AttachError, FtlabWarning
 from ftlab.records.handle import HandleStack, rebind
 from ftlab.records.unbroken import unbroken
-from ftlab.runlog.folder import process_rank, refuse_taken
+from ftlab.runlog.folder import process_rank, refuse_taken, run_dir_of
 from ftlab.session.import_hook import when_imported
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Autowatch:
         self.watches: list[Watch] = []
         self._found = found
         self._namespaces = tuple(namespaces)
-        self._run_dir = None if run_dir is None else Path(run_dir)
+        self._run_dir = run_dir_of(run_dir)
         self._activations = activations
         self._handles = HandleStack()
         self._calls = HandleStack()

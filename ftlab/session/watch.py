@@ -21,7 +21,7 @@ from ftlab.probes.user.user_probes import UserProbes
 from ftlab.records.finding import NotChecked
 from ftlab.records.unbroken import take, unbroken
 from ftlab.rules.words import counted
-from ftlab.runlog.folder import process_rank, refuse_taken
+from ftlab.runlog.folder import process_rank, refuse_taken, run_dir_of
 from ftlab.runlog.run import Run
 from ftlab.session.arguments import several, watchable
 from ftlab.session.host import host
@@ -257,7 +257,7 @@ def watch(
         The model has no parameters, lazy ones without a shape, is TorchScript, or is
         watched already.
     BadValueError
-        ``budget`` or ``interval`` is not within its bounds.
+        ``budget`` or ``interval`` is not within its bounds, or ``run_dir`` no path.
     RunFolderError
         ``run_dir`` exists or cannot be written.
 
@@ -290,7 +290,7 @@ watch. Pass the model that your optimizer trains.
     every(interval)
     Budget(budget)
     plan = Plan(
-        run_dir=None if run_dir is None else Path(run_dir),
+        run_dir=run_dir_of(run_dir),
         interval=interval,
         budget=budget,
         probes=(

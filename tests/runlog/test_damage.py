@@ -1,5 +1,6 @@
 """A folder with garbage in one file opens, or says which file is damaged."""
 
+import os
 import shutil
 import warnings
 from pathlib import Path
@@ -58,6 +59,23 @@ def test_every_damaged_file_is_named(tmp_path, golden, damage):
         said = what_is_said(folder)
         assert all(str(folder / file) in words for words in said), said
         assert said or file.name != "run.json", "damage was read as if it were sound"
+
+
+@pytest.mark.parametrize(
+    "put",
+    [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/nowhere")],
+    ids=["pipe", "folder", "link to nothing"],
+)
+def test_what_is_no_file_is_named_and_not_waited_for(tmp_path, golden, put):
+    folder, files = tmp_path / "run", [golden / "run.json"]
+    files += (path for path in (golden / "rank-00000").iterdir() if path.is_file())
+    for file in files:
+        shutil.copytree(golden, folder)
+        path = folder / file.relative_to(golden)
+        path.unlink()
+        put(path)
+        assert str(path) in "".join(what_is_said(folder))
+        shutil.rmtree(folder)
 
 
 def rewritten(path, change):

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from ftlab.records.errors import SchemaError
 from ftlab.records.facts import Facts
-from ftlab.records.names import NameRecord
 from ftlab.records.plain_files import open_file
 from ftlab.runlog import decode
 from ftlab.runlog.chunk import Rows
@@ -125,7 +124,7 @@ class Follower:
 
     def _read_lines(self) -> None:
         names, changes, events = self._lines
-        self._append_lines(names, lambda value: from_json(NameRecord, value))
+        self._append_lines(names, decode.name_record)
         file = self.folder / "facts.json"
         if not self._facts_read and os.path.lexists(file):
             self._facts_read = True

@@ -23,7 +23,7 @@ from ftlab.records.unbroken import take, unbroken
 from ftlab.rules.words import counted
 from ftlab.runlog.folder import process_rank, refuse_taken, run_dir_of
 from ftlab.runlog.run import Run
-from ftlab.session.arguments import several, watchable
+from ftlab.session.arguments import first_given, several, watchable
 from ftlab.session.host import host
 from ftlab.session.integrations.transformers import TrainerLink, is_trainer
 from ftlab.session.observation import Observation, Plan, ended_by, refuse_second
@@ -306,9 +306,11 @@ watch. Pass the model that your optimizer trains.
             plan,
             watchable(target),
             several(optimizer, "step", "optimizer"),
-            schedulers=several(scheduler or lr_scheduler, "step", "scheduler"),
+            schedulers=several(
+                first_given(scheduler, lr_scheduler), "step", "scheduler"
+            ),
             scaler=scaler,
-            tokenizer=tokenizer or processing_class,
+            tokenizer=first_given(tokenizer, processing_class),
         ),
         Watch.detach,
     )

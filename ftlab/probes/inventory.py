@@ -13,6 +13,7 @@ import torch
 
 from ftlab.probes.naming import clean_name
 from ftlab.records.attributes import attribute_of
+from ftlab.records.by_id import ById
 
 
 class Spot(NamedTuple):
@@ -56,8 +57,7 @@ class _Inventory:
         return [each for each in found if each is not None]
 
 
-_known: "weakref.WeakKeyDictionary[torch.nn.Module, _Inventory]"
-_known = weakref.WeakKeyDictionary()
+_known: ById[torch.nn.Module, "_Inventory"] = ById()
 
 
 def spots_of(model: torch.nn.Module) -> Sequence[Spot]:

@@ -175,7 +175,8 @@ class Recorder:
             finally:
                 loop, self._loop = self._loop, None
                 if self._failure is None:
-                    shield(self._finish, self._fail)(loop)
+                    with self._listener.lock:  # another thread may still be heard
+                        shield(self._finish, self._fail)(loop)
                 self._first_step = loop.step.step
                 self._listener = None  # it knows the loop, which knows the parameters
                 loop.let_go()

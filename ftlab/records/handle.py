@@ -5,10 +5,13 @@ reverse order even when one fails. `rebind` replaces an attribute until its hand
 removed and then restores exactly what was there, including *nothing was there*.
 """
 
+import contextlib
 import sys
 import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
+
+from ftlab.records.by_id import ById
 
 
 class Handle(Protocol):
@@ -92,31 +95,23 @@ class _Stack(list[_Binding]):
 
 _stacks: weakref.WeakValueDictionary[tuple[int, str], _Stack]
 _stacks = weakref.WeakValueDictionary()
-_gone: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_gone: ById[Any, Any] = ById()
 
 
-def let_go(value: Callable[..., Any], before: Any) -> None:
+def let_go(value: Any, before: Any) -> None:
     """Say that the stand-in ``value`` is done, and what it stood in for.
 
     Somebody who has wrapped it in the meantime puts back what `settled` gives.
     """
-    _gone[value] = before
+    with contextlib.suppress(TypeError):  # nothing can refer to it weakly
+        _gone[value] = before
 
 
 def settled(value: Any) -> Any:
     """Return ``value``, or what was there before it if it is done meanwhile."""
-    while callable(value) and _hashable(value) and value in _gone:
+    while callable(value) and value in _gone:
         value = _gone[value]
     return value
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        weakref.ref(value)
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def rebind(owner: Any, name: str, value: Any) -> Handle:
@@ -141,8 +136,7 @@ def rebind(owner: Any, name: str, value: Any) -> Handle:
     >>> owner.name
     'own'
     """
-    if callable(value) and _hashable(value):
-        _gone.pop(value, None)  # it is back
+    _gone.pop(value, None)  # it is back
     key = (id(owner), name)
     stack = _stacks.setdefault(key, _Stack())
     binding = _Binding(owner, vars(owner).get(name, _ABSENT), value)
@@ -151,8 +145,7 @@ def rebind(owner: Any, name: str, value: Any) -> Handle:
 
     def undo() -> None:
         binding.live = False
-        if callable(value) and _hashable(value):
-            let_go(value, binding.before)
+        let_go(value, binding.before)
         while stack and not stack[-1].live and _is_on_top(stack[-1], name):
             _restore(stack.pop(), name)
         if not stack and _stacks.get(key) is stack:

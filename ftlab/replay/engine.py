@@ -6,12 +6,12 @@ of steps, the hook that sees optimizers step, and how a stop reaches the caller.
 """
 
 import functools
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
+from ftlab.records.by_id import ById
 from ftlab.records.errors import TrainingStoppedError
 from ftlab.records.handle import Handle
 from ftlab.replay.answering import Skipped
@@ -20,7 +20,7 @@ from ftlab.replay.call import StepCall
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.capsules.generators import own_generators
 from ftlab.replay.capsules.inputs import KeptInputs
-from ftlab.replay.control import Command
+from ftlab.replay.control import Abort, Command
 from ftlab.replay.optimizers import warn_of_closure
 from ftlab.replay.past import Past, PastStep
 from ftlab.replay.past_call import Journey, Left, PastCall
@@ -96,7 +96,7 @@ class Engine:
         self._unwinding = Unwinding()
         self._warned = False
         self._generators: list[Any] | None = None
-        self._scalers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._scalers: ById[Any, None] = ById()
         self._updates = UpdateGuard(
             lambda: worker.current,
             self._announce,
@@ -169,11 +169,11 @@ class Engine:
         due = responses.before(self.step, self._scalers)
         try:
             result = call.run(stop_at_start=self._stops_at_start(), first=due)
-        except Skipped as skipped:
-            result = self._leave_out(skipped)
+        except (Skipped, Abort) as left:
+            result = self._leave_out(left)
         finally:
             self._call = None
-        self._scalers.update(capsule.scalers)
+        self._scalers.update((each, None) for each in capsule.scalers)
         if self._stops_at_start() or call.leave_by:
             self._leave_by = call.leave_by
         self._copy_gradients = capsule.gradients.rewritten
@@ -183,9 +183,12 @@ class Engine:
         self._worker.raise_if_aborted()
         return result
 
-    def _leave_out(self, skipped: Skipped) -> Any:
-        """Finish what a response wants of a step that left no trace."""
-        response, why = skipped.response, skipped.why
+    def _leave_out(self, left: Skipped | Abort) -> Any:
+        """Finish what a response or the caller wants of a call that left no trace."""
+        if isinstance(left, Abort):
+            self.past.begin_again()
+            raise left
+        response, why = left.response, left.why
         words = f"{why}: batch skipped"
         if response.by == "roll back":
             taken = self.past.roll_back(response.steps)

@@ -91,8 +91,18 @@ class Past:
         elif self._calls:
             self._calls[-1].updates.append(update)
 
+    def begin_again(self) -> None:
+        """Take back what the earlier micro-batches of the present step have left."""
+        now = self._calls[-1].step if self._calls else 0
+        under_way = [call for call in self._calls if call.step == now]
+        if not under_way or under_way[0].micro_batch or under_way[-1].updates:
+            return  # its beginning is gone, or its end has come
+        for call in reversed(under_way):
+            if call.capsule.obstacle() is None:
+                call.capsule.restore()
+
     def roll_back(self, steps: int) -> int:
-        """Put weights and optimizer state back; the calls up to now are forgotten.
+        """Put weights, optimizer state and buffers back; forget the calls up to now.
 
         Returns
         -------
@@ -104,6 +114,7 @@ class Past:
         for call in reversed(undone):
             for update in reversed(call.updates):
                 update.restore_values()
+            call.capsule.restore_buffers()
         self.forget()
         return now - undone[0].step if undone else 0
 

@@ -1,6 +1,5 @@
 """Hears every optimizer step of a run, and looks at what it has written."""
 
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +9,7 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from ftlab.records.by_id import ById
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.replay.capsules.update_capsule import UpdateCapsule
 from ftlab.replay.optimizers import drop_leftovers, has_closure
@@ -58,7 +58,7 @@ class UpdateGuard:
         optimizers: Iterable[torch.optim.Optimizer],
         budget: int,
     ) -> None:
-        self.optimizers = weakref.WeakSet(optimizers)
+        self.optimizers = ById((each, None) for each in optimizers)
         self.seen = False
         self.update: UpdateCall | None = None
         self._here = here
@@ -86,7 +86,7 @@ class UpdateGuard:
         if not (self._here() or graph_task() != -1):
             return
         self.seen = True
-        self.optimizers.add(optimizer)
+        self.optimizers[optimizer] = None
         closure = has_closure(args, kwargs)
         for_nothing = self._announce(optimizer, closure)
         if self.update is None and not closure and not for_nothing:

@@ -115,6 +115,9 @@ def _fitting(hint: Any, value: Any) -> Any:
     if type(value) not in kinds and not isinstance(value, enum.Enum | Place):
         msg = f"{value!r:.80} is no {hint}"
         raise TypeError(msg)
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        msg = f"{value:.3g} is beyond all counts"
+        raise ValueError(msg)
     return value
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ftlab.records.names import NameRecord
 from ftlab.records.printable import harmless
 from ftlab.records.step import Evaluation, LedgerEntry
 from ftlab.runlog.chunk import Rows
@@ -16,6 +17,9 @@ from ftlab.runlog.matrix import Bools, Ids, Piece, Steps
 from ftlab.runlog.rollup import Rolled, Window
 from ftlab.runlog.schema import ROLLED
 from ftlab.runlog.steps import StepRows, rectangle
+
+LONGEST = 1000
+"""Characters of a name, and of what is said of it."""
 
 
 def step_rows(table: pa.Table) -> StepRows:
@@ -121,6 +125,22 @@ def _follows(
     """Whether a batch has the rows of the one before it, at a later step."""
     same = np.array_equal(ids[slice(*before)], ids[slice(*now)])
     return same and bool(steps[now[0]] > steps[before[0]])
+
+
+def name_record(value: Any) -> NameRecord:
+    """Return a line of ``names.jsonl``, its texts cut to what can be shown."""
+    record: NameRecord = from_json(NameRecord, _cut(value))
+    if not 0 <= record.id < 2**31:
+        msg = f"id {record.id} is no row of a table"
+        raise ValueError(msg)
+    return record
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _cut(each) for key, each in value.items()}
+    long = isinstance(value, str) and len(value) > LONGEST
+    return f"{value[:LONGEST]}..." if long else value
 
 
 def ledger_entry(row: Mapping[str, Any]) -> LedgerEntry:

@@ -1,28 +1,12 @@
 """Writes to the disk that are whole or not at all, and reads that may fail."""
 
 import contextlib
-import errno
 import os
-import stat
 import warnings
 from pathlib import Path
-from typing import BinaryIO
 
 from ftlab.records.errors import DamageWarning, SchemaError
 from ftlab.records.printable import printable
-
-
-def open_file(path: Path) -> BinaryIO:
-    """Open a file for reading; a pipe or a device, which may never end, is refused."""
-    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115  its caller closes it, and only open() takes an opener
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        return file
-    file.close()
-    raise OSError(errno.EINVAL, "it is no file", str(path))
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 class LeftOut(contextlib.AbstractContextManager[None]):

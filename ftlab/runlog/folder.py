@@ -13,12 +13,14 @@ from typing import Any, TypeVar
 
 from ftlab._version import __version__
 from ftlab.records.errors import RunFolderError, SchemaError
+from ftlab.records.plain_files import is_folder, open_file, path_of
 from ftlab.runlog.codec import dumps, loads
-from ftlab.runlog.disk import open_file, replace
+from ftlab.runlog.disk import replace
 from ftlab.runlog.schema import VERSION
 
 Made = TypeVar("Made")
 
+EXAMPLE = "open_run('runs/2026-11-20-090500-1')"
 RANK = re.compile(r"rank-(\d{5})$")
 _PACKAGES = (
     "torch",
@@ -49,6 +51,11 @@ def default_folder(now: datetime, base: str | Path = "runs") -> Path:
     return path
 
 
+def run_dir_of(value: Any) -> Path | None:
+    """Return ``run_dir`` as it was passed as a path, ``None`` for none."""
+    return None if value is None else path_of(value, "run_dir", "run_dir='runs/mine'")
+
+
 def rank_folder(path: Path, rank: int) -> Path:
     """Return the folder that ``rank`` alone writes."""
     return path / f"rank-{rank:05d}"
@@ -56,8 +63,17 @@ def rank_folder(path: Path, rank: int) -> Path:
 
 def ranks(path: str | Path) -> tuple[int, ...]:
     """Return the ranks that have logged to the run at ``path``."""
-    matches = [RANK.match(entry.name) for entry in Path(path).glob("rank-*")]
-    return tuple(sorted(int(match[1]) for match in matches if match))
+    return tuple(
+        sorted(int(found[1]) for found in map(RANK.match, _inside(path)) if found)
+    )
+
+
+def _inside(path: str | Path) -> list[str]:
+    """Return the names in a folder, none where it cannot be read."""
+    try:
+        return [entry.name for entry in Path(path).iterdir()]
+    except (OSError, ValueError):
+        return []
 
 
 def process_rank() -> int:
@@ -135,10 +151,9 @@ def create_folder(path: Path, rank: int, meta: Mapping[str, Any]) -> None:
 
 def _by_other_ranks(path: Path, rank: int) -> bool:
     """Whether ``path`` exists because other ranks of this run came first."""
-    try:
-        names = [entry.name for entry in path.iterdir()]
-    except (OSError, ValueError):
+    if not is_folder(path):
         return False
+    names = _inside(path)
     if rank == 0:
         return bool(names) and all(RANK.match(name) for name in names)
     return not names or "run.json" in names or any(map(RANK.match, names))
@@ -172,13 +187,14 @@ def read_meta(path: Path) -> dict[str, Any]:
         When the run was written by a newer ftlab.
     """
     file = path / "run.json"
-    if not file.exists():
+    there = is_folder(path)
+    if not there or not os.path.lexists(file):
         if ranks(path):
             return {}
-        what = "has no run.json" if path.is_dir() else "is no folder"
+        what = "has no run.json" if there else "is no folder"
         msg = (
-            f"{str(path)!r} is not the folder of a run: it {what}. Pass the folder "
-            "that watch printed, for instance open_run('runs/2026-11-20-090500-1')."
+            f"{str(path)!r:.200} is not the folder of a run: it {what}. Pass the "
+            f"folder that watch printed, for instance {EXAMPLE}."
         )
         raise RunFolderError(msg)
     try:

@@ -4,6 +4,7 @@ Who calls whom: `Follower.refresh` asks the tails of all files for what is new a
 appends it to the run; a `SegmentsTail` goes from one segment of a table to the next.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,11 +15,11 @@ import pyarrow as pa
 
 from ftlab.records.errors import SchemaError
 from ftlab.records.facts import Facts
-from ftlab.records.names import NameRecord
+from ftlab.records.plain_files import open_file
 from ftlab.runlog import decode
 from ftlab.runlog.chunk import Rows
 from ftlab.runlog.codec import event_from_json, from_json, loads
-from ftlab.runlog.disk import LeftOut, name_damage, open_file
+from ftlab.runlog.disk import LeftOut, name_damage
 from ftlab.runlog.folder import check_version, rank_folder, read_meta
 from ftlab.runlog.journal import LEDGER_STEPS
 from ftlab.runlog.lines import LineTail
@@ -123,9 +124,9 @@ class Follower:
 
     def _read_lines(self) -> None:
         names, changes, events = self._lines
-        self._append_lines(names, lambda value: from_json(NameRecord, value))
+        self._append_lines(names, decode.name_record)
         file = self.folder / "facts.json"
-        if not self._facts_read and file.exists():
+        if not self._facts_read and os.path.lexists(file):
             self._facts_read = True
             self._append(file, _first_facts, [file])
         self._append_lines(changes, lambda value: from_json(Facts, value))

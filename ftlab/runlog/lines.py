@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ftlab.records.plain_files import open_file
 from ftlab.runlog.codec import dumps, loads
-from ftlab.runlog.disk import LeftOut, open_file, write_all
+from ftlab.runlog.disk import LeftOut, write_all
 from ftlab.runlog.folder import check_version
 from ftlab.runlog.schema import VERSION
 

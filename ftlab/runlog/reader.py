@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from ftlab.records.errors import RunFolderError
-from ftlab.runlog.folder import rank_folder, ranks, read_meta
+from ftlab.records.plain_files import path_of
+from ftlab.runlog.folder import EXAMPLE, rank_folder, ranks, read_meta
 from ftlab.runlog.follow import Follower
 from ftlab.runlog.run import Run
 from ftlab.runlog.store import BUDGET
@@ -29,6 +30,8 @@ def open_log(
     ------
     RunFolderError
         When ``path`` is not the folder of a run, or has no such rank.
+    BadValueError
+        When ``path`` is no path.
     SchemaError
         When a newer ftlab has written it.
 
@@ -46,16 +49,17 @@ def open_log(
 is no folder. Pass the folder that watch printed, for instance \
 open_run('runs/2026-11-20-090500-1').
     """
-    path = Path(path)
+    path = path_of(path, "path", EXAMPLE)
     meta = read_meta(path)
-    if not rank_folder(path, rank).is_dir():
-        found = ", ".join(map(str, ranks(path))) or "none"
+    there = [each for each in ranks(path) if rank_folder(path, each).is_dir()]
+    if rank not in there:
+        found = ", ".join(map(str, there)) or "none"
         msg = (
-            f"The run {str(path)!r} has no rank {rank}; its ranks are {found}. Pass "
-            "one of them as rank=."
+            f"The run {str(path)!r} has no rank {rank!r:.40}; its ranks are {found}. "
+            "Pass one of them as rank=."
         )
         raise RunFolderError(msg)
-    run = Run(path, meta, rank=rank, budget=budget)
+    run = Run(path, meta, rank=there[there.index(rank)], budget=budget)
     follower = Follower(run, path, budget)
     follower.load()
     if follow:

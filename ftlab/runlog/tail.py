@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from ftlab.records.errors import SchemaError
+from ftlab.records.plain_files import open_file
 from ftlab.runlog.batches import column_type
-from ftlab.runlog.disk import LeftOut, name_damage, open_file
+from ftlab.runlog.disk import LeftOut, name_damage
 from ftlab.runlog.folder import check_version
 
 _MAGIC = b"ARROW1"

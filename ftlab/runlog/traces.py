@@ -16,11 +16,12 @@ from typing import Any
 import pyarrow as pa
 
 from ftlab.records.errors import RunFolderError
+from ftlab.records.plain_files import open_file
 from ftlab.records.printable import printable
 from ftlab.records.texts import Excerpt, Listing, SampleText
 from ftlab.records.trace import Trace, TracedLink, TracedOp
 from ftlab.runlog.codec import dumps, from_json, loads
-from ftlab.runlog.disk import open_file, replace
+from ftlab.runlog.disk import replace
 from ftlab.runlog.folder import check_version
 from ftlab.runlog.schema import TRACE, VERSION
 

@@ -59,6 +59,11 @@ def _refuse_lazy(model: torch.nn.Module, caller: str) -> None:
         raise AttachError(msg)
 
 
+def first_given(*values: Any) -> Any:
+    """Return the first that is not ``None``; a user's object may have no truth."""
+    return next((each for each in values if each is not None), None)
+
+
 def several(value: Any, method: str, what: str) -> Iterable[Any]:
     """Turn one object, several or ``None`` into a tuple of them."""
     if value is None:

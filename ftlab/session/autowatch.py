@@ -22,10 +22,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from ftlab.records.by_id import ById
 from ftlab.records.errors import AttachError, FtlabWarning
 from ftlab.records.handle import HandleStack, rebind
 from ftlab.records.unbroken import unbroken
-from ftlab.runlog.folder import process_rank, refuse_taken
+from ftlab.runlog.folder import process_rank, refuse_taken, run_dir_of
 from ftlab.session.import_hook import when_imported
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Autowatch:
         self.watches: list[Watch] = []
         self._found = found
         self._namespaces = tuple(namespaces)
-        self._run_dir = None if run_dir is None else Path(run_dir)
+        self._run_dir = run_dir_of(run_dir)
         self._activations = activations
         self._handles = HandleStack()
         self._calls = HandleStack()
@@ -72,8 +73,8 @@ class Autowatch:
         self._stopped = False
         self._inside = threading.local()
         self._model: weakref.ref[Any] | None = None
-        self._stepped: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._trained: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._stepped: ById[Any, None] = ById()
+        self._trained: ById[Any, None] = ById()
 
     def __enter__(self) -> Self:
         if self._run_dir is not None:  # before anything runs
@@ -136,7 +137,7 @@ class Autowatch:
                     if watched is not None:
                         watched.detach()
                     handle.remove()
-                    self._trained.add(trainer.model)
+                    self._trained[trainer.model] = None
 
         self._handles.add(rebind(module.Trainer, "train", train))
 
@@ -209,7 +210,7 @@ class Autowatch:
 
     def _see_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if len(self._calls) and not self._busy():
-            self._stepped.add(optimizer)
+            self._stepped[optimizer] = None
 
     # --- both ---------------------------------------------------------------------
 

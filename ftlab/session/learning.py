@@ -11,6 +11,7 @@ import torch
 from ftlab.probes.naming import layers_of, named_trainables
 from ftlab.probes.taps.forward import innermost
 from ftlab.probes.tensors.liveness import Standing, standings
+from ftlab.records.by_id import ById
 from ftlab.records.errors import NotLearningError
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
@@ -187,9 +188,7 @@ class Learning:
         return ["  ftlab.watch(model, optimizer) tells where their gradient is lost."]
 
 
-_known: "weakref.WeakKeyDictionary[torch.nn.Module, Learning]" = (
-    weakref.WeakKeyDictionary()
-)
+_known: ById[torch.nn.Module, Learning] = ById()
 
 
 def forget(model: torch.nn.Module) -> Learning | None:

@@ -17,6 +17,7 @@ from ftlab.probes.attention.words import with_words
 from ftlab.records.attributes import attribute_of
 from ftlab.records.errors import BadValueError, FtlabError
 from ftlab.rules.words import an
+from ftlab.session.arguments import first_given
 from ftlab.session.integrations.transformers import is_trainer
 from ftlab.session.mask_batches import checked
 from ftlab.views.masks.masks import MaskView
@@ -95,7 +96,7 @@ def masks(
     ...
     ftlab.records.errors.BadValueError: ...
     """
-    tokenizer = tokenizer or processing_class
+    tokenizer = first_given(tokenizer, processing_class)
     _check_asked(causal, max_length)
     batch = checked(batch)
     if config is not None and subject is None:
@@ -103,7 +104,7 @@ def masks(
         return MaskView(measured.report, measured.closer)
     given = _given(subject, batch)
     trainer = subject if is_trainer(subject) else None
-    tokenizer = tokenizer or getattr(trainer, "processing_class", None)
+    tokenizer = first_given(tokenizer, getattr(trainer, "processing_class", None))
     tokenizer = getattr(tokenizer, "tokenizer", tokenizer)
     marks = marks_of(tokenizer, attribute_of(given.model, "config"))
 

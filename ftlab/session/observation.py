@@ -9,7 +9,6 @@ import atexit
 import itertools
 import os
 import threading
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +22,7 @@ from ftlab.probes.facts import facts_signature, read_facts
 from ftlab.probes.probe import Probe
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
+from ftlab.records.by_id import ById
 from ftlab.records.errors import AttachError
 from ftlab.records.finding import NotChecked
 from ftlab.records.step import StepRecord
@@ -36,9 +36,7 @@ from ftlab.session.background import Background
 FACTS_INTERVAL = 8
 """Steps between two looks for changed settings that nothing has told of."""
 
-_observed: weakref.WeakKeyDictionary[torch.nn.Module, "Observation"] = (
-    weakref.WeakKeyDictionary()
-)
+_observed: ById[torch.nn.Module, "Observation"] = ById()
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,9 @@ def open_run(path: str | Path, *, rank: int = 0, follow: bool = False) -> Record
     Raises
     ------
     RunFolderError
-        The folder is no run.
+        The folder is no run, or has no such rank.
+    BadValueError
+        ``path`` is no path.
     SchemaError
         The run was written by a newer ftlab.
 
@@ -97,4 +99,4 @@ def open_run(path: str | Path, *, rank: int = 0, follow: bool = False) -> Record
     ...
     ftlab.records.errors.RunFolderError: ...
     """
-    return RecordedRun(open_log(Path(path), rank=rank, follow=follow))
+    return RecordedRun(open_log(path, rank=rank, follow=follow))

@@ -9,10 +9,11 @@ from typing import Any
 
 from ftlab.records.errors import DamageWarning
 from ftlab.records.finding import Finding, NotChecked, Severity
+from ftlab.records.plain_files import path_of
 from ftlab.records.ranking import ranked
 from ftlab.rules.engine import Engine
 from ftlab.rules.registry import all_rules
-from ftlab.runlog.folder import ranks
+from ftlab.runlog.folder import EXAMPLE, ranks
 from ftlab.runlog.reader import open_log
 
 
@@ -62,7 +63,7 @@ def judge(path: str | Path) -> Verdict:
     RunFolderError
         The folder is no run.
     """
-    path = Path(path)
+    path = path_of(path, "path", EXAMPLE)
     findings: list[Finding] = []
     undecided: dict[str, NotChecked] = {}
     decided: set[str] = set()

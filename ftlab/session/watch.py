@@ -22,9 +22,9 @@ from ftlab.records.budget import SHARE
 from ftlab.records.finding import NotChecked
 from ftlab.records.unbroken import take, unbroken
 from ftlab.rules.words import counted
-from ftlab.runlog.folder import process_rank, refuse_taken
+from ftlab.runlog.folder import process_rank, refuse_taken, run_dir_of
 from ftlab.runlog.run import Run
-from ftlab.session.arguments import several, watchable
+from ftlab.session.arguments import first_given, several, watchable
 from ftlab.session.host import host
 from ftlab.session.integrations.transformers import TrainerLink, is_trainer
 from ftlab.session.observation import Observation, Plan, ended_by, refuse_second
@@ -258,7 +258,7 @@ def watch(
         The model has no parameters, lazy ones without a shape, is TorchScript, or is
         watched already.
     BadValueError
-        ``budget`` or ``interval`` is not within its bounds.
+        ``budget`` or ``interval`` is not within its bounds, or ``run_dir`` no path.
     RunFolderError
         ``run_dir`` exists or cannot be written.
 
@@ -291,7 +291,7 @@ watch. Pass the model that your optimizer trains.
     every(interval)
     Budget(budget)
     plan = Plan(
-        run_dir=None if run_dir is None else Path(run_dir),
+        run_dir=run_dir_of(run_dir),
         interval=interval,
         budget=budget,
         probes=(
@@ -307,9 +307,11 @@ watch. Pass the model that your optimizer trains.
             plan,
             watchable(target),
             several(optimizer, "step", "optimizer"),
-            schedulers=several(scheduler or lr_scheduler, "step", "scheduler"),
+            schedulers=several(
+                first_given(scheduler, lr_scheduler), "step", "scheduler"
+            ),
             scaler=scaler,
-            tokenizer=tokenizer or processing_class,
+            tokenizer=first_given(tokenizer, processing_class),
         ),
         Watch.detach,
     )

@@ -1,5 +1,7 @@
 """A folder with garbage in one file opens, or says which file is damaged."""
 
+import json
+import os
 import shutil
 import warnings
 from pathlib import Path
@@ -58,6 +60,23 @@ def test_every_damaged_file_is_named(tmp_path, golden, damage):
         said = what_is_said(folder)
         assert all(str(folder / file) in words for words in said), said
         assert said or file.name != "run.json", "damage was read as if it were sound"
+
+
+@pytest.mark.parametrize(
+    "put",
+    [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/nowhere")],
+    ids=["pipe", "folder", "link to nothing"],
+)
+def test_what_is_no_file_is_named_and_not_waited_for(tmp_path, golden, put):
+    folder, files = tmp_path / "run", [golden / "run.json"]
+    files += (path for path in (golden / "rank-00000").iterdir() if path.is_file())
+    for file in files:
+        shutil.copytree(golden, folder)
+        path = folder / file.relative_to(golden)
+        path.unlink()
+        put(path)
+        assert str(path) in "".join(what_is_said(folder))
+        shutil.rmtree(folder)
 
 
 def rewritten(path, change):
@@ -122,6 +141,23 @@ def test_a_table_that_is_not_as_it_should_be_costs_only_itself(
     assert run.events
     assert run.names()
     assert "tensors" in run.tables()
+
+
+def test_names_that_no_view_can_draw_are_cut_or_left_out(tmp_path, golden):
+    shutil.copytree(golden, tmp_path / "run")
+    path = tmp_path / "run" / "rank-00000" / "names.jsonl"
+    head, *lines = path.read_text().splitlines()
+    first, second, third, *rest = map(json.loads, lines)
+    first |= {"name": "n" * 10**6, "layer": "l" * 10**6, "meta": {"group": "m" * 10**6}}
+    second["id"], third["shape"] = 2**31, [10**400]
+    rest = map(json.dumps, [first, second, third, *rest])
+    path.write_text("\n".join([head, *rest]) + "\n")
+    with pytest.warns(DamageWarning, match="entries: 2; ValueError: id 2147483648"):
+        run = open_log(tmp_path / "run")
+    names = run.names(first["table"])
+    kept = names[first["id"]]
+    assert all(900 < len(e) < 1100 for e in (kept.name, kept.layer, kept.meta["group"]))
+    assert 2**31 not in names
 
 
 def test_bytes_that_are_no_text_are_named(tmp_path, golden):

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import ftlab
+from ftlab.records.errors import BadValueError, RunFolderError
 from ftlab.rules.engine import Engine
 from ftlab.session.summary import print_verdict
 from ftlab.session.verdict import judge
@@ -59,6 +60,31 @@ def test_a_followed_run_grows_with_the_watch(tmp_path: Path) -> None:
     assert before >= 2
     assert len(opened.run.steps) == 3
     assert len(opened.loss.table()) == 3
+
+
+@pytest.mark.parametrize("path", [None, 3, b"run", ["run"]])
+def test_what_is_no_path_is_refused_with_one_that_is(path: Any) -> None:
+    with pytest.raises(BadValueError, match=r"path=.* pass that .*open_run\('runs/"):
+        ftlab.open_run(path)
+    with pytest.raises(BadValueError, match=r"path=.*open_snapshot\('snapshots/"):
+        ftlab.open_snapshot(path)
+    if path is not None:
+        with pytest.raises(BadValueError, match=r"run_dir=.* run_dir='runs/mine'"):
+            ftlab.watch(tiny_lora(), run_dir=path)
+
+
+@pytest.mark.parametrize("path", ["x" * 5000, "/tmp/" + "x/" * 3000, "a\0b", ""])
+def test_a_path_that_no_disk_has_is_no_folder(path: str) -> None:
+    for reader in (ftlab.open_run, judge, ftlab.open_snapshot):
+        with pytest.raises(RunFolderError, match=r"it (is no folder|has no )") as error:
+            reader(path)
+        assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("rank", ["a", None, 1.5, [0], -1, 10**30])
+def test_a_rank_that_there_is_not_is_answered_with_those_there_are(rank: Any) -> None:
+    with pytest.raises(RunFolderError, match=r"its ranks are 0, 1\. Pass one of them"):
+        ftlab.open_run(SICK, rank=rank)
 
 
 def test_findings_of_a_recorded_run_are_judged_anew(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ number of the step. So the calls are heard, and the ranks that they leave are co
 """
 
 import sys
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.rebinding import rebind_method
+from ftlab.records.by_id import ById
 from ftlab.records.handle import Handle
 from ftlab.records.step import Column
 
@@ -40,7 +40,7 @@ class RankBudget(Probe):
 
     def __init__(self) -> None:
         self._told: list[float] = []
-        self._known: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
+        self._known: ById[torch.nn.Module, None] = ById()
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Stand in for the calls; a PEFT that is imported later is not heard."""
@@ -67,7 +67,7 @@ class RankBudget(Probe):
         if model not in self._known:
             if not any(each is model for each in subject.model.modules()):
                 return False
-            self._known.add(model)
+            self._known[model] = None
         return True
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:

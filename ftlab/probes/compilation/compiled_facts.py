@@ -9,7 +9,6 @@ import gc
 import re
 import sys
 import types
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +20,7 @@ from ftlab.probes.dynamo_private import (
 )
 from ftlab.probes.naming import clean_name
 from ftlab.probes.taps.forward import innermost
+from ftlab.records.by_id import ById
 
 _HOOKS = {
     "_forward_hooks": "forward hook",
@@ -44,9 +44,7 @@ WALK_EVERY = 16
 
 Owner = tuple[str, torch.nn.Module]
 
-_signatures: "weakref.WeakKeyDictionary[torch.nn.Module, tuple[int, int]]" = (
-    weakref.WeakKeyDictionary()
-)
+_signatures: ById[torch.nn.Module, tuple[int, int]] = ById()
 
 
 def compiled_facts(model: torch.nn.Module) -> dict[str, Any]:

@@ -6,7 +6,6 @@ no known optimizer holds.
 """
 
 import gc
-import weakref
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ import torch
 
 from ftlab.probes.naming import NamedParameter
 from ftlab.probes.torch_private import kinds_made
+from ftlab.records.by_id import ById
 
 
 @dataclass(slots=True)
@@ -22,14 +22,10 @@ class _Search:
     """What was looked for with one model, and the optimizers that were found."""
 
     asked: set[frozenset[str]] = field(default_factory=set)
-    found: "weakref.WeakSet[torch.optim.Optimizer]" = field(
-        default_factory=weakref.WeakSet
-    )
+    found: ById[torch.optim.Optimizer, None] = field(default_factory=ById)
 
 
-_searches: "weakref.WeakKeyDictionary[torch.nn.Module, _Search]" = (
-    weakref.WeakKeyDictionary()
-)
+_searches: ById[torch.nn.Module, _Search] = ById()
 
 
 def waiting(
@@ -54,7 +50,7 @@ def waiting(
         wanted = {id(entry.parameter) for entry in missing}
         for optimizer in _optimizers():
             if not wanted.isdisjoint(_ids(optimizer)):
-                search.found.add(optimizer)
+                search.found[optimizer] = None
     apart: set[int] = set()
     for optimizer in search.found:
         ids = _ids(optimizer)

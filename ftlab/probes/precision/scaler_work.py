@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 
@@ -11,6 +10,7 @@ from ftlab.probes.precision.scaler import LossScaling, read_new_scale
 from ftlab.probes.stepping.clip_work import ClipWork
 from ftlab.probes.stepping.open_step import OpenStep
 from ftlab.probes.subject import Subject
+from ftlab.records.by_id import ById
 
 
 class ScalerWork(ClipWork):
@@ -23,7 +23,7 @@ class ScalerWork(ClipWork):
     def __init__(self) -> None:
         super().__init__()
         self._stepping: Any = None
-        self._numbers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._numbers: ById[Any, int] = ById()
         self._scalers = 0
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ whose gradients do not arrive.
 
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -32,6 +33,13 @@ from ftlab.probes.tokens.generation_work import GenerationWork
 from ftlab.probes.torch_private import (
     is_within_backward,
     overflow_seen_by,
+)
+from ftlab.records.errors import FtlabWarning
+
+_AT_ONCE = (
+    "Several threads train one model at once, so the losses of some steps are missing "
+    "in the log, and torch mixes their gradients. Train in one thread, or give each "
+    "thread a model of its own."
 )
 
 
@@ -63,6 +71,8 @@ class Loop(ScalerWork, GenerationWork):
         self._backward = Backward()
         self._unclaimed: deque[torch.Tensor | None] = deque(maxlen=UNCLAIMED)
         self._thread: int | None = None
+        self._forwards: dict[int, int] = {}
+        self._told = False
         self._carried = CarriedGradients(steps.watched)
         self._discarded = DiscardedGradients(steps.watched)
         self._unheard = UnheardUpdates(self._subject.model, steps.watched, sink)
@@ -117,8 +127,14 @@ class Loop(ScalerWork, GenerationWork):
             self._steps.see_evaluation()
         # An evaluation that keeps graphs is no micro-batch: a forward in train mode
         # that follows it takes its place.
-        if graph and (not step.forwarded or (training and not step.trained)):
-            self._thread = threading.get_ident()
+        if not graph:
+            return
+        here = threading.get_ident()
+        self._forwards[here] = step.step
+        # Somebody's look in one thread is not the training that begins in another.
+        begun = step.micro_batches or self._thread in (None, here)
+        if not step.forwarded or (training and not (step.trained and begun)):
+            self._thread = here
             step.forwarded = True
             step.trained = training
             self._steps.see_batch(dict(inputs))
@@ -182,7 +198,13 @@ class Loop(ScalerWork, GenerationWork):
 
     def _is_elsewhere(self) -> bool:
         """Whether another thread ran the last forward: two models may train in two."""
-        return self._thread not in (None, threading.get_ident())
+        here = threading.get_ident()
+        if self._thread in (None, here):
+            return False
+        if self._forwards.get(here) == self.step.step and not self._told:
+            self._told = True
+            warnings.warn(_AT_ONCE, FtlabWarning, stacklevel=2)
+        return True
 
     def _claim(self) -> None:
         """Count backwards that changed no gradient, now that an update follows."""

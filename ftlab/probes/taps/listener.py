@@ -1,6 +1,7 @@
 """What a tap tells, and the shield between it and the training loop."""
 
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -143,10 +144,16 @@ class Shielded:
 
     Nothing is passed on while a debugger executes a step again: it was told already.
     Nor from within ``torch.func``, fake tensors or tracers: that is no training.
+
+    Attributes
+    ----------
+    lock
+        Held while the listener is told: several threads may train at once.
     """
 
     def __init__(self, listener: Listener, failed: Callable[[Exception], None]) -> None:
         self._silent = False
+        self.lock = threading.RLock()
         # Made here and not when first called: that may be within torch.compile, where
         # Dynamo would trace the making.
         for name in filter(_TOLD.match, vars(Listener)):
@@ -163,6 +170,7 @@ class Shielded:
 
         def pass_on(*args: Any) -> None:
             if not (self._silent or replaying.active() or is_traced()):
-                method(*args)
+                with self.lock:
+                    method(*args)
 
         return pass_on

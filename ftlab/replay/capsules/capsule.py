@@ -214,9 +214,7 @@ class Capsule:
             raise NotReplayableError(msg)
         self.gradients.restore()
         self.inputs.restore()
-        for holder, name, kept in self._buffers:
-            kept.restore()
-            holder[name] = kept.tensor
+        self.restore_buffers()
         for module, training in self._training:
             module.training = training
         for kept_object in (*self._scalers, *self._options):
@@ -229,6 +227,12 @@ class Capsule:
         self._rng.restore()
         self._generators.restore()
         self._variables.restore()
+
+    def restore_buffers(self) -> None:
+        """Put back the model's buffers, such as running statistics."""
+        for holder, name, kept in self._buffers:
+            kept.restore()
+            holder[name] = kept.tensor
 
 
 def _held(

@@ -1,10 +1,10 @@
 """The automatic responses of one debugger, and when they are due."""
 
 import time
-import weakref
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
+from ftlab.records.by_id import ById
 from ftlab.replay.breakpoints.breakpoint import Breakpoint, is_step
 from ftlab.replay.responses.response import Response
 
@@ -30,13 +30,12 @@ class Responses:
         self.snapshot: Callable[[Any], Any] = lambda _: ""
         self.float32 = range(0)
         self._kept: list[Response] = []
-        self._scales: weakref.WeakKeyDictionary[Any, float]
+        self._scales: ById[Any, float] = ById()
         self.forget()
 
     def forget(self) -> None:
         """Begin a new run."""
         self.float32 = range(0)
-        self._scales = weakref.WeakKeyDictionary()
         self._began = time.monotonic()
         self._given_at: dict[Response, float] = {}
         self._last_step = -1

@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 
 from ftlab._version import __version__
 from ftlab.records.errors import RunFolderError, SchemaError
+from ftlab.records.plain_files import is_folder, open_file
 from ftlab.records.printable import harmless
 
 MANIFEST = "snapshot.json"
@@ -32,7 +33,7 @@ def free_folder(base: Path, step: int) -> Path:
     'no-such-folder/step-000173'
     """
     path, number = base / f"step-{step:06d}", 2
-    while path.exists():
+    while os.path.lexists(path):
         path, number = base / f"step-{step:06d}-{number}", number + 1
     return path
 
@@ -45,7 +46,7 @@ def refuse_existing(path: Path) -> None:
     RunFolderError
         The message says what to pass instead.
     """
-    if path.exists() or path.is_symlink():
+    if os.path.lexists(path):
         msg = (
             f"The snapshot folder {str(path)!r} exists already, and ftlab never writes "
             "over a snapshot. Pass another one, snapshot('...'), or leave it out for a "
@@ -66,7 +67,7 @@ def write_folder(
     """
     refuse_existing(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    made = [each for each in path.parents if not each.exists()]
+    made = [each for each in path.parents if not is_folder(each)]
     try:
         part.mkdir(parents=True)
         for name, tensors in files.items():
@@ -74,7 +75,7 @@ def write_folder(
         text = json.dumps({"schema": VERSION, **manifest}, indent=1, allow_nan=False)
         _write(part / MANIFEST, text.encode() + b"\n")
         part.rename(path)
-    except (OSError, SafetensorError) as error:
+    except (OSError, ValueError, SafetensorError) as error:  # such as a NUL in a name
         _clean_up(part, made)
         msg = (
             f"The snapshot {str(path)!r} cannot be written: {error}. Nothing of it was "
@@ -97,16 +98,18 @@ def read_manifest(path: Path) -> dict[str, Any]:
         When a newer ftlab wrote it.
     """
     file = path / MANIFEST
-    if not file.is_file():
-        what = f"has no {MANIFEST}" if path.is_dir() else "is no folder"
+    there = is_folder(path)
+    if not there or not os.path.lexists(file):
+        what = f"has no {MANIFEST}" if there else "is no folder"
         msg = (
-            f"{str(path)!r} is no snapshot: it {what}. Pass the folder that "
+            f"{str(path)!r:.200} is no snapshot: it {what}. Pass the folder that "
             "dbg.snapshot() returned, for instance "
             "open_snapshot('snapshots/step-000173')."
         )
         raise RunFolderError(msg)
     try:
-        manifest = harmless(json.loads(file.read_bytes()))
+        with open_file(file) as opened:
+            manifest = harmless(json.loads(opened.read()))
         found = int(manifest["schema"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise damaged(file, error) from error
@@ -130,7 +133,7 @@ def read_tensors(path: Path, name: str) -> dict[str, torch.Tensor]:
     """
     file = path / f"{name}.safetensors"
     try:
-        with safe_open(file, framework="pt") as stored:
+        with open_file(file), safe_open(file, framework="pt") as stored:
             return {key: _tensor(stored, key) for key in stored.keys()}  # noqa: SIM118  no dictionary
     except (OSError, SafetensorError, ValueError, RuntimeError) as error:
         raise damaged(file, error) from error

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ftlab.records.errors import NotPausedError
+from ftlab.records.plain_files import path_of
 from ftlab.replay.engine import Engine
 from ftlab.replay.snapshots.folder import free_folder
 from ftlab.replay.snapshots.snapshot import write_snapshot
@@ -35,6 +36,6 @@ def take_snapshot(
         base = folder_of(moment.model) or Path()
         folder = free_folder(base / "snapshots", stop.report.step)
     else:
-        folder = Path(path)
+        folder = path_of(path, "path", "snapshot('snapshots/mine')")
     write_snapshot(folder, stop, moment, weights=weights)
     return folder

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ftlab.records.errors import AttachError, BadValueError
+from ftlab.records.plain_files import path_of
 from ftlab.replay.engine import Engine
 from ftlab.replay.snapshots.load import Restorer, Stored, reading
 from ftlab.replay.snapshots.report import unpack_report
@@ -46,6 +47,8 @@ def open_snapshot(path: str | Path) -> "Snapshot":
     ------
     RunFolderError
         When there is no snapshot at ``path``, or a damaged one.
+    BadValueError
+        When ``path`` is no path.
 
     Examples
     --------
@@ -71,7 +74,7 @@ def open_snapshot(path: str | Path) -> "Snapshot":
 Pass the folder that dbg.snapshot() returned, for instance \
 open_snapshot('snapshots/step-000173').
     """
-    stored = Stored(Path(path))
+    stored = Stored(path_of(path, "path", "open_snapshot('snapshots/step-000173')"))
     stored.check()
     with reading(stored.path):
         return Snapshot(stored)

@@ -210,7 +210,7 @@ def _folder(adapter: Any) -> Path:
 
 def _facts_of(run: Any) -> Facts:
     if isinstance(run, str | Path):
-        return open_log(Path(run)).facts
+        return open_log(run).facts
     if isinstance(run, Facts):
         return run
     records = getattr(run, "run", run)

@@ -14,6 +14,7 @@ from typing import Any
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from ftlab.probes.torch_private import as_first_worker
+from ftlab.session.arguments import first_given
 from ftlab.session.preflight.given import Given
 
 DEFAULT_ROWS = 2
@@ -105,7 +106,7 @@ def _read_here(loader: Any, count: int) -> Iterator[Any]:
 
 
 def _of_dataset(given: Given, count: int) -> Iterator[Any]:
-    collate = given.collator or default_collate
+    collate = first_given(given.collator, default_collate)
     asked = _asked(given.args, "per_device_train_batch_size")
     size = asked if isinstance(asked, int) and asked > 0 else DEFAULT_ROWS
     dataset = given.dataset

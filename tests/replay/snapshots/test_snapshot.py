@@ -14,7 +14,11 @@ import torch
 import ftlab
 from ftlab.records.errors import BadValueError, NotReplayableError, RunFolderError
 from ftlab.replay.snapshots.codec import Packer, Unpacker
-from ftlab.replay.snapshots.folder import read_tensors, write_folder
+from ftlab.replay.snapshots.folder import (
+    read_manifest,
+    read_tensors,
+    write_folder,
+)
 from ftlab.replay.snapshots.weights import checksum
 from tests.models import tiny_llama
 from tests.replay.breakage import Setup, root_at_zero
@@ -232,6 +236,19 @@ def test_a_full_disk_gives_one_error_and_leaves_nothing(small_disk: Path):
             dbg.snapshot(small_disk / "deep" / "s")
         assert list(small_disk.iterdir()) == []
         assert dbg.state == "paused"
+
+
+@pytest.mark.parametrize("name", ["snapshot.json", "batch.safetensors"])
+def test_a_pipe_is_named_and_not_waited_for(tmp_path, name):
+    write_folder(tmp_path / "one", {}, {"batch": {"x": torch.ones(2)}})
+    (tmp_path / "one" / name).unlink()
+    os.mkfifo(tmp_path / "one" / name)
+    read = {
+        "snapshot.json": read_manifest,
+        "batch.safetensors": lambda folder: read_tensors(folder, "batch"),
+    }
+    with pytest.raises(RunFolderError, match=f"{name}.*it is no file"):
+        read[name](tmp_path / "one")
 
 
 def test_a_file_in_the_way_gives_one_error(tmp_path):

@@ -93,7 +93,7 @@ def windows_from(table: pa.Table, span: int) -> Iterator[Window]:
             cut = {part: parts[part].slice(first, last - first) for part in ROLLED}
             if not cut["count"].null_count:
                 arrays = {part: column.to_numpy() for part, column in cut.items()}
-                rolled[name] = Rolled(**arrays)
+                rolled[name] = Rolled.of(**arrays)
         yield Window(int(steps[first]), span, ids[first:last], rolled)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +23,43 @@ class Rolled:
 
     Attributes
     ----------
-    low, high, mean
-        Over finite values; NaN where there was none.
-    nonfinite, count
-        How many values were NaN or infinite, and how many were measured.
+    lines
+        Of shape ``(5, rows)``, in the order of the properties: one array, for a small
+        model's runs have tens of thousands of columns. Counts are at most 4,096.
     """
 
-    low: Floats
-    high: Floats
-    mean: Floats
-    nonfinite: Counts
-    count: Counts
+    lines: Floats
+
+    @classmethod
+    def of(cls, **parts: NDArray[Any]) -> "Rolled":
+        """Put together what the properties are to return."""
+        wanted = ("low", "high", "mean", "nonfinite", "count")
+        return cls(np.stack([parts[name] for name in wanted], dtype=np.float32))
+
+    @property
+    def low(self) -> Floats:
+        """Of the finite values; NaN where there was none."""
+        return np.asarray(self.lines[0])
+
+    @property
+    def high(self) -> Floats:
+        """Of the finite values; NaN where there was none."""
+        return np.asarray(self.lines[1])
+
+    @property
+    def mean(self) -> Floats:
+        """Of the finite values; NaN where there was none."""
+        return np.asarray(self.lines[2])
+
+    @property
+    def nonfinite(self) -> Counts:
+        """How many values were NaN or infinite."""
+        return np.asarray(self.lines[3], np.int32)
+
+    @property
+    def count(self) -> Counts:
+        """How many were measured."""
+        return np.asarray(self.lines[4], np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +124,9 @@ def _finish(
     nothing = number == 0
     for array in (low, high, mean):
         array[nothing] = np.nan
-    return Rolled(low, high, mean, count - number, count)
+    return Rolled.of(
+        low=low, high=high, mean=mean, nonfinite=count - number, count=count
+    )
 
 
 def combine(windows: Sequence[Window], start: int, span: int) -> Window:

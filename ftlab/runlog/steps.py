@@ -62,7 +62,11 @@ def rectangle(rows: Sequence[Sequence[float] | None]) -> Array:
 
 
 class StepColumns:
-    """Growing columns. Rows become visible when ``count`` is raised, at the end."""
+    """Growing columns. Rows become visible when ``count`` is raised, at the end.
+
+    Values are 0 where nothing was measured: of zeros a process holds no memory before
+    they are written to. `StepTable` shows them as NaN.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -131,14 +135,14 @@ class StepColumns:
 
     def _add(self, name: str) -> tuple[Array, NDArray[np.bool_]]:
         size = len(self.step)
-        pair = np.full(size, np.nan), np.zeros(size, bool)
+        pair = np.zeros(size), np.zeros(size, bool)
         self.columns[name] = pair
         return pair
 
     def _grow(self, size: int) -> None:
         # Readers hold the old arrays; they are complete up to the old count.
         for name, (values, known) in list(self.columns.items()):
-            larger = np.full(size, np.nan), np.zeros(size, bool)
+            larger = np.zeros(size), np.zeros(size, bool)
             larger[0][: len(values)], larger[1][: len(known)] = values, known
             self.columns[name] = larger
         lr = np.full((size, self.lr.shape[1]), np.nan)
@@ -210,7 +214,8 @@ ones are 'loss_scale', 'loss'.
     def __getitem__(self, column: str) -> Array:
         if column == "lr":
             return _frozen(self._data.lr[self._rows])
-        values = self._pair(column)[0]
+        values, known = self._pair(column)
+        values = np.where(known, values, np.nan)
         if column == "skipped":
             return _frozen(values == 1)
         return _frozen(values)
@@ -228,7 +233,7 @@ ones are 'loss_scale', 'loss'.
         if column not in STEP_VALUES:
             msg = f"There is no step column {column!r}; {near(column, self.columns)}."
             raise UnknownNameError(msg)
-        return np.full(len(self), np.nan), np.zeros(len(self), bool)
+        return np.zeros(len(self)), np.zeros(len(self), bool)
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -26,7 +26,9 @@ findings = st.builds(
     st.lists(places, min_size=1, max_size=3).map(tuple),
     steps,
     steps,
-    st.dictionaries(text, st.floats() | st.integers() | text, max_size=4),
+    st.dictionaries(
+        text, st.floats() | st.integers(-(2**63), 2**63 - 1) | text, max_size=4
+    ),
     text,
     st.integers(0, 1000),
     text,

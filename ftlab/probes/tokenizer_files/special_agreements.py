@@ -51,8 +51,10 @@ def _special_token(
     if len({*says.values(), *loaded}) == 1:
         text = next(iter(says.values()))
         words = _unheard_of(files, reader, text) if name in _USED else ""
-        status, reason = ("fails", "rows-missing") if words else ("agrees", "")
-        yield Agreement(name, status, words or f"{text!r}", says, reason)
+        if words:
+            yield Agreement(name, "fails", words, says, "rows-missing")
+        else:
+            yield Agreement(name, "agrees", f"{text!r}", says)
         return
     reason = "names-unlike" if len(set(says.values())) > 1 else ""
     yield Agreement(name, "differs", _told(says, reader, read), says, reason)

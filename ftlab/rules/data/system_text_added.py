@@ -9,8 +9,8 @@ with another system text, begins in a way that no sample has taught.
 
 ## Evidence
 The chat template, rendered without a system message: a text stands before the first
-turn. And the samples: they begin with it, and no system message of theirs follows. A date
-within it is that of the day of training, unless `date_string` was passed.
+turn. And the samples: they begin with it, and no system message of theirs follows. A
+date within it is that of the day of training, unless `date_string` was passed.
 Measured on 60 real templates: 28 write one; one of them has 20 tokens.
 By hand: `apply_chat_template([{"role": "user", "content": "Hi"}], tokenize=False)`.
 

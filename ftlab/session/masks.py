@@ -10,6 +10,7 @@ from ftlab.probes.attention.documents import Marks, marks_of, rows_of
 from ftlab.probes.attention.given import Given, of_model, of_trainer
 from ftlab.probes.attention.layer_masks import masks_of
 from ftlab.probes.attention.measure import Measured, measure
+from ftlab.probes.attention.padded_prompts import FIX, behind_padding
 from ftlab.probes.attention.padding_plans import padding_plans
 from ftlab.probes.attention.remedies import remedies
 from ftlab.probes.attention.row_lengths import row_lengths
@@ -131,15 +132,20 @@ def masks(
         return max((row.illegal for row in rows), default=0.0)
 
     report = with_words(measured.report, given.batch, tokenizer)
-    remarks = (*report.remarks, *remedies(given.batch, report, attempt))
+    told = () if trainer else _behind_padding(given)
+    remarks = (*report.remarks, *remedies(given.batch, report, attempt), *told)
     plans = padding_plans(
         report.documents,
         lengths=row_lengths(trainer),
         batch_size=_batch_size(trainer) or len(report.documents),
         max_length=max_length or _max_length(trainer),
     )
-    report = replace(report, remarks=remarks, plans=plans)
-    return MaskView(report, measured.closer)
+    return MaskView(replace(report, remarks=remarks, plans=plans), measured.closer)
+
+
+def _behind_padding(given: Given) -> list[str]:
+    words = behind_padding(given.model, given.batch)
+    return [f"{words}; {FIX}"] if words else []
 
 
 def _check_asked(causal: object, max_length: object) -> None:

@@ -192,23 +192,20 @@ def _padding(
 ) -> NDArray[np.bool_]:
     """Tell what is padding: what the mask hides, and runs of pad tokens at the ends.
 
-    A pad token that also begins or ends texts is left one place, next to the text; and
-    what is trained is no padding.
+    A pad token that also begins or ends texts is what the mask says; without one it is
+    left one place, next to the text. What is trained is no padding.
     """
     hidden = np.zeros(len(tokens), dtype=bool) if mask is None else mask == 0
     pads = np.isin(tokens, list(marks.pad)) | hidden
     if labels is not None:
         pads &= (labels < 0) | hidden
-    if pads.all():
+    shared = mask is not None and bool(marks.pad & (marks.bos | marks.eos))
+    if pads.all() or shared:  # a mask over what may be text is the word of somebody
         return hidden
     first, last = int(np.argmin(pads)), len(pads) - int(np.argmin(pads[::-1]))
     if not hidden.any():
         first = max(0, first - bool(marks.pad & marks.bos))
         last = min(len(pads), last + bool(marks.pad & marks.eos))
-        if mask is not None and marks.pad & (marks.bos | marks.eos):
-            return (
-                hidden  # a mask of ones over what may be text is the word of somebody
-            )
     edges = np.ones(len(tokens), dtype=bool)
     edges[first:last] = False
     return hidden | (edges & pads)

@@ -110,7 +110,7 @@ def _size(
     if highest >= min(says.values()):
         words = (
             f"the tokenizer has ids up to {highest:,}, but there are rows for {sizes}; "
-            "model.resize_token_embeddings(len(tokenizer)) adds what is missing"
+            "rows that model.resize_token_embeddings(len(tokenizer)) adds are untrained"
         )
         reason = _reason(reader, highest, min(says.values()))
         yield Agreement("embedding", "fails", words, told, reason)

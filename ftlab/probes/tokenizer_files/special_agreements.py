@@ -7,6 +7,7 @@ from ftlab.probes.tokenizer_files.folder_files import TOKENIZER, FolderFiles
 from ftlab.probes.tokenizer_files.statements import (
     NAMES,
     Says,
+    added_says,
     id_says,
     switch_says,
     token_says,
@@ -15,6 +16,8 @@ from ftlab.probes.tokenizers.reader import Reader
 from ftlab.records.tokenizer_files import Agreement
 
 GENERATION = "generation_config.json"
+_USED = ("eos_token", "pad_token")
+"""Tokens that each training meets."""
 LONG = 40
 """Characters of a token that a message shows."""
 PROBE = "a"
@@ -46,10 +49,32 @@ def _special_token(
     if not says:
         return
     if len({*says.values(), *loaded}) == 1:
-        yield Agreement(name, "agrees", f"{next(iter(says.values()))!r}", says)
+        text = next(iter(says.values()))
+        words = _unheard_of(files, reader, text) if name in _USED else ""
+        if words:
+            yield Agreement(name, "fails", words, says, "rows-missing")
+        else:
+            yield Agreement(name, "agrees", f"{text!r}", says)
         return
     reason = "names-unlike" if len(set(says.values())) > 1 else ""
     yield Agreement(name, "differs", _told(says, reader, read), says, reason)
+
+
+def _unheard_of(files: FolderFiles, reader: Reader | None, text: str) -> str:
+    """Say that no file gives a token an id: the one it gets is new to any model."""
+    model = files.get(TOKENIZER).get("model")
+    known = model.get("vocab") if isinstance(model, dict) else None
+    if isinstance(known, list):  # of pairs, with scores
+        known = {str(each[0]) for each in known if isinstance(each, list) and each}
+    added = added_says(files).values()
+    if not known or text in known or any(text in each for each in added):
+        return ""
+    at = getattr(reader, "tokenizer", None)
+    number = "" if at is None else f" as {at.convert_tokens_to_ids(text)}"
+    return (
+        f"{_short(text)} is not in {TOKENIZER}: transformers adds it{number}, an id "
+        "that the model was not trained with"
+    )
 
 
 def _told(says: Says, reader: Reader | None, read: Any) -> str:

@@ -65,7 +65,11 @@ list of its first rows, such as list(itertools.islice(rows, 8)).
             row = {"text": row} if isinstance(row, str) else {"messages": row}
         if facts is None and tokenizer is not None:
             facts = survey(tokenizer, template=template)
-        found = _of_row(row, tokenizer, template, facts)
+        try:
+            found = _of_row(row, tokenizer, template, facts)
+        except BadValueError as error:
+            msg = f"row {at} of the dataset: {error}"
+            raise BadValueError(msg) from error
         named = [replace(r, source=_source(at, r, found)) for r in found.rows]
         made.append(replace(found, rows=tuple(named)))
     if not made:

@@ -12,7 +12,8 @@ Samples of the batches with their labels. Trained labels end directly before a t
 that ends a text (the `eos_token_id` of the generation config, of the model's config or
 of the tokenizer) at 2 places at least, of one sample or several, and in none of the
 samples seen has such a token a label that counts. *pad-is-eos*: that token is also the
-padding, which a collator leaves out by its id. *mask*: it is not; a mask of answers or
+padding, which a collator leaves out by its id. *hidden*: the attention mask is 0 at the
+end, with the text going on behind it (DAT053). *mask*: neither; a mask of answers or
 completions ends one token too early.
 Measured: transformers' DataCollatorForLanguageModeling with `pad_token = eos_token`
 trains 0 of 12 real EOS, with a padding token of its own 12 of 12; after 60 steps of a
@@ -57,11 +58,15 @@ ENDS = 2
 _CAUSES = {
     "pad-is-eos": "PAD and EOS are one token, and the labels of all padding are left "
     "out by its id: those of every real end too.",
+    "hidden": "The attention mask hides these ends, and the labels were cut by that "
+    "mask.",
     "mask": "What marks the answers ends before the token that ends them.",
 }
 _FIXES = {
     "pad-is-eos": "Give the tokenizer a padding token of its own, or mask labels by "
     "the attention mask: labels[attention_mask == 0] = -100.",
+    "hidden": "Make the mask by length, not by the ids, before labels are cut by it: "
+    "arange(width) < lengths[:, None].",
     "mask": "Let the mask hold the end too: {% generation %} around content and end, "
     "or a completion that closes with EOS.",
 }
@@ -75,6 +80,7 @@ class EndNotTrained(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (NEEDS,)
+    caused_by = ("DAT053",)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding where no end at all is trained."""
@@ -96,9 +102,11 @@ class EndNotTrained(Rule):
         first = left_out[0].sample
         number = next(s.after for s in first.stretches if s.end == places[0])
         reason = "pad-is-eos" if number in samples.ids("pad") else "mask"
+        hidden = {token.position for token in first.hidden}
+        reason = "hidden" if places[0] in hidden else reason
         steps = steps_of(left_out)
         return self.finding(
-            Severity.ERROR if reason == "pad-is-eos" else Severity.WARNING,
+            Severity.WARNING if reason == "mask" else Severity.ERROR,
             f"{at_steps(*steps)}: {samples.piece(number)} ends {_samples(left_out)} "
             "and is trained in none; the text before it is",
             cause=_CAUSES[reason],

@@ -9,8 +9,8 @@ with another system text, begins in a way that no sample has taught.
 
 ## Evidence
 The chat template, rendered without a system message: a text stands before the first
-turn. And the samples: they begin with it. A date within it is that of the day of
-training.
+turn. And the samples: they begin with it, and no system message of theirs follows. A
+date within it is that of the day of training, unless `date_string` was passed.
 Measured on 60 real templates: 28 write one; one of them has 20 tokens.
 By hand: `apply_chat_template([{"role": "user", "content": "Hi"}], tokenize=False)`.
 
@@ -67,7 +67,7 @@ class SystemTextAdded(Rule):
             for sight in turn_sights(run)
             for turn in sight.sample.turns[:1]
             if turn.part == "added" and turn.end - turn.start > 1
-            if not (facts.system_kept and told_system(sight.sample))
+            if told_system(sight.sample) is None
         ]
         if found:
             yield self._finding(facts, found)
@@ -77,13 +77,13 @@ class SystemTextAdded(Rule):
     ) -> Finding:
         steps = [sight.step for sight, _ in found]
         sight, turn = found[0]
-        dated = ", with the date of the day" if facts.date else ""
+        dated = ", with the date that it is given, or that of the day"
         text = facts.system_text.replace(facts.date or "\0", "{date}")
         setting = Place("config", "tokenizer.chat_template")
         return self.finding(
             Severity.INFO,
             f"{at_steps(min(steps), max(steps))}: {len(found)} samples begin with a "
-            f"text of the template's own, {short(text)}{dated}",
+            f"text of the template's own, {short(text)}{dated if facts.date else ''}",
             cause="The chat template writes a system text where messages have none.",
             fix="A system message in the data and in each request, or the same "
             "template at serving.",

@@ -5,7 +5,10 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.attention.given import of_model
+from ftlab.probes.attention.padded_prompts import FIX, behind_padding
 from ftlab.records.attributes import attribute_of
+from ftlab.records.finding import Severity
 from ftlab.rules.words import counted, listed
 from ftlab.session.preflight.reading import UnreadableError
 from ftlab.session.preflight.saying import Check, Fault, Items
@@ -20,6 +23,7 @@ _IDS = Check("data", "token ids within the vocabulary")
 _LABELS = Check("data", "labels to learn from")
 _RANGE = Check("data", "labels within the vocabulary")
 _FLOATS = Check("data", "float inputs are finite")
+_PROMPTS = Check("data", "prompts end in their last token")
 _SIZE = Check("data", "tokenizer fits the embedding")
 
 HAND_OVER = (
@@ -48,6 +52,7 @@ def data_checks(seen: Seen) -> Items:
             "nothing to do where your step makes its own; else let the collator add "
             "labels",
         )
+        yield from _prompts(seen)
     yield from _floats(batch)
 
 
@@ -143,6 +148,24 @@ def _labels(seen: Seen, labels: torch.Tensor) -> Items:
     ids = seen.batch.get("input_ids")
     if ids is not None and ids.shape == labels.shape:
         yield from _label_range(seen, kept)
+
+
+def _prompts(seen: Seen) -> Items:
+    """Look at the ends of prompts, where nobody has said how a loss is made of them."""
+    given = seen.given
+    if given.trainer is not None or given.step is not None:
+        return
+    if words := behind_padding(seen.model, of_model(seen.model, seen.batch).batch):
+        yield _PROMPTS.failed(
+            Fault(
+                words,
+                cause="The prompts are padded on the right, and the next token is read "
+                "from the last column.",
+                fix=f"{FIX}; rows that are trained on may stay padded on the right.",
+                places=[("config", "padding_side")],
+                severity=Severity.WARNING,
+            )
+        )
 
 
 def _nothing_to_learn(total: int) -> Any:

@@ -108,6 +108,11 @@ def test_a_pad_that_ends_texts_keeps_one():
     assert told([2, 2, 2, 5], same).numbers.tolist() == [-1, -1, 0, 0]
 
 
+def test_where_they_share_an_id_the_mask_says_which_is_padding():
+    found = told([5, 6, 2, 2, 2], SHARED, attention_mask=[1, 1, 1, 0, 0])
+    assert found.numbers.tolist() == [0, 0, 0, -1, -1]
+
+
 def test_an_eos_in_front_of_a_text_is_padding_where_they_share_an_id():
     found = told([2, 2, 1, 5, 6], SHARED)
     assert found.numbers.tolist() == [-1, -1, 0, 0, 0]

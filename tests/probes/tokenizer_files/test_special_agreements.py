@@ -33,6 +33,24 @@ def test_what_is_loaded_is_told_where_it_is_not_what_a_file_says():
     assert words.endswith("says '</s>'; transformers reads '<|im_end|>'")
 
 
+def test_a_token_that_no_file_gives_an_id_is_new_to_the_model():
+    named = {"eos_token": "<new>", "unk_token": "<old>"}
+    vocabularies = ({"a": 0}, [["a", -1.0]])
+    for vocabulary in vocabularies:
+        found = files(
+            tokenizer_config__json=named,
+            tokenizer__json={"model": {"vocab": vocabulary}},
+        )
+        eos = told(found)["eos_token"]
+        assert (eos.status, eos.reason) == ("fails", "rows-missing")
+        assert "'<new>' is not in tokenizer.json" in eos.words
+        assert told(found)["unk_token"].status == "agrees"
+    held = {"model": {"vocab": {"a": 0}}, "added_tokens": []}
+    held["added_tokens"] = [{"content": "<new>", "id": 1}]
+    found = files(tokenizer_config__json=named, tokenizer__json=held)
+    assert told(found)["eos_token"].status == "agrees"
+
+
 def test_long_tokens_are_cut():
     found = files(tokenizer_config__json={"eos_token": "x" * 5000})
     assert len(told(found, loaded())["eos_token"].words) < 200

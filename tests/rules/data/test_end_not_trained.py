@@ -71,3 +71,15 @@ def test_without_a_mask_padding_cannot_be_told_from_ends():
         for each in (untrained(4), untrained(6))
     ]
     assert check(RULE, rows, special=PAD_IS_EOS) == ()
+
+
+def test_ends_that_the_mask_hides_are_laid_on_the_mask():
+    rows = [
+        row([5, n, EOS, 7, 8, 9], [5, n, -100, 7, 8, 9], mask=[1, 1, 0, 1, 1, 1])
+        for n in (6, 20)
+    ]
+    (finding,) = check(RULE, rows, special=PAD_IS_EOS)
+    assert finding.evidence["reason"] == "hidden"
+    assert "by length" in finding.fix
+    assert "attention_mask == 0" not in finding.fix
+    assert "DAT053" in RULE.caused_by

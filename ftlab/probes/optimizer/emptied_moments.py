@@ -70,7 +70,7 @@ class EmptiedMoments:
         if self._values is None:
             return
         device, betas = self._values.device, self._betas
-        suspects, self._suspects = self._suspects, []
+        suspects = self._suspects  # looked at anew as each optimizer of the step steps
         filled = torch.stack([_largest(each) for each in suspects])
         steps = [_count(each).to(device, non_blocking=True) for each in suspects]
         values = torch.cat((self._values, filled, torch.stack(steps)))

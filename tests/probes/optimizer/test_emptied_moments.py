@@ -50,6 +50,21 @@ def test_tells_of_moments_that_are_zeroed_in_place():
     assert loop.step()["moments_emptied_at"] == 5001.0
 
 
+def test_tells_of_those_of_two_optimizers_that_step_one_after_the_other():
+    loops = [Loop(), Loop()]
+    held = [pair for loop in loops for pair in loop.held]
+    for loop in loops:
+        loop.fill()
+        for weight in loop.weights:
+            weight.grad = torch.ones_like(weight)
+    probe = EmptiedMoments()
+    probe.before(held)
+    for loop in loops:
+        loop.optimizer.step()
+        said = values_of(finished(list(probe.after(held))))
+        assert said["moments_emptied_at"] == 5000.0
+
+
 def test_a_beginning_at_0_is_as_large_as_it_should_be():
     loop = Loop()
     loop.fill(step=0.0)

@@ -91,8 +91,7 @@ class StepColumns:
                 "steps must increase."
             )
             raise BadValueError(msg)
-        if row == len(self.step):
-            self._grow(2 * row)
+        self._make_room(row + 1)
         self.step[row] = record.step
         for name in STEP_COLUMNS:
             self._put(name, row, getattr(record, name))
@@ -114,8 +113,7 @@ class StepColumns:
                 f"{last}; steps must increase."
             )
             raise BadValueError(msg)
-        while self.count + count > len(self.step):
-            self._grow(2 * len(self.step))
+        self._make_room(self.count + count)
         here = slice(self.count, self.count + count)
         self.step[here] = rows.step
         for name, (values, known) in rows.columns.items():
@@ -139,7 +137,11 @@ class StepColumns:
         self.columns[name] = pair
         return pair
 
-    def _grow(self, size: int) -> None:
+    def _make_room(self, rows: int) -> None:
+        size = len(self.step)
+        if rows <= size:
+            return
+        size = max(rows, size + size // 4)
         # Readers hold the old arrays; they are complete up to the old count.
         for name, (values, known) in list(self.columns.items()):
             larger = np.zeros(size), np.zeros(size, bool)

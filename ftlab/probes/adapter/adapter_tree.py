@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from ftlab.probes.inventory import spots_of
 from ftlab.probes.naming import clean_name
 from ftlab.records.attributes import attribute_of
 
@@ -77,7 +78,7 @@ def holders(model: torch.nn.Module) -> list[Holder]:
     found: list[Holder] = []
     covered: list[Any] = []
     module: Any
-    for path, module in model.named_modules():
+    for path, module in _configured(model):
         configs = _configs(module)
         if not configs or isinstance(module, BaseTuner):
             continue
@@ -95,6 +96,22 @@ def holders(model: torch.nn.Module) -> list[Holder]:
         where, kind = clean_name(path), type(module).__name__
         found.append(Holder(where, module, kind, configs, root, clean_name(root_path)))
     return found
+
+
+def _configured(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
+    """Yield the modules that may carry configurations, each once."""
+    of_class: dict[type, bool] = {}
+    known: set[int] = set()
+    for spot in spots_of(model):
+        module = spot.module()
+        if module is None or id(module) in known:
+            continue
+        kind = type(module)
+        if kind not in of_class:
+            of_class[kind] = any("peft_config" in vars(each) for each in kind.__mro__)
+        if of_class[kind] or "peft_config" in vars(module):
+            known.add(id(module))
+            yield spot.path, module
 
 
 def adapted_layers(model: torch.nn.Module) -> Iterator[Layer]:

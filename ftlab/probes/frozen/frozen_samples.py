@@ -1,5 +1,6 @@
 """Samples of frozen weights: which weights, what they were, and what they are now."""
 
+import itertools
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -108,8 +109,8 @@ class FrozenSamples:
 
     def weights(self) -> Iterator[Frozen]:
         """Yield all of them."""
-        for group in self._groups.values():
-            yield from group.weights
+        groups = self._groups.values()
+        return itertools.chain.from_iterable(group.weights for group in groups)
 
     def groups(self, model: torch.nn.Module) -> list[Group]:
         """Return what can be compared now: what moved, or was cast, is left out.

@@ -7,6 +7,7 @@ A loop that never calls the model itself gives no batch: then `on_gradients` put
 on, for the step that follows, and they only tell which modules are called.
 """
 
+import operator
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -57,7 +58,7 @@ class GraphFlow(Probe):
         self._blind = False
         self._batch = -1
         self._error: Exception | None = None
-        self._received: tuple[bool, ...] = ()
+        self._received: Sequence[bool] = ()
         self._recomputed = Recomputed()
         self._autocast = AutocastStates()
 
@@ -144,7 +145,7 @@ class GraphFlow(Probe):
         error, self._error = self._error, None
         if error is not None:
             raise error
-        received = tuple(each.grad is not None for each in moment.tensors.parameters)
+        received = [each.grad is not None for each in moment.tensors.parameters]
         self._again = self._step != moment.step and _fewer(self._received, received)
         self._received = received
         blind, self._blind = self._blind, False
@@ -211,8 +212,7 @@ def _follow(modules: Sequence[tuple[str, torch.nn.Module]]) -> FlowCalls:
 
 def _fewer(before: Sequence[bool], now: Sequence[bool]) -> bool:
     """Tell whether a parameter that had a gradient has none now."""
-    pairs = zip(before, now, strict=False)
-    return any(had and not has for had, has in pairs)
+    return any(map(operator.gt, before, now))
 
 
 def _rows(moment: Moment, calls: FlowCalls) -> Reading:

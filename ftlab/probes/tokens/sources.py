@@ -81,7 +81,8 @@ def of_messages(
                 rows.append(row)
         book.look_up(book.special.get("eos", ()))  # named also where no row holds it
         made.append(TokenBatch(tuple(rows), book.pieces, book.special))
-        remarks += _faults(facts, talks, **settings)
+        for fault in _faults(facts, talks, **settings):
+            remarks.append(": ".join(filter(None, (said, fault))))
     if not any(batch.rows for batch in made):
         msg = f"Nothing was rendered: {'; '.join(remarks)}."
         raise BadValueError(msg)

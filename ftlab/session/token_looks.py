@@ -21,7 +21,7 @@ from ftlab.records.token_ends import EndReport, Repaired
 from ftlab.records.token_row import TokenBatch
 from ftlab.rules.report import Report
 from ftlab.session.arguments import first_given
-from ftlab.session.integrations.given_messages import left_out
+from ftlab.session.integrations.given_messages import dropped, left_out
 from ftlab.session.integrations.transformers import argument_facts
 from ftlab.session.token_findings import finding_lines, findings_of
 from ftlab.views.findings.findings import FindingsView
@@ -163,6 +163,8 @@ def look_at_batch(batch: Any, tokenizer: Any, model: Any = None) -> Tokens:
 def look_at_trainer(trainer: Any, count: int, tokenizer: Any = None) -> Tokens:
     """Look at a trainer's first batches, and leave no trace in its training."""
     read, batches, facts = of_trainer(trainer, count, tokenizer)
+    if lost := dropped(trainer):
+        read = replace(read, remarks=(lost, *read.remarks))
     known = first_given(tokenizer, getattr(trainer, "processing_class", None))
     single = batches[0] if len(batches) == 1 else None
     return Tokens(

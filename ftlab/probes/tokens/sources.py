@@ -5,7 +5,7 @@ Messages are rendered in the worker process (`ftlab.probes.templates`) and token
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -81,10 +81,32 @@ def of_messages(
                 rows.append(row)
         book.look_up(book.special.get("eos", ()))  # named also where no row holds it
         made.append(TokenBatch(tuple(rows), book.pieces, book.special))
+        for fault in _faults(facts, talks, **settings):
+            remarks.append(": ".join(filter(None, (said, fault))))
     if not any(batch.rows for batch in made):
         msg = f"Nothing was rendered: {'; '.join(remarks)}."
         raise BadValueError(msg)
     return merged(made, remarks)
+
+
+def _faults(
+    facts: TemplateFacts, talks: Iterable[Sequence[Mapping[str, Any]]], **settings: Any
+) -> Iterator[str]:
+    """Say what a template does to these conversations that nobody can have meant."""
+    if facts.refused is not None:
+        return
+    contents = [message.get("content") for talk in talks for message in talk]
+    if "list content" in facts.reprs and any(isinstance(c, list) for c in contents):
+        yield (
+            "the template prints list content in the notation of Python; pass its text "
+            "as a string"
+        )
+    answered = any(talk and talk[-1].get("role") == "assistant" for talk in talks)
+    finished = not settings.get("continue_final_message")
+    if answered and finished and not facts.terminator.strip():
+        yield (
+            "nothing ends the last answer: a model trained on it does not learn to stop"
+        )
 
 
 def _lacking(talk: Iterable[Mapping[str, Any]], refusal: Refusal) -> str:

@@ -76,7 +76,8 @@ LoRA-FA, which freezes every A, is not reported. An embedding whose turn comes l
 warned if the optimizer that it waits for does not hold it yet. A head that learns
 before its adapter, with an optimizer that does not hold the adapter yet, is a warning.
 Training only a head over a loaded adapter that is frozen on purpose is only noted in a
-PeftModel; training only the rows of tokens there, in training mode, is a warning. In a
+PeftModel, and so it is over one that was frozen by hand and adds something; training
+only the rows of tokens there, in training mode, is a warning. In a
 transformers model it is a warning unless what is frozen runs in evaluation mode, as
 such a probe should.
 
@@ -132,7 +133,7 @@ class AdapterFrozen(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_wiring,)
-    caused_by = ("ADP003", "MOD014")
+    caused_by = ("ADP003", "MOD014", "ADP045")
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""

@@ -100,7 +100,8 @@ class ResumedWithoutOptimizerState(Rule):
         first = first_facts(run)
         kind = str(first.optimizers[0].get("class", "optimizer"))
         where = f"training goes on at step {first.step}" if first.step else "at step 0"
-        with_what = f" with the trained adapter {', '.join(taught)}" if taught else ""
+        names = ", ".join(taught)
+        with_what = f" with adapter {names}, whose lora_B is not 0" if taught else ""
         again = ", and the schedule at 0" if epochs and not any(epochs) else ""
         return self.finding(
             Severity.WARNING if resumed else Severity.INFO,
@@ -108,8 +109,9 @@ class ResumedWithoutOptimizerState(Rule):
             cause="The weights were loaded and the optimizer's moments and step count "
             "were not: its next steps have full size in every element."
             if resumed
-            else "The adapter was trained before, and the optimizer is new. Right for "
-            "a second stage; if this is a resume, moments and schedule are lost.",
+            else "The adapter was trained before, or its B was drawn at random, and "
+            "the optimizer is new. Right for a second stage; if this is a resume, "
+            "moments and schedule are lost.",
             fix="Load the optimizer's and the scheduler's state with the weights: "
             "trainer.train(resume_from_checkpoint=...), or load_state_dict of both.",
             places=[

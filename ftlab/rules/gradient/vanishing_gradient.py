@@ -27,6 +27,11 @@ accumulated, before clipping). Tensors are compared with their namesakes in othe
 - all tensors below 1e-8, which is torch's default epsilon of Adam, 5 steps in a row,
   while the loss is above half of its first value. A run that has memorised its data has
   small gradients too (a global norm of 0.003 at loss 0.002), but its loss has fallen.
+The rate is named where the median over the pairs of the norm of scaling x B A over that
+of the base weight had grown to 1 or more when the gradients vanished. Measured on a
+tiny Qwen2 of 8 layers: 4.2 at step 8 with a rate of 3e-2, 166 with 0.2; at 2e-3 it is
+0.2, and nothing vanishes. The size alone proves nothing: with r = 64 and 1e-2 it is 1.6
+after three steps, and the loss falls.
 Gradients that are exactly 0 are not small, they are absent: see GRD003 and ADP001. So
 lora_A, whose gradient is 0 while B is 0, never counts.
 
@@ -34,8 +39,8 @@ lora_A, whose gradient is 0 while B is 0, never counts.
 1. Look at the first layer that still has a healthy gradient: what stands behind it
    saturates (sigmoid, tanh, a softmax with huge logits) or lacks its residual path.
 2. Lower the learning rate if it began after some steps: saturated attention does this.
-   Where the gradients exploded before (GRD002), or the first updates were larger than
-   the weights (OPT014), that is told as the cause.
+   Where the gradients exploded before (GRD002), or LoRA had outgrown the weights that
+   it is added to, that is told as the cause.
 3. In fp16: a GradScaler, or bf16; gradients below 3e-8 are 0 in fp16.
 4. Put the residual path back, or initialise so that the variance stays.
 
@@ -90,6 +95,9 @@ _FIX = (
     "tensors: a saturated activation or softmax, a residual path that is missing."
 )
 
+OUTGROWN = 1.0
+"""What LoRA adds against the weight that it is added to: it has taken over."""
+
 
 class VanishingGradient(Rule):
     """Finds gradients that die on their way down."""
@@ -98,7 +106,7 @@ class VanishingGradient(Rule):
     name = "vanishing-gradient"
     since = "0.1.0"
     status = "stable"
-    caused_by = ("OPT014", "GRD002")
+    caused_by = ("GRD002",)
     requires = (
         needs_column(
             "grad_l2",
@@ -116,11 +124,15 @@ class VanishingGradient(Rule):
         roots = np.sqrt(elements(names)).astype(np.float32)
         rms = np.asarray(matrix.values / roots, np.float32)
         rms[~((rms > 0) & np.isfinite(rms))] = np.nan
-        yield from self._behind(matrix, names, rms)
+        yield from self._behind(run, matrix, names, rms)
         yield from self._everywhere(run, matrix, names, rms)
 
     def _behind(
-        self, matrix: Matrix, names: list[NameRecord], rms: NDArray[np.float32]
+        self,
+        run: Run,
+        matrix: Matrix,
+        names: list[NameRecord],
+        rms: NDArray[np.float32],
     ) -> Iterator[Finding]:
         ratio = ratio_to_namesakes(rms, names)
         # An expert's gradient is as small as its share of the tokens.
@@ -136,14 +148,23 @@ class VanishingGradient(Rule):
         affected = [names[column] for column in found]
         # What began on the way may follow from what all gradients went through.
         later = bool((ratio[:begin, found] >= RATIO).any())
+        grown = _outgrown(run.whole, int(matrix.steps[lines[0]]))
+        by_rate = f"LoRA adds {number(grown)} times the weights it is added to, and "
         yield self.finding(
             Severity.WARNING,
-            f"{at_steps(first, last)}: the gradient of "
+            f"{at_steps(first, last)}: {by_rate if grown else ''}the gradient of "
             f"{counted(len(affected), 'tensor')} is down to {number(worst)} of the "
             f"same tensor in another layer: {in_words(n.name for n in affected)}",
-            cause="The gradient shrinks on its way down to these layers.",
-            fix=_FIX,
-            places=[*params(affected), *([Place("object", "gradients")] * later)],
+            cause="The learning rate is too high: updates larger than the weights "
+            "have saturated what reads them."
+            if grown
+            else "The gradient shrinks on its way down to these layers.",
+            fix="Begin again with 1e-4 to 3e-4." if grown else _FIX,
+            places=[
+                *([Place("optimizer", "lr")] if grown else []),
+                *params(affected),
+                *([Place("object", "gradients")] * later),
+            ],
             steps=(first, last),
             evidence={
                 "ratio": worst,
@@ -183,6 +204,18 @@ class VanishingGradient(Rule):
             evidence={"rms": worst, "threshold": ADAM_EPSILON},
             healthy="root mean squares of 1e-6 to 1e-2 while the loss is high",
         )
+
+
+def _outgrown(run: Run, until: int) -> float:
+    """Return how much LoRA adds to its weights by a step; 0 where they are larger."""
+    if "ratio" not in run.columns("adapters"):
+        return 0.0
+    measured = run.matrix("ratio", "adapters").measured()
+    before = measured.values[measured.steps <= until]
+    if not len(before):
+        return 0.0
+    median, begun = np.nanmedian(before[-1]), np.nanmedian(before[0])
+    return float(median) if median >= max(OUTGROWN, 2 * begun) else 0.0
 
 
 def ratio_to_namesakes(

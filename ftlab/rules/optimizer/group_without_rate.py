@@ -21,7 +21,8 @@ It is
   told of it: those exist to be trained;
 - information in other cases: a rate of 0 is one way to freeze, and a loop that sets its
   rates by hand may lift it later.
-It takes 2 steps with a scheduler and 16 without one (*rate-of-zero*).
+It takes 2 steps with a scheduler and 16 without one, or 8 where nothing else has an
+effect (*rate-of-zero*).
 
 A rate that is above 0 and at most 1e-8 of the highest in the same optimizer, in all
 steps and in what it begins with, is a warning after 2 steps (*next-to-zero*): under
@@ -110,9 +111,9 @@ class GroupWithoutRate(Rule):
         others = [n for n in run.names().values() if group_of(n) >= 0 and n not in held]
         steps = run.steps.step
         planned = any(zero[group] for group in zero)
-        self_evident = planned or len(steps) >= STEPS_BY_HAND
-        if len(steps) >= STEPS and self_evident:
-            severity = _severity(run, held, others, planned=planned)
+        severity = _severity(run, held, others, planned=planned)
+        by_hand = IDLE if severity is Severity.ERROR else STEPS_BY_HAND
+        if len(steps) >= (STEPS if planned else by_hand):
             yield self._finding(run, severity, sorted(zero), held)
 
     def _next_to_zero(self, run: Run) -> Finding | None:

@@ -2,7 +2,7 @@
 
 ## What it does
 Finds learning rates whose first updates are as large as the weights themselves, where
-the loss leaves its first value behind, or does not leave it at all.
+the loss leaves its first value behind.
 
 ## Why is this bad?
 Adam's first update moves every element by the learning rate, whatever the gradient is.
@@ -23,15 +23,6 @@ Measured over the gallery: 0.0001 to 0.5 in healthy runs at rates from 1e-7 to 2
 above 1.2 times the first that had updates above 0.01; 50 for AdamW at 1.0, with a loss
 of 4.8 before and up to 160 behind it. QLoRA at 0.2 with 5 steps of warm-up, 3 seeds:
 0.997 to 1.0, and a loss that rises from 3 to 6 and ends at 4.6.
-What LoRA adds is added to a base weight, which is what its first updates are held
-against: the median over the pairs of the norm of scaling x B A over that of the base
-weight (`ratio`), less what it began at, in the first three updates that were measured,
-with a scaling of 2 at most (ADP018 tells of larger ones). Found when that is 1 or more
-and the median loss of at least 8 steps behind them is 0.8 of the first or more: no loss
-rises that begins at guessing. Measured on a tiny Qwen2 of 8 layers, r = 8: 35 at 0.2,
-1.8 at 3e-2 (10 after 20 steps), 0.53 at 1e-2, 0.11 at 2e-3; with r = 64, 0.38 at 2e-3
-and 0.04 at 2e-4; 0.61 at most in the gallery's healthy runs, at rates up to 1e-2.
-
 By hand: `w = p.detach().clone(); optimizer.step(); (p - w).norm() / w.norm()`.
 
 ## What to try
@@ -48,15 +39,12 @@ by less, so that the loss falls and is restless, is not found.
 - Karpathy's rule of thumb: update / weight around 1e-3
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
-from ftlab.rules.reading.lora import expected_scaling
 from ftlab.rules.reading.tensors import in_a_row, params, records_of
 from ftlab.rules.reading.updates import skipped_steps
 from ftlab.rules.rule import Rule, needs_column, needs_step_values
@@ -74,25 +62,6 @@ WAYS = ((1.0, 3), (0.5, 16))
 
 HALF = 0.5
 """Share of the tensors that must have moved that far."""
-
-OUTGROWN, KEPT, LATER = 1.0, 0.8, 8
-"""What LoRA adds against the base weight, the share of the first loss that is left, and
-over how many steps."""
-
-USUAL = 2.0
-"""LoRA's usual scaling; of what a larger one multiplies ADP018 tells."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """From which step, how large the updates were and against what, and the loss."""
-
-    step: int
-    ratios: NDArray[Any]
-    threshold: float
-    loss: float
-    what: str
-    places: Sequence[Place]
 
 
 class RateTooHigh(Rule):
@@ -121,78 +90,49 @@ class RateTooHigh(Rule):
         loss, steps = run.steps["loss"][kept], run.steps.step[kept]
         if not len(loss) or not loss[0] > 0:
             return
-        found = _overwritten(run, loss, steps) or _outgrown(run, loss, steps)
-        if found is not None:
-            yield self._finding(run, found, loss)
+        high = ~(loss < RISE * loss[0])  # NaN has left it too
+        for threshold, streak in WAYS:
+            ends = np.flatnonzero(in_a_row(high, streak))
+            if not len(ends):
+                return
+            first = int(steps[ends[0] - streak + 1])
+            ids, ratios = _first_ratios(run, first)
+            if len(ratios) and (ratios >= threshold).mean() >= HALF:
+                ids = ids[np.argsort(-ratios)]
+                yield self._finding(run, ids, ratios, loss, first, threshold)
+                return
 
-    def _finding(self, run: Run, found: _Found, loss: NDArray[np.float64]) -> Finding:
+    def _finding(
+        self,
+        run: Run,
+        ids: NDArray[np.int32],
+        ratios: NDArray[np.float64],
+        loss: NDArray[np.float64],
+        first: int,
+        threshold: float,
+    ) -> Finding:
         rate = float(np.nanmax(run.steps["lr"][0], initial=0.0))
-        ratio, lost = float(np.median(found.ratios)), float(loss[0])
-        steps = found.step, run.last_step
-        count, size = len(found.ratios), number(ratio)
+        peak = float(np.nanmax(loss))
+        steps = first, run.last_step
         return self.finding(
             Severity.ERROR,
-            f"{at_steps(*steps)}: the first updates were {size} times as large as the "
-            f"{found.what}; loss {number(lost)} -> {number(found.loss)}",
+            f"{at_steps(*steps)}: the first updates were {number(np.median(ratios))} "
+            f"times as large as the weights, in {counted(len(ratios), 'tensor')}; loss "
+            f"{number(loss[0])} -> {number(peak)}",
             cause="The learning rate is too high"
             + (f": it was {number(rate)} at the first step." if rate else "."),
             fix="Begin again with 1e-4 to 3e-4 for LoRA, 1e-5 to 5e-5 in full.",
-            places=[Place("optimizer", "lr"), *found.places],
+            places=[Place("optimizer", "lr"), *params(records_of(run, ids))],
             steps=steps,
             evidence={
-                "ratio": ratio,
-                "threshold": found.threshold,
-                "tensors": count,
-                "loss_before": lost,
-                "loss": found.loss,
+                "ratio": float(np.median(ratios)),
+                "threshold": threshold,
+                "tensors": len(ratios),
+                "loss_before": float(loss[0]),
+                "loss": peak,
             },
             healthy="an update of 0.0001 to 0.1 of the weight",
         )
-
-
-def _overwritten(
-    run: Run, loss: NDArray[np.float64], steps: NDArray[np.int64]
-) -> _Found | None:
-    """Look for updates as large as the tensors, behind which the loss rises."""
-    high = ~(loss < RISE * loss[0])  # NaN has left it too
-    for threshold, streak in WAYS:
-        ends = np.flatnonzero(in_a_row(high, streak))
-        if not len(ends):
-            break
-        first = int(steps[ends[0] - streak + 1])
-        ids, ratios = _first_ratios(run, first)
-        if len(ratios) and (ratios >= threshold).mean() >= HALF:
-            places = params(records_of(run, ids[np.argsort(-ratios)]))
-            what = f"weights, in {counted(len(ratios), 'tensor')}"
-            peak = float(np.nanmax(loss))
-            return _Found(first, ratios, threshold, peak, what, places)
-    return None
-
-
-def _outgrown(
-    run: Run, loss: NDArray[np.float64], steps: NDArray[np.int64]
-) -> _Found | None:
-    """Look for LoRA that is larger than the base at once, and a loss that stays."""
-    if run.steps.step[0] or "ratio" not in run.columns("adapters"):
-        return None
-    ratio = run.matrix("ratio", "adapters").measured()
-    early = np.flatnonzero(np.searchsorted(steps, ratio.steps) <= FIRST)
-    if not len(early):
-        return None
-    last = early[-1]
-    later = loss[steps > ratio.steps[last]]
-    if len(later) < LATER or np.median(later) < KEPT * loss[0]:
-        return None
-    pairs = records_of(run, ratio.ids, "adapters")
-    grown = ratio.values[last] - ratio.values[0]
-    grown *= [min(1.0, USUAL / (expected_scaling(pair) or USUAL)) for pair in pairs]
-    seen = np.flatnonzero(np.isfinite(grown))
-    if not len(seen) or np.median(grown[seen]) < OUTGROWN:
-        return None
-    modules = [Place("module", str(pairs[i].meta["module"])) for i in seen]
-    what = f"base weight that they are added to, in {counted(len(seen), 'LoRA pair')}"
-    step, now = int(ratio.steps[last]), float(np.median(later))
-    return _Found(step, grown[seen], OUTGROWN, now, what, modules)
 
 
 def _first_ratios(

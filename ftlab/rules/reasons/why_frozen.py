@@ -64,14 +64,16 @@ def severity_of(run: Run, found: Found, kind: str) -> Severity:
     """Tell how sure it is that a frozen adapter is not what was meant.
 
     Training a head over an adapter that was loaded for use may be: it is a note.
-    So it is where the optimizer holds what is frozen now: it waits for its turn.
+    So it is where the optimizer holds what is frozen now: it waits for its turn. And
+    where no B of what was frozen by hand is 0, as of one that has been trained.
     It is a warning where the adapter's own copy of a head learns without it, and where
     the model that was loaded into trains itself, in training mode, through the adapter:
     a model that carries the adapter itself, or parts of the base that no task adds.
     """
     if not run.facts.model.get("trainable"):
         return Severity.ERROR
-    if kind == "frozen-afterwards" and wait_for_thawing(run, _pairs(found)):
+    by_hand = kind == "frozen-afterwards"
+    if by_hand and (wait_for_thawing(run, _pairs(found)) or _adds_something(found)):
         return Severity.INFO
     if kind != "loaded-frozen" or kept_learn(found):
         return Severity.WARNING
@@ -89,6 +91,13 @@ def _pairs(found: Found) -> list[str]:
         if name != "modules_to_save"
     )
     return [name for part in parts for name in names_of(part.get("frozen"))]
+
+
+def _adds_something(found: Found) -> bool:
+    """Tell whether there are frozen factors B, and none of them is 0."""
+    parts = [described["parts"].get("lora_B") or {} for _, described, _ in found]
+    frozen = any(names_of(part.get("frozen")) for part in parts)
+    return frozen and not any(names_of(part.get("frozen_zero")) for part in parts)
 
 
 def kept_learn(found: Found) -> bool:

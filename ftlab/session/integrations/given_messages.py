@@ -38,6 +38,28 @@ def left_out(trainer: Any) -> dict[str, Any]:
     return {"left_out": told}
 
 
+def dropped(trainer: Any) -> str:
+    """Say how many rows TRL has dropped because no label of them was left.
+
+    Its SFTTrainer cuts the rows, which makes a table of its own, and then filters it.
+    """
+    data, args = trainer.train_dataset, trainer.args
+    cut = getattr(args, "max_length", None)
+    settings = getattr(args, "dataset_kwargs", None) or {}
+    others = getattr(args, "packing", False) or settings.get("skip_prepare_dataset")
+    made = any(each.__name__ == "SFTTrainer" for each in type(trainer).__mro__)
+    if not made or cut is None or others:
+        return ""
+    names = getattr(data, "column_names", None) or ()
+    before = getattr(getattr(data, "data", None), "num_rows", 0)
+    if "labels" not in names or before <= len(data):
+        return ""
+    return (
+        f"TRL dropped {before - len(data):,} of {before:,} rows: cut to "
+        f"max_length={cut}, they hold nothing that would be trained"
+    )
+
+
 def _rows(trainer: Any) -> list[Mapping[str, Any]]:
     """Read the first rows of a dataset that is a table of messages and ids."""
     data = trainer.train_dataset

@@ -177,3 +177,19 @@ def test_a_trainers_batches_are_read(kind):
             for turn in row.turns:
                 if turn.role == "user":
                     assert not row.trained[turn.start : turn.end].any()
+
+
+def test_what_a_template_does_to_a_conversation_is_remarked():
+    tokenizer = vocabularies.byte_level()
+    turn = "{% for m in messages %}{{ m.role }}: {{ m.content }}"
+    tokenizer.chat_template = turn + "<|im_end|>\n{% endfor %}"
+    assert of_messages(tokenizer, TALK).remarks == ()
+    part = [{"type": "text", "text": "Hi"}]
+    listed = of_messages(tokenizer, [{"role": "user", "content": part}]).remarks
+    assert any("prints list content in the notation of Python" in r for r in listed)
+    end = "{% if not loop.last %}<|im_end|>\n{% endif %}{% endfor %}"
+    tokenizer.chat_template = turn + end
+    assert any(
+        "ends the last answer" in r for r in of_messages(tokenizer, TALK).remarks
+    )
+    assert of_messages(tokenizer, TALK[:1]).remarks == ()

@@ -134,3 +134,16 @@ def test_ratios_agree_with_a_loop():
             for column in columns:
                 expected = rms[line, column] / top
                 assert ratio[line, column] == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(("ratio", "rate"), [((0.0, 4.2), 1), ((0.0, 0.2), 0)])
+def test_lora_that_outgrew_its_weights_is_told_first(ratio, rate):
+    builder = layers((1.0, 1.0))
+    builder.pair("layers.0", "default")
+    for step in range(12):
+        measured = {"ratio": ratio[step]} if step < 2 else None
+        builder.step({"has_grad": 1.0, "grad_l2": (1e-6, 1.0)}, measured, loss=2.0)
+    (finding,) = check(builder)
+    assert ("LoRA adds 4.2 times the weights" in finding.message) is bool(rate)
+    assert ("learning rate is too high" in finding.cause) is bool(rate)
+    assert ("saturated activation" in finding.fix) is not bool(rate)

@@ -55,6 +55,12 @@ def test_what_a_schedule_gives_is_let_pass():
     assert report((1e-3, 0.0), (1e-3, 1e-3), steps=40).findings == ()
 
 
+@pytest.mark.parametrize(("steps", "found"), [(7, 0), (8, 1)])
+def test_rates_by_hand_are_told_sooner_where_nothing_else_has_an_effect(steps, found):
+    findings = report((1e-3, 0.0), (None, None), steps=steps).findings
+    assert [each.severity for each in findings] == [Severity.ERROR] * found
+
+
 @pytest.mark.parametrize(("steps", "found"), [(15, 0), (16, 1)])
 def test_rates_by_hand_are_noted_later(steps, found):
     findings = report((1e-3, 0.0), (None, None), steps=steps, b_norm=1.0).findings

@@ -76,38 +76,3 @@ def test_decay_alone_moves_a_tensor_before_its_gradient_comes():
 
 def test_a_loss_that_is_lost_altogether_has_left_its_first_value():
     assert len(check(run((4.0, 9.0, float("nan"), float("nan"))))) == 1
-
-
-def outgrown(ratios=(0.0, 0.7, 1.3, 1.8), later=5.5, scaling=2.0, steps=12):
-    builder = RunBuilder()
-    builder.tensor("layers.0.q.lora_A.weight")
-    builder.pair("layers.0", "default", module="q", r=4, alpha=4 * scaling)
-    for step in range(steps):
-        measured = {"ratio": ratios[step]} if step < len(ratios) else None
-        loss = later if step > 3 else 5.7
-        builder.step(
-            {"update_l2": 0.1, "weight_l2": 2.0}, measured, loss=loss, lr=(3e-2,)
-        )
-    return builder
-
-
-def test_lora_that_is_larger_than_its_weight_at_once_and_a_loss_that_stays():
-    (finding,) = check(outgrown())
-    assert "1.8 times as large as the base weight" in finding.message
-    assert finding.places[0] == Place("optimizer", "lr")
-    assert finding.places[1].kind == "module"
-    assert (finding.first_step, finding.evidence["ratio"]) == (3, pytest.approx(1.8))
-
-
-@pytest.mark.parametrize(
-    "well",
-    [
-        {"later": 4.0},
-        {"ratios": (0.0, 0.2, 0.4, 0.5)},
-        {"ratios": (1.0, 1.2, 1.4, 1.8)},  # PiSSA begins large
-        {"scaling": 16.0},  # ADP018 tells of that
-        {"steps": 11},
-    ],
-)
-def test_lora_that_stays_small_or_learns_is_left_alone(well):
-    assert check(outgrown(**well)) == ()

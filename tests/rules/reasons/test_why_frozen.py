@@ -5,7 +5,7 @@ import torch
 
 from ftlab.faults.registry import load
 from ftlab.faults.saved import loaded, taught
-from ftlab.faults.tiny import adamw, base, batches
+from ftlab.faults.tiny import adamw, base, batches, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
 from ftlab.rules.engine import Engine
@@ -111,3 +111,17 @@ def test_a_head_for_classes_on_a_loaded_adapter_is_a_note(folder, tmp_path):
         return model(input_ids=batches()[0]["input_ids"]).logits.sum()
 
     assert severity_after_one_step(model, tmp_path, loss_of) == [Severity.INFO]
+
+
+@pytest.mark.parametrize(
+    ("learned", "severity"), [(True, Severity.INFO), (False, Severity.WARNING)]
+)
+def test_freezing_a_trained_adapter_by_hand_beside_a_head_is_a_note(learned, severity):
+    model = lora(modules_to_save=["lm_head"])
+    for name, parameter in model.named_parameters():
+        if "lora_" in name:
+            parameter.requires_grad_(False)
+        if learned and "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.02)
+    (finding,) = findings(AdapterFrozen(), model)
+    assert finding.severity is severity

@@ -8,7 +8,7 @@ from datasets import Dataset
 from ftlab.faults.chats import REASONING, TEMPLATE, chats, tokenizer
 from ftlab.faults.healthy.rewritten_by_the_template import _STRIPPED
 from ftlab.session.integrations import given_messages
-from ftlab.session.integrations.given_messages import ROWS, left_out
+from ftlab.session.integrations.given_messages import ROWS, dropped, left_out
 
 WITHOUT = TEMPLATE.replace(
     "m in messages", "m in messages if m['role'] in ('user', 'assistant')"
@@ -154,3 +154,17 @@ def test_the_tokenizer_is_left_as_it_was():
     inner.enable_truncation(7)
     left_out(made)
     assert inner.truncation["max_length"] == 7
+
+
+@pytest.mark.parametrize(("cut", "lost"), [(3, True), (None, False)])
+def test_rows_that_trl_drops_are_counted(cut, lost):
+    class SFTTrainer(SimpleNamespace):
+        """What TRL leaves behind: its own table, filtered."""
+
+    made = Dataset.from_dict({"input_ids": [[1], [2]], "labels": [[-100], [2]]})
+    kept = made.filter(lambda row: any(label != -100 for label in row["labels"]))
+    trainer = SFTTrainer(train_dataset=kept, args=SimpleNamespace(max_length=cut))
+    said = "TRL dropped 1 of 2 rows: cut to max_length=3"
+    assert dropped(trainer).startswith(said) is lost
+    whole = SFTTrainer(train_dataset=made, args=SimpleNamespace(max_length=cut))
+    assert dropped(whole) == ""

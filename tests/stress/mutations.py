@@ -95,9 +95,13 @@ def other(path: Path, draw: random.Random) -> None:
 
 def value(path: Path, draw: random.Random) -> None:
     """Put something foreign at a place in a file of JSON."""
-    lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [None]
-    at = draw.randrange(len(lines))
-    root = [json.loads(lines[at] or path.read_text())]
+    try:
+        text = path.read_text()
+        lines = text.splitlines() if path.suffix == ".jsonl" else [text]
+        at = draw.randrange(len(lines))
+        root = [json.loads(lines[at])]
+    except ValueError:  # it is damaged already
+        return
     spots = list(_spots(root))
     holder, key = draw.choice(spots)
     holder[key] = draw.choice(FOREIGN)

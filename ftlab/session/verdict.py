@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ftlab.records.errors import DamageWarning
+from ftlab.records.errors import FtlabWarning
 from ftlab.records.finding import Finding, NotChecked, Severity
 from ftlab.records.plain_files import path_of
 from ftlab.records.ranking import ranked
@@ -30,7 +30,7 @@ class Verdict:
     not_checked
         Rules that could not decide on any rank.
     left_out
-        What is damaged in the folder, and was not judged.
+        What is damaged in the folder and was not judged, and rules that failed on it.
     """
 
     path: Path
@@ -71,10 +71,10 @@ def judge(path: str | Path) -> Verdict:
     left_out: dict[str, None] = {}
     for rank in ranks(path) or (0,):
         with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", DamageWarning)
+            warnings.simplefilter("always", FtlabWarning)
             run = open_log(path, rank=rank)
             report = Engine().check(run)
-        damage = (e for e in told if issubclass(e.category, DamageWarning))
+        damage = (e for e in told if issubclass(e.category, FtlabWarning))
         left_out |= {str(each.message): None for each in damage}
         steps = max(steps, len(run.steps))
         findings += report.findings

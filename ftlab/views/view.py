@@ -22,6 +22,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+import numpy as np
+
 from ftlab.records.printable import harmless
 from ftlab.records.settings import options
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from ftlab.runlog.run import Run
 
 S = TypeVar("S")
+_SILENT = np.errstate(all="ignore")
+"""A run may hold any number; what NumPy remarks on it says nothing in a cell."""
 PICTURE_SHARE = 0.05
 """The part of the time that redrawing a live picture may take (mode ``image``)."""
 
@@ -83,6 +87,7 @@ class View(Generic[S]):
         self._picture_due = 0.0
 
     @property
+    @_SILENT
     def summary(self) -> S:
         """What all forms show; made anew when the source has changed."""
         with self._lock:
@@ -109,6 +114,7 @@ class View(Generic[S]):
         """
         return ""
 
+    @_SILENT
     def widget(self) -> Any:
         """Return the view's one live widget; `refresh` keeps it up to date.
 
@@ -120,6 +126,7 @@ class View(Generic[S]):
                 self._widget = self._make_widget() if live else self._make_picture()
             return self._widget
 
+    @_SILENT
     def refresh(self) -> None:
         """Bring the widget up to date; without a widget this costs nothing."""
         with self._lock:

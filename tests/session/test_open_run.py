@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import torch
 
 import ftlab
 from ftlab.records.errors import BadValueError, RunFolderError
+from ftlab.records.step import StepRecord
 from ftlab.rules.engine import Engine
+from ftlab.runlog.writer import LogWriter
 from ftlab.session.summary import print_verdict
 from ftlab.session.verdict import judge
 from ftlab.session.watch import Watch
@@ -85,6 +88,20 @@ def test_a_path_that_no_disk_has_is_no_folder(path: str) -> None:
 def test_a_rank_that_there_is_not_is_answered_with_those_there_are(rank: Any) -> None:
     with pytest.raises(RunFolderError, match=r"its ranks are 0, 1\. Pass one of them"):
         ftlab.open_run(SICK, rank=rank)
+
+
+def test_numbers_beyond_those_of_a_drawing_are_no_warnings_in_the_cell(
+    tmp_path: Path,
+) -> None:
+    writer = LogWriter.create(tmp_path / "run", config={}, versions={})
+    for step in range(4):
+        writer.write(StepRecord(step=step, time=0.0, loss=1e308))
+    writer.close("finished")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loss = ftlab.open_run(tmp_path / "run").loss
+        assert "4" in repr(loss)
+        loss.widget()
 
 
 def test_findings_of_a_recorded_run_are_judged_anew(tmp_path: Path) -> None:

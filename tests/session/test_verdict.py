@@ -7,6 +7,7 @@ from pathlib import Path
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.step import StepRecord
 from ftlab.rules.engine import Engine
+from ftlab.rules.registry import all_rules
 from ftlab.runlog.reader import open_log
 from ftlab.runlog.writer import LogWriter
 from ftlab.session.verdict import Verdict, judge
@@ -34,6 +35,14 @@ def test_every_rank_is_judged():
     assert verdict.steps == 80
     assert verdict.worst is Severity.ERROR
     assert {each.rank for each in verdict.findings} == {0}
+
+
+def test_a_rule_that_fails_is_told_as_what_was_left_out(monkeypatch):
+    found = judge(SICK).findings[0].code
+    rule = next(each for each in all_rules() if each.code == found)
+    monkeypatch.setattr(type(rule), "applies", lambda *_: 1 / 0)
+    (told,) = judge(SICK).left_out
+    assert told.startswith(f"Rule {rule.code} {rule.name} failed")
 
 
 def test_a_rule_that_one_rank_could_check_is_not_reported_as_unchecked(tmp_path):

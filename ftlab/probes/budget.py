@@ -97,6 +97,11 @@ class Budget:
     clock
         Seconds.
 
+    Attributes
+    ----------
+    first
+        The step with which watching begins.
+
     Raises
     ------
     BadValueError
@@ -129,7 +134,7 @@ schedule.
         self._clock = clock
         self._waiting: dict[str, dict[Turn, _Waiting]] = {}
         self._chosen: dict[int, frozenset[Turn]] = {}
-        self._first: int | None = None
+        self.first = 0
         self._saved = self._allowed = self._credit = 0.0
         self._usual = self._turns = 0.0
         self._promised: dict[int, _Promise] = {}
@@ -214,9 +219,7 @@ schedule.
 
     def _place(self, step: int) -> int:
         """Count steps from the one with which watching began."""
-        if self._first is None:
-            self._first = step
-        return step - self._first
+        return step - self.first
 
     def _chosen_at(self, step: int) -> frozenset[Turn]:
         if step not in self._chosen:

@@ -118,6 +118,7 @@ class Recorder:
         self._subject = subject
         self._sink = sink
         self._probes = ProbeSet(probes, budget)
+        self._probes.budget.first = first_step
         self._handles: HandleStack = HandleStack()
         self._waiting: deque[_Harvest] = deque()
         self._first_step = first_step

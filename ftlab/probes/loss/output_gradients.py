@@ -19,6 +19,7 @@ from ftlab.probes.probe import Moment, Probe, Reading
 from ftlab.probes.schedule import every
 from ftlab.probes.subject import Subject
 from ftlab.probes.taps.forward import innermost
+from ftlab.probes.taps.listener import shield
 from ftlab.records.handle import Handle, HandleStack
 from ftlab.records.step import Column
 
@@ -37,6 +38,7 @@ class OutputGradients(Probe):
         self._step = -1
         self._largest: list[torch.Tensor] = []
         self._error: Exception | None = None
+        self._told = shield(self._look, self._fail)
 
     def attach(self, subject: Subject) -> Iterable[Handle]:
         """Take the hooks off at the end."""
@@ -57,14 +59,15 @@ class OutputGradients(Probe):
         """Wait for the gradients of all outputs that are more than one number."""
         for each in floats_in(output):
             if each.requires_grad and each.numel() > 1:
-                self._hooks.add(each.register_hook(self._look))
+                self._hooks.add(each.register_hook(self._told))
 
-    def _look(self, gradient: torch.Tensor) -> None:
-        try:
+    def _look(self, gradient: torch.Tensor | None) -> None:
+        if gradient is not None:  # torch.compile hands over none for what is not used
             largest = torch.linalg.vector_norm(gradient.detach(), torch.inf)
             self._largest.append(largest.float())
-        except Exception as error:  # noqa: BLE001  raised in on_gradients instead
-            self._error = error
+
+    def _fail(self, error: Exception) -> None:
+        self._error = error  # raised in on_gradients instead
 
     def on_gradients(self, moment: Moment) -> Iterable[Reading]:
         """Hand over the largest of the passes so far; the last reading counts."""

@@ -152,7 +152,7 @@ def _sums(field: torch.Tensor, mask: torch.Tensor | None) -> Any:
     values = values.reshape(len(values), -1)
     apart = -(-values.shape[1] // WIDEST)
     values = values[:, ::apart]
-    places = _places(values.shape[1], field.device)
+    places = as_array(_places(values.shape[1], field.device))
     if isinstance(values, np.ndarray):
         values = values.astype(np.int64, copy=False)
     else:
@@ -167,12 +167,12 @@ def _sums(field: torch.Tensor, mask: torch.Tensor | None) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _places(count: int, device: torch.device) -> Any:
+def _places(count: int, device: torch.device) -> torch.Tensor:
     """Return an odd number for each place, mixed from its index."""
     mixed = (torch.arange(1, count + 1, device=device) * _ODD).bitwise_xor_(
         torch.arange(count, device=device) << 29
     )
-    return as_array(mixed.mul_(_ODD).bitwise_or_(1))
+    return mixed.mul_(_ODD).bitwise_or_(1)
 
 
 def _folded(sums: Any) -> Any:

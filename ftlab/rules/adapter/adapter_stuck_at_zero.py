@@ -55,9 +55,9 @@ from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
 from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import may_hold_lora
+from ftlab.rules.reading.loss_gradient import zero_at_loss
 from ftlab.rules.reading.tensors import group_of, records_of, routed
 from ftlab.rules.reading.updates import Effective, effective, skipped_steps
-from ftlab.rules.reasons.reach import zero_at_loss
 from ftlab.rules.rule import Rule, needs_column, needs_step_values
 from ftlab.rules.words import at_steps, counted
 from ftlab.runlog.run import Run

@@ -7,10 +7,9 @@ a guess is never given as the reason.
 
 from collections.abc import Callable
 
-import numpy as np
-
 from ftlab.records.finding import Place
 from ftlab.rules.reading.asked import asked
+from ftlab.rules.reading.loss_gradient import zero_at_loss
 from ftlab.rules.reading.saving import first_facts
 from ftlab.rules.reasons.call_order import no_backward, no_grad_forward, zeroed_too_late
 from ftlab.rules.reasons.cut_pattern import lowest_layers, measured_cut
@@ -77,13 +76,6 @@ def _times_zero(run: Run, missing: Missing) -> Reason | None:
         "schedule that never leaves 0 makes it 0.",
         (*named, Place("call", "loss.backward"), Place("op", str(products[0]))),
     )
-
-
-def zero_at_loss(run: Run) -> bool | None:
-    """Tell whether the loss gave no gradient to the model; ``None``: not measured."""
-    measured = run.steps["output_grad"]
-    measured = measured[~np.isnan(measured)]
-    return not measured.any() if len(measured) else None
 
 
 def _zero_at_loss(run: Run, missing: Missing) -> Reason | None:

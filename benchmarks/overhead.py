@@ -183,8 +183,8 @@ def main() -> None:
         for row in compare(shape, kind, loop, arms, **counts):
             rows.append(row)
             print(line(row), flush=True)
-    if asked.write:
-        write(rows, asked.pairs, asked.steps)
+        if asked.write:  # it takes an hour or more: nothing is lost where it ends early
+            write(rows, asked.pairs, asked.steps)
 
 
 if __name__ == "__main__":

@@ -81,12 +81,13 @@ def standard_probes(*, interval: int = 16, activations: bool = False) -> list[Pr
     ['gradients', 'gradient_zeros', 'weights', 'adapters', ...]
     """
     throughput = Throughput()
+    updates = Updates(interval)
     probes: list[Probe] = [
         Gradients(),
         GradientZeros(interval),
-        Weights(interval),
+        Weights(beside=updates),
         Adapters(interval),
-        Updates(interval),
+        updates,
         Lasting(interval),
         OptimizerMoments(interval),
         FrozenWeights(interval),

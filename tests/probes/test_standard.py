@@ -189,3 +189,9 @@ def test_a_default_device_is_the_user_s_business():
         ]
 
     assert measure(torch.device("meta")) == measure(contextlib.nullcontext())
+
+
+def test_weights_are_measured_when_updates_are_whatever_a_budget_decides():
+    probes = {probe.name: probe for probe in standard_probes()}
+    probes["updates"].schedule = lambda step: step == 7
+    assert [step for step in range(9) if probes["weights"].schedule(step)] == [7]

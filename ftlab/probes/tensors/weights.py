@@ -19,14 +19,20 @@ class Weights(Probe):
     interval
         Steps between two measurements: in full fine-tuning the norms of all weights
         cost as much as those of all gradients.
+    beside
+        Measure at the steps of this probe instead: an update says little without the
+        weight that it is added to, and a budget lets each probe have turns of its own.
     """
 
     name = "weights"
     table = "tensors"
     columns = (Column("weight_l2", "1", "L2 norm of the weight before the update."),)
 
-    def __init__(self, interval: int = 16) -> None:
-        self.schedule = every(interval)
+    def __init__(self, interval: int = 16, *, beside: Probe | None = None) -> None:
+        if beside is None:
+            self.schedule = every(interval)
+        else:
+            self.schedule = lambda step: beside.schedule(step)
 
     def before_update(self, moment: Moment) -> Iterator[Reading]:
         """Queue the norms."""

@@ -77,13 +77,15 @@ class SystemTextAdded(Rule):
     ) -> Finding:
         steps = [sight.step for sight, _ in found]
         sight, turn = found[0]
-        dated = ", with the date that it is given, or that of the day"
+        dated = ""
+        if facts.date:
+            dated = ", with the date that it is given, or that of the day"
         text = facts.system_text.replace(facts.date or "\0", "{date}")
         setting = Place("config", "tokenizer.chat_template")
         return self.finding(
             Severity.INFO,
             f"{at_steps(min(steps), max(steps))}: {len(found)} samples begin with a "
-            f"text of the template's own, {short(text)}{dated if facts.date else ''}",
+            f"text of the template's own, {short(text)}{dated}",
             cause="The chat template writes a system text where messages have none.",
             fix="A system message in the data and in each request, or the same "
             "template at serving.",

@@ -46,7 +46,7 @@ class ShownTensor(torch.Tensor):
     def _entries(self) -> list[Entry]:
         return [_entry("", self.as_subclass(torch.Tensor))]
 
-    def __repr__(self) -> str:  # type: ignore[override]  # torch has a keyword
+    def __repr__(self) -> str:  # type: ignore[override]  # torch's has an untyped keyword
         return _text(self._entries())
 
     def _repr_html_(self) -> str:
@@ -62,11 +62,13 @@ class ShownTensor(torch.Tensor):
 class _Shown:
     """A container that is printed with one line per tensor; copies are plain ones."""
 
-    _names: Sequence[str] = ()
+    shown_names: Sequence[str] = ()
 
     def _entries(self) -> Iterator[Entry | str]:
         named = list(_named(self))
-        names = self._names if len(self._names) == len(named) else [n for n, _ in named]
+        names = self.shown_names
+        if len(names) != len(named):
+            names = [name for name, _ in named]
         for name, (_, value) in zip(names, named, strict=True):
             is_tensor = isinstance(value, torch.Tensor)
             yield _entry(name, value) if is_tensor else f"{name}: {value}"
@@ -86,7 +88,7 @@ class _Shown:
         return copy.copy, (plain,)
 
 
-_METHODS = ("_names", "_entries", "__repr__", "_repr_html_", "__reduce_ex__")
+_METHODS = ("shown_names", "_entries", "__repr__", "_repr_html_", "__reduce_ex__")
 
 
 def shown_tensor(tensor: torch.Tensor | None) -> torch.Tensor | None:
@@ -117,7 +119,7 @@ def shown(value: Any, names: Sequence[str] = ()) -> Any:
     else:
         return shown_tensor(value)
     if names:
-        made._names = tuple(names)  # noqa: SLF001  of a class that is made here
+        made.shown_names = tuple(names)
     return made
 
 

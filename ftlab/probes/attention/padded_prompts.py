@@ -3,13 +3,12 @@
 Measured: the model reads a prompt with its padding, and the prompt alone.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from ftlab.probes.tokens.untouched import untouched
+from ftlab.probes.attention.undisturbed import undisturbed
 from ftlab.records.attributes import attribute_of
 
 CLOSE = 1e-2
@@ -44,7 +43,8 @@ def behind_padding(model: torch.nn.Module, batch: Mapping[str, Any]) -> str:
         return ""
     row = padded[0]
     kept = ids[row : row + 1, mask[row] != 0]
-    with _evaluating(model):
+    with undisturbed(model):
+        model.eval()
         there = _next(model, ids[row : row + 1], mask[row : row + 1])
         alone = _next(model, kept, torch.ones_like(kept))
     if torch.allclose(there, alone, rtol=CLOSE, atol=CLOSE):
@@ -70,15 +70,3 @@ def _next(
 ) -> torch.Tensor:
     found: torch.Tensor = model(input_ids=ids, attention_mask=mask).logits[0, -1]
     return found.float()
-
-
-@contextmanager
-def _evaluating(model: torch.nn.Module) -> Iterator[None]:
-    modes = [(module, module.training) for module in model.modules()]
-    with torch.no_grad(), untouched():
-        try:
-            model.eval()
-            yield
-        finally:
-            for module, training in modes:
-                module.training = training

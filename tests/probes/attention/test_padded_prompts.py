@@ -31,3 +31,13 @@ def test_preflight_and_masks_tell_it():
     assert "prompt 0 ends in padding" in repr(ftlab.preflight(model=model, batch=RIGHT))
     assert "prompt 0 ends in padding" in repr(ftlab.masks(model, RIGHT))
     assert "ends in padding" not in repr(ftlab.preflight(model=model, batch=LEFT))
+
+
+def test_a_watch_does_not_hear_the_look(tmp_path):
+    model = llama()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
+        behind_padding(model, RIGHT)
+        model(**LEFT, labels=LEFT["input_ids"]).loss.backward()
+        optimizer.step()
+    assert [each.op for each in watch.run.ledger] == ["forward", "backward", "step"]

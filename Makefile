@@ -9,10 +9,12 @@ unexport PYTHONDONTWRITEBYTECODE
 
 python := .venv/bin/python
 pytest := $(python) -m pytest
-# Tests of one group share what they run once, and stay in one process.
-in_parallel := -n auto --maxprocesses 4 --dist loadgroup
+# Tests of one group share what they run once, and stay in one process. A process that
+# crashes is not replaced: xdist waits for ever where it replaces one near the end.
+workers := -n auto --maxprocesses 4 --max-worker-restart 0
+in_parallel := $(workers) --dist loadgroup
 # One shell or kernel after another in a process; files have nothing in common.
-by_file := -n auto --maxprocesses 4 --dist loadfile
+by_file := $(workers) --dist loadfile
 nbval := --nbval --nbval-current-env --nbval-cell-timeout=120 \
 	--nbval-sanitize-with=notebooks/nbval_sanitize.cfg notebooks
 

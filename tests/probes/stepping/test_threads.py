@@ -1,5 +1,6 @@
 """One model, several threads."""
 
+import sys
 import threading
 import warnings
 
@@ -21,15 +22,29 @@ def in_a_thread(work):
     thread.join()
 
 
+@pytest.fixture
+def often_switched():
+    """Let Python go from thread to thread as often as it can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("often_switched")
 def test_steps_of_threads_that_train_at_once_are_recorded_in_order():
     model = small()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    # torch itself crashes where a gradient is cleared while another thread uses it.
+    gradients = threading.Lock()
 
     def train():
         for _ in range(40):
-            model(torch.ones(2, 4)).sum().backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            loss = model(torch.ones(2, 4)).sum()
+            with gradients:
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # told in the next test, where it is certain

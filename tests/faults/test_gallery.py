@@ -143,7 +143,8 @@ REASONS = {
 
 
 @pytest.mark.parametrize(
-    ("fault", "reason"), [together(load(name), why, always=True) for name, why in REASONS.items()]
+    ("fault", "reason"),
+    [together(load(name), why, always=True) for name, why in REASONS.items()],
 )
 def test_the_reason_is_told_apart(fault, reason):
     report = sick_report(fault)
@@ -158,7 +159,8 @@ CAUSES = {
 
 
 @pytest.mark.parametrize(
-    ("fault", "codes"), [together(load(name), codes, always=True) for name, codes in CAUSES.items()]
+    ("fault", "codes"),
+    [together(load(name), codes, always=True) for name, codes in CAUSES.items()],
 )
 def test_the_cause_is_told_first_and_the_symptom_as_following(fault, codes):
     report = sick_report(fault)

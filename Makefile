@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3 chooses the Python of .venv, CHROME=/path/to/chrome the browser.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-all test-gpu test-oldest bench bench-localisation notebooks format check lock set-up
+.PHONY: help demo lab test test-gallery test-all test-gpu test-oldest bench bench-localisation notebooks format check lock set-up
 
 # Tests start many processes: without kept bytecode each compiles all of ftlab anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -15,6 +15,7 @@ workers := -n auto --maxprocesses 4 --max-worker-restart 0
 in_parallel := $(workers) --dist loadgroup
 # One shell or kernel after another in a process; files have nothing in common.
 by_file := $(workers) --dist loadfile
+first_ring := not ipython and not browser and not slow and not gallery
 nbval := --nbval --nbval-current-env --nbval-cell-timeout=120 \
 	--nbval-sanitize-with=notebooks/nbval_sanitize.cfg notebooks
 
@@ -39,12 +40,15 @@ check: set-up
 
 test: check  ## what CI runs: style, types, floors, tests, notebooks, one pass in a browser
 	@scripts/browser.sh >/dev/null
-	$(pytest) $(in_parallel) -m "not ipython and not browser and not slow"
+	$(pytest) $(in_parallel) -m "$(first_ring)"
 	$(pytest) $(by_file) -m "ipython and not slow" tests/notebook
 	$(pytest) $(by_file) $(nbval)
 	CHROME=$$(scripts/browser.sh) $(pytest) -m "browser and not slow" tests/browser
 
-test-all: test  ## test, and what takes long
+test-gallery: set-up  ## every fault and healthy run that make test leaves out
+	$(pytest) $(in_parallel) -m gallery tests/faults
+
+test-all: test test-gallery  ## test and test-gallery, and what takes long
 	@scripts/compiler.sh
 	$(pytest) $(in_parallel) -m "slow and not browser"
 	CHROME=$$(scripts/browser.sh) $(pytest) -m "slow and browser" tests/browser
@@ -55,7 +59,7 @@ test-gpu: set-up  ## the tests that need a CUDA device
 
 test-oldest:  ## the tests with transformers 4.57 and what was current beside it
 	@scripts/set_up.sh oldest .venv-oldest
-	.venv-oldest/bin/python -m pytest $(in_parallel) -m "not ipython and not browser and not slow"
+	.venv-oldest/bin/python -m pytest $(in_parallel) -m "$(first_ring)"
 	.venv-oldest/bin/python -m pytest $(by_file) -m "ipython and not slow" tests/notebook
 
 bench: set-up  ## what watching, the rules and scans cost, and how fast ftlab loads

@@ -102,3 +102,15 @@ def test_the_examples_are_in_style(copy, tool):
     pytest.importorskip("ruff", reason="style is checked in the main environment")
     result = run(copy, "-m", *tool, *EXAMPLES)
     assert result.returncode == 0, result.stdout
+
+
+def test_every_file_on_a_steps_way_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    way = text.split("## A step's way through the house")[1].split("\n## ")[0]
+    named = re.findall(r"`([a-z_/]+(?:\.py|/))`", way)
+    assert len(named) > 12
+    places = [
+        ROOT / name if name.startswith("ftlab/") else ROOT / "ftlab" / name
+        for name in named
+    ]
+    assert [str(place) for place in places if not place.exists()] == []

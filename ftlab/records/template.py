@@ -1,144 +1,12 @@
 """What a chat template does to a conversation, found by rendering it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from typing import Any
 
-from ftlab.records.template_words import short, words_of
-
-RefusalKind = Literal[
-    "raised",
-    "syntax",
-    "undefined",
-    "forbidden",
-    "failed",
-    "time",
-    "memory",
-    "size",
-    "recursion",
-    "input",
-    "no template",
-    "worker",
-    "turns",
-]
-"""What stopped a rendering: the template's own ``raise_exception``, its syntax, a name
-that it needs, something out of its reach, another error, a limit, what it was given,
-that there is none, the process that renders, or that what it writes holds no turns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a conversation was not rendered.
-
-    Attributes
-    ----------
-    kind
-        For code that tells them apart.
-    words
-        A sentence about the template, without a full stop: ``'raised "no system
-        messages"'``, ``"ran longer than 2 s and was stopped"``.
-
-    Examples
-    --------
-    >>> from ftlab.records.template import Refusal
-    >>> print(Refusal("syntax", "syntax error at line 3: unexpected '}'"))
-    the template could not be rendered: syntax error at line 3: unexpected '}'
-    """
-
-    kind: RefusalKind
-    words: str
-
-    def __str__(self) -> str:
-        if self.kind == "turns":
-            return f"nobody can tell who speaks: the template {self.words}"
-        return f"the template could not be rendered: {self.words}"
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedText:
-    """One conversation, as the template writes it.
-
-    Attributes
-    ----------
-    text
-        All of it.
-    generation
-        What stands between ``{% generation %}`` and ``{% endgeneration %}``, as pairs
-        of characters.
-    """
-
-    text: str
-    generation: tuple[tuple[int, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The first place at which two texts, or two rows of ids, go apart.
-
-    Attributes
-    ----------
-    place
-        Characters, or tokens, that are equal before it.
-    left, right
-        What each goes on with; ``""`` where it ends. Of ids, their text.
-    """
-
-    place: int
-    left: str
-    right: str
-
-
-@dataclass(frozen=True, slots=True)
-class ServedTurn:
-    r"""One answer of a conversation: what comes before it in training and at serving.
-
-    Attributes
-    ----------
-    message
-        Number of the answer within the conversation.
-    prefix
-        Whether the prompt that is served is, token for token, what comes before it.
-    place
-        Tokens that are equal; characters where there is no tokenizer.
-    served, trained
-        What each goes on with from there, up to the answer: ``"<think>\\n"`` and
-        ``""``.
-    merged
-        The texts are the same, and a token holds the end of the prompt and the
-        beginning of the answer.
-    """
-
-    message: int
-    prefix: bool
-    place: int
-    served: str = ""
-    trained: str = ""
-    merged: bool = False
-
-    def __str__(self) -> str:
-        if self.prefix:
-            return f"message {self.message}: served as it was trained"
-        if self.merged:
-            return (
-                f"message {self.message}: the token at {self.place} holds the end of "
-                "the prompt and the beginning of the answer"
-            )
-        return (
-            f"message {self.message}: from {self.place} on, served "
-            f"{short(self.served)}, trained {short(self.trained)}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateComparison:
-    """Where the texts of two templates go apart, and what they make of conversations.
-
-    ``renderings`` holds, by conversation (``"answer"``, ``"system"``, ...), those that
-    differ; a refusal counts as the text of its words.
-    """
-
-    text: Difference | None
-    renderings: Mapping[str, Difference]
+from ftlab.records.rendering import Refusal
+from ftlab.records.template_comparison import Difference
+from ftlab.records.template_words import DROPPED, short
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +140,7 @@ class TemplateFacts:
         """
         if self.refused is not None:
             return (str(self.refused),)
-        return tuple(words_of(self))
+        return tuple(_words_of(self))
 
     def as_json(self) -> dict[str, Any]:
         """Return what `from_json` reads: dictionaries, lists, texts and numbers.
@@ -308,3 +176,89 @@ def _restored(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         return {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
     return tuple(value) if isinstance(value, list) else value
+
+
+def _words_of(facts: TemplateFacts) -> Iterator[str]:
+    """Yield a sentence for each thing worth knowing, without a full stop."""
+    yield from _ends(facts)
+    yield from _contents(facts)
+    yield from _differences(facts)
+    yield from _vocabulary(facts)
+
+
+def _ends(facts: TemplateFacts) -> Iterator[str]:
+    terminator = facts.terminator
+    within = facts.ends.get("assistant", terminator)
+    if not terminator.strip():
+        behind = f" but {terminator!r}" if terminator else ""
+        others = f" ({short(within)} ends those before it)" if within.strip() else ""
+        yield (
+            f"nothing{behind} ends the last answer{others}: a model trained on it does "
+            "not learn to stop"
+        )
+    elif terminator != terminator.rstrip():
+        space = terminator[len(terminator.rstrip()) :]
+        yield f"{space!r} stands behind the end of the last answer"
+    if terminator.strip() and within.strip() != terminator.strip():
+        yield (
+            f"answers end with {short(within)} where turns follow, and with "
+            f"{short(terminator)} at the end"
+        )
+    if facts.unasked_prompt:
+        yield (
+            f"the generation prompt {short(facts.generation_prompt)} is written "
+            "behind finished answers too"
+        )
+
+
+def _contents(facts: TemplateFacts) -> Iterator[str]:
+    if facts.system_text:
+        beside = ", beside a system message too" if facts.system_kept else ""
+        yield f"a system text of its own is added: {short(facts.system_text)}{beside}"
+    if facts.date:
+        yield f"the date of the day is written, in the form of {short(facts.date)}"
+    for what in facts.drops:
+        yield f"{DROPPED.get(what, what + ' are')} left out without a word"
+    for what in facts.reprs:
+        yield f"{what} printed in the notation of Python"
+    if facts.trims:
+        roles = ", ".join(facts.trims)
+        yield f"outer whitespace is stripped from the texts of {roles}"
+    if facts.alternation:
+        yield "user and assistant have to take turns"
+    if facts.system_first:
+        yield "a system message has to be the first"
+
+
+def _differences(facts: TemplateFacts) -> Iterator[str]:
+    prompt, history = facts.prompt_difference, facts.history_difference
+    if facts.unsettled:
+        yield (
+            "a conversation is another text each time it is written, so that what is "
+            "served is not what was trained"
+        )
+    if prompt is not None:
+        yield (
+            "a prompt is no beginning of the training text: served "
+            f"{short(prompt.left)}, trained {short(prompt.right)}"
+        )
+    if history is not None:
+        yield (
+            f"an answer is written in another way once turns follow: first "
+            f"{short(history.left)}, then {short(history.right)}"
+        )
+    if facts.marks_cover_end is False:
+        yield "what it marks as generated stops before the token that ends an answer"
+
+
+def _vocabulary(facts: TemplateFacts) -> Iterator[str]:
+    broken = {text: count for text, count in facts.pieces.items() if count > 1}
+    if broken:
+        listed = ", ".join(
+            f"{text!r} ({count} pieces)" for text, count in broken.items()
+        )
+        yield f"no tokens of this vocabulary: {listed}"
+    for text, space in facts.swallowed.items():
+        yield f"the tokenizer takes {space!r} away beside {text!r}"
+    if facts.repeats_bos:
+        yield "it begins with BOS, which the tokenizer adds once more to a plain text"

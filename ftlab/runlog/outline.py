@@ -1,12 +1,18 @@
 """A run in a few lines: what ``print(run)`` shows."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from ftlab.runlog.run import Run
+from ftlab.runlog.steps import StepTable
 
 
-def outline(run: "Run") -> str:
+def outline(
+    steps: StepTable,
+    tables: Iterable[str],
+    codes: Iterable[str],
+    path: Path | None,
+    ended: object,
+) -> str:
     """Say how many steps there are, what the loss was, what was found, and where.
 
     Examples
@@ -23,20 +29,18 @@ def outline(run: "Run") -> str:
     findings: none
     log: in memory only
     """
-    lines = [f"Run: {_steps(run)}"]
-    loss = run.steps["loss"][run.steps.known("loss")]
+    lines = [f"Run: {_steps(steps)}"]
+    loss = steps["loss"][steps.known("loss")]
     if len(loss):
         lines.append(f"loss: {loss[0]:.4g} at first, {loss[-1]:.4g} at last")
-    lines.append(f"tables: {', '.join(['steps', *run.tables()])}")
-    codes = dict.fromkeys(finding.code for finding in run.findings)
-    lines.append(f"findings: {', '.join(codes) or 'none'}")
-    where = "in memory only" if run.path is None else str(run.path)
-    ended = run.meta.get("ended")
+    lines.append(f"tables: {', '.join(['steps', *tables])}")
+    lines.append(f"findings: {', '.join(dict.fromkeys(codes)) or 'none'}")
+    where = "in memory only" if path is None else str(path)
     return "\n".join([*lines, f"log: {where}" + (f", {ended}" if ended else "")])
 
 
-def _steps(run: "Run") -> str:
-    step = run.steps.step
+def _steps(steps: StepTable) -> str:
+    step = steps.step
     if not len(step):
         return "no step yet"
     if len(step) == 1:

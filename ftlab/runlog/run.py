@@ -90,7 +90,9 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
         self._memo = Memo()
 
     def __repr__(self) -> str:
-        return outline(self)
+        codes = (finding.code for finding in self.findings)
+        ended = self.meta.get("ended")
+        return outline(self.steps, self.tables(), codes, self.path, ended)
 
     def append(self, record: Stored) -> None:
         """Add a record; the step's own row comes last."""

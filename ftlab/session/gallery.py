@@ -7,7 +7,7 @@ from ftlab.session.score import score_faults
 from ftlab.session.scoring.board import Score
 from ftlab.session.scoring.grade import alarms
 from ftlab.session.scoring.record import watch_case
-from ftlab.session.scoring.text import HEAD, line, totals_text
+from ftlab.session.scoring.text import HEAD, line
 from ftlab.session.summary import print_findings, print_text
 
 
@@ -79,5 +79,5 @@ def print_score(
         budget=budget,
         tell=lambda entry: print_text(line(entry), stream),
     )
-    print_text(f"\n{totals_text(score)}", stream)
+    print_text(f"\n{score.totals_text}", stream)
     return score

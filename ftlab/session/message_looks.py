@@ -10,7 +10,8 @@ from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.probes.tokens.sources import conversations, facts_of, of_messages
 from ftlab.probes.tokens.unwritten import unwritten
 from ftlab.records.errors import BadValueError
-from ftlab.records.template import Refusal, ServedTurn
+from ftlab.records.rendering import Refusal
+from ftlab.records.template_comparison import ServedTurn
 from ftlab.records.token_row import TokenBatch
 from ftlab.session.template_sources import as_texts, comparisons
 from ftlab.session.token_looks import Tokens

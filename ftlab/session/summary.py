@@ -9,7 +9,7 @@ from ftlab.records.finding import Finding, Severity
 from ftlab.records.printable import harmless
 from ftlab.records.ranking import ranked
 from ftlab.session.verdict import Verdict
-from ftlab.views.findings.findings import follows
+from ftlab.views.findings.findings_words import follows
 
 if TYPE_CHECKING:
     from rich.console import Console

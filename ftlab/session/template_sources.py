@@ -10,7 +10,7 @@ from ftlab.probes.templates.compare import compare_templates, templates_in
 from ftlab.probes.templates.inputs import template_of, variables_of
 from ftlab.probes.templates.shape import TRIED
 from ftlab.records.errors import BadValueError
-from ftlab.records.template import Refusal
+from ftlab.records.rendering import Refusal
 from ftlab.records.template_words import short
 
 

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -31,7 +31,21 @@ from ftlab.views.tokens.tokens_summary import TokenSummary
 
 if TYPE_CHECKING:
     from ftlab.records.blame import Blame
-    from ftlab.session.debugging.debugger import Debugger
+    from ftlab.views.view import View
+
+
+class Paused(Protocol):
+    """A debugger, as far as its batch is looked at."""
+
+    @property
+    def state(self) -> str:
+        """``"paused"`` where there is something to look at."""
+
+    def under_way(self) -> tuple[Any, Any, Any]:
+        """Return the model, what its step was called with and the trainer, if any."""
+
+    def blame(self) -> "View[Blame]":
+        """Return the loss of each token."""
 
 
 class Tokens(TokenView):
@@ -183,9 +197,7 @@ def look_at_rows(rows: Any, tokenizer: Any, count: int, template: Any) -> Tokens
     return Tokens(read, facts_of(tokenizer), tokenizer=tokenizer)
 
 
-def look_at_step(
-    debugger: "Debugger", tokenizer: Any = None, *, losses: bool
-) -> Tokens:
+def look_at_step(debugger: Paused, tokenizer: Any = None, *, losses: bool) -> Tokens:
     """Look at the batch of a paused step."""
     if debugger.state != "paused":
         msg = (
@@ -220,7 +232,7 @@ def _mapping_in(given: Any, depth: int = 3) -> Mapping[str, Any] | None:
     return next((each for each in found if each is not None), None)
 
 
-def with_losses(read: TokenBatch, debugger: "Debugger") -> TokenBatch:
+def with_losses(read: TokenBatch, debugger: Paused) -> TokenBatch:
     """Execute a paused step once more, and give each token its loss."""
     try:
         blame: Blame = debugger.blame().summary

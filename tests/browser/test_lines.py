@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from playwright.sync_api import sync_playwright
 
-from ftlab.views.charts.lines import Series
+from ftlab.views.charts.plan import Series
 from ftlab.views.front_end import front_end
 from ftlab.views.layers.lora import BAND
 from tests.browser.lab import CHROMIUM, chromium

@@ -1,4 +1,8 @@
-"""Each fault is found where it is, by the real recorder; healthy runs are not."""
+"""Each fault is found where it is, by the real recorder; healthy runs are not.
+
+`make test` runs one fault of each rule and one healthy run beside it, `make
+test-gallery` all others, `make test-all` all of them with other weights and batches.
+"""
 
 import dataclasses
 import functools
@@ -26,14 +30,40 @@ def by_id(entry):
     return entry.id
 
 
-def together(fault, *values):
+def one_for_each(codes_of, entries):
+    """Choose entries so that each code has one, the first that has it."""
+    seen = set()
+    chosen = set()
+    for entry in entries:
+        codes = set(codes_of(entry))
+        if codes - seen:
+            seen |= codes
+            chosen.add(entry.id)
+    return chosen
+
+
+FIRST_FAULTS = one_for_each(lambda fault: [fault.code], list_faults())
+FIRST_HEALTHY = one_for_each(lambda healthy: healthy.looks_like, list_healthy())
+
+
+def ring(chosen):
+    """Leave an entry that was not chosen to `make test-gallery`."""
+    return () if chosen else (pytest.mark.gallery,)
+
+
+def together(fault, *values, always=False):
     """Keep the tests of one fault in one process, where it is run once."""
-    group = pytest.mark.xdist_group(fault.id)
-    return pytest.param(fault, *values, id=fault.id, marks=group)
+    marks = [pytest.mark.xdist_group(fault.id)]
+    marks += ring(always or fault.id in FIRST_FAULTS)
+    return pytest.param(fault, *values, id=fault.id, marks=marks)
 
 
 LONG = [healthy for healthy in list_healthy() if healthy.steps > SHORT]
 FAULTS = [together(fault) for fault in list_faults()]
+HEALTHY = [
+    pytest.param(healthy, id=healthy.id, marks=ring(healthy.id in FIRST_HEALTHY))
+    for healthy in list_healthy()
+]
 
 
 @functools.cache
@@ -81,7 +111,7 @@ def test_what_is_said_of_it_is_complete(fault):
         assert "threshold" in each.evidence or "reason" in each.evidence
 
 
-@pytest.mark.parametrize("healthy", list_healthy(), ids=by_id)
+@pytest.mark.parametrize("healthy", HEALTHY)
 def test_a_healthy_run_is_quiet(healthy):
     short = dataclasses.replace(healthy, steps=min(healthy.steps, SHORT))
     assert watch_healthy(short, each_step=EACH_STEP).alarms == ()
@@ -113,7 +143,8 @@ REASONS = {
 
 
 @pytest.mark.parametrize(
-    ("fault", "reason"), [together(load(name), why) for name, why in REASONS.items()]
+    ("fault", "reason"),
+    [together(load(name), why, always=True) for name, why in REASONS.items()],
 )
 def test_the_reason_is_told_apart(fault, reason):
     report = sick_report(fault)
@@ -128,7 +159,8 @@ CAUSES = {
 
 
 @pytest.mark.parametrize(
-    ("fault", "codes"), [together(load(name), codes) for name, codes in CAUSES.items()]
+    ("fault", "codes"),
+    [together(load(name), codes, always=True) for name, codes in CAUSES.items()],
 )
 def test_the_cause_is_told_first_and_the_symptom_as_following(fault, codes):
     report = sick_report(fault)
@@ -142,3 +174,10 @@ def test_the_whole_chain_is_one_line():
         "flat loss (NUM003) <- adapter stuck at zero (ADP001) <- "
         "gradient not reaching (GRD003) <- zero grad before step"
     ]
+
+
+def test_each_rule_has_a_fault_in_the_first_ring():
+    assert {load(name).code for name in FIRST_FAULTS} == {
+        fault.code for fault in list_faults()
+    }
+    assert len(FIRST_FAULTS) < len(list_faults())

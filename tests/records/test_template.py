@@ -2,7 +2,9 @@
 
 import json
 
-from ftlab.records.template import Difference, Refusal, ServedTurn, TemplateFacts
+from ftlab.records.rendering import Refusal
+from ftlab.records.template import TemplateFacts
+from ftlab.records.template_comparison import Difference, ServedTurn
 from ftlab.records.template_words import short
 
 

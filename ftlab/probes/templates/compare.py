@@ -10,12 +10,8 @@ from ftlab.probes.templates.shape import TRIED, Source, in_form
 from ftlab.probes.templates.spans import shape_for, source_of
 from ftlab.probes.templates.survey import first_difference
 from ftlab.probes.templates.worker import Chat, renderer
-from ftlab.records.template import (
-    Difference,
-    Refusal,
-    RenderedText,
-    TemplateComparison,
-)
+from ftlab.records.rendering import Refusal, RenderedText
+from ftlab.records.template_comparison import Difference, TemplateComparison
 
 
 def compare_templates(

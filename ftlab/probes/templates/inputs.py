@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ftlab.records.template import Refusal
+from ftlab.records.rendering import Refusal
 
 DEEPEST = 60
 """Levels of lists within lists; no conversation has ten."""

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 import psutil
 
 from ftlab.probes.templates.child import read_frame, write_frame
-from ftlab.records.template import Refusal, RefusalKind, RenderedText
+from ftlab.records.rendering import Refusal, RefusalKind, RenderedText
 
 CHILD = Path(__file__).with_name("child.py")
 WARM_UP = 120.0

@@ -8,7 +8,8 @@ from ftlab.probes.templates.inputs import as_given
 from ftlab.probes.templates.shape import Source
 from ftlab.probes.templates.spans import rendering_of, source_of
 from ftlab.probes.templates.worker import Chat, renderer
-from ftlab.records.template import Refusal, RenderedText, ServedTurn
+from ftlab.records.rendering import Refusal, RenderedText
+from ftlab.records.template_comparison import ServedTurn
 from ftlab.records.token_row import Rendering
 
 WRITTEN = ("text", "reasoning", "tool call")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ftlab.probes.templates.borders import Controls, border, known_opening
 from ftlab.probes.templates.worker import Chat, renderer
-from ftlab.records.template import Refusal, RenderedText
+from ftlab.records.rendering import Refusal, RenderedText
 
 QUESTIONS = ("Qorvex amblin tu?", "Zinthal pomer ki?")
 ANSWERS = ("Mubrick sanded lo.", "Velquin hartop ba.")

@@ -12,7 +12,7 @@ from ftlab.probes.templates.marks import PLANS, TAG, Found, Marker, Plan, holds_
 from ftlab.probes.templates.owners import Own, in_order, owned
 from ftlab.probes.templates.shape import Shape, Source, shape_of
 from ftlab.probes.templates.worker import Chat, renderer
-from ftlab.records.template import Refusal, RenderedText
+from ftlab.records.rendering import Refusal, RenderedText
 from ftlab.records.token_row import Rendering
 
 _SHAPES: dict[str, Shape] = {}

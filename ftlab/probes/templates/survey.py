@@ -18,7 +18,9 @@ from ftlab.probes.templates.shape import (
 from ftlab.probes.templates.spans import shape_for, source_of
 from ftlab.probes.templates.traits import AGAIN, LATER, PROBES, Said
 from ftlab.probes.templates.vocabulary import Vocabulary
-from ftlab.records.template import Difference, Refusal, RenderedText, TemplateFacts
+from ftlab.records.rendering import Refusal, RenderedText
+from ftlab.records.template import TemplateFacts
+from ftlab.records.template_comparison import Difference
 
 SHOWN = 80
 """Characters of each side of a difference."""

@@ -17,7 +17,7 @@ from ftlab.probes.templates.shape import (
     user,
 )
 from ftlab.probes.templates.worker import Chat
-from ftlab.records.template import Refusal, RenderedText
+from ftlab.records.rendering import Refusal, RenderedText
 
 THOUGHTS = ("Norquil thimbled.", "Ebbering passot.")
 SPACES = ("  ", " \n")

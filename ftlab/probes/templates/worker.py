@@ -11,7 +11,7 @@ from typing import Any
 
 from ftlab.probes.templates.inputs import NotPlainError, plain
 from ftlab.probes.templates.process import OTHERS, Limits, Process, StoppedError
-from ftlab.records.template import Refusal, RenderedText
+from ftlab.records.rendering import Refusal, RenderedText
 
 
 @dataclass(frozen=True, slots=True)

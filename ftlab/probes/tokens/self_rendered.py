@@ -13,7 +13,7 @@ import numpy as np
 from ftlab.probes.templates.owners import Own, in_order
 from ftlab.probes.tokens.pieces import PieceBook, text_tokenizer
 from ftlab.probes.tokens.turns import in_tokens, offsets
-from ftlab.records.template import Refusal
+from ftlab.records.rendering import Refusal
 from ftlab.records.token_row import TextSpan, TokenRow, Turn
 
 LONGEST = 300
@@ -27,7 +27,7 @@ def renders_itself(tokenizer: Any, refusal: Refusal) -> bool:
     Examples
     --------
     >>> from ftlab.probes.tokens.self_rendered import renders_itself
-    >>> from ftlab.records.template import Refusal
+    >>> from ftlab.records.rendering import Refusal
     >>> renders_itself(None, Refusal("no template", "there is none"))
     False
     """

@@ -17,7 +17,8 @@ from ftlab.probes.tokens.rows import read_batch
 from ftlab.probes.tokens.self_rendered import renders_itself, row_by_itself
 from ftlab.probes.tokens.untouched import first_batches
 from ftlab.records.errors import BadValueError
-from ftlab.records.template import Refusal, TemplateFacts
+from ftlab.records.rendering import Refusal
+from ftlab.records.template import TemplateFacts
 from ftlab.records.token_row import Piece, TokenBatch, TokenRow
 
 SPEAKERS = {"human": "user", "gpt": "assistant", "chatgpt": "assistant"}

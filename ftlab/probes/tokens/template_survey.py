@@ -15,7 +15,8 @@ from typing import Any
 
 from ftlab.probes.templates.spans import source_of
 from ftlab.probes.templates.survey import Tried, try_out
-from ftlab.records.template import Refusal, TemplateFacts
+from ftlab.records.rendering import Refusal
+from ftlab.records.template import TemplateFacts
 
 
 class TemplateSurvey:

@@ -18,8 +18,7 @@ from ftlab.session.debugging.shown import shown, shown_tensor
 
 if TYPE_CHECKING:
     from ftlab.replay.engine import Engine
-    from ftlab.session.debugging.debugger import Debugger
-    from ftlab.session.token_looks import Tokens
+    from ftlab.session.token_looks import Paused, Tokens
     from ftlab.views.replay.replay import Replay
 
 
@@ -95,7 +94,7 @@ class Looking:
         """
         from ftlab.session.token_looks import look_at_step
 
-        return look_at_step(cast("Debugger", self), losses=losses)
+        return look_at_step(cast("Paused", self), losses=losses)
 
     @property
     def source(self) -> Listing[Excerpt]:

@@ -2,16 +2,34 @@
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ftlab.session.debugging.step_syntax import Loop
+from dataclasses import dataclass
 
 _READERS = frozenset({"copy", "count", "get", "index", "items", "keys", "values"})
 """Methods of containers that leave them alone."""
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop that trains.
+
+    Attributes
+    ----------
+    node
+        Its statement.
+    functions
+        The functions that it is in, outermost first.
+    """
+
+    node: ast.For | ast.AsyncFor | ast.While
+    functions: tuple[ast.FunctionDef, ...] = ()
+
+    @property
+    def outermost(self) -> ast.FunctionDef | None:
+        """The function at the top that the loop is in."""
+        return self.functions[0] if self.functions else None
 
 
 def inside(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -145,7 +163,7 @@ def nested_functions(tree: ast.AST) -> list[ast.FunctionDef]:
     return [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)]
 
 
-def global_names(loop: "Loop") -> set[str]:
+def global_names(loop: Loop) -> set[str]:
     """Return the names that the loop's function declares global."""
     function = loop.functions[-1]
     parts = inside(ast.iter_child_nodes(function))

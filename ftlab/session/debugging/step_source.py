@@ -23,12 +23,13 @@ from dataclasses import dataclass
 from typing import cast
 
 from ftlab.session.debugging.step_scope import (
+    Loop,
     assigned,
     changed,
     global_names,
     nested_functions,
 )
-from ftlab.session.debugging.step_syntax import Loop, refuse
+from ftlab.session.debugging.step_syntax import refuse
 
 RUNNER = "__ftlab__"
 """The name under which the code finds what runs its steps."""

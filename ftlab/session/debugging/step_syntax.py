@@ -1,37 +1,15 @@
 """Training loops that cannot be made re-callable, refused by name."""
 
 import ast
-from dataclasses import dataclass
 
 from ftlab.records.errors import NotReplayableError
-from ftlab.session.debugging.step_scope import inside
+from ftlab.session.debugging.step_scope import Loop, inside
 
 INSTEAD = (
     "Write the step as a function and use ftlab.debug(step, batches, model=model, "
     "optimizer=optimizer) instead."
 )
 _OWN_NAMES = ("locals", "vars", "dir", "exec", "super")
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """A loop that trains.
-
-    Attributes
-    ----------
-    node
-        Its statement.
-    functions
-        The functions that it is in, outermost first.
-    """
-
-    node: ast.For | ast.AsyncFor | ast.While
-    functions: tuple[ast.FunctionDef, ...] = ()
-
-    @property
-    def outermost(self) -> ast.FunctionDef | None:
-        """The function at the top that the loop is in."""
-        return self.functions[0] if self.functions else None
 
 
 def refuse(loop: Loop) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 from ftlab.probes.templates.survey import survey
 from ftlab.probes.tokens.template_survey import left_as_it_was
 from ftlab.records.finding import Severity
-from ftlab.records.template import Refusal, TemplateFacts
+from ftlab.records.rendering import Refusal
+from ftlab.records.template import TemplateFacts
 from ftlab.rules.words import listed
 from ftlab.session.preflight.saying import Check, Fault, Items
 from ftlab.session.preflight.seen import Seen

@@ -8,6 +8,7 @@ from ftlab.faults.fault import Fault, Healthy
 from ftlab.faults.variation import Variation
 from ftlab.rules.rule import Rule
 from ftlab.session.scoring.grade import Grade, Quiet, grade, watch_healthy
+from ftlab.session.scoring.text import HEAD, line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,10 +101,25 @@ class Score:
 
         return pd.DataFrame([each.to_json() for each in self.grades])
 
-    def __repr__(self) -> str:
-        from ftlab.session.scoring.text import score_text
+    @property
+    def totals_text(self) -> str:
+        """What all adds up to, in lines."""
+        grades, runs = len(self.grades), len(self.healthy) + len(self.grades)
+        return "\n".join(
+            [
+                f"recall            {self.recall:.1%} of {grades}",
+                f"right cause       {self.cause_accuracy:.1%}",
+                f"right place       {self.location_accuracy:.1%} first, "
+                f"{self.location_anywhere:.1%} among those named",
+                f"precision         {self.precision:.1%}",
+                f"false alarms      {self.false_alarms} on {runs} healthy runs "
+                f"({grades} of them twins)",
+            ]
+        )
 
-        return score_text(self)
+    def __repr__(self) -> str:
+        rows = [*map(line, self.grades), *map(line, self.healthy)]
+        return "\n".join([HEAD, *rows, "", self.totals_text])
 
 
 def score(

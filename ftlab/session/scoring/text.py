@@ -1,6 +1,5 @@
-"""The score as text: a line for each fault, then what they add up to."""
+"""A line of the score for each fault, and for each healthy run."""
 
-from ftlab.session.scoring.board import Score
 from ftlab.session.scoring.grade import Grade, Quiet
 
 HEAD = (
@@ -10,31 +9,9 @@ HEAD = (
 """The names of the columns of `line`."""
 
 
-def score_text(score: Score) -> str:
-    """Return the whole table."""
-    rows = [*map(line, score.grades), *map(line, score.healthy)]
-    return "\n".join([HEAD, *rows, "", totals_text(score)])
-
-
 def line(entry: Grade | Quiet) -> str:
     """Return the line of one fault, or of one healthy run."""
     return _fault_line(entry) if isinstance(entry, Grade) else _healthy_line(entry)
-
-
-def totals_text(score: Score) -> str:
-    """Return what all adds up to."""
-    grades, runs = len(score.grades), len(score.healthy) + len(score.grades)
-    return "\n".join(
-        [
-            f"recall            {score.recall:.1%} of {grades}",
-            f"right cause       {score.cause_accuracy:.1%}",
-            f"right place       {score.location_accuracy:.1%} first, "
-            f"{score.location_anywhere:.1%} among those named",
-            f"precision         {score.precision:.1%}",
-            f"false alarms      {score.false_alarms} on {runs} healthy runs "
-            f"({grades} of them twins)",
-        ]
-    )
 
 
 def _fault_line(grade: Grade) -> str:

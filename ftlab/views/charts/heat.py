@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from ftlab.runlog.run import Run
-    from ftlab.views.layers.layer_columns import LayerColumns
+    from ftlab.views.charts.layer_columns import LayerColumns
 
 S = TypeVar("S")
 

@@ -10,7 +10,7 @@ from ftlab.views.charts.columns_widget import (
 from ftlab.views.front_end import front_end
 
 if TYPE_CHECKING:
-    from ftlab.views.layers.layer_columns import LayerColumns
+    from ftlab.views.charts.layer_columns import LayerColumns
 
 
 class HeatWidget(ColumnsWidget):

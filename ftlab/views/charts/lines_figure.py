@@ -14,7 +14,7 @@ from ftlab.views.style import number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-    from ftlab.views.charts.lines import LinesSummary, Panel, Series
+    from ftlab.views.charts.plan import LinesSummary, Panel, Series
 
 
 WIDE = 300.0

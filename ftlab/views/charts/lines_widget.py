@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ftlab.views.charts.columns_widget import (
     ColumnsWidget,
 )
-from ftlab.views.charts.lines import Plan, front_end_panels
+from ftlab.views.charts.plan import Plan, front_end_panels
 from ftlab.views.front_end import front_end
 
 if TYPE_CHECKING:

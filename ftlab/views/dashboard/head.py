@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ftlab.views.findings.findings import counted
+from ftlab.views.findings.findings_words import counted
 from ftlab.views.style import number, size
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from ftlab.records.checklist import LAYERS, CheckItem, Layer, Status
@@ -12,7 +11,13 @@ from ftlab.records.errors import UnknownNameError
 from ftlab.records.finding import Severity
 from ftlab.records.near import near
 from ftlab.views.findings.checklist_html import MARKS as SIGNS, checklist_html
-from ftlab.views.findings.checklist_words import measured, said, to_check
+from ftlab.views.findings.checklist_words import (
+    ChecklistSummary,
+    LayerLine,
+    measured,
+    said,
+    to_check,
+)
 from ftlab.views.style import SEVERITY
 from ftlab.views.view import View
 
@@ -32,39 +37,6 @@ COLOURS = {
     "passed": "#00795a",
     "not checked": "#666666",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class LayerLine:
-    """One layer in one line.
-
-    Attributes
-    ----------
-    label
-        ``"error"``, ``"warning"``, ``"not checked"`` or ``"passed"``.
-    headline
-        The worst that was seen, in words.
-    """
-
-    layer: Layer
-    status: Status
-    label: str
-    headline: str
-    items: tuple[CheckItem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ChecklistSummary:
-    """All layers, and the line above them."""
-
-    title: str
-    verdict: str
-    lines: tuple[LayerLine, ...]
-
-    @property
-    def items(self) -> tuple[CheckItem, ...]:
-        """All items, layer by layer."""
-        return tuple(item for line in self.lines for item in line.items)
 
 
 class Checklist(View[ChecklistSummary], Sequence[CheckItem]):

@@ -11,7 +11,7 @@ from ftlab.views.front_end import front_end
 
 if TYPE_CHECKING:
     from ftlab.records.checklist import CheckItem, Status
-    from ftlab.views.findings.checklist import ChecklistSummary, LayerLine
+    from ftlab.views.findings.checklist_words import ChecklistSummary, LayerLine
 
 MARKS: dict[Status, str] = {"failed": "✕", "not checked": "?", "passed": "✓"}
 WORDS = {"record": "to check it", "do": "do this", "measured": "measured"}

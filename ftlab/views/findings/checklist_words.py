@@ -1,10 +1,44 @@
 """What items of a checklist say: pairs of a word and a text, and what is open."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from ftlab.records.checklist import CheckItem
+from ftlab.records.checklist import CheckItem, Layer, Status
 from ftlab.records.name_words import in_words
 from ftlab.views.style import number
+
+
+@dataclass(frozen=True, slots=True)
+class LayerLine:
+    """One layer in one line.
+
+    Attributes
+    ----------
+    label
+        ``"error"``, ``"warning"``, ``"not checked"`` or ``"passed"``.
+    headline
+        The worst that was seen, in words.
+    """
+
+    layer: Layer
+    status: Status
+    label: str
+    headline: str
+    items: tuple[CheckItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistSummary:
+    """All layers, and the line above them."""
+
+    title: str
+    verdict: str
+    lines: tuple[LayerLine, ...]
+
+    @property
+    def items(self) -> tuple[CheckItem, ...]:
+        """All items, layer by layer."""
+        return tuple(item for line in self.lines for item in line.items)
 
 
 def said(item: CheckItem) -> list[tuple[str, str]]:

@@ -6,12 +6,12 @@ import html
 from typing import TYPE_CHECKING
 
 from ftlab.records.chains import chain_lines
+from ftlab.views.findings.findings_words import FindingsSummary, said, unchecked_words
 from ftlab.views.front_end import style_sheet
 from ftlab.views.style import count
 
 if TYPE_CHECKING:
     from ftlab.records.finding import Finding, NotChecked
-    from ftlab.views.findings.findings import FindingsSummary
 
 OPEN = 1
 """The worst finding is shown unfolded, the others by their first line."""
@@ -40,8 +40,6 @@ def findings_html(summary: FindingsSummary) -> str:
 
 
 def _finding(finding: Finding, opened: bool) -> str:
-    from ftlab.views.findings.findings import said
-
     rows = "".join(
         f'<dt>{WORDS[word]}</dt><dd class="ftlab-{word}">{html.escape(text)}</dd>'
         for word, text in said(finding)
@@ -60,8 +58,6 @@ def _finding(finding: Finding, opened: bool) -> str:
 
 
 def _unchecked(not_checked: tuple[NotChecked, ...]) -> str:
-    from ftlab.views.findings.findings import unchecked_words
-
     if not not_checked:
         return ""
     rows = "".join(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.views.charts.layer_columns import Floats, LayerColumns
 from ftlab.views.charts.scale import (
     NO_GRADIENT,
     NOT_RECORDED,
@@ -20,7 +21,6 @@ from ftlab.views.charts.scale import (
     quantise,
 )
 from ftlab.views.layers.gradient_marks import Mark, marks
-from ftlab.views.layers.layer_columns import Floats, LayerColumns
 
 if TYPE_CHECKING:
     from ftlab.records.names import NameRecord

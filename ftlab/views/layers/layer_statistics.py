@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.views.charts.columns import Columns, MeasuredColumns, Pool, Values
+from ftlab.views.charts.layer_columns import Floats, LayerColumns
 from ftlab.views.charts.scale import (
     NO_GRADIENT,
     NOT_RECORDED,
@@ -22,7 +23,6 @@ from ftlab.views.charts.scale import (
     front_end_scale,
     quantise,
 )
-from ftlab.views.layers.layer_columns import Floats, LayerColumns
 
 if TYPE_CHECKING:
     from ftlab.records.names import NameRecord

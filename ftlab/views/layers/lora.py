@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ftlab.views.charts.lines import LinesSummary, LinesView, Panel, Plan, Series
+from ftlab.views.charts.lines import LinesView
+from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
 from ftlab.views.layers.lora_summary import AdapterReader, Measured
 from ftlab.views.style import SERIES, count, number
 

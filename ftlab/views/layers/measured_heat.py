@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.runlog.run import Run
-    from ftlab.views.layers.layer_columns import Floats
+    from ftlab.views.charts.layer_columns import Floats
 
 TEXT_LAYERS = 12
 TAIL = 8

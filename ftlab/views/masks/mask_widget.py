@@ -7,6 +7,7 @@ trait ``answer``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import anywidget
@@ -25,7 +26,11 @@ from ftlab.views.masks.mask_words import (
 
 if TYPE_CHECKING:
     from ftlab.records.attention import AttentionReport, MaskGrid
-    from ftlab.views.masks.masks import Closer
+
+Part = tuple[tuple[int, int], tuple[int, int]]
+"""The queries and the keys of a closer look."""
+
+Closer = Callable[[int, str, Part], "MaskGrid"]
 
 ROOM = 200_000
 """Bytes of grids that are sent with the widget."""

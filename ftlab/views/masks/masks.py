@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ftlab.records.attention import FAULTS, MaskGrid
+from ftlab.records.attention import FAULTS
 from ftlab.views.masks.mask_figure import draw_masks
 from ftlab.views.masks.mask_words import MEANING, percent, report_text
 from ftlab.views.view import View
@@ -17,9 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
     from ftlab.records.attention import AttentionReport, MaskRow
+    from ftlab.views.masks.mask_widget import Closer
 
-Part = tuple[tuple[int, int], tuple[int, int]]
-Closer = Callable[[int, str, Part], MaskGrid]
 COLUMNS = (
     "row",
     "kind",

@@ -8,14 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, Self
 
 from ftlab.views.replay.markup import body_html, head_html
+from ftlab.views.replay.scene import Scene
 from ftlab.views.replay.strip import bars_of, strip_html
 from ftlab.views.view import widget_mode
 
-if TYPE_CHECKING:
-    from ftlab.views.replay.replay import Replay
+
+class Walked(Protocol):
+    """What the panel asks of a replay."""
+
+    @property
+    def summary(self) -> Scene:
+        """Where it stands."""
+
+    def at(self, index: int) -> Self:
+        """Go to an operation."""
+
+    def step(self, to: str = "op") -> Self:
+        """Go on."""
+
+    def back(self, to: str = "op") -> Self:
+        """Go back."""
+
+    def to_cause(self) -> Self:
+        """Go to what led to the culprit."""
+
+    def to_culprit(self) -> Self:
+        """Go to where the anomaly begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +46,7 @@ class Move:
     tip: str
     key: str
     shown: str
-    go: Callable[[Replay], object]
+    go: Callable[[Walked], object]
 
 
 MOVES = {
@@ -77,10 +98,11 @@ class ReplayPanel:
         Its one widget.
     """
 
-    def __init__(self, replay: Replay) -> None:
+    def __init__(self, replay: Walked) -> None:
         self._replay = replay
         scene = replay.summary
         self._bars = bars_of(scene.trace, scene.grades)
+        self._count = len(scene.trace.ops)
         self._moving = False
         self._live = widget_mode() == "anywidget"
         self.widget: Any = self._make_live() if self._live else self._make_core()
@@ -107,14 +129,18 @@ class ReplayPanel:
             {"command": name, "tip": one.tip, "key": one.key, "shown": one.shown}
             for name, one in MOVES.items()
         ]
-        return ReplayWidget(self._go, self._replay.at, buttons, len(self._replay))
+        return ReplayWidget(
+            self._go, self._replay.at, buttons, len(self._replay.summary.trace.ops)
+        )
 
     def _make_core(self) -> Any:
         import ipywidgets
 
         wide = ipywidgets.Layout(width="100%", max_width="1180px")
         slider = ipywidgets.IntSlider(
-            value=self._replay.op.index, max=len(self._replay) - 1, layout=wide
+            value=self._replay.summary.at,
+            max=len(self._replay.summary.trace.ops) - 1,
+            layout=wide,
         )
         slider.observe(self._slid, names="value")
         buttons = [self._core_button(name) for name in MOVES]

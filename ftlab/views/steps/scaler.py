@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ftlab.records.errors import BadValueError
-from ftlab.views.charts.lines import LinesSummary, LinesView, Panel, Plan, Series
+from ftlab.views.charts.lines import LinesView
+from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
 from ftlab.views.style import SERIES, count, number, steps as step_words
 
 if TYPE_CHECKING:

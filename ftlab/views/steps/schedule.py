@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ftlab.views.charts.lines import (
-    CAPACITY,
-    LinesSummary,
-    LinesView,
-    Panel,
-    Plan,
-    Series,
-)
+from ftlab.views.charts.lines import CAPACITY, LinesView
+from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
 from ftlab.views.steps.schedule_asked import (
     MOST_STEPS,
     Counted,

@@ -4,7 +4,8 @@ from typing import Any
 
 from ftlab.probes.templates.spans import rendering_of
 from ftlab.probes.templates.survey import survey
-from ftlab.records.template import Refusal, TemplateFacts
+from ftlab.records.rendering import Refusal
+from ftlab.records.template import TemplateFacts
 from tests.probes.templates.styles import Special, assistant, user
 
 QUESTION = [user("Why?")]

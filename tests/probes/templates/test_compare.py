@@ -3,7 +3,7 @@
 import json
 
 from ftlab.probes.templates.compare import compare_templates, templates_in
-from ftlab.records.template import Refusal
+from ftlab.records.rendering import Refusal
 from tests.probes.templates import styles
 from tests.probes.templates.styles import Special
 

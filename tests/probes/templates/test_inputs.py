@@ -9,7 +9,7 @@ from ftlab.probes.templates.inputs import (
     template_of,
     variables_of,
 )
-from ftlab.records.template import Refusal
+from ftlab.records.rendering import Refusal
 from tests.probes.templates.styles import Special, user
 from tests.probes.templates.vocabularies import byte_level
 

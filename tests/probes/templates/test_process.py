@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from ftlab.probes.templates.worker import Renderer
-from ftlab.records.template import RenderedText
+from ftlab.records.rendering import RenderedText
 from tests.probes.templates.reading import QUESTION, refusal
 from tests.probes.templates.styles import MARKED, user
 

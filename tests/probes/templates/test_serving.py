@@ -1,7 +1,7 @@
 """What a model is served is compared with what it was trained on, answer by answer."""
 
 from ftlab.probes.templates.serving import serving_of
-from ftlab.records.template import Refusal
+from ftlab.records.rendering import Refusal
 from tests.probes.templates import styles
 from tests.probes.templates.styles import Special, assistant, user
 from tests.probes.templates.vocabularies import byte_level

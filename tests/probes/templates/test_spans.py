@@ -6,7 +6,7 @@ import pytest
 
 from ftlab.probes.templates.marks import FIRST
 from ftlab.probes.templates.spans import rendering_of
-from ftlab.records.template import Refusal
+from ftlab.records.rendering import Refusal
 from tests.probes.templates import styles
 from tests.probes.templates.reading import TALK, read
 from tests.probes.templates.styles import (

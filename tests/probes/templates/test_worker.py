@@ -10,7 +10,7 @@ import pytest
 from transformers.utils.chat_template_utils import render_jinja_template
 
 from ftlab.probes.templates.worker import Chat, renderer
-from ftlab.records.template import RenderedText
+from ftlab.records.rendering import RenderedText
 from tests.probes.templates.reading import QUESTION, refusal
 from tests.probes.templates.styles import ALL, MARKED, assistant, user
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ftlab.records.finding import Place, Severity
-from ftlab.records.template import Difference
+from ftlab.records.template_comparison import Difference
 from ftlab.rules.data.prompt_not_in_training import SHOWN, PromptNotInTraining
 from tests.rules.data.talks import (
     FACTS,

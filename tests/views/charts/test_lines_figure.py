@@ -1,7 +1,7 @@
 import numpy as np
 
-from ftlab.views.charts.lines import LinesSummary, Panel, Plan, Series
 from ftlab.views.charts.lines_figure import draw_panels
+from ftlab.views.charts.plan import LinesSummary, Panel, Plan, Series
 from ftlab.views.view import new_figure
 
 LINE, PALE = Series("a", "had", "#2486c9"), Series("b", "asked", "#2486c9", "plan")

@@ -3,8 +3,9 @@ import re
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.runlog.codec import finding_event
 from ftlab.runlog.run import Run
-from ftlab.views.findings.findings import FindingsView, counted
+from ftlab.views.findings.findings import FindingsView
 from ftlab.views.findings.findings_html import findings_html
+from ftlab.views.findings.findings_words import counted
 
 EVIL = "<script>alert('x')</script> & $x$"
 

@@ -1,22 +1,22 @@
 """The rule GRD011, clipped-after-step.
 
 ## What it does
-Finds loops that clip the gradients when the optimizer has used them already, or before
-backward has made them.
+Finds loops that clip the gradients after the optimizer has already used them, or before
+backward has computed them.
 
 ## Why is this bad?
-Clipping is on, a norm is logged, and no update is limited: each is made from the whole
+Clipping is on, a norm is logged, but no update is limited: each uses the unclipped
 gradient. One bad batch moves the weights as far as its gradient says.
 
 ## Evidence
-The order of calls within each step: at least one clipping, all of them after the last
-optimizer's step (`after-step`) or before the first backward (`before-backward`); and
-the norm of the gradients that the update was made of, which is measured whether they
-are clipped or not. Found in 3 updates in a row: one call out of order is no habit. An
-error where the norm was above the limit in all of them: that much was to be cut off and
-was not. Told as information where it was below the limit: nothing has come of it so
-far. A limit that is infinite is a way to read the norm, and is not meant; nor is a
-clipping after the step beside one before it.
+The order of calls within each step: at least one clipping call, all of them after the
+last optimizer step (`after-step`) or before the first backward (`before-backward`); and
+the norm of the gradients that the update used, which is measured whether they are
+clipped or not. Found in 3 updates in a row: one call out of order is no habit. An error
+where the norm was above the limit in all of them: they should have been clipped and
+were not. Reported as info where it was below the limit: no harm done so far. An
+infinite limit is a way to read the norm, and is not reported; nor is a clipping call
+after the step in addition to one before it.
 Measured on a small Llama with LoRA and SGD, the loss multiplied by 20, max_norm 1:
 four updates were made from norms of 23.3 to 43.9; with the two calls swapped, of 1.
 By hand: `torch.stack([p.grad.norm() for p in parameters]).norm()` right before
@@ -27,7 +27,7 @@ By hand: `torch.stack([p.grad.norm() for p in parameters]).norm()` right before
 2. With a GradScaler: `scaler.unscale_(optimizer)`, clip, `scaler.step(optimizer)`.
 
 ## Known problems
-Gradients that are clipped by code of one's own are not heard.
+Clipping by custom code is not seen.
 
 ## References
 - torch.nn.utils.clip_grad_norm_
@@ -89,11 +89,11 @@ class ClippedAfterStep(Rule):
         return self.finding(
             Severity.ERROR if above else Severity.INFO,
             f"{at_steps(first, last)}: gradients were clipped to {number(limit)} "
-            f"{when}; the updates were made from a norm of "
+            f"{when}; the updates used gradients of norm "
             f"{number(max(seen, default=float('nan')))}",
-            cause=f"{what} is called {when}, when it can no longer change the update."
+            cause=f"{what} is called {when}, too late to change the update."
             if late
-            else f"{what} is called {when}, when there is nothing to clip yet.",
+            else f"{what} is called {when}, before there is anything to clip.",
             fix="Clip between loss.backward() and optimizer.step().",
             places=[
                 Place("call", f"{what} {when}"),
@@ -109,8 +109,8 @@ class ClippedAfterStep(Rule):
                 "norm": max(seen, default=float("nan")),
                 "threshold": UPDATES,
             },
-            healthy="clipping right before the step: no update from a norm above the "
-            "limit",
+            healthy="clipping right before the step: no update with a gradient norm "
+            "above the limit",
         )
 
 

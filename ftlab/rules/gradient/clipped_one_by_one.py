@@ -1,13 +1,13 @@
 """The rule GRD012, clipped-one-by-one.
 
 ## What it does
-Finds loops that call `clip_grad_norm_` on each parameter by itself, where the limit was
-to hold for all of them together.
+Finds loops that call `clip_grad_norm_` on each parameter separately, where the limit
+was meant for all of them together.
 
 ## Why is this bad?
 Each tensor with a large gradient is shrunk to the same norm, and small ones are left as
 they are. So the update no longer points where the gradient does: what should learn most
-learns as much as anything else, and with n tensors the norm of all can still be
+learns as much as anything else, and with n tensors the total norm can still be
 sqrt(n) times the limit.
 
 ## Evidence
@@ -16,21 +16,21 @@ Clippings of one tensor each, with one limit, between the last backward and the 
 before it. From these follow the norm of all gradients after clipping and the cosine
 between the gradient before and after. Found in 3 updates in a row in which the norm was
 still above 1.05 times the limit and the cosine below 0.99. Clipping a few groups, or a
-single delicate parameter, is quiet: so is a limit that no tensor reaches.
+single delicate parameter, is not reported, nor is a limit that no tensor reaches.
 Measured on a small Llama with LoRA on every linear layer, the loss multiplied by 20,
 limit 1: norms of 3.2 to 3.9 after clipping and cosines of 0.59 to 0.77 in six updates;
-clipped at once 1 and 1.
+clipped together 1 and 1.
 By hand: keep `torch.cat([p.grad.flatten() for p in parameters]).clone()` before and
 after clipping; `torch.nn.functional.cosine_similarity(before, after, 0)` must be 1.
 
 ## What to try
-1. `torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)`, once, with all.
-2. Where single tensors are to be kept in bounds, adaptive clipping (AGC) measures each
-   against its own weights.
+1. `torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)`, once, for all.
+2. To bound single tensors, adaptive clipping (AGC) measures each against its own
+   weights.
 
 ## Known problems
-Some recipes clip tensor by tensor on purpose (DINO does, with code of its own, which is
-not heard). Nothing in the run tells such a recipe from a loop around the wrong call.
+Some recipes clip tensor by tensor on purpose (DINO does, with custom code, which is not
+seen). Nothing in the run tells such a recipe from a loop around the wrong call.
 
 ## References
 - torch.nn.utils.clip_grad_norm_ (one norm for all that it is given)
@@ -124,12 +124,13 @@ class ClippedOneByOne(Rule):
         rows = np.array([worst.largest], np.int32)
         return self.finding(
             Severity.WARNING,
-            f"{at_steps(first, last)}: clip_grad_norm_ was called for each tensor by "
-            f"itself with {number(worst.limit)}: the norm of all gradients was still "
-            f"{number(worst.norm)}, and their direction had turned (cosine "
+            f"{at_steps(first, last)}: clip_grad_norm_ was called on each tensor "
+            f"separately with {number(worst.limit)}: the total gradient norm was still "
+            f"{number(worst.norm)}, and the direction had changed (cosine "
             f"{number(worst.cosine)})",
-            cause="clip_grad_norm_ stands in a loop over the parameters: each tensor "
-            "is shrunk to the limit, whatever its share of the whole gradient.",
+            cause="clip_grad_norm_ is called in a loop over the parameters: each "
+            "tensor is scaled down to the limit, whatever its share of the whole "
+            "gradient.",
             fix="Call clip_grad_norm_ once, with all parameters.",
             places=[
                 Place("call", "clip_grad_norm_"),

@@ -2,20 +2,20 @@
 
 ## What it does
 Finds updates whose gradients are clipped by norm twice, to two different limits, both
-of which bite.
+of which take effect.
 
 ## Why is this bad?
-The smaller limit holds, and the larger one may as well not be there: whoever changes
-`max_grad_norm` of the Trainer, or of the loop, sees no effect. Each further clipping
+The smaller limit wins, and the larger one might as well not be there: changing
+`max_grad_norm` of the Trainer, or of the loop, has no effect. Each further clipping
 also costs a pass over all gradients.
 
 ## Evidence
-At least two clippings by the same kind of norm of all that is trained, between the last
-backward and the step, with finite limits that differ, and a gradient norm before them
-above the larger of the limits: each of the two would have clipped by itself. Found in 3
-updates in a row. Quiet: the same limit twice (the second changes nothing), a limit that
-was never reached (a way to read the norm), groups that are clipped on their own before
-or after all of them, and clipping by value beside clipping by norm.
+At least two clippings of all trained parameters by the same kind of norm, between the
+last backward and the step, with finite limits that differ, and a gradient norm before
+them above the larger of the limits: each of the two would have clipped on its own.
+Found in 3 updates in a row. Quiet: the same limit twice (the second changes nothing), a
+limit that was never reached (a way to read the norm), groups that are clipped on their
+own before or after all of them, and clipping by value beside clipping by norm.
 Measured on a small Llama with LoRA in a Trainer, max_grad_norm 0.05 and a callback that
 clips to 0.01 at `on_pre_optimizer_step`: norms of 0.31 to 0.44 became 0.05 and then
 0.01 in each of five updates.
@@ -26,8 +26,8 @@ the second on it returns what the one before has left.
 1. Clip in one place. With a Trainer that is `max_grad_norm`; 0 switches it off.
 
 ## Known problems
-A second, smaller limit that is lowered on purpose while the first stays is meant by
-some; then take the first out.
+Some lower a second, smaller limit on purpose while the first stays; then remove the
+first.
 
 ## References
 - transformers, `TrainingArguments.max_grad_norm`
@@ -91,10 +91,10 @@ class ClippedToTwoLimits(Rule):
         return self.finding(
             Severity.WARNING,
             f"{at_steps(first, last)}: all gradients were clipped to {told} before "
-            f"each update, from norms of up to {number(max(norms))}: "
-            f"{number(min(limits))} alone holds",
-            cause="Two places clip: the loop and a callback, or a Trainer that clips "
-            "as well.",
+            f"each update, from norms of up to {number(max(norms))}: only "
+            f"{number(min(limits))} has an effect",
+            cause="Gradients are clipped in two places: the loop and a callback, or a "
+            "Trainer that clips as well.",
             fix="Clip in one place, to one limit.",
             places=[Place("call", "clip_grad_norm_"), Place("config", "max_grad_norm")],
             steps=(first, last),

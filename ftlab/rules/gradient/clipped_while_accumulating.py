@@ -1,21 +1,21 @@
 """The rule GRD008, clipped-while-accumulating.
 
 ## What it does
-Finds loops that clip the gradients after each micro-batch, while the sum for the update
-is still growing.
+Finds loops that clip the gradients after each micro-batch, while they are still being
+accumulated.
 
 ## Why is this bad?
-Each call shrinks what has been summed so far to the limit, and the next micro-batch is
-added to it at its full size. The first of K micro-batches is shrunk up to K times, the
-last once: the update is made of the last ones, and accumulation buys little.
+Each call scales what has been summed so far down to the limit, and the next micro-batch
+is added at its full size. The first of K micro-batches is scaled down up to K times,
+the last once: the last ones dominate the update, and accumulation gains little.
 
 ## Evidence
 The order of calls: a clipping by norm, then a forward and a backward with nothing
 cleared in between, then a clipping again, before the optimizer steps; and the factor
 that each clipping applied. Found in 3 updates in a row whose early clippings all
 shrank the gradients (factor below 0.99). Clipping groups one after the other, and
-clipping the gradient of one loss before another one is added, are not meant: the first
-has no backward in between, the second no clipping after each backward.
+clipping the gradient of one loss before another one is added, are not reported: the
+first has no backward in between, the second no clipping after each backward.
 Measured on a small OPT with four micro-batches and max_norm 0.005: three clippings too
 many in each of 12 updates, with factors down to 0.05; with one per update none.
 By hand: print a line at each `clip_grad_norm_`, `backward` and `step`; read the order.
@@ -25,7 +25,7 @@ By hand: print a line at each `clip_grad_norm_`, `backward` and `step`; read the
 2. With accelerate: `if accelerator.sync_gradients: accelerator.clip_grad_norm_(...)`.
 
 ## Known problems
-Clipping by value is not looked at.
+Clipping by value is not checked.
 
 ## References
 - swathikirans/GSM#22 (clip(clip(g1) + g2) and clip(g1 + g2))
@@ -97,13 +97,13 @@ class ClippedWhileAccumulating(Rule):
         return self.finding(
             Severity.WARNING,
             f"{at_steps(first, last)}: gradients were clipped {early} times before "
-            "each update was complete, down to "
-            f"{number(min(factors))} of what had been summed",
-            cause="clip_grad_norm_ stands in the loop over micro-batches: the sum so "
-            "far is shrunk again and again, and the last micro-batch outweighs the "
-            "first.",
-            fix="Clip once per update, after its last backward; with accelerate if "
-            "accelerator.sync_gradients.",
+            f"each update was complete, down to {number(min(factors))} of the "
+            "accumulated sum",
+            cause="clip_grad_norm_ is called in the loop over micro-batches: the sum "
+            "so far is scaled down again and again, and the last micro-batch outweighs "
+            "the first.",
+            fix="Clip once per update, after its last backward; with accelerate, only "
+            "if accelerator.sync_gradients.",
             places=[
                 Place("call", "torch.nn.utils.clip_grad_norm_"),
                 Place("config", "max_grad_norm"),

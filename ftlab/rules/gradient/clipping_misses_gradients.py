@@ -1,29 +1,29 @@
 """The rule GRD013, clipping-misses-gradients.
 
 ## What it does
-Finds clippings of things that have no gradient, and clippings of a part of what is
-trained while the rest exceeds the limit.
+Finds clipping calls on things that have no gradient, and clipping of only a part of the
+trained parameters while the rest exceeds the limit.
 
 ## Why is this bad?
-What is not handed to `clip_grad_norm_` is updated with its whole gradient, and its norm
-does not count towards the total. The log shows a small, well-behaved norm, and the one
-bad batch that clipping was there for goes through.
+What is not passed to `clip_grad_norm_` is updated with its unclipped gradient, and its
+norm does not count towards the total. The log shows a small, well-behaved norm, and the
+one bad batch that clipping was meant for goes through.
 
 ## Evidence
 What each clipping was called on, at the step: how many tensors, how many of them are
-trained, and which trained ones no call has covered; with the gradient norm of each,
-measured before. The reasons, in 3 updates in a row:
+trained, and which trained ones no call has covered; with the gradient norm of each
+before clipping. The reasons, in 3 updates in a row:
 - `nothing`: no trained tensor was covered by any call, and nothing that a call was
-  given had a gradient: a generator that was used up before, copies (`p.data`, `p.grad`
-  in place of `p`), the frozen model beside the trained one. A warning.
+  given had a gradient: an exhausted generator, copies (`p.data`, `p.grad` instead of
+  `p`), the frozen model instead of the trained one. A warning.
 - `first-group`: exactly the first parameter group of an optimizer with several was
-  covered, and the others alone exceed the limit. A warning.
+  covered, and the other groups alone exceed the limit. A warning.
 - `most`: one call per update covers fewer than half of the tensors of one optimizer,
   and no whole parameter group. In at least 8 updates, and in half of all of them, what
-  is covered is cut and the norm of the rest alone exceeds the limit. A warning.
+  is covered is clipped and the norm of the rest alone exceeds the limit. A warning.
 - `part`: anything else, of one call per update, in which what was left out exceeds the
-  limit. Information: some leave a part out on purpose.
-Clipping another model, which has gradients of its own, says nothing of this one.
+  limit. Info: some leave a part out on purpose.
+Clipping a different model, which has gradients of its own, says nothing about this one.
 Measured on a small Llama with LoRA, `parameters = filter(...)` given to AdamW first and
 to clip_grad_norm_ after that: 0 tensors in every step, where the norm was 0.28 to 0.45.
 The first group of two alone, limit 0.02: the other one had norms of up to 0.41. The
@@ -32,15 +32,15 @@ above 1 in 16 of 20 updates.
 By hand: `len(list(what_is_clipped))`, and the returned norm: it must not be 0.
 
 ## What to try
-1. `parameters = [p for p in model.parameters() if p.requires_grad]`: a list can be read
-   twice, a generator once.
+1. `parameters = [p for p in model.parameters() if p.requires_grad]`: a list can be
+   iterated twice, a generator only once.
 2. `clip_grad_norm_([p for g in optimizer.param_groups for p in g["params"]], limit)`.
-3. Make the list after the last layer was added, unfrozen or wrapped.
+3. Build the list after the last layer was added, unfrozen or wrapped.
 
 ## Known problems
-Where a part is clipped by code of one's own and the rest by torch, the part looks as
-if it had been left out. A small part may be clipped alone on purpose: a parameter group
-of its own says so.
+Where a part is clipped by custom code and the rest by torch, the part looks as if it
+had been left out. A small part may be clipped alone on purpose: give it a parameter
+group of its own.
 
 ## References
 - pytorch/pytorch#148259 (an exhausted generator clips nothing)
@@ -131,10 +131,11 @@ class ClippingMissesGradients(Rule):
             f"{at_steps(first, last)}: {what} was given {counted(given, 'tensor')}, "
             f"none with a gradient; the {counted(of, 'tensor')} that the updates "
             "changed were not clipped",
-            cause="What is clipped is empty: a generator that was read before."
+            cause="The iterable passed to clipping is empty: a generator that is "
+            "already exhausted."
             if not given
-            else "What is clipped is not what is trained: copies, or the parameters of "
-            "a frozen model.",
+            else "The clipped tensors are not the trained ones: copies, or the "
+            "parameters of a frozen model.",
             fix="Clip a list of the parameters that the optimizer holds.",
             places=[Place("call", what), Place("config", "max_grad_norm")],
             steps=(first, last),
@@ -145,7 +146,7 @@ class ClippingMissesGradients(Rule):
                 "updates": len(idle),
                 "threshold": UPDATES,
             },
-            healthy="every trained tensor among those that are clipped",
+            healthy="every trained tensor is clipped",
         )
 
     def _partial(self, run: Run, word: str, wrong: Sequence[_Part]) -> Finding:
@@ -156,9 +157,10 @@ class ClippingMissesGradients(Rule):
             Severity.INFO if word == "part" else Severity.WARNING,
             f"{at_steps(first, last)}: {shown.left_out} of {shown.trained} trained "
             f"tensors were left out of clipping; their norm alone was {number(worst)}, "
-            f"and the limit is {number(shown.limit)}",
+            f"above the limit of {number(shown.limit)}",
             cause=_CAUSES[word],
-            fix="Clip the parameters of all groups, or know that a part is not.",
+            fix="Clip the parameters of all groups, unless a part is left out on "
+            "purpose.",
             places=[Place("call", "clip_grad_norm_"), *params(left)],
             steps=(first, last),
             evidence={
@@ -169,15 +171,15 @@ class ClippingMissesGradients(Rule):
                 "limit": shown.limit,
                 "threshold": UPDATES,
             },
-            healthy="every trained tensor among those that are clipped",
+            healthy="every trained tensor is clipped",
         )
 
 
 _CAUSES = {
     "first-group": "Only the first parameter group of the optimizer is clipped.",
-    "most": "clip_grad_norm_ is called on a small part of what is trained, such as the "
-    "head.",
-    "part": "clip_grad_norm_ is called on a part of what is trained.",
+    "most": "clip_grad_norm_ is called on a small part of the trained parameters, such "
+    "as the head.",
+    "part": "clip_grad_norm_ is called on only a part of the trained parameters.",
 }
 
 

@@ -1,21 +1,21 @@
 """The rule GRD016, clipping-spreads-nan.
 
 ## What it does
-Finds the step at which one tensor's gradient was not finite, clipping by norm carried
-that into all others, and the optimizer stepped; and names the tensor.
+Finds the step at which one tensor's gradient was not finite, clipping by norm spread it
+to all others, and the optimizer stepped; and names the tensor.
 
 ## Why is this bad?
 The norm of all gradients is NaN when one element is, and every gradient is multiplied
-by limit / NaN: what was one bad tensor is now the whole model, for good. Who looks at
-the weights after that finds NaN everywhere, and no trace of where it began. An infinite
-norm makes all other gradients 0.
+by limit / NaN: what was one bad tensor is now the whole model, for good. Afterwards the
+weights are NaN everywhere, with no trace of where it began. An infinite norm makes all
+other gradients 0.
 
 ## Evidence
 The largest magnitude in each tensor's gradient, measured before clipping; the norm that
 clipping found; and a step that no scaler skipped. There is no threshold: found when the
 norm was not finite, at least one tensor was not and at least one other was. Where all
-were broken already clipping has done no harm, and NUM001 speaks; where the gradients
-were mended after clipping, and were finite at the step, nothing is said.
+were broken already, clipping did no harm, and NUM001 reports it; where the gradients
+were repaired after clipping, and were finite at the step, nothing is reported.
 Measured on a small Llama with LoRA, one element of one gradient set to NaN: 1 of 8
 tensors not finite before clipping, 8 of 8 after it.
 By hand: `[n for n, p in model.named_parameters() if p.grad is not None and not
@@ -23,14 +23,14 @@ p.grad.isfinite().all()]` before `clip_grad_norm_`.
 
 ## What to try
 1. `clip_grad_norm_(parameters, limit, error_if_nonfinite=True)`: it raises before it
-   has changed a gradient; catch it, clear the gradients, and leave the batch out.
+   changes a gradient; catch it, clear the gradients, and skip the batch.
 2. `ftlab.debug(...)`: it stops at the first tensor that is not finite and names the
    operation.
-3. Go on from a checkpoint before this step, optimizer state included.
+3. Resume from a checkpoint before this step, optimizer state included.
 
 ## Known problems
-A loop that sees the norm and leaves the optimizer's step out is quiet, as it should be;
-one that steps and puts a copy of the weights back afterwards is not.
+A loop that sees the norm and skips the optimizer step is not reported, as it should be;
+one that steps and restores a copy of the weights afterwards is.
 
 ## References
 - pytorch/pytorch#46849 (clip_grad_norm_ silently passes when not finite)
@@ -83,12 +83,12 @@ class ClippingSpreadsNan(Rule):
         return self.finding(
             Severity.ERROR,
             f"step {step}: the gradient of {first} was not finite; clipping multiplied "
-            f"{counted(sound, 'other tensor')} by the norm of all, and the optimizer "
-            "stepped",
+            f"{counted(sound, 'other tensor')} by the non-finite total norm, and the "
+            "optimizer stepped",
             cause="clip_grad_norm_ divides by a norm that is not finite, and raises "
-            "only where it is asked to.",
-            fix="clip_grad_norm_(..., error_if_nonfinite=True), and leave the batch "
-            f"out; go on from a checkpoint before step {step}.",
+            "only if asked to.",
+            fix="clip_grad_norm_(..., error_if_nonfinite=True), and skip the batch; "
+            f"resume from a checkpoint before step {step}.",
             places=[*params(names), Place("call", "clip_grad_norm_")],
             steps=(step, step),
             evidence={
@@ -96,7 +96,7 @@ class ClippingSpreadsNan(Rule):
                 "broken_before": len(bad),
                 "sound_before": sound,
             },
-            healthy="a finite norm, or no step",
+            healthy="a finite norm, or a skipped step",
         )
 
 

@@ -1,11 +1,11 @@
 """The rule GRD002, exploding-gradient.
 
 ## What it does
-Finds the place in a run where the gradient norm leaves its own history behind for good
+Finds the step of a run from which the gradient norm stays far above its own history
 while the loss climbs.
 
 ## Why is this bad?
-Updates of that size undo what was learned within some steps. Clipping bounds the size
+Updates of that size undo what was learned within a few steps. Clipping bounds the size
 of the update but not the harm: its direction comes from a few examples, and under Adam
 the large second moment slows the run long after the gradients are normal again.
 
@@ -16,7 +16,7 @@ was not skipped, against the median of up to 32 steps before. All three must hol
 - the largest of these is at least 30 times that median, or infinite;
 - the loss is at least 1.5 times the median of the losses before, and of the first one.
 Where the loss is at least 3 times any loss before, a norm of 3 times the median is
-enough beside the peak: what was thrown that far saturates, and its gradients fall.
+enough besides the peak: a model thrown that far saturates, and its gradients shrink.
 Measured over 13 healthy runs of 60 steps (LoRA, DoRA, rsLoRA, full, mixture of experts;
 AdamW and SGD): the largest jump of one step was 2.7 times the median. With a learning
 rate of 1.0 in AdamW the norm went to 153 (LoRA) and 666 times (full), the loss to 12
@@ -28,16 +28,16 @@ norms span several orders of magnitude between models. Where gradients were clip
 the limit was above all of these norms, the rule says so.
 
 ## What to try
-1. A learning rate 10 times lower, or a warm-up: compare `update_l2` with `weight_l2`.
+1. A 10 times lower learning rate, or a warm-up: compare `update_l2` with `weight_l2`.
 2. Look at the batch of the first such step: a sample without padding mask or with
    labels that were never seen gives the same picture.
 3. Clip by norm at about the healthy median.
-4. Go on from a checkpoint before the first step that is named here.
+4. Resume from a checkpoint before the first step named here.
 
 ## Known problems
-A switch to much harder data after the old data was memorised looks alike when the
-window of the rule holds no step from before. One large batch alone never fires. A loss
-that hovers around 0 (preference and RL losses) makes the third sign weak.
+A switch to much harder data after the old data was memorised looks the same when the
+rule's window holds no step from before it. One large batch alone never fires. A loss
+that hovers around 0 (preference and RL losses) makes the third criterion weak.
 
 ## References
 - Pascanu et al. 2013, On the difficulty of training recurrent neural networks
@@ -125,12 +125,12 @@ class ExplodingGradient(Rule):
         clipped = table["clip_coefficient"][rows][begin : ends[0] + 1]
         yield self.finding(
             Severity.WARNING if (clipped < 1).any() else Severity.ERROR,
-            f"{at_steps(first, last)}: gradient norm {number(norm[begin])} up to "
-            f"{number(peak)}, {number(before)} in the steps before; loss "
-            f"{number(loss_before)} -> {number(loss[ends[0]])}",
+            f"{at_steps(first, last)}: gradient norm rose from {number(before)} to "
+            f"{number(norm[begin])}, up to {number(peak)}; loss {number(loss_before)} "
+            f"-> {number(loss[ends[0]])}",
             cause=_cause(table["lr"][rows], begin)
             + _idle_limit(table["clip_norm"][rows][begin], clipped),
-            fix="Lower the learning rate tenfold or warm it up; go on from a "
+            fix="Lower the learning rate tenfold or warm it up; resume from a "
             f"checkpoint before step {first}.",
             places=[Place("object", "gradients"), *_largest(run, first)],
             steps=(first, last),

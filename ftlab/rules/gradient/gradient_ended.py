@@ -1,13 +1,13 @@
 """The rule GRD009, gradient-ended.
 
 ## What it does
-Finds tensors that received gradients and, from some step on, receive none any more,
-although they are trainable and an optimizer holds them.
+Finds tensors that received gradients and, from some step on, no longer do, although
+they are trainable and an optimizer holds them.
 
 ## Why is this bad?
-They stay as they were at that step, or shrink by weight decay, while the rest goes on.
-An encoder's output that is kept from the first epoch and used again, detached, does it,
-and so does a branch that is left out later: the loss falls all the same.
+They stay as they were at that step, or shrink by weight decay, while the rest keeps
+training. An encoder output that is cached in the first epoch and reused, detached,
+causes it, and so does a branch that is skipped later: the loss falls all the same.
 
 ## Evidence
 `has_grad` and `grad_l2` of every trainable tensor at every step. A tensor's gradient
@@ -16,27 +16,27 @@ until the last such one, and then at no step for 16 at least, and for 4 times as
 ever before. Others must have gradients until the end. What counts as healthy:
 - tensors that are frozen (`requires_grad`), and those that no optimizer holds;
 - a change of task: others begin to have gradients at the same time (within 4 steps);
-- experts, or layers that are dropped by chance: a twin of the same shape, told apart
-  by a number only, has gradients; and a gap is compared with the gaps before it;
+- experts, or layers that are dropped by chance: a tensor of the same shape whose name
+  differs only by a number has gradients; and a gap is compared with the gaps before it;
 - a gradient of exactly 0 beside a factor that is exactly 0.
 
-Reported as *info* where it may be an output that is no longer asked for: outside of
-numbered layers, and behind something that still trains.
+Reported as *info* where it may be an output that is no longer used: outside of numbered
+layers, and after something that still trains.
 Measured: a tiny Llama, trained in full, whose embedding is computed once per batch and
 kept detached: the gradient of `embed_tokens` ends with the first epoch; the loss falls
 on.
 
 ## What to try
-1. Compute in each step what is to be trained; keep only what is frozen.
-2. If it is meant to stop: `parameter.requires_grad_(False)`, and take it out of the
-   optimizer, whose weight decay goes on.
+1. Recompute trained parts in each step; cache only what is frozen.
+2. If it should stop: `parameter.requires_grad_(False)`, and remove it from the
+   optimizer, whose weight decay continues.
 By hand: `[n for n, p in model.named_parameters() if p.requires_grad and (p.grad is
 None or not p.grad.any())]` after a backward of the second epoch.
 
 ## Known problems
-Stages that leave a part out without freezing it, and begin nothing new, are reported.
-Runs of fewer than 24 steps are not judged. An embedding that is tied to the head goes
-on getting gradients from there, and is not seen.
+Stages that skip a part without freezing it, and start training nothing new, are
+reported. Runs of fewer than 24 steps are not judged. An embedding that is tied to the
+head keeps getting gradients from there, and is not seen.
 
 ## References
 - torch documentation, `Tensor.detach` and `Module.requires_grad_`
@@ -121,14 +121,14 @@ class GradientEnded(Rule):
         how = "none" if none else "one of exactly 0"
         return self.finding(
             _severity(names, lost, alive),
-            f"from step {first} on {in_words(name.name for name in gone)} "
-            f"{'has' if len(gone) == 1 else 'have'} no gradient any more ({how} at "
+            f"from step {first} on {in_words(name.name for name in gone)} no longer "
+            f"{'has' if len(gone) == 1 else 'have'} a gradient ({how} at "
             f"{len(has.steps) - row} steps), though an optimizer holds "
             f"{'it' if len(gone) == 1 else 'them'} and there was one before",
-            cause="What they compute no longer takes part in the loss: an output that "
-            "is kept and used again, detached, or a branch that is left out.",
-            fix="Compute in each step what is to be trained; freeze what is not, "
-            "requires_grad_(False), and take it out of the optimizer.",
+            cause="What they compute no longer contributes to the loss: an output that "
+            "is cached and reused, detached, or a branch that is skipped.",
+            fix="Recompute trained parts in each step; freeze the rest with "
+            "requires_grad_(False), and remove it from the optimizer.",
             places=params(gone),
             steps=(first, end),
             evidence={
@@ -137,7 +137,8 @@ class GradientEnded(Rule):
                 "steps_since": len(has.steps) - row,
                 "threshold": AFTER,
             },
-            healthy="what has had gradients has them until the end, or is frozen",
+            healthy="a tensor that has had gradients has them until the end, or is "
+            "frozen",
         )
 
 

@@ -1,58 +1,57 @@
 """The rule GRD003, gradient-not-reaching.
 
 ## What it does
-Counts the trainable tensors that received a gradient and tells why the others did not,
+Counts the trainable tensors that received a gradient and says why the others did not,
 as far as the run proves it.
 
 ## Why is this bad?
 A tensor without a gradient never learns, and nothing fails: training goes on with the
-rest, the loss falls more slowly, and the adapter that is saved is half of one.
+rest, the loss falls more slowly, and the saved adapter is only half trained.
 
 ## Evidence
 `has_grad` (was `.grad` a tensor?) and `grad_l2` (is it exactly 0?) of every trainable
-tensor, at 2 steps at least and at *every* step of the window; at 16 steps at least when
-no reason is proven. Where a module was seen to cut the graph (its input or a part of it
-is in the graph and its output is not; a reentrant checkpoint none of whose inputs
+tensor, at 2 steps at least and at *every* step of the window; and at 16 steps at least
+when no reason is proven. Where a module was seen to cut the graph (its input or a part
+of it is in the graph and its output is not; a reentrant checkpoint none of whose inputs
 requires a gradient; a module called with gradients off in a forward that has them on),
 one step is enough, and tensors that had gradients until then are found too. There is no
 threshold on size. What counts as healthy:
 - a tensor of a LoRA pair whose gradient is exactly 0 while its partner is 0 (the
   gradient of lora_A is B^T times something);
 - the same of a hand-written pair: a matrix of whose module another one is exactly 0;
-- an expert that got no token: a tensor that has a twin of the same shape in the same
-  layer, told apart by a number only, which did receive a gradient.
-- a parameter in whose place another tensor stands while the model runs
+- an expert that got no token: a tensor with a counterpart of the same shape in the same
+  layer, whose name differs only by a number, that did receive a gradient.
+- a parameter that is replaced by another tensor while the model runs
   (`torch.func.functional_call`): that one is trained.
 
 The reason is decided from the ledger (*zero-grad-before-step*, *step-before-backward*,
 *no-backward*, *forward-without-grad*), from the modules at which the graph was cut
 (*graph-cut*, *checkpoint-without-input-grad*), from the adapter layers' state
-(*adapter-not-in-forward*), and from which modules were called in a step that was
-followed:
-- *stale-graph*: the model is compiled, and its graph is used without a look at the
-  parameters (`guard_filter_fn`, `skip_guard_eval_unsafe`): it is the one that was made
-  before they were trainable;
+(*adapter-not-in-forward*), and from which modules were called in a traced step:
+- *stale-graph*: the model is compiled, and its graph is reused without checking the
+  parameters (`guard_filter_fn`, `skip_guard_eval_unsafe`): it was compiled before they
+  were trainable;
 - *offloaded*: they are on the meta device outside of the forward. accelerate's offload
   (a `device_map` with `cpu` or `disk`, `cpu_offload`, `disk_offload`) runs each forward
   on copies; the gradients go to those. By hand: `[n for n, p in
   model.named_parameters() if p.is_meta]`;
-- *wrapper-bypassed*: the model was never called, something in it was. LoRA stands in
-  the layers and learns all the same; a prompt or prefix, which `PeftModel.forward` puts
-  in, does not;
-- *model-not-called*: nothing of the model was called at all;
+- *wrapper-bypassed*: the model was never called, but a module inside it was. LoRA sits
+  in the layers and learns all the same; a prompt or prefix, which `PeftModel.forward`
+  adds, does not;
+- *model-not-called*: no module of the model was called at all;
 - *loss-without-model*: the model ran, its output is in the graph, and no gradient came
   back;
 - *module-not-called*, *module-bypassed*, *output-not-used*: the same of one module.
-  The first and last take 16 steps, for another batch may use the module;
+  The first and last need 16 steps, since another batch may use the module;
 - *tower-not-called*: the same of a part outside of the blocks, several of whose blocks
-  have adapters (a picture encoder, trained on text alone). It is noted at once, and a
-  warning before 16 steps only where a Trainer has made all of its own, with 16 rows or
-  more;
+  have adapters (an image encoder, trained on text alone). It is reported as info at
+  once, and as a warning before 16 steps only where a Trainer has completed all of its
+  own, with 16 rows or more;
 - *weight-taken-directly*: a module was not called, and the module around it has the
   weight among what its output keeps for backward (`F.linear(x, layer.weight)`). Not
   seen where a copy is made first, as when three weights are put into one;
-- *gradients-on-copies*: while the model ran another leaf stood in the place of the
-  parameter (by identity), and that one has a gradient: `functional_call` was given
+- *gradients-on-copies*: while the model ran, a different leaf tensor took the place of
+  the parameter (by identity), and that one has a gradient: `functional_call` was given
   `state_dict()`. By hand: `model.state_dict()[name] is model.get_parameter(name)` is
   False;
 - *weight-made-anew*: within the module a parameter was replaced during the forward by
@@ -61,16 +60,16 @@ followed:
   another object, whose parameters have gradients. By hand: `vars(model)["forward"]`;
 - *hook-returns-nothing*: the module ran in a forward hook of another one, whose output
   is the same tensor as before its hooks;
-- *backward-returns-none*: the node of a `torch.autograd.Function` of one's own was
-  given a gradient and returned `None` for an input that needs one, and the graph before
-  that input leads to the parameter. Looked at in the step after the one in which the
-  gradient was missed; not in graphs of the loss that stand after the model's output.
+- *backward-returns-none*: the node of a custom `torch.autograd.Function` was given a
+  gradient and returned `None` for an input that needs one, and the graph before that
+  input leads to the parameter. Looked at in the step after the one in which the
+  gradient was missed; not in the graph of the loss after the model's output.
 
-Gradients that are all exactly 0 are *loss-times-zero* where each way from the loss to
+Gradients that are all exactly 0 are *loss-times-zero* where each path from the loss to
 the model leads through a product with a number that is 0, in the graph of each backward
-that was looked at (64 nodes from the loss; steps 0 to 7, and each 16th): the loss is a
+that was checked (64 nodes from the loss; steps 0 to 7, and each 16th): the loss is a
 constant. Measured with DPO at `beta=0.0`: log 2 in all steps, 8 of 8 gradients 0, and
-the product is the 8th node; a term of weight 0 beside others is none of this.
+the product is the 8th node; a term of weight 0 beside others is not reported.
 
 They are *zero-at-loss* where the gradient of the model's output was measured and is
 exactly 0 too, over 8 steps at least: GRPO in which the rewards of each group are equal.
@@ -78,14 +77,15 @@ Measured with TRL 1.16.0: 8 of 8 gradients 0, and `frac_reward_zero_std` 1 in it
 
 Then it is decided from facts (reentrant checkpointing without input gradients) and from
 the pattern (the lowest layers only, one adapter only). Gradients that are exactly 0 are
-told by labels that are all -100 (*no-labels*) and by float16 without a GradScaler
-(*float16-without-scaler*). Where nothing decides, the finding says so (*unknown*).
+explained by labels that are all -100 (*no-labels*) and by float16 without a GradScaler
+(*float16-without-scaler*). Where nothing explains them, the finding says so
+(*unknown*).
 Measured: in a full fine-tune with one of two blocks on disk 9 of 21 tensors of a tiny
-Llama have no gradient, the loss falls all the same, and nothing is said; with
+Llama have no gradient, the loss falls all the same, and nothing warns about it; with
 `cpu_offload` it is all of them. LoRA on an offloaded layer of the base raises.
-`ftlab.preflight` goes one step further with what got no gradient, or one of exactly 0,
-in its dry steps though it is in the graph: it adds noise of the weights' own size and
-makes the step again. A loss that changes by more than 1e-5 of itself depends on them
+`ftlab.preflight` goes one step further for tensors that are in the graph but got no
+gradient, or one of exactly 0, in its dry steps: it adds noise of the weights' own size
+and repeats the step. A loss that changes by more than 1e-5 of itself depends on them
 (measured: 2.5e-4 and more where a graph is cut, 0 for key biases, which cancel).
 In healthy runs of LoRA, rsLoRA and DoRA (AdamW and SGD) all tensors, 28 of 28
 with all linear layers, have a gradient from step 0 on, and none is exactly 0 from
@@ -96,7 +96,7 @@ step 1 on; at step 0 it is every lora_A.
    model.named_parameters() if p.requires_grad and p.grad is None]` after a backward,
    and a forward hook that prints `output.requires_grad` of the blocks, or its own
    name, to see which modules are called.
-2. Nothing at all trains: compare `model.print_trainable_parameters()` with what you
+2. If nothing trains at all: compare `model.print_trainable_parameters()` with what you
    expect; the order is quantise, prepare_model_for_kbit_training, get_peft_model,
    optimizer.
 3. An unused pooler or head is harmless: freeze it, so that DDP does not wait for it.
@@ -104,7 +104,7 @@ step 1 on; at step 0 it is every lora_A.
 ## Known problems
 Parameters that only some batches use (two tasks in turn) count when no step of the
 window used them. Unused top-level modules are reported as *info*. A short trial on
-mixed data that happens to meet no picture reads as *tower-not-called*.
+mixed data that happens to contain no image is reported as *tower-not-called*.
 
 ## References
 - huggingface/transformers#42489, #21381 (checkpointing without input gradients)

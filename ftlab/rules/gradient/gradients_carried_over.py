@@ -2,7 +2,7 @@
 
 ## What it does
 Finds loops in which nothing clears the gradients between two updates, so that each
-update is made from the sum of all gradients so far.
+update uses the sum of all gradients so far.
 
 ## Why is this bad?
 Backward adds to what is in `.grad`. Without `zero_grad` the update follows the mean of
@@ -12,11 +12,11 @@ gradient norm grows with the step. A smaller learning rate seems to help and doe
 ## Evidence
 `gradients_carried`: the norm of up to 8 gradients of the optimizer that were still in
 place, the very same tensors, when backward began after its last update; the smallest of
-all backwards until the next one. It is looked at in steps 1 to 7 and in every 16th. It
-is 0 where `zero_grad` was heard, where `.grad` was set to `None` or replaced, written
-to by hand, or holds zeros, whoever put them there. Found when it is above 0 in 3
-looks in a row: a loop that clears after an evaluation or an epoch only is as wrong.
-Legal, and therefore quiet: accumulation (nothing is stepped in between), `p.grad =
+all backwards until the next one. It is checked in steps 1 to 7 and in every 16th. It is
+0 where `zero_grad` was called, where `.grad` was set to `None` or replaced, written to
+by hand, or holds zeros, whoever put them there. Found when it is above 0 in 3 checks in
+a row: a loop that clears only after an evaluation or an epoch is just as wrong. Legal,
+and therefore not reported: accumulation (nothing is stepped in between), `p.grad =
 None`, `p.grad.zero_()` and `p.grad.data.zero_()` by hand, optimizers that clear in
 their own step or within backward, a closure, two optimizers in turn.
 Measured on a small Llama with LoRA and SGD (lr 0.05), steps 1 to 7: without zero_grad
@@ -28,12 +28,12 @@ p.grad is not None and p.grad.any()]` must be empty.
 ## What to try
 1. `optimizer.zero_grad()` once per update: before the forward, or right after
    `optimizer.step()`.
-2. With accumulation clear where the optimizer is stepped, and step only there.
+2. With accumulation, clear where the optimizer is stepped, and step only there.
 3. Several optimizers: each clears its own, or `model.zero_grad()` clears all.
 
 ## Known problems
-A gradient that is multiplied with a factor by hand in place of being cleared (momentum
-of one's own) is taken as meant. Sharded gradients are not looked at.
+A gradient that is multiplied by a factor by hand instead of being cleared (custom
+momentum) is taken as intended. Sharded gradients are not checked.
 
 ## References
 - stackoverflow.com/q/60335387 (TrainCheck SO-60335387)
@@ -89,12 +89,12 @@ class GradientsCarriedOver(Rule):
         held = [name for name in run.names().values() if group_of(name) >= 0]
         return self.finding(
             Severity.ERROR,
-            f"{at_steps(steps[0], steps[-1])}: at each of {len(steps)} looks the "
+            f"{at_steps(steps[0], steps[-1])}: in each of {len(steps)} checks the "
             "gradients of earlier updates were still there when backward began, norm "
-            f"{number(norms[0])}, then {number(norms[-1])}: each update is made from "
-            "the sum of all so far",
+            f"{number(norms[0])}, then {number(norms[-1])}: each update uses the sum "
+            "of all so far",
             cause="Nothing clears the gradients between two updates: zero_grad is "
-            "missing, or is called on something else than what is trained.",
+            "missing, or is not called on the trained parameters.",
             fix="Call optimizer.zero_grad() once per update, before the forward or "
             "right after optimizer.step().",
             places=[
@@ -110,6 +110,5 @@ class GradientsCarriedOver(Rule):
                 "norm_first": norms[0],
                 "norm_last": norms[-1],
             },
-            healthy="nothing is in .grad, or zeros, when the backward of a new update "
-            "begins",
+            healthy=".grad is None or zero when the backward of a new update begins",
         )

@@ -6,14 +6,14 @@ last micro-batch counts.
 
 ## Why is this bad?
 Accumulation is paid for and does not happen: of K micro-batches K - 1 are computed and
-thrown away, and what is left was divided by K as a rule. The run is as noisy as with
-the small batch and learns K times more slowly; nothing fails.
+thrown away, and what is left was usually divided by K. The run is as noisy as with the
+small batch and learns K times more slowly; nothing fails.
 
 ## Evidence
 `gradients_thrown_away`: the backwards of a step after which `zero_grad` was called
-before any optimizer stepped, while another backward followed. It is looked at in steps
-0 to 7 and in every 16th, and found in 3 looks in a row, in runs with one optimizer.
-Some methods do so on purpose, and count as 0: those that move the weights between two
+before any optimizer stepped, while another backward followed. It is checked in steps 0
+to 7 and in every 16th, and found in 3 checks in a row, in runs with one optimizer. Some
+methods do so on purpose, and count as 0: those that move the weights between two
 backwards (sharpness-aware steps; up to 64 elements of 8 weights are compared), those
 that write to the gradients after the last backward (projected gradients of several
 tasks), a closure, and backwards that another model's optimizer steps after.
@@ -25,12 +25,12 @@ By hand: print a line at each `zero_grad`, `backward` and `step`, and read the o
 ## What to try
 1. Move `zero_grad` out of the loop over micro-batches: right after `optimizer.step()`.
 2. With accelerate use the *prepared* optimizer within `accelerator.accumulate(model)`:
-   its zero_grad waits, the bare one's does not. Call it after `step()`: at the
-   beginning of the block it clears what was gathered, at the last micro-batch.
+   its zero_grad waits, that of the unprepared one does not. Call it after `step()`: at
+   the beginning of the block it clears what was accumulated, at the last micro-batch.
 
 ## Known problems
-Backwards that are run to look at their gradients only (a gradient-noise estimate at
-each step) are counted.
+Backward passes that are run only to look at their gradients (a gradient-noise estimate
+at each step) are counted.
 
 ## References
 - accelerate, "Performing gradient accumulation"
@@ -88,13 +88,13 @@ class GradientsThrownAway(Rule):
         count = int(min(thrown))
         return self.finding(
             Severity.ERROR,
-            f"{at_steps(steps[0], steps[-1])}: {count} of {count + 1} backwards of "
-            "each update were cleared by zero_grad before anything used them; the last "
-            "micro-batch alone is learnt from",
+            f"{at_steps(steps[0], steps[-1])}: the gradients of {count} of {count + 1} "
+            "backwards of each update were cleared by zero_grad before anything used "
+            "them; only the last micro-batch is learned from",
             cause="zero_grad is called in the loop over micro-batches, between the "
-            "backwards that one optimizer step belongs to.",
-            fix="Call zero_grad once per update, right after optimizer.step(); within "
-            "accelerator.accumulate use the prepared optimizer.",
+            "backwards of one optimizer step.",
+            fix="Call zero_grad once per update, right after optimizer.step(); with "
+            "accelerator.accumulate, use the prepared optimizer.",
             places=[
                 Place("call", "optimizer.zero_grad"),
                 Place("call", "loss.backward"),

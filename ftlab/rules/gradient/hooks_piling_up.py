@@ -4,25 +4,25 @@
 Finds hooks that a loop or callback registers again and again and never removes.
 
 ## Why is this bad?
-`register_forward_hook` and its like add one more hook at each call, and all of them
-run: noise is added, a gradient scaled or clipped once, twice, three times. Each step
-takes longer than the one before, and what the hooks hold is never freed.
+`register_forward_hook` and similar calls add one more hook each time, and all of them
+run: noise is added, or a gradient scaled or clipped, once, twice, three times. Each
+step takes longer than the one before, and what the hooks hold is never freed.
 
 ## Evidence
 Counted at the end of a step, at the first steps and each 16th: the hooks of one
 function (by its code) on one module, parameter or optimizer, or among torch's global
 ones, where there are more than when watching began. Two ways in which it counts:
-- 3 hooks or more that hold the same (the same objects, equal numbers and texts; a list
-  or dict of their own is a place to store in), put there at 2 moments at least after
-  the first. A second stage that registers once more is one such moment.
+- 3 hooks or more that hold the same (the same objects, equal numbers and strings; a
+  list or dict of their own is taken as storage), added at 2 moments at least after the
+  first. A second stage that registers once more is one such moment.
 - Hooks that hold different things, or that only set `requires_grad`, may be one for
   each adapter, layer or task: 16 or more, and one more for each step at least.
 
-Those on at the last count must be as many as ever: what is removed does not count.
-Hooks of ftlab, torch, transformers, PEFT, accelerate, TRL and bitsandbytes are not
-counted. Measured with torch 2.13: a hook that is registered in each step is there 1, 2,
-3, ... times at the end of the steps, and 33 times after step 32; registered before
-training, or in a `with` block or removed in each step, at most once.
+The last count must be the largest: hooks that are removed do not count. Hooks of ftlab,
+torch, transformers, PEFT, accelerate, TRL and bitsandbytes are not counted. Measured
+with torch 2.13: a hook that is registered in each step is there 1, 2, 3, ... times at
+the end of the steps, and 33 times after step 32; registered before training, or in a
+`with` block or removed in each step, at most once.
 
 ## What to try
 1. Register once, before the loop.
@@ -32,9 +32,10 @@ By hand: `len(module._forward_hooks)`, `len(parameter._backward_hooks)` at the e
 two epochs.
 
 ## Known problems
-Hooks that hold different objects and come once per epoch or evaluation are not told
-from one hook per adapter, and not reported. Hooks that were there several times before
-watching began, those on modules outside of the model, and those on graphs are not seen.
+Hooks that hold different objects and come once per epoch or evaluation cannot be told
+from one hook per adapter, and are not reported. Hooks that were there several times
+before watching began, those on modules outside of the model, and those on graphs are
+not seen.
 
 ## References
 - torch, `torch/utils/hooks.py`, `RemovableHandle` (each registration has its own id)
@@ -119,12 +120,12 @@ class HooksPilingUp(Rule):
         what = "does the same" if most.alike else "holds something else"
         return self.finding(
             Severity.WARNING,
-            f"{at_steps(first, last)}: {function} ({at}) is on {in_words(owners)} "
-            f"as {an(kind)} {most.last} times, and was {most.start} times at first",
-            cause="It is registered again and again, and nothing removes it: each "
+            f"{at_steps(first, last)}: {function} ({at}) is registered on "
+            f"{in_words(owners)} as {an(kind)} {most.last} times, up from {most.start}",
+            cause="It is registered again and again and never removed: each "
             f"registration adds one more hook, which {what}, and all of them run.",
             fix="Register it once, before the loop; or keep the handle and call "
-            "handle.remove() where what it is for is over.",
+            "handle.remove() when it is no longer needed.",
             places=[*map(_place, found), Place("file", at)],
             steps=(first, last),
             evidence={

@@ -1,17 +1,17 @@
 """The rule GRD015, limit-out-of-scale.
 
 ## What it does
-Finds limits of clipping that leave nothing of the gradient but its signs, or turn it
-round, or nothing at all; and says how much smaller a limit is than what it limits, and
-whether another norm was meant.
+Finds clipping limits that leave only the signs of the gradient, reverse it, or leave
+nothing at all; and says how much smaller a limit is than what it limits, and whether a
+different norm was intended.
 
 ## Why is this bad?
 A limit of 0 makes every gradient 0: the weights stand still, or decay. A negative one
-(-1 for "off" in many configurations) turns the gradient round: the loss is climbed.
-Clipping each value to less than nearly all of them leaves their signs: under SGD every
-weight moves by the same amount, whatever the data say. The sum of all absolute values
-(`norm_type=1`) is hundreds of times their L2 norm, and a limit for one cuts off nearly
-all of the other.
+(-1 for "off" in many configurations) reverses the gradient: the loss is maximized.
+Clipping by value below nearly all of the elements leaves only their signs: under SGD
+every weight moves by the same amount, whatever the data say. The sum of all absolute
+values (`norm_type=1`) is hundreds of times their L2 norm, and a limit meant for one
+cuts off nearly all of the other.
 
 ## Evidence
 The limit as it was passed, of clippings of all that is trained before the step; the
@@ -19,26 +19,26 @@ factor that clipping by norm applied; and of clipping by value the share of non-
 elements beyond the limit and what is left of the norm, in a sample of up to 8 tensors,
 in steps 0 to 7 and each 16th. The reasons:
 - `zero`, `negative`: in 3 updates in a row with a gradient. An error.
-- `signs`: at least 0.9 of the elements beyond the limit, in 3 looks in a row. A
+- `signs`: at least 0.9 of the elements beyond the limit, in 3 checks in a row. A
   warning. With normally distributed gradients that is a limit of an eighth of their
   size.
 - `flattened`: at least a quarter of the elements beyond the limit and at most 0.1 of
-  the norm left, in all of at least 8 looks: large and small elements become alike, and
-  the direction turns. To cut a few large ones alone is what such a limit is for. A
-  warning.
+  the norm left, in all of at least 8 checks: large and small elements become alike, and
+  the direction changes. Such a limit is meant to cut only a few large ones. A warning.
 - `below-epsilon`: a factor of 0.01 or less in 3 updates in a row, and a limit of at
   most a tenth of the epsilon of every optimizer, all of Adam's kind. No element can
   exceed the limit, so that no weight moves by more than a tenth of the learning rate.
-  Only where epsilon is at most 1e-6: a large one is meant. An error.
+  Only where epsilon is at most 1e-6: a larger one is set on purpose. An error.
 - `swapped`: a factor of 0.1 or less in at least 8 updates, and in all of the window,
   where max_norm is 2, as norm types usually are, and norm_type is below 2, as limits
   usually are. A warning.
 - `small`: a factor of 0.01 or less in at least 20 updates, and in all of the window.
-  Information: under SGD it is the learning rate of `lr x factor`, and every gradient
-  counts the same; under Adam, which forgets the size, it changes little. Many run so.
-Measured on a small Llama with LoRA: `clip_grad_value_` with 1e-7 finds 0.98 to 1.0 of
-the elements beyond the limit, with 1.0 none. Of the norm of small models in full (a
-Llama, a GPT-2, a GPT-NeoX) limits of 0.5 and 1 left all, 0.1 at least 0.82, 0.01
+  Info: under SGD the learning rate is in effect `lr x factor`, and every gradient
+  counts the same; under Adam, which ignores the size, it changes little. Many runs do
+  so. Measured on a small Llama with LoRA: `clip_grad_value_` with 1e-7 finds 0.98 to
+  1.0 of the elements beyond the limit, with 1.0 none. Of the norm of small models in
+  full (a Llama, a GPT-2, a GPT-NeoX) limits of 0.5 and 1 left all, 0.1 at least 0.82,
+  0.01
 0.33 to 0.52, 1e-3 0.06 to 0.10 and 1e-4 0.01, with 0.5 to 0.8 of the elements beyond
 1e-3. `clip_grad_norm_(p, 2.0, 1.0)` on a Qwen2 of 27 tensors whose L2 norm was 2 gave a
 factor of 0.008. With AdamW and max_grad_norm=1e-10 LoRA stood still in a Trainer.
@@ -46,16 +46,16 @@ By hand: `(p.grad.abs() >= limit).float().mean()` before the call, and the norm 
 gradients before and after it.
 
 ## What to try
-1. Leave the call out where clipping is to be off; `max_grad_norm=0` does so in a
-   Trainer, and not in torch.
+1. Remove the call to switch clipping off; `max_grad_norm=0` does so in a Trainer, but
+   not in torch.
 2. Look at the norms of some updates (`watch.run.steps["grad_norm"]`) and set the limit
    near the largest usual one.
 3. Name the arguments: `clip_grad_norm_(parameters, max_norm=1.0, norm_type=2.0)`.
 
 ## Known problems
-Sign descent by way of a tiny limit can be meant; an optimizer that says so (signSGD,
-Lion) is easier to read. Another L1 limit than 2 that cuts off nearly everything may be
-one, too: that is `small`.
+Sign descent by a tiny limit can be intended; an optimizer that says so (signSGD, Lion)
+is easier to read. An L1 limit other than 2 that cuts off nearly everything may be
+swapped too: that is `small`.
 
 ## References
 - torch.nn.utils.clip_grad_value_, clip_grad_norm_
@@ -258,39 +258,40 @@ _THRESHOLDS = {"signs": SIGNS, "flattened": FLAT, "swapped": SWAPPED}
 _TOLD = {
     "zero": ("made every gradient 0", "The limit is 0, which switches nothing off."),
     "negative": (
-        "turned the gradients round",
-        "The limit is negative: torch multiplies by limit / norm, or cuts from above.",
+        "reversed the gradients",
+        "The limit is negative: torch multiplies by limit / norm, or clamps from "
+        "above.",
     ),
     "signs": (
-        "was below at least {value} of all elements: their signs are what is left",
-        "The limit is far below what gradients are here.",
+        "was below at least {value} of all elements: only their signs are left",
+        "The limit is far below the usual size of these gradients.",
     ),
     "flattened": (
-        "left at most {value} of the norm in every look, and cut off most elements",
-        "The limit for each value is far below what gradients are here: large and "
-        "small ones become alike, and the direction turns.",
+        "left at most {value} of the norm in every check, and clipped most elements",
+        "The limit is far below the usual size of these gradients: large and small "
+        "ones become alike, and the direction changes.",
     ),
     "below-epsilon": (
-        "left less than the optimizer's epsilon of {value} is",
-        "Adam divides by the root of its second moment and epsilon; what is left of "
+        "left less than the optimizer's epsilon of {value}",
+        "Adam divides by the root of its second moment plus epsilon; what is left of "
         "the gradient is so much smaller than epsilon that weights hardly move.",
     ),
     "swapped": (
-        "was the limit of a norm of a type below 2, and left at most {value} of the "
+        "was the limit for a norm of type below 2, and left at most {value} of the "
         "gradient in every update",
-        "max_norm and norm_type may be swapped: 2 is the usual type of a norm.",
+        "max_norm and norm_type may be swapped: 2 is the usual norm type.",
     ),
     "small": (
         "left at most {value} of the gradient in every update",
         "The limit is far below the norm of the gradients.",
     ),
 }
-_FIX = "Clip nothing, or set a limit near the largest usual gradient."
+_FIX = "Remove the clipping, or set a limit near the largest usual gradient."
 _FIXES = {
     "swapped": "clip_grad_norm_(parameters, max_norm=1.0, norm_type=2.0).",
-    "flattened": "clip_grad_norm_, or a limit that few values reach.",
+    "flattened": "Use clip_grad_norm_, or a limit that few values reach.",
 }
 _FELT = {
     True: " Under SGD the learning rate is smaller by that factor.",
-    False: " An optimizer that forgets the size of gradients hardly feels it.",
+    False: " An optimizer that forgets the size of gradients is hardly affected.",
 }

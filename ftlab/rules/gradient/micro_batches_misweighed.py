@@ -1,67 +1,67 @@
 """The rule GRD017, micro-batches-misweighed.
 
 ## What it does
-Compares how many backwards make an update with what their losses were divided by:
-gradients that are the sum of K micro-batches in place of their mean, losses that were
-divided by K twice, and losses divided by another number than K.
+Compares how many backwards make up an update with what their losses were divided by:
+gradients that are the sum of K micro-batches instead of their mean, losses that were
+divided by K twice, and losses divided by a number other than K.
 
 ## Why is this bad?
 The gradient is K times too large, or too small. With SGD that is K times the learning
-rate, in either direction; with Adam, which forgets the size of gradients, clipping cuts
-off K times too much or nothing, and the logged norm and loss are off by K. Another K
-then needs another learning rate, and nobody knows why.
+rate, in either direction; with Adam, which ignores the size of gradients, clipping cuts
+off K times too much or nothing, and the logged norm and loss are off by K. A different
+K then needs a different learning rate, for no visible reason.
 
 ## Evidence
 The graph of each loss, read before backward frees it: the numbers that it was divided
-by and multiplied with, down to the mean over tokens or elements in which it began. A
-window is an update whose K backwards each had a forward of their own and began in the
+and multiplied by, down to the mean over tokens or elements that it started from. A
+window is an update whose K backwards each had their own forward and started from the
 same kind of mean. Three windows at least, and half of all; with a Trainer, which says
-itself how many micro-batches it gathers, one. The reasons:
+itself how many micro-batches it accumulates, one. The reasons:
 - `divided-twice`: K is among the divisors two times. An error with SGD, else a warning;
-  for K = 2 information (one half may be a weight).
-- `trainer-loss`: a Trainer gathers K, the mean of each micro-batch was divided by
-  nothing, and the Trainer takes it as divided (`model_accepts_loss_kwargs`).
-- `not-divided`: the same in a loop of one's own. A warning for K of 3 and more under
-  SGD. With K = 2 it may be two tasks whose losses are meant to add up, and under Adam
-  it changes next to nothing: information.
+  for K = 2 info (one half may be a weight).
+- `trainer-loss`: a Trainer accumulates K, the mean of each micro-batch was not divided,
+  and the Trainer assumes it was (`model_accepts_loss_kwargs`).
+- `not-divided`: the same in a custom loop. A warning for K of 3 and more under SGD.
+  With K = 2 it may be two tasks whose losses are meant to add up, and under Adam it
+  changes next to nothing: info.
 - `divided-by-another`: by a whole number that is not K, and nothing else. A warning
-  under SGD, information else.
+  under SGD, otherwise info.
 - `never-that-many`: by a whole number K of 3 and more that no update is made of, while
   each K micro-batches are cut into the same updates of unlike sizes, twice in a row: 1,
   1 and 2 for K = 4. A warning with any optimizer.
 - `short-window`: as usual, but for updates of fewer micro-batches (the last of an
-  epoch), which count for less; information. `long-window`: of more, which count for
-  more: what the epoch before has left. A warning under SGD, information else.
-- `divided-alone`: each backward is an update of its own, and its loss is divided all
-  the same; information, from 8 updates on.
+  epoch), which count for less; info. `long-window`: of more, which count for more: what
+  the epoch before has left. A warning under SGD, otherwise info.
+- `divided-alone`: each backward is an update of its own, but its loss is still divided;
+  info, from 8 updates on.
 Measured on a small Llama with LoRA and SGD, 4 micro-batches: the gradient's norm over
 that of one large batch was 4.0 undivided, 0.25 divided twice, 1.0 divided once. With
-`if (i + 1) % 4:` for the step, 40 micro-batches made 30 updates of 1, 1 and 2 in place
-of 10. A Trainer with its own compute_loss logged a loss of 19.5 in place of 4.86.
+`if (i + 1) % 4:` for the step, 40 micro-batches made 30 updates of 1, 1 and 2 instead
+of 10. A Trainer with its own compute_loss logged a loss of 19.5 instead of 4.86.
 By hand: print `loss.grad_fn` and its `next_functions` before backward; or compare the
 norm of all gradients for 1 and for 4 micro-batches of the same samples: it must not
 depend on how they are cut.
 
 ## What to try
-1. In a loop of one's own: `(loss / K).backward()`, K being the number of backwards in
+1. In a custom loop: `(loss / K).backward()`, where K is the number of backwards in
    *this* update.
-2. With accelerate `accelerator.backward(loss)` divides: leave the own division out.
+2. With accelerate `accelerator.backward(loss)` divides: do not divide yourself.
 3. Where updates come too often, look at the condition: `if (i + 1) % K == 0:`.
 4. In a Trainer's `compute_loss`: divide the sum by `num_items_in_batch`; or set
    `trainer.model_accepts_loss_kwargs = False`, and it divides the mean by K.
 
 ## Known problems
-Nothing is said where the loss does not end in a mean that the graph shows: a sum of
-which nobody knows over what it goes (`reduction="sum"`, a masked sum over its own
-count, the Trainer's division by `num_items_in_batch`, label smoothing), a loss from a
-kernel or a graph of torch.compile, a factor that lives on the device; and where
-gradients are changed by hand before the step. A learning rate that was lowered by K
-for an undivided sum cannot be told from one that was not: it is as right. Nor can three
-and more tasks of one kind, each with a backward, whose losses are meant to add up under
-SGD: what decides is whether more of them were meant to take larger steps.
+Nothing is reported where the loss does not end in a mean that the graph shows: a sum
+over an unknown number of elements (`reduction="sum"`, a masked sum over its own count,
+the Trainer's division by `num_items_in_batch`, label smoothing), a loss from a kernel
+or a graph of torch.compile, a factor that lives on the device; and where gradients are
+changed by hand before the step. A learning rate that was lowered by K
+for an undivided sum cannot be told from one that was not: it is just as right. Nor can
+three or more tasks of one kind, each with a backward, whose losses are meant to add up
+under SGD: it depends on whether more of them were meant to take larger steps.
 
 ## References
-- huggingface/accelerate#3533 (the own division beside that of accelerator.backward)
+- huggingface/accelerate#3533 (manual division besides that of accelerator.backward)
 - huggingface/transformers#37766, MakazhanAlpamys/Soup#720 (a mean in compute_loss)
 - karpathy/nanoGPT#168 (undivided: Adam forgets it, clipping does not)
 - huggingface/accelerate#435, eriklindernoren/PyTorch-YOLOv3#325 (`% K` without `== 0`)
@@ -146,8 +146,8 @@ class MicroBatchesMisweighed(Rule):
         told, words = _TOLD[word], _words(chosen)
         return self.finding(
             _severity(run, word, shown.count),
-            f"{at_steps(first, last)}: {told.says.format(**words)}; the "
-            f"update is made of {number(shown.total)} times the mean loss",
+            f"{at_steps(first, last)}: {told.says.format(**words)}; the update uses "
+            f"{number(shown.total)} times the mean loss",
             cause=told.cause.format(**words),
             fix=told.fix.format(**words),
             places=_places(run, word, shown),
@@ -159,7 +159,7 @@ class MicroBatchesMisweighed(Rule):
                 "updates": len(chosen),
                 "threshold": UPDATES,
             },
-            healthy="weights of the micro-batches' mean losses that add up to 1",
+            healthy="the weights of the micro-batches' mean losses add up to 1",
         )
 
 
@@ -240,61 +240,62 @@ _TOLD = {
         _Reason(
             "divided-twice",
             "the losses of {count} micro-batches were divided by {by}",
-            "The loss is divided by the number of micro-batches in the loop and once "
-            "more by what calls backward (accelerator.backward divides as well).",
-            "Leave the own division out: accelerator.backward(loss).",
+            "The loss is divided by the number of micro-batches in the loop and again "
+            "by accelerator.backward or whatever calls backward.",
+            "Do not divide in the loop: accelerator.backward(loss).",
         ),
         _Reason(
             "trainer-loss",
-            "the losses of {count} micro-batches were divided by nothing",
-            "The loss is the mean of a micro-batch; the Trainer takes it as divided "
-            "by num_items_in_batch already.",
+            "the losses of {count} micro-batches were not divided",
+            "The loss is the mean of a micro-batch; the Trainer assumes that it is "
+            "already divided by num_items_in_batch.",
             "Divide the sum by num_items_in_batch in compute_loss, or set "
             "trainer.model_accepts_loss_kwargs = False.",
         ),
         _Reason(
             "not-divided",
-            "the losses of {count} micro-batches were divided by nothing",
+            "the losses of {count} micro-batches were not divided",
             "backward is called on the mean of each micro-batch: their gradients are "
-            "added up, and never divided by how many they are.",
-            "(loss / micro_batches).backward(); or, if a sum is meant, know that the "
-            "learning rate belongs to this number of micro-batches.",
+            "summed, and never divided by their number.",
+            "(loss / micro_batches).backward(); if a sum is intended, note that the "
+            "learning rate depends on the number of micro-batches.",
         ),
         _Reason(
             "divided-by-another",
             "the losses of {count} micro-batches were divided by {by}",
-            "The loss is divided by another number than there are backwards to an "
-            "update.",
-            "Divide by the number of micro-batches that this update is made of.",
+            "The loss is divided by a number other than the backwards per update.",
+            "Divide by the number of micro-batches in this update.",
         ),
         _Reason(
             "never-that-many",
-            "the losses were divided by {by}, and no update was made of so many "
-            "micro-batches but of {sizes}, ...",
+            "the losses were divided by {by}, but the updates had {sizes}, ... "
+            "micro-batches",
             "The optimizer steps where it should wait: a condition such as "
             "`if (i + 1) % {by}:` is true for all micro-batches but the last.",
-            "Step where the count is full: `if (i + 1) % {by} == 0:`.",
+            "Step when the count is complete: `if (i + 1) % {by} == 0:`.",
         ),
         _Reason(
             "short-window",
-            "an update of {count} micro-batches was divided by {by} as all others",
-            "The last micro-batches of an epoch are fewer, and count for less.",
-            "Divide by the number of micro-batches that this update is made of, or let "
-            "it be: one update per epoch is smaller.",
+            "the loss of an update of {count} micro-batches was divided by {by} like "
+            "all others",
+            "The last update of an epoch has fewer micro-batches, and counts for less.",
+            "Divide by the number of micro-batches in this update, or leave it: one "
+            "update per epoch is smaller.",
         ),
         _Reason(
             "long-window",
-            "an update of {count} micro-batches was divided by {by} as all others",
-            "What was left of an epoch made no update of its own: its gradients went "
-            "into the first update of the next epoch.",
+            "the loss of an update of {count} micro-batches was divided by {by} like "
+            "all others",
+            "The remaining micro-batches of an epoch made no update of their own: "
+            "their gradients went into the first update of the next epoch.",
             "Step at the end of the epoch as well, or clear what is left there.",
         ),
         _Reason(
             "divided-alone",
-            "each update is made of {count} backward, and its loss divided by {by}",
+            "each update has {count} backward, but its loss is divided by {by}",
             "The loss is divided as for accumulation, and the optimizer steps after "
             "each backward.",
-            "Step once in so many micro-batches, or leave the division out.",
+            "Step once per that many micro-batches, or remove the division.",
         ),
     )
 }

@@ -1,46 +1,49 @@
 """The rule GRD019, never-updated.
 
 ## What it does
-Finds loops that call backward again and again and never make an update: no optimizer
-of the model has stepped, and no weight has changed.
+Finds loops that call backward again and again but never update: no optimizer of the
+model has stepped, and no weight has changed.
 
 ## Why is this bad?
-The loss is computed, gradients are there, a loss that differs from batch to batch looks
-like training. All of it is thrown away, and nothing fails.
+The loss is computed, there are gradients, and a loss that differs from batch to batch
+looks like training. All of it is thrown away, and nothing fails.
 
 ## Evidence
 No optimizer's step was heard, and a sample of the weights (up to 64 elements of 8) is
-what it was after the first backward: updates by hand, or in a compiled step, are none
-of this. The reason is told from what was counted:
-- *held-back*: accelerate was asked for the step, and left it out because it was still
-  gathering (`sync_gradients` is False), more often than it gathers micro-batches: the
-  loop counts as well, and its turns never meet those of accelerate. Measured with
-  gradient_accumulation_steps=4 and `if i % 4 == 0: optimizer.step()`: 5 of 5 calls held
-  back in 20 micro-batches; with `(i + 1) % 4` all of them update.
-- *cleared-before-update*: gradients of several backwards were cleared, which no update
-  had used: an epoch is shorter than the accumulation, or the counter begins anew before
-  it is full.
-- *no-step*: nobody has called a step of an optimizer.
+what it was after the first backward: updates by hand, or in a compiled step, do not
+count as this. The reason is derived from the counts:
+- *held-back*: accelerate's step was called, and skipped because it was still
+  accumulating (`sync_gradients` is False), more often than it accumulates
+  micro-batches: the loop counts as well, and its count never lines up with
+  accelerate's. Measured with gradient_accumulation_steps=4 and `if i % 4 == 0:
+  optimizer.step()`: 5 of 5 calls skipped in 20 micro-batches; with `(i + 1) % 4` all of
+  them update.
+- *cleared-before-update*: gradients of several backwards were cleared before any update
+  used them: an epoch is shorter than the accumulation, or the counter restarts before
+  it is complete.
+- *no-step*: no optimizer step was called.
 
-Told while the run goes on where the first is so, or where gradients were cleared 3
-times, each time after fewer backwards (2 at least) than the loss is divided by. Else it
-is told when watching ends. A long accumulation alone (measured up to 128 micro-batches)
-is never told before that, and then as *info* where the loss is divided by as many, or
-accelerate asked for as many. It is *info* too after fewer than 8 backwards, where the
-run ended with an error, and where no optimizer was known: gradients alone may be meant.
+Reported during the run in the first case, or where gradients were cleared 3 times, each
+time after fewer backwards (2 at least) than the loss is divided by. Otherwise it is
+reported when watching ends. A long accumulation alone (measured up to 128
+micro-batches) is never reported before that, and then as *info* where the loss is
+divided by as many, or accelerate is set to as many. It is *info* too after fewer than 8
+backwards, where the run ended with an error, and where no optimizer was known: only
+gradients may be wanted.
 By hand: `before = weight.clone()`, some iterations, `torch.equal(weight, before)`.
 
 ## What to try
 1. *held-back*: call `optimizer.step()` and `zero_grad()` in each iteration within
-   `accelerator.accumulate(model)`: the prepared optimizer leaves out what is too early.
-   Or ask `if accelerator.sync_gradients`, and count nothing.
-2. *cleared-before-update*: count over epochs, or step at the end of each; clear after
-   the step alone.
+   `accelerator.accumulate(model)`: the prepared optimizer skips steps that are too
+   early. Or check `if accelerator.sync_gradients`, and count nothing yourself.
+2. *cleared-before-update*: count over epochs, or step at the end of each; clear only
+   after the step.
 3. *no-step*: call `optimizer.step()` after backward.
 
 ## Known problems
-A watch that is ended by hand in the middle of the first accumulation reads as *no-step*
-where nothing says how long it was to be. Updates that end later in a run are not found.
+A watch that is ended by hand in the middle of the first accumulation is reported as
+*no-step* where nothing says how long it should be. Updates that stop later in a run are
+not found.
 
 ## References
 - accelerate/optimizer.py (`AcceleratedOptimizer.step`: `gradient_state.sync_gradients`)
@@ -72,18 +75,18 @@ _PLACES = {
 }
 
 _CAUSES = {
-    HELD: "The loop counts micro-batches itself, and so does accelerate: whenever the "
-    "loop asks for a step, accelerate is still gathering and leaves it out.",
-    CLEARED: "The counter of micro-batches begins anew before it is full (an epoch is "
-    "shorter than the accumulation, say), and what was gathered is cleared.",
+    HELD: "Both the loop and accelerate count micro-batches: whenever the loop calls "
+    "step, accelerate is still accumulating and skips it.",
+    CLEARED: "The counter of micro-batches restarts before it is complete (an epoch is "
+    "shorter than the accumulation, say), and the accumulated gradients are cleared.",
     NO_STEP: "No step of an optimizer of this model was called.",
 }
 
 _FIXES = {
     HELD: "Call step() and zero_grad() of the prepared optimizer in each iteration, or "
-    "if accelerator.sync_gradients; count nothing in the loop.",
+    "only if accelerator.sync_gradients; do not count in the loop.",
     CLEARED: "Count over the epochs, or step at the end of each with what is left, and "
-    "clear after optimizer.step() alone.",
+    "clear only after optimizer.step().",
     NO_STEP: "Call optimizer.step() after backward, with the optimizer that holds "
     "these parameters.",
 }
@@ -115,7 +118,7 @@ class NeverUpdated(Rule):
         backwards, divided = int(known["backwards"]), int(known["divided"])
         yield self.finding(
             _severity(run, known, reason),
-            f"{backwards} backwards and not one update: {_said(known, reason)}",
+            f"{backwards} backwards but no update: {_said(known, reason)}",
             cause=_CAUSES[reason],
             fix=_FIXES[reason],
             places=[*_PLACES[reason], Place("config", "gradient_accumulation_steps")],
@@ -141,15 +144,15 @@ def _reason(known: Mapping[str, Any]) -> str:
 def _said(known: Mapping[str, Any], reason: str) -> str:
     if reason == HELD:
         return (
-            "optimizer.step() was called and held back by accelerate "
-            f"{counted(known['held'], 'time')}, which gathers {known['asked']} "
-            "micro-batches"
+            "optimizer.step() was called and skipped by accelerate "
+            f"{counted(known['held'], 'time')}; accelerate accumulates "
+            f"{known['asked']} micro-batches"
         )
     if reason == CLEARED:
         loss = f" of a loss divided by {known['divided']}" if known["divided"] else ""
         return (
-            f"after at most {known['gathered']} of them{loss} gradients were cleared "
-            f"that nothing had used, {counted(known['clears'], 'time')}"
+            f"after at most {known['gathered']} of them{loss} unused gradients were "
+            f"cleared, {counted(known['clears'], 'time')}"
         )
     return "no optimizer has stepped, and the weights are what they were"
 

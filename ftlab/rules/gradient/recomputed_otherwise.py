@@ -1,38 +1,38 @@
 """The rule GRD004, recomputed-otherwise.
 
 ## What it does
-Finds modules under gradient checkpointing that compute something else in backward than
-they did in forward, and batch norms that take each batch into their statistics twice.
+Finds modules under gradient checkpointing whose recomputation in backward differs from
+the forward pass, and batch norms that update their statistics with each batch twice.
 
 ## Why is this bad?
-The gradients belong to a pass that never happened: other dropout masks, another mode,
-another precision than the loss was computed with. Training goes on with gradients that
-are noisy or plainly wrong. A batch norm that runs again gathers the same batch again:
-its running statistics, which evaluation uses, forget almost twice as fast.
+The gradients belong to a pass that never happened: different dropout masks, mode or
+precision than the loss was computed with. Training goes on with gradients that are
+noisy or plainly wrong. A batch norm that runs again counts the same batch again: its
+running statistics, which evaluation uses, forget almost twice as fast.
 
 ## Evidence
-The L2 norm of each module's output in forward, and of its output when it runs once more
-within backward; the second must equal one of the first. Threshold: 1e-3 relative, to
-leave room for kernels that add in another order; what those do on a GPU was not
-measured. Its dtype must be one that it had in forward (*other-dtype*). Looked at on the
-steps on which other slow measurements are due, once a module was seen to run within
-backward. Measured on a CPU, over 24 steps: no difference in healthy runs with dropout;
-at most 0.09 with `preserve_rng_state=False`, 0.27 where the mode is another one in
-backward. A checkpoint of one's own that does not enter autocast again in backward: all
-linear layers and activations of four blocks in float32 in place of bfloat16, gradients
-0.4 % off. `torch.utils.checkpoint` restores autocast by itself, in both variants. Of
-batch norms their own `num_batches_tracked` is read before and after forward and after
-backward: any batch that was gathered in forward and again in backward counts
-(*statistics-twice*). Measured: with a momentum of 0.1 two updates by one batch weigh it
-0.19; batch norms count 2 batches a step with checkpointing, 1 without.
+The L2 norm of each module's output in forward, and of its output when it is recomputed
+in backward; the second must equal one of the first. Threshold: 1e-3 relative, to leave
+room for kernels that sum in a different order; what those do on a GPU was not measured.
+Its dtype must be one that it had in forward (*other-dtype*). Looked at on the steps on
+which other slow measurements are due, once a module was seen to run within backward.
+Measured on a CPU, over 24 steps: no difference in healthy runs with dropout; at most
+0.09 with `preserve_rng_state=False`, 0.27 where the mode differs in backward. A custom
+checkpoint that does not re-enter autocast in backward: all linear layers and
+activations of four blocks in float32 instead of bfloat16, gradients 0.4 % off.
+`torch.utils.checkpoint` restores autocast by itself, in both variants. Of batch norms
+their own `num_batches_tracked` is read before and after forward and after backward: any
+batch that was counted in forward and again in backward counts (*statistics-twice*).
+Measured: with a momentum of 0.1 two updates by one batch weigh it 0.19; batch norms
+count 2 batches a step with checkpointing, 1 without.
 
 ## What to try
 1. Leave `preserve_rng_state` at its default.
 2. Do not call `model.eval()`, change the dropout or leave autocast between forward and
    backward.
-3. Keep what is random or counts calls out of the checkpointed function, batch norms
-   with running statistics too.
-4. In an `autograd.Function` of one's own that runs a block again, keep
+3. Keep what is random or counts calls out of the checkpointed function, including batch
+   norms with running statistics.
+4. In a custom `autograd.Function` that recomputes a block, save
    `torch.is_autocast_enabled(kind)` and `torch.get_autocast_dtype(kind)` in forward and
    enter `torch.autocast` with them in backward; or call `torch.utils.checkpoint`.
 By hand: run one step with and without checkpointing from the same seed, and compare
@@ -111,12 +111,12 @@ class RecomputedOtherwise(Rule):
         steps = int(rows[0]), int(rows[-1])
         yield self.finding(
             Severity.WARNING,
-            f"{at_steps(*steps)}: {counted(len(names), 'batch norm')} took each batch "
-            f"into the running statistics twice: {in_words(names)}",
-            cause="Gradient checkpointing runs the block once more in backward, and a "
-            "batch norm in it gathers what it has gathered in forward.",
-            fix="Leave batch norms out of what is checkpointed, or use a norm without "
-            "running statistics there.",
+            f"{at_steps(*steps)}: {counted(len(names), 'batch norm')} updated the "
+            f"running statistics twice with each batch: {in_words(names)}",
+            cause="Gradient checkpointing recomputes the block in backward, and a "
+            "batch norm in it counts the batch again.",
+            fix="Keep batch norms out of the checkpointed blocks, or use a norm "
+            "without running statistics there.",
             places=[*(Place("module", n) for n in names), Place("call", "checkpoint")],
             steps=steps,
             evidence={
@@ -124,7 +124,7 @@ class RecomputedOtherwise(Rule):
                 "modules": len(names),
                 "threshold": 0,
             },
-            healthy="one update of the statistics by each batch",
+            healthy="one update of the statistics per batch",
         )
 
     def _dtypes(self, run: Run) -> Iterator[Finding]:
@@ -144,11 +144,11 @@ class RecomputedOtherwise(Rule):
         yield self.finding(
             Severity.WARNING,
             f"{at_steps(*steps)}: {counted(len(names), 'module')} gave {again} when "
-            f"computed again in backward, and {was} in forward: {in_words(names)}",
-            cause="What runs the block again does not enter autocast again: backward "
-            "is outside of it. Gradients are those of another precision, and it costs "
-            "the time and memory of that.",
-            fix="Use torch.utils.checkpoint, which restores autocast, or keep its "
+            f"recomputed in backward, but {was} in forward: {in_words(names)}",
+            cause="The code that recomputes the block does not re-enter autocast: "
+            "backward runs outside of it. Gradients, time and memory are those of a "
+            "different precision.",
+            fix="Use torch.utils.checkpoint, which restores autocast, or save its "
             "state in forward and enter it in backward.",
             places=[
                 Place("call", "torch.autocast"),
@@ -175,11 +175,11 @@ class RecomputedOtherwise(Rule):
         worst = float(wide.max())
         yield self.finding(
             Severity.ERROR,
-            f"{at_steps(*steps)}: {counted(len(names), 'module')} gave something else "
-            f"when computed again in backward, by up to {number(worst)}: "
+            f"{at_steps(*steps)}: {counted(len(names), 'module')} gave a different "
+            f"output when recomputed in backward, by up to {number(worst)}: "
             f"{in_words(names)}",
-            cause="Random numbers, the mode, autocast or a state was not the same in "
-            "the second pass of gradient checkpointing.",
+            cause="Random numbers, the mode, autocast or a state differed when "
+            "gradient checkpointing recomputed the block.",
             fix="Leave preserve_rng_state=True, and change neither mode nor precision "
             "between forward and backward.",
             places=[

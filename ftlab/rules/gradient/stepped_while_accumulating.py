@@ -1,22 +1,22 @@
 """The rule GRD007, stepped-while-accumulating.
 
 ## What it does
-Finds optimizers that step after each micro-batch, while accelerate is still gathering
-gradients for the next update.
+Finds optimizers that step after each micro-batch, while accelerate is still
+accumulating gradients for the next update.
 
 ## Why is this bad?
-`accelerator.backward` divides the loss by the number of micro-batches, and the update
-that was to be made of K of them is made K times, of one each. The batch is K times
-smaller than it says in the configuration, clipping and schedule are off by K.
+`accelerator.backward` divides the loss by the number of micro-batches, and instead of
+one update from K of them there are K updates, from one each. The batch is K times
+smaller than configured, clipping and schedule are off by K.
 
 ## Evidence
 `sync_gradients` of accelerate's `GradientState` at each step of an optimizer, and how
-many backwards came since the last one. A prepared optimizer leaves its step out while
-that is False. Found when at least half of the updates that should have been left out
-were made, in 3 steps at least, each from one backward, and when it is True at some
-update and never False at K in a row: the state is one per process, and what an earlier
-loop has left there says nothing of this one. Updates from several backwards
-that are out of phase (accumulated by hand) are not meant.
+many backwards came since the last one. A prepared optimizer skips its step while that
+is False. Found when at least half of the updates that should have been skipped were
+made, in 3 steps at least, each from one backward, and when it is True at some update
+and never False at K in a row: the state is one per process, and what an earlier loop
+left there says nothing about this one. Updates from several backwards that are out of
+phase (accumulated by hand) are not reported.
 Measured: with gradient_accumulation_steps=4 and a bare AdamW 40 of 40 micro-batches
 update, 30 of them while `sync_gradients` is False; with the prepared one 10 and 0.
 By hand: `print(accelerator.sync_gradients)` before `optimizer.step()`, and
@@ -86,11 +86,11 @@ class SteppedWhileAccumulating(Rule):
         return self.finding(
             Severity.ERROR,
             f"{at_steps(first, last)}: {len(early)} of {count} updates were made while "
-            f"accelerate was still gathering {gathered} micro-batches, each from one "
-            "backward",
-            cause="The optimizer was not given to accelerator.prepare, or the bare one "
-            "is stepped in place of what that returned: accumulate() cannot leave its "
-            f"step out, and each update is made of a loss divided by {gathered}.",
+            f"accelerate was still accumulating {gathered} micro-batches, each from "
+            "one backward",
+            cause="The optimizer was not given to accelerator.prepare, or the original "
+            "is stepped instead of the prepared one: accumulate() cannot skip its "
+            f"step, and each update uses a loss divided by {gathered}.",
             fix="model, optimizer = accelerator.prepare(model, optimizer), and step "
             "that one.",
             places=[

@@ -1,8 +1,8 @@
 """The rule GRD018, uneven-micro-batches.
 
 ## What it does
-Tells that the micro-batches of an update have unlike numbers of labels and count the
-same, so that a token of a short one weighs more than a token of a long one.
+Finds updates whose micro-batches have different numbers of labels but count the same,
+so that a token of a short one weighs more than a token of a long one.
 
 ## Why is this bad?
 The mean of means is not the mean: with 100 labels in one micro-batch and 1,000 in the
@@ -12,10 +12,10 @@ with one without.
 
 ## Evidence
 For each backward the number of labels that its cross entropy averages over, and the
-factor that its mean is multiplied with: both from the graph, in steps 0 to 6 and each
-16th. Their quotient is the weight of one token; told where the largest in an update is
-at least twice the smallest, in 3 looks in a row. Information: many train so, and each
-sample counting the same may be what is wanted.
+factor that its mean is multiplied by: both from the graph, in steps 0 to 6 and each
+16th. Their quotient is the weight of one token; reported where the largest in an update
+is at least twice the smallest, in 3 checks in a row. Info: many train like this, and
+giving each sample the same weight may be intended.
 Measured on a small Llama with micro-batches of 10 and 30 labels: 3.0 where each mean is
 divided by their number, 1.0 where the sum is divided by all labels of the update.
 By hand: `[(b["labels"] != -100).sum() for b in micro_batches]`.
@@ -73,10 +73,11 @@ class UnevenMicroBatches(Rule):
         yield self.finding(
             Severity.INFO,
             f"{at_steps(*steps)}: a token weighs up to {number(most)} times as much as "
-            "another one of the same update, by the micro-batch that it is in",
+            "another of the same update, depending on its micro-batch",
             cause="The mean of each micro-batch counts the same, however many labels "
             "it has.",
-            fix="Divide the sum of the losses by the labels of the whole update.",
+            fix="Divide the sum of the losses by the number of labels in the whole "
+            "update.",
             places=[
                 Place("call", "loss.backward"),
                 Place("config", "gradient_accumulation_steps"),

@@ -6,7 +6,7 @@ same tensor in another layer, several steps in a row. Also finds runs in which a
 gradients are too small for Adam while the loss has not fallen.
 
 ## Why is this bad?
-Layers behind the place where the gradient dies learn nothing. Adam does not mend it: it
+Layers below the point where the gradient dies learn nothing. Adam does not fix it: it
 divides by the gradient's own size only while that is far above its epsilon (1e-8).
 
 ## Evidence
@@ -36,20 +36,20 @@ Gradients that are exactly 0 are not small, they are absent: see GRD003 and ADP0
 lora_A, whose gradient is 0 while B is 0, never counts.
 
 ## What to try
-1. Look at the first layer that still has a healthy gradient: what stands behind it
-   saturates (sigmoid, tanh, a softmax with huge logits) or lacks its residual path.
+1. Look at the first layer that still has a healthy gradient: what comes next saturates
+   (sigmoid, tanh, a softmax with huge logits) or lacks its residual path.
 2. Lower the learning rate if it began after some steps: saturated attention does this.
    Where the gradients exploded before (GRD002), or LoRA had outgrown the weights that
-   it is added to, that is told as the cause.
+   it is added to, that is given as the cause.
 3. In fp16: a GradScaler, or bf16; gradients below 3e-8 are 0 in fp16.
 4. Put the residual path back, or initialise so that the variance stays.
 
 ## Known problems
-Needs two layers with a tensor of the same name; a single unlike layer is not compared,
-nor are the experts of a mixture, whose gradients follow their share of the tokens.
-Where no matrix is trained (BitFit, IA3), vectors that vanish cannot be told from
-cancelled ones and are not reported.
-The marks of the heatmap (1e-6, decay 0.7) are marks: healthy runs cross them.
+Needs two layers with a tensor of the same name; a layer with no counterpart is not
+compared, nor are the experts of a mixture, whose gradients depend on their share of the
+tokens. Where no matrix is trained (BitFit, IA3), vectors that vanish cannot be told
+from cancelled ones and are not reported.
+The marks of the heatmap (1e-6, decay 0.7) are not thresholds: healthy runs cross them.
 
 ## References
 - Hochreiter et al. 2001, Gradient flow in recurrent nets
@@ -91,8 +91,8 @@ LOSS_SHARE = 0.5
 """A loss below this share of the first one explains small gradients."""
 
 _FIX = (
-    "Look at what stands between the last layer with a healthy gradient and these "
-    "tensors: a saturated activation or softmax, a residual path that is missing."
+    "Check what lies between the last layer with a healthy gradient and these tensors: "
+    "a saturated activation or softmax, or a missing residual path."
 )
 
 OUTGROWN = 1.0
@@ -155,11 +155,11 @@ class VanishingGradient(Rule):
             f"{at_steps(first, last)}: {by_rate if grown else ''}the gradient of "
             f"{counted(len(affected), 'tensor')} is down to {number(worst)} of the "
             f"same tensor in another layer: {in_words(n.name for n in affected)}",
-            cause="The learning rate is too high: updates larger than the weights "
-            "have saturated what reads them."
+            cause="The learning rate is too high: updates larger than the weights have "
+            "saturated the layers that use them."
             if grown
-            else "The gradient shrinks on its way down to these layers.",
-            fix="Begin again with 1e-4 to 3e-4." if grown else _FIX,
+            else "The gradient shrinks on its way back to these layers.",
+            fix="Restart with a rate of 1e-4 to 3e-4." if grown else _FIX,
             places=[
                 *([Place("optimizer", "lr")] if grown else []),
                 *params(affected),
@@ -198,7 +198,7 @@ class VanishingGradient(Rule):
             f"{at_steps(first, last)}: no gradient has a root mean square above "
             f"{number(worst)}, and the loss has not fallen",
             cause="All gradients are below Adam's epsilon, so Adam cannot scale them.",
-            fix="Look at the loss: is it scaled down, saturated, or almost constant?",
+            fix="Check the loss: is it scaled down, saturated, or almost constant?",
             places=[Place("object", "gradients"), Place("param", top.name)],
             steps=(first, last),
             evidence={"rms": worst, "threshold": ADAM_EPSILON},

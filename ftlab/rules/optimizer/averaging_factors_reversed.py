@@ -6,13 +6,13 @@ Finds an Adam whose betas are in the wrong order: (0.999, 0.9).
 ## Why is this bad?
 The first moment is then an average over a thousand gradients, the second one over ten.
 The direction lags behind by hundreds of steps, and is divided by the size of the last
-few gradients: the updates are small at first, and run on when they should turn.
+few gradients: the updates are small at first, and keep going when they should turn.
 
 ## Evidence
 The settings of the groups: beta1 is larger than beta2, and beta1 squared is at least
 the root of beta2. Adam's proof of convergence asks for less than that; (0.95, 0.9) is
 within it, (0.999, 0.9) is not. Only Adam, AdamW, NAdam and RAdam of torch, transformers
-and bitsandbytes are judged: others mean something else by their betas.
+and bitsandbytes are judged: betas mean something different in others.
 Measured on a small Llama in full fine-tuning, 64 steps at a rate of 1e-3, mean loss of
 the last 8 (two seeds): (0.9, 0.999) 2.13 and 2.05, (0.999, 0.9) 2.52 and 2.43,
 (0.95, 0.9) 2.31 and 2.22, (0.0, 0.999) 1.95 and 1.86.
@@ -25,7 +25,7 @@ By hand: `[group["betas"] for group in optimizer.param_groups]`.
 A long first moment that was tuned on purpose is reported.
 
 ## Known myths
-"beta1 = 0 is a mistake." It is an Adam without momentum, as Adafactor is, and learnt
+"beta1 = 0 is a mistake." It is an Adam without momentum, as Adafactor is, and learned
 faster in the run above.
 
 ## References
@@ -72,9 +72,9 @@ class AveragingFactorsReversed(Rule):
             Severity.WARNING,
             f"betas = ({first:g}, {second:g}) in {counted(len(found), 'group')}: the "
             "first moment is averaged over more gradients than the second",
-            cause=f"The two factors of {group.kind} stand in the wrong order: the "
-            f"direction is that of the last {round(1 / (1 - first))} gradients, over "
-            f"the size of the last {round(1 / (1 - second))}.",
+            cause=f"The betas of {group.kind} are in the wrong order: the direction "
+            f"averages the last {round(1 / (1 - first))} gradients, the size only the "
+            f"last {round(1 / (1 - second))}.",
             fix=f"betas=({second:g}, {first:g})",
             places=[Place("optimizer", "betas")],
             steps=steps,

@@ -1,18 +1,18 @@
 """The rule OPT022, decay-outweighs-gradient.
 
 ## What it does
-Finds weights that weight decay drives: AdamW's decay is a good part of each update, or
-Adam's L2 penalty is many times the gradient.
+Finds weights dominated by weight decay: AdamW's decay is a large part of each update,
+or Adam's L2 penalty is many times the gradient.
 
 ## Why is this bad?
 The weights go to 0, whatever the data say: decay pulls at each step in the same
 direction, while gradients change theirs, and what was pretrained fades. With
 `torch.optim.Adam` a decay of 0.1 is enough: it adds decay x weight to the gradient,
-Adam divides by the size of the sum, and where that is the penalty each weight walks
-towards 0 by the whole learning rate at each step.
+Adam divides by the size of the sum, and where the penalty dominates it, each weight
+moves towards 0 by the full learning rate at each step.
 
 ## Evidence
-At every measured update of the run's beginning and since, 3 at least:
+At every measured update from the start of the run, 3 at least:
 - decoupled (AdamW, Lion, Adafactor): `decay_share`, the norm of lr x decay x weight
   over that of the update, is at least 0.2;
 - penalty (Adam, NAdam, RAdam of torch), from step 4 on: decay x `weight_l2` is at least
@@ -29,17 +29,17 @@ By hand: `(lr * wd * p.norm(), (p - before).norm())`, or for an L2 penalty
 `(wd * p.norm(), p.grad.norm())`.
 
 ## What to try
-1. Check the exponent: 1e-2 was meant where 1e2 stands.
-2. `torch.optim.AdamW` in place of `Adam`: its decay is no part of the gradient.
+1. Check the exponent: 1e-2 may have been intended instead of 1e2.
+2. `torch.optim.AdamW` instead of `Adam`: its decay is not part of the gradient.
 3. `weight_decay=0.0` for adapters, norms and biases.
 
 ## Known problems
-SGD's decay is not judged: at rest it balances the gradient by design. A decay that was
-meant to prune weights away looks the same.
+SGD's decay is not judged: at rest it balances the gradient by design. A decay that is
+meant to prune weights looks the same.
 
 ## Known myths
-"A weight decay of 0.1 eats a pretrained model." At rates of fine-tuning it is less than
-1 % of the update (above).
+"A weight decay of 0.1 destroys a pretrained model." At fine-tuning rates it is less
+than 1 % of the update (above).
 
 ## References
 - Loshchilov and Hutter 2019, Decoupled weight decay regularization (arXiv:1711.05101)
@@ -137,12 +137,12 @@ class DecayOutweighsGradient(Rule):
             f"{in_words(name.name for name in found)}",
             cause=f"{group.kind} has a weight decay of {number(group.decay)}"
             + (
-                ", which it adds to the gradient: divided by its own size it moves "
-                "each weight towards 0 by the whole learning rate."
+                ", which it adds to the gradient: after normalization it moves each "
+                "weight towards 0 by the full learning rate."
                 if penalty
-                else ": each update takes a part of every weight, always towards 0."
+                else ": each update shrinks every weight towards 0."
             ),
-            fix="torch.optim.AdamW in place of Adam, or weight_decay=0.0."
+            fix="torch.optim.AdamW instead of Adam, or weight_decay=0.0."
             if penalty
             else "A weight decay of 0.01 to 0.1: check the exponent.",
             places=[Place("optimizer", "weight_decay"), *params(found)],
@@ -153,7 +153,7 @@ class DecayOutweighsGradient(Rule):
                 "threshold": _least(kind),
                 "weight_decay": group.decay,
             },
-            healthy="decay is below 5 % of the update, and below Adam's gradient",
+            healthy="decay is below 5 % of the update, or below the gradient with Adam",
         )
 
 

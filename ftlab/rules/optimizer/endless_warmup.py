@@ -4,20 +4,20 @@
 Compares how long a schedule warms up with how long the run, or the schedule itself, is.
 
 ## Why is this bad?
-A warm-up that is longer than the run never reaches the rate that was asked for: 500
-steps of warm-up in a run of 20 train at 4 % of it at best. The loss hardly moves, the
-curve of the rate looks as a warm-up should, and nothing fails.
+A warm-up that is longer than the run never reaches the configured rate: 500 steps of
+warm-up in a run of 20 train at 4 % of it at best. The loss hardly moves, the rate's
+curve looks as a warm-up should, and nothing fails.
 
 ## Evidence
 The arguments of the schedule as its scheduler holds them (`num_warmup_steps`, the first
 milestone of a SequentialLR that begins with a rising LinearLR, `pct_start` of a
 OneCycleLR), or those of a Trainer that has no scheduler yet:
 - *past-the-plan*: at least as many steps as the schedule has altogether;
-- *past-the-run*: at least as many as the run is told to make (`max_steps`), counted in
-  steps of the scheduler, of which several may come with each update;
+- *past-the-run*: at least as many as the run will make (`max_steps`), counted in steps
+  of the scheduler, of which several may come with each update;
 - *fraction*: more than 0 and less than 1. `num_warmup_steps` counts steps, so 0.03 is
   no warm-up at all; only `TrainingArguments.warmup_steps` takes a share (transformers
-  5: below 1). It is told where the first update alone has a rate of 0.
+  5: below 1). Reported where only the first update has a rate of 0.
 It is known before the first step. Measured with get_linear_schedule_with_warmup(500,
 20), learning rate 1e-2: the largest rate of 20 steps is 3.8e-4.
 By hand: `[g["lr"] / g["initial_lr"] for g in optimizer.param_groups]`, at the end.
@@ -28,9 +28,9 @@ By hand: `[g["lr"] / g["initial_lr"] for g in optimizer.param_groups]`, at the e
 2. Count optimizer steps, not micro-batches and not samples.
 
 ## Known problems
-A run that is shorter than its schedule on purpose (a trial of some steps) is told too:
-what it trains at is what stands here. How long a loop of one's own is, is not known; it
-is judged by its schedule alone. A function of one's own (LambdaLR) is not read.
+A run that is shorter than its schedule on purpose (a trial of a few steps) is reported
+too, with the rate that it trains at. The length of a custom loop is not known; it is
+judged by its schedule alone. A custom function (LambdaLR) is not read.
 
 ## References
 - transformers/optimization.py (get_scheduler), training_args.py (get_warmup_steps)
@@ -89,9 +89,9 @@ class EndlessWarmup(Rule):
         return self.finding(
             Severity.WARNING,
             f"the warm-up takes {number(plan.warmup)} steps, and {whole} "
-            f"{number(length)}: the learning rate reaches {share:.0%} of what was "
-            "asked for",
-            cause=f"{plan.setting} was taken over from a longer run, or counts "
+            f"{number(length)}: the learning rate reaches {share:.0%} of its "
+            "configured value",
+            cause=f"{plan.setting} was copied from a longer run, or counts "
             "micro-batches or samples.",
             fix=f"Set {plan.setting} to 3-10 % of the optimizer steps, "
             f"{max(1, round(0.05 * length))} here.",
@@ -110,8 +110,9 @@ class EndlessWarmup(Rule):
         return self.finding(
             Severity.WARNING,
             f"the warm-up takes {number(plan.warmup)} of a step: the first update has "
-            "a rate of 0, the second one all of it",
-            cause="A share of the run was passed where a number of steps is counted.",
+            "a rate of 0, the second the full rate",
+            cause="A fraction of the run was passed where a number of steps is "
+            "expected.",
             fix="num_warmup_steps=round(share * total), or warmup_steps=share in "
             "TrainingArguments.",
             places=plan.places(run, plan.setting),

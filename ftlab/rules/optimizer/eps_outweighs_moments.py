@@ -6,14 +6,14 @@ Finds an Adam whose eps is so large that the second moments hardly count.
 ## Why is this bad?
 Adam divides by sqrt(v) + eps so that each weight moves by about the learning rate,
 whatever the size of its gradient. Where eps is the larger part, the step is
-lr / eps x gradient: that of SGD, at a rate that nobody chose. With small gradients the
+lr / eps x gradient: that of SGD, at an unintended rate. With small gradients the
 weights crawl, tensor by tensor as slowly as their gradients are small.
 
 ## Evidence
 `eps_share`: of the elements whose first moment is not 0, the share in which eps is
 larger than the root of the bias-corrected second moment; `update_l2` against the
-learning rate. A tensor counts where at every measured update, the first ones of the run
-among them and 3 at least,
+learning rate. A tensor counts where at every measured update, including the first ones
+of the run, and 3 at least,
 - eps is above 1e-7 (torch's default is 1e-8) and outweighs 90 % of the elements, and
 - the update is below 5 % of the learning rate per weight.
 The finding needs half of all trained elements in such tensors.
@@ -27,17 +27,18 @@ By hand: `(state["exp_avg_sq"].sqrt() < group["eps"]).float().mean()` per parame
 2. Half-precision moments need a larger eps: keep the moments in float32 instead.
 
 ## Known problems
-Gradients that become small because all is learnt are not judged, nor is a run whose
-first steps were not recorded. Weight decay is part of `update_l2`: a large one hides
-how small the step is. A large eps that was tuned together with the rate is reported.
+Gradients that become small because everything is learned are not judged, nor is a run
+whose first steps were not recorded. Weight decay is part of `update_l2`: a large one
+hides how small the step is. A large eps that was tuned together with the rate is
+reported.
 
 ## Known myths
 "Second moments below 1e-10 are a sign of numerical trouble." In the median healthy run
 of the gallery that is so for 56 % of a tensor's elements: a gradient of 1e-4 makes a v
 of 1e-11 in the first step. What matters is eps squared, 1e-16.
-"Updates below 1e-5 of the weights are too small, and gradients of two tensors that are
-more than 100 times apart are sick." 26 of 164 healthy runs have such an update, 85 of
-155 such gradients: Adam divides the difference out.
+"Updates below 1e-5 of the weights are too small, and gradients of two tensors that
+differ by more than 100 times are unhealthy." 26 of 164 healthy runs have such an
+update, 85 of 155 such gradients: Adam cancels the difference.
 
 ## References
 - Kingma and Ba 2015, Adam (arXiv:1412.6980), section 2.1
@@ -118,8 +119,8 @@ class EpsOutweighsMoments(Rule):
             f"in {number(100 * share)} % of the elements of "
             f"{counted(len(found), 'tensor')}, which move by {number(100 * crawl)} % "
             f"of the learning rate: {in_words(name.name for name in found)}",
-            cause="Adam divides by sqrt(v) + eps, and eps is the larger part: the step "
-            "is lr / eps x gradient, and small gradients are not made up for.",
+            cause="Adam divides by sqrt(v) + eps, and eps dominates: the step is lr / "
+            "eps x gradient, and small gradients are not scaled up.",
             fix="Leave eps at its default of 1e-8.",
             places=[Place("optimizer", "eps"), *params(found)],
             steps=(first, last),

@@ -1,38 +1,38 @@
 """The rule OPT029, floor-above-rate.
 
 ## What it does
-Finds floors of a schedule that lie above the rate that they are to limit: `min_lr` and
-`min_lr_rate` of a cosine, `eta_min`, `min_lr` of ReduceLROnPlateau.
+Finds schedule floors above the rate that they should limit: `min_lr` and `min_lr_rate`
+of a cosine, `eta_min`, `min_lr` of ReduceLROnPlateau.
 
 ## Why is this bad?
 A cosine goes from the rate to its floor, wherever that is: with a floor of 1e-2 above a
 rate of 1e-4 the rate grows a hundredfold, and is highest at the end of the run.
-ReduceLROnPlateau takes the floor for the largest of two rates, and never cuts.
+ReduceLROnPlateau takes the larger of the reduced rate and the floor, and never cuts.
 
 ## Evidence
 - *rises-to-its-floor*: `eta_min` of CosineAnnealingLR or CosineAnnealingWarmRestarts is
-  above the rate that the group was made with (`base_lrs`), or `min_lr_rate` or
-  `min_lr_ratio` of a schedule of transformers is above 1; of a SequentialLR its last
-  part is read, as the first ones may be a warm-up that a cosine makes. A Trainer's
-  `lr_scheduler_kwargs` are read where there is no scheduler yet. All of it is known
-  before the first step. Groups with a rate of 0 are left out.
+  above the group's initial rate (`base_lrs`), or `min_lr_rate` or `min_lr_ratio` of a
+  schedule of transformers is above 1; of a SequentialLR its last part is read, as the
+  first ones may be a warm-up that a cosine makes. A Trainer's `lr_scheduler_kwargs` are
+  read where there is no scheduler yet. All of it is known before the first step. Groups
+  with a rate of 0 are ignored.
 - *never-cuts*: in 3 steps of ReduceLROnPlateau at least the rates of all groups have
   been the same, and below their `min_lrs`, and so have all rates of the run: one that
-  has come down to its floor, and a warm-up that is on its way, are quiet.
-Noted only where the floor is below the rates of other groups, where another scheduler
-moves the same optimizer, and where a cosine is at most half as long as the run is told
-to be: a warm-up in a chain that is made by hand.
+  has reached its floor, and a warm-up in progress, are not reported.
+Reported as info where the floor is below the rates of other groups, where another
+scheduler drives the same optimizer, and where a cosine is at most half as long as the
+run: a warm-up in a chain that is built by hand.
 Measured with transformers 5.23, learning_rate=1e-4 and min_lr=1e-2, 16 steps: the last
 rate is 9.9e-3.
 By hand: `scheduler.eta_min` against `scheduler.base_lrs`; `scheduler.get_last_lr()`.
 
 ## What to try
-1. `min_lr_rate=0.1`, a share of the rate, in place of `min_lr`.
+1. `min_lr_rate=0.1`, a fraction of the rate, instead of `min_lr`.
 2. Write the floor after the rate: a tenth of it is usual.
 
 ## Known problems
-A cosine that is a warm-up in a chain made by hand, in a loop whose length is not known,
-is told too; within a SequentialLR it is not.
+A cosine that is a warm-up in a chain built by hand, in a loop of unknown length, is
+reported too; within a SequentialLR it is not.
 
 ## References
 - transformers/optimization.py (`min_lr_rate = min_lr / optimizer.defaults["lr"]`)
@@ -132,10 +132,10 @@ class FloorAboveRate(Rule):
         return self.finding(
             severity,
             f"the floor that {settings[0]} gives to {kind} is {number(floor.floor)}, "
-            f"and the rate that it is to limit is {number(floor.rate)}: "
-            + ("it is never cut" if never else "the rate goes up to it"),
-            cause="The floor was written for a larger rate, or as a rate where a share "
-            "of it is asked for.",
+            f"above the rate that it should limit, {number(floor.rate)}: "
+            + ("the rate is never cut" if never else "the rate goes up to it"),
+            cause="The floor was set for a larger rate, or as a rate where a fraction "
+            "is expected.",
             fix="Set it to a tenth of the rate, or to 0.",
             places=[*places, Place("optimizer", "lr")],
             steps=(-1, max(-1, run.last_step)),

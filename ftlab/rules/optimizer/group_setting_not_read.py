@@ -5,9 +5,9 @@ Finds settings of a parameter group under a key that the optimizer doesn't read:
 `learning_rate` or `wd`, where torch's names are `lr` and `weight_decay`.
 
 ## Why is this bad?
-A group may hold any key, and nothing is said about one that no optimizer knows. The
-group takes the optimizer's default: a new head that was to learn at 1e-2 learns at the
-1e-6 of the model below it.
+A group may hold any key, and nothing warns about an unknown one. The group takes the
+optimizer's default: a new head that should learn at 1e-2 learns at the 1e-6 of the
+model below it.
 
 ## Evidence
 A key that is not among the optimizer's own defaults and is another library's name of
@@ -15,7 +15,7 @@ one of them (Keras, optax, Hugging Face's arguments, fastai), or is written like
 the same first letter, one letter more or less at most, and at least 0.85 of the letters
 in their order (`difflib.SequenceMatcher`). `weight_deacy` for `weight_decay` has 0.91,
 `momemtum` 0.88; `max_momentum` and `weight_decay_end`, which schedules read, are
-longer. The group's setting is the optimizer's default, and another number than the one
+longer. The group's setting is the optimizer's default, and differs from the number
 under the key.
 A rate must have stayed at the default for 2 steps, or have begun there for a scheduler:
 a loop that reads its own key writes `lr` from it.
@@ -29,8 +29,8 @@ optimizer.param_groups]`: `params`, `initial_lr` and your own may be left.
 2. Where a loop of yours reads the key, read it before the first step.
 
 ## Known problems
-A key under which a loop keeps a number for itself, to be used after the first steps,
-is taken for a mistake where its name is another library's.
+A key under which a loop stores a number of its own, used only after the first steps, is
+taken for a mistake where its name is another library's.
 
 ## References
 - torch.optim, per-parameter options
@@ -107,8 +107,8 @@ class GroupSettingNotRead(Rule):
             Severity.WARNING,
             f"parameter group {index} has {key}={number(asked)}, which the optimizer "
             f"does not read: its {meant} is the default, {number(taken)}",
-            cause=f"The optimizer's name of this setting is {meant}; it keeps other "
-            "keys and does not look at them.",
+            cause=f"The optimizer calls this setting {meant}; it stores other keys and "
+            "ignores them.",
             fix=f'Give the group {{"params": ..., "{meant}": {number(asked)}}}.',
             places=[
                 Place("optimizer", f"param_groups[{index}]"),
@@ -122,7 +122,7 @@ class GroupSettingNotRead(Rule):
                 "taken": taken,
                 "threshold": ALIKE,
             },
-            healthy="every number of a group is under a name that its optimizer knows",
+            healthy="every number of a group is under a name that the optimizer reads",
         )
 
 

@@ -1,26 +1,27 @@
 """The rule OPT009, group-without-parameters.
 
 ## What it does
-Finds parameter groups that hold nothing, beside parameters that have got the learning
-rate, or the weight decay, of another group.
+Finds empty parameter groups, while parameters get the learning rate, or the weight
+decay, of a different group.
 
 ## Why is this bad?
-A group with a learning rate of its own was made for something: a new head, a tower. Its
-parameters were to be found by their names, and none was. They are in the group of all
-the rest, and learn at its rate, or are in no group at all.
+A group with a learning rate of its own is made for something: a new head, a tower. Its
+parameters should have been selected by name, and none matched. They are in the group of
+all the rest, and learn at its rate, or are in no group at all.
 
 ## Evidence
 The number of parameters in each group, 0, and its learning rate (`initial_lr` where
 a scheduler is on), which no other group has. There is no threshold.
-- *wrapped*: the model that is watched is wrapped, and its names begin with the
-  wrapper's (`_orig_mod.` of torch.compile, `module.` of DDP). Names by which a group is
-  chosen (`name.startswith("head")`) fit the bare model's and none of these. A warning.
+- *wrapped*: the watched model is wrapped, and its names begin with the wrapper's
+  (`_orig_mod.` of torch.compile, `module.` of DDP). A filter by name
+  (`name.startswith("head")`) matches the unwrapped model's names and none of these. A
+  warning.
 - *empty*: it is not. The group's parameters may be frozen, or not be in this model.
-  Noted only.
+  Reported as info.
 - *no-decay*: the empty group has no weight decay, another one has, and that holds
   vectors: norms and biases, which such a group is made for. `LayerNorm.weight`, from a
-  script for BERT, is in no name of a Llama. Noted only: where the group was made for
-  biases alone, a model without any loses nothing.
+  script for BERT, is in no name of a Llama. Reported as info: where the group was made
+  for biases alone, a model without any loses nothing.
 LoRA+ makes groups for parts that a model may not have, and is left alone: some group
 then holds second factors of pairs and no first ones.
 Measured on a classifier: `n.startswith("score")` finds 1 of the 21 names of the model,
@@ -28,19 +29,19 @@ and 0 of the 21 of `torch.compile(model)`; its head then learns at 1e-3, not at 
 By hand: `[(len(g["params"]), g["lr"]) for g in optimizer.param_groups]`.
 
 ## What to try
-1. Build the groups from the bare model, before torch.compile or DDP: the parameters are
-   the same objects.
+1. Build the groups from the unwrapped model, before torch.compile or DDP: the
+   parameters are the same objects.
 2. Compile in place, `model.compile()`: no name changes.
-3. Match parts of names, `".head." in f".{name}"`, and see that each group holds some.
+3. Match parts of names, `".head." in f".{name}"`, and check that no group is empty.
 
 ## Known problems
-A group that was chosen by the names of a wrapped model is only noted where the bare one
-is watched: the wrapper is not known then.
+A group that was selected by the names of a wrapped model is reported as info where the
+unwrapped one is watched: the wrapper is not known then.
 
 ## References
 - pytorch/pytorch#101107 (`_orig_mod.` in names)
 - torch.optim, per-parameter options
-- huggingface/transformers#35927 (norms that the names of a no-decay group missed)
+- huggingface/transformers#35927 (norms missed by the names of a no-decay group)
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -100,14 +101,14 @@ class GroupWithoutParameters(Rule):
         return self.finding(
             Severity.WARNING if wrapper else Severity.INFO,
             f"step {first}: parameter group {index}, with a learning rate of "
-            f"{number(rate)}, holds no parameter; those that there are learn at {rest}",
-            cause=f"The names of the model begin with those of its {wrapper}: what was "
-            "looked for by the beginning of its name was not found."
+            f"{number(rate)}, holds no parameter; all parameters learn at {rest}",
+            cause=f"The parameter names begin with the prefix of {wrapper}: a filter "
+            "by the beginning of a name matched nothing."
             if wrapper
-            else "Nothing had the name that the group was made for, or all of it is "
+            else "No parameter matched the group's filter, or all that match are "
             "frozen.",
-            fix="Build the groups from the bare model's named_parameters(), before it "
-            "is wrapped, and see that no group is empty.",
+            fix="Build the groups from the named_parameters() of the model before it "
+            "is wrapped, and check that no group is empty.",
             places=[
                 Place("optimizer", f"param_groups[{index}]"),
                 *([Place("call", "torch.compile")] if wrapper == _COMPILED else ()),
@@ -118,7 +119,7 @@ class GroupWithoutParameters(Rule):
                 "parameters": 0,
                 "threshold": 0,
             },
-            healthy="each group holds the parameters that it was made for",
+            healthy="each group holds the parameters it was made for",
         )
 
     def _no_decay(self, run: Run, index: int, vectors: Sequence[NameRecord]) -> Finding:
@@ -126,11 +127,11 @@ class GroupWithoutParameters(Rule):
         return self.finding(
             Severity.INFO,
             f"step {first}: parameter group {index}, without weight decay, holds no "
-            f"parameter; {counted(len(vectors), 'vector')} of other groups decay: "
+            f"parameter; {counted(len(vectors), 'vector')} in other groups decay: "
             f"{in_words(name.name for name in vectors)}",
-            cause="The names that the group was made for are those of another model.",
-            fix="Choose by shape: parameters of fewer than 2 dimensions into the group "
-            "without decay.",
+            cause="The group's filter uses the parameter names of a different model.",
+            fix="Select by shape: put parameters of fewer than 2 dimensions into the "
+            "group without decay.",
             places=[Place("optimizer", f"param_groups[{index}]"), *params(vectors)],
             steps=(first, run.last_step),
             evidence={"reason": "no-decay", "vectors": len(vectors), "threshold": 0},

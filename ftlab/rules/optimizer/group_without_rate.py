@@ -1,38 +1,38 @@
 """The rule OPT005, group-without-rate.
 
 ## What it does
-Finds parameter groups whose learning rate is 0 and that no schedule can lift, and
+Finds parameter groups whose learning rate is 0 and that no schedule can raise, and
 schedules that keep everything at 0.
 
 ## Why is this bad?
-The tensors of the group receive gradients, take moments and memory, and never move. A
-schedule multiplies what a group begins with: 0 times anything stays 0. With LoRA it is
-enough that the group of the B factors has it: B A is 0 for good.
+The tensors of the group receive gradients, cost moments and memory, and never move. A
+schedule multiplies the group's initial rate: 0 times anything stays 0. With LoRA it is
+enough if the group of the B factors has it: B A is 0 for good.
 
 ## Evidence
 The learning rate of each group at each recorded step, exactly 0 at all of them, and
 the group's `initial_lr`, which a scheduler writes. Where that is above 0 the schedule
-itself gives 0 now (warm-up, layers that are thawed in turn), and the rule is quiet.
+itself gives 0 now (warm-up, layers unfrozen in turn), and the rule is quiet.
 It is
 - an error when nothing else can have an effect: no group has a rate above 0, or all
   that moves besides are factors of pairs whose other factor is in such a group and is
   0;
-- a warning when the group holds adapter tensors or a new head and a scheduler has been
-  told of it: those exist to be trained;
-- information in other cases: a rate of 0 is one way to freeze, and a loop that sets its
-  rates by hand may lift it later.
+- a warning when the group holds adapter tensors or a new head and a scheduler includes
+  it: those exist to be trained;
+- info in other cases: a rate of 0 is one way to freeze, and a loop that sets its rates
+  by hand may raise it later.
 It takes 2 steps with a scheduler and 16 without one, or 8 where nothing else has an
 effect (*rate-of-zero*).
 
 A rate that is above 0 and at most 1e-8 of the highest in the same optimizer, in all
-steps and in what it begins with, is a warning after 2 steps (*next-to-zero*): under
-Adam such weights stay as they are in float32, and 0 is what one freezes with.
-Layer-wise decay ends above it: 0.5 for 24 blocks is 6e-8.
+steps and initially, is a warning after 2 steps (*next-to-zero*): under Adam such
+weights do not change in float32, and the way to freeze is 0. Layer-wise decay ends
+above it: 0.5 for 24 blocks is 6e-8.
 
-Where all groups of all optimizers are at 0 though they begin above it, nothing is
-trained, and it is a warning after 8 updates:
-- *never-stepped*: no scheduler has been stepped so far: it is forgotten, or stepped per
-  epoch while its warm-up is counted in updates, and the first epoch is lost;
+Where all groups of all optimizers are at 0 though they started above it, nothing is
+trained, which is a warning after 8 updates:
+- *never-stepped*: no scheduler has been stepped so far: the call is missing, or comes
+  once per epoch while the warm-up is counted in updates, and the first epoch is lost;
 - *schedule-at-zero*: it was stepped 8 times, and has given 0 each time (an integer
   division, a total of 0).
 Measured on a small Llama: with
@@ -41,11 +41,11 @@ By hand: `[(g["lr"], g.get("initial_lr")) for g in optimizer.param_groups]`.
 
 ## What to try
 1. Give the group a rate: `{"params": ..., "lr": 1e-4}`; with LoRA+ a ratio above 0.
-2. To freeze, leave the tensors out of the optimizer and `requires_grad_(False)`.
-3. `learning_rate` that comes from a file: is it a number, and not rounded to 0?
+2. To freeze, leave the tensors out of the optimizer and call `requires_grad_(False)`.
+3. `learning_rate` from a file: is it a number, and not rounded to 0?
 
 ## Known problems
-A group that is thawed by hand after the recorded steps is told as information.
+A group that is unfrozen by hand after the recorded steps is reported as info.
 
 ## References
 - Hayou et al. 2024, LoRA+ (a rate of its own for B)
@@ -125,9 +125,9 @@ class GroupWithoutRate(Rule):
         return self.finding(
             Severity.WARNING,
             f"the learning rate of parameter group {group} is {number(small[group])} "
-            f"of the highest: {counted(len(held), 'tensor')} as good as frozen: "
+            f"of the highest: {counted(len(held), 'tensor')} effectively frozen: "
             f"{in_words(name.name for name in held)}",
-            cause="A factor was given as an exponent, or multiplied in twice.",
+            cause="A factor was given as an exponent, or applied twice.",
             fix=f"Set optimizer.param_groups[{group}]['lr']; to freeze these tensors "
             "use requires_grad_(False).",
             places=[
@@ -142,7 +142,7 @@ class GroupWithoutRate(Rule):
                 "tensors": len(held),
                 "threshold": NEXT_TO_ZERO,
             },
-            healthy="rates that differ by less than a million",
+            healthy="rates that differ by a factor of less than a million",
         )
 
     def _idle(self, run: Run) -> Finding | None:
@@ -163,8 +163,8 @@ class GroupWithoutRate(Rule):
             cause="The schedule's function returns 0: an integer division, or a total "
             "of 0."
             if made
-            else "scheduler.step() is missing, or stands in the loop over epochs while "
-            "the warm-up counts updates.",
+            else "scheduler.step() is missing, or is called once per epoch while the "
+            "warm-up counts updates.",
             fix="Call scheduler.step() after each optimizer.step()."
             if not made
             else "Print the function's values for the first steps.",
@@ -198,7 +198,7 @@ class GroupWithoutRate(Rule):
             f"0: {counted(len(held), 'tensor')} never {move}: "
             f"{in_words(name.name for name in held)}",
             cause="The group was given a learning rate of 0; a schedule multiplies it, "
-            "and cannot lift it.",
+            "and cannot raise it.",
             fix=f"Set optimizer.param_groups[{groups[0]}]['lr'] above 0 before the "
             "scheduler is built; to freeze these tensors use requires_grad_(False).",
             places=[

@@ -1,23 +1,23 @@
 """The rule OPT019, groups-at-one-rate.
 
 ## What it does
-Finds groups that were made with different learning rates, and that a rate written by
-hand makes all equal.
+Finds groups that were created with different learning rates but set to the same rate by
+hand.
 
 ## Why is this bad?
 `for group in optimizer.param_groups: group["lr"] = lr` gives the pretrained part the
-rate of the new head. The groups are still there, the optimizer was built as the paper
-says, and the features are lost in the first updates.
+rate of the new head. The groups still exist, the optimizer was built as the paper says,
+but the features are lost in the first updates.
 
 ## Evidence
-The rates that the groups were made with, all above 0 and not all equal, against those
-of the updates: in 3 of them in a row all groups have one rate, which is above the
-smallest that a group was made with, and no scheduler is known or has been stepped.
+The rates that the groups were created with, all above 0 and not all equal, against
+those of the updates: in 3 of them in a row all groups have one rate, which is above the
+smallest initial rate of a group, and no scheduler is known or has been stepped.
 - *never-used*: it is so from the first update on: a warning.
-- *given-up*: the groups had rates of their own before. That may be a second stage on
-  purpose, and it is noted only.
-A common rate below the smallest one of the beginning may be a floor that all reach, and
-is left alone.
+- *given-up*: the groups had rates of their own before. That may be an intentional
+  second stage, and is reported as info.
+A common rate below the smallest initial one may be a floor that all reach, and is not
+reported.
 By hand: `[g["lr"] for g in optimizer.param_groups]` before the loop and in it.
 
 ## What to try
@@ -26,9 +26,9 @@ By hand: `[g["lr"] for g in optimizer.param_groups]` before the loop and in it.
 2. LambdaLR(optimizer, factor) does this.
 
 ## Known problems
-A search for the largest rate that can be borne gives all groups one rate on purpose. A
-scheduler that is not passed to ftlab, and that sets one rate (OneCycleLR with a single
-`max_lr`), is told as if it were a rate by hand: for the groups it is the same.
+A learning-rate range test gives all groups one rate on purpose. A scheduler that is not
+passed to ftlab, and that sets one rate (OneCycleLR with a single `max_lr`), is reported
+as if the rate were set by hand: for the groups it is the same.
 
 ## References
 - torch.optim.Optimizer (per-parameter options)
@@ -108,10 +108,10 @@ class GroupsAtOneRate(Rule):
         yield self.finding(
             Severity.INFO if used else Severity.WARNING,
             f"{at_steps(*span)}: all {len(made)} groups of optimizer {index} have a "
-            f"learning rate of {number(float(high[first]))}; they were made with "
+            f"learning rate of {number(float(high[first]))}; they were created with "
             f"{number(min(made))} to {number(max(made))}",
-            cause="One rate is written into all of optimizer.param_groups.",
-            fix="Multiply the rate that each group was made with by a factor.",
+            cause="The same rate is written into all of optimizer.param_groups.",
+            fix="Multiply the initial rate of each group by a factor.",
             places=[
                 Place("optimizer", "lr"),
                 Place("optimizer", f"param_groups[{least}]"),
@@ -122,5 +122,5 @@ class GroupsAtOneRate(Rule):
                 "groups": len(made),
                 "threshold": UPDATES,
             },
-            healthy="rates that keep the ratio that they were made with",
+            healthy="rates that keep their initial ratio",
         )

@@ -4,29 +4,29 @@
 Finds optimizers with `maximize=True` that drive a cross entropy up.
 
 ## Why is this bad?
-The flag turns each update round. It comes along when a loop is copied from an
-adversarial attack or from reinforcement learning, where a reward is to grow. The loss
-then rises from the first step on, and a lower learning rate only slows it: no search
-over the other settings finds the cause.
+The flag reverses each update. It is copied along with a loop from an adversarial attack
+or from reinforcement learning, where a reward should grow. The loss then rises from the
+first step on, and a lower learning rate only slows it: no search over the other
+settings finds the cause.
 
 ## Evidence
 The flag of a parameter group that holds parameters of the model, a cross entropy among
 the terms of the loss, and its value per label, which is higher at the last measurement
 than at the first one, of 4 at least.
-- *past-guessing*: it is above ln(classes) as well, where a model that knows nothing
-  stands. A warning: there is nothing left that could be unlearned.
-- *rising*: it is below. Unlearning by gradient ascent looks so and is meant so: noted
-  only.
+- *past-guessing*: it is also above ln(classes), the loss of a model that knows nothing.
+  A warning: there is nothing left to unlearn.
+- *rising*: it is below. Unlearning by gradient ascent looks like this on purpose:
+  reported as info.
 Measured on a small Llama with LoRA, 24 steps at 2e-3: 4.85 to 5.5, where 4.85 is
 ln(128); with `maximize=False` it falls.
 By hand: `[group["maximize"] for group in optimizer.param_groups]`.
 
 ## What to try
 1. `maximize=False`, which is the default.
-2. To unlearn, stop at ln(classes), or bind the model to its old answers (KL).
+2. To unlearn, stop at ln(classes), or regularize towards the old answers (KL).
 
 ## Known problems
-A loss that is negated by hand before `backward()` is not seen here.
+A loss that is negated by hand before `backward()` is not detected here.
 
 ## References
 - torch.optim.AdamW (`maximize`)
@@ -83,9 +83,9 @@ class LossMaximized(Rule):
             f"{at_steps(int(steps[0]), int(steps[-1]))}: the optimizer maximizes: the "
             f"loss has risen from {number(float(losses[0]))} to {number(last)}"
             + (f"; guessing gives {number(chance)}" if past else ""),
-            cause="The optimizer was made with maximize=True, which turns each update "
-            "round.",
-            fix="Make the optimizer with maximize=False, its default.",
+            cause="The optimizer was created with maximize=True, which reverses each "
+            "update.",
+            fix="Create the optimizer with maximize=False, its default.",
             places=[
                 Place("optimizer", "maximize"),
                 Place("optimizer", f"param_groups[{group}]"),

@@ -1,19 +1,20 @@
 """The rule OPT020, masked-rows-moved.
 
 ## What it does
-Finds rows of an embedding whose gradient is masked, so that they shall stay, and that
-the optimizer moves nevertheless.
+Finds rows of an embedding whose gradient is masked to keep them fixed, but that the
+optimizer moves nevertheless.
 
 ## Why is this bad?
 New tokens are trained by zeroing the gradient of all other rows, in a hook or after
-backward. AdamW does not ask for a gradient: it takes lr x weight decay of each weight
+backward. AdamW does not need a gradient: it subtracts lr x weight decay of each weight
 that it holds, so that the whole vocabulary shrinks at every step while a few rows
-learn. Momentum from before the mask moves rows on as well. The loss does not show it.
+learn. Momentum from before the mask keeps moving rows as well. The loss does not show
+it.
 
 ## Evidence
 On the steps on which slow measurements are due, up to 512 positions of the first
-micro-batch: different tokens that a label comes after, that are attended and that are
-no padding. Each of them gets a gradient unless it is masked.
+micro-batch: different tokens that are followed by a label, attended to and not padding.
+Each of them gets a gradient unless it is masked.
 - more than half of the rows have a gradient of exactly 0 before the update, and
 - more than half of these have changed after it, at 2 such steps, and
 - the embedding as a whole had a gradient above 0 at some step.
@@ -29,11 +30,11 @@ then `(w != old).any(1).sum()`: more rows than you train.
 1. `weight_decay=0.0` for the embedding's parameter group.
 2. `LoraConfig(trainable_token_indices={"embed_tokens": new_ids})`: nothing else is
    trained, and nothing is masked.
-3. Put the rows back after each step: `w.data[:old_size] = old[:old_size]`.
+3. Restore the rows after each step: `w.data[:old_size] = old[:old_size]`.
 
 ## Known problems
-Rows of an embedding that stands in no known place, and of one that is sharded, are not
-looked at. Nor are the masked rows of a head of its own, which decay moves likewise.
+Rows of an embedding that the model does not name as its own, and of a sharded one, are
+not checked. Nor are the masked rows of an untied head, which decay moves likewise.
 
 ## References
 - huggingface/diffusers#1009, #1176 (decay moves the words that textual inversion masks)
@@ -108,18 +109,18 @@ class MaskedRowsMoved(Rule):
         return self.finding(
             Severity.WARNING,
             f"{at_steps(*steps)}: {number(100 * share)} % of the rows of {tensor.name} "
-            "that the batches look up have a gradient of exactly 0, and are moved",
-            cause=f"Their gradient is masked, and the optimizer holds the whole tensor "
+            "that the batches look up have a gradient of exactly 0, but are changed",
+            cause="Their gradient is masked, but the optimizer holds the whole tensor "
             f"with a weight decay of {number(decay)}: it shrinks every row at each "
             "step, gradient or not."
             if decay
-            else "Their gradient is masked, and the momentum of earlier gradients "
-            "moves them on.",
+            else "Their gradient is masked, but the momentum of earlier gradients "
+            "keeps moving them.",
             fix="weight_decay=0.0 for this parameter's group, or "
-            "LoraConfig(trainable_token_indices=...) in place of the mask."
+            "LoraConfig(trainable_token_indices=...) instead of the mask."
             if decay
-            else "Put the mask on before the first step, or put the rows back after "
-            "each.",
+            else "Apply the mask before the first step, or restore the rows after each "
+            "step.",
             places=[
                 Place("param", tensor.name),
                 Place("optimizer", "weight_decay" if decay else "exp_avg"),

@@ -3,17 +3,17 @@
 ## What it does
 Reads from the order of operations whether the learning-rate scheduler is stepped once
 after each optimizer step, or before it, several times, or once per micro-batch, and
-whether one is stepped that a SequentialLR or ChainedScheduler steps too.
+whether the loop steps one that a SequentialLR or ChainedScheduler steps too.
 
 ## Why is this bad?
 Before the optimizer: the first value of the schedule is never used, and warm-up begins
 too high. Per micro-batch: with K micro-batches the schedule ends after 1/K of the run,
 and the rest trains at its last value, usually 0. A scheduler within a chain that is
-stepped besides counts on twice, or begins before its turn.
+also stepped by the loop counts double, or starts before its turn.
 
 ## Evidence
 The step ledger, cut at the update attempts of the scheduler's own optimizer. A
-scheduler that changes no learning rate within the window is left alone; an order must
+scheduler that changes no learning rate within the window is ignored; an order must
 repeat in at least 3 update attempts and in at least half of those in the window. Legal,
 and therefore quiet:
 - one scheduler step after the update, before or after zero_grad, before the next
@@ -25,7 +25,7 @@ and therefore quiet:
 - fewer scheduler steps than updates (per epoch, on a plateau);
 - N steps per update with N processes (accelerate), and several per update when the
   schedule was planned that long: its total is at least steps x micro-batches.
-- inner schedulers that are stepped before the chain is made, or in its place.
+- inner schedulers that are stepped before the chain is created, or instead of it.
 
 A chain steps its schedulers itself, and that is not counted; the loop's own steps of
 one of them in the same updates are (*within-a-chain*), when either has moved a rate.
@@ -36,14 +36,14 @@ update or none; a step per micro-batch gave 4.
 ## What to try
 1. `optimizer.step(); scheduler.step(); optimizer.zero_grad()`, in this order.
 2. With accumulation, step the scheduler where the optimizer is stepped.
-3. If it shall run per micro-batch, plan its total in micro-batches.
-4. Of a chain, step the outermost scheduler alone.
+3. If it should run per micro-batch, plan its total in micro-batches.
+4. In a chain, step only the outermost scheduler.
 
 ## Known problems
 A scheduler that steps first thing in each iteration cannot be told from one that was
 stepped once before the loop; only its first value is lost, and the rule is quiet.
-In a loop of one's own a total in micro-batches that ftlab cannot read (LambdaLR) looks
-like too many steps.
+In a custom loop, a total in micro-batches that ftlab cannot read (LambdaLR) looks like
+too many steps.
 
 ## References
 - torch.optim.lr_scheduler, "How to adjust learning rate"
@@ -109,7 +109,7 @@ class MisplacedSchedulerStep(Rule):
             Severity.ERROR,
             f"{at_steps(*steps)}: {target} is stepped {how}: {count} scheduler steps "
             f"for one optimizer step{_rates(cycles[0])}",
-            cause="scheduler.step() stands in the loop over micro-batches."
+            cause="scheduler.step() is called in the loop over micro-batches."
             if per_micro
             else "scheduler.step() is called from more than one place (the loop and a "
             "callback, or a Trainer that steps it as well).",
@@ -149,9 +149,9 @@ class MisplacedSchedulerStep(Rule):
             Severity.ERROR,
             f"{at_steps(first.step, last.step)}: {facts[outer].get('class')} steps the "
             f"schedulers that it holds, and the loop steps {kinds} as well: they count "
-            "on twice, or before their turn",
-            cause="step() is called of the chain and of the schedulers within it.",
-            fix=f"Step {facts[outer].get('class')} alone.",
+            "double, or before their turn",
+            cause="step() is called on the chain and on the schedulers within it.",
+            fix=f"Step only the {facts[outer].get('class')}.",
             places=[
                 *(method_place(run, target, "step") for target in found),
                 method_place(run, chain, "step"),
@@ -175,7 +175,7 @@ class MisplacedSchedulerStep(Rule):
             Severity.WARNING,
             f"{at_steps(*steps)}: {target} steps between the forward pass and the step "
             f"of {owner}, so the schedule is one step ahead{_rates(cycles[0])}",
-            cause="scheduler.step() stands before optimizer.step().",
+            cause="scheduler.step() is called before optimizer.step().",
             fix="Swap the two calls: optimizer.step(), then scheduler.step().",
             places=[
                 Place(

@@ -1,20 +1,20 @@
 """The rule OPT025, moment-overflowed.
 
 ## What it does
-Finds moments of the optimizer that are infinite though every gradient was finite.
+Finds optimizer moments that are infinite though every gradient was finite.
 
 ## Why is this bad?
 The second moment holds squares: in fp16 a gradient of 8,100 makes one of more than
 65,504 in its first step (0.001 x gradient squared), in float32 one above 1.8e19
-overflows. What Adam divides by infinity is 0, and an average never comes back from it:
-these weights, the ones with the largest gradients, never move again. The loss goes on
-falling on the others.
+overflows. What Adam divides by infinity is 0, and an average never recovers from it:
+these weights, the ones with the largest gradients, never move again. The loss keeps
+falling through the others.
 
 ## Evidence
 `moment2_max`, the largest element of a second moment, or `moment1_l2`, the norm of a
 first one, is infinite: reasons `second-moment` and `first-moment`. Up to that step no
-gradient of the tensor was infinite or NaN (`grad_max`): where one was, it is the
-gradient that has to be looked at.
+gradient of the tensor was infinite or NaN (`grad_max`): where one was, the gradient is
+the problem.
 Measured on a small Llama in pure fp16 whose loss is scaled by 2^16 and never unscaled:
 gradients of 10^4, and 2 to 9 infinite elements after 1 to 4 steps; with the loss as it
 is the largest second moment is 8e-4. In 155 healthy runs of the gallery the largest is
@@ -24,7 +24,7 @@ By hand: `[s["exp_avg_sq"].isinf().sum() for s in optimizer.state.values()]`.
 ## What to try
 1. Unscale before the step: `scaler.step(optimizer)`, or divide the gradients.
 2. Keep trained weights, and so the moments, in float32, and compute under autocast.
-3. The infinite elements stay: clear the optimizer's state, or load an older one.
+3. The infinite elements remain: clear the optimizer's state, or load an older one.
 
 ## Known problems
 The 8-bit states of bitsandbytes are not read. A norm of first moments in float32 above
@@ -99,10 +99,11 @@ class MomentOverflowed(Rule):
         dtypes = " and ".join(sorted({name.dtype for name in found}))
         return self.finding(
             Severity.ERROR,
-            f"{at_steps(*steps)}: {key} of {counted(len(found), 'tensor')} is infinite "
-            f"and no gradient was: {in_words(name.name for name in found)}",
+            f"{at_steps(*steps)}: {key} of {counted(len(found), 'tensor')} is "
+            "infinite, though no gradient was: "
+            f"{in_words(name.name for name in found)}",
             cause=f"The moments of {dtypes} weights cannot hold the squares of their "
-            "gradients: what is divided by infinity is 0, for good.",
+            "gradients: dividing by infinity makes the updates 0, for good.",
             fix="Unscale the gradients before the step, and keep trained weights in "
             "float32.",
             places=[Place("optimizer", key), *params(found)],

@@ -1,28 +1,28 @@
 """The rule OPT023, moments-thrown-away.
 
 ## What it does
-Finds training in which the optimizer begins again and again with empty moments: it is
-made anew for the same weights, or its state is cleared. Finds Adam's moments that are
-set to 0 while its count of steps goes on.
+Finds training in which the optimizer starts again and again with empty moments: it is
+recreated for the same weights, or its state is cleared. Also finds Adam's moments set
+to 0 while its step count continues.
 
 ## Why is this bad?
-Moments are averages over some ten (first) and some thousand (second) gradients. An Adam
-that begins anew divides the first gradient by itself: each weight moves by the whole
+Moments are averages over about ten (first) and about a thousand (second) gradients. A
+restarted Adam divides the first gradient by itself: each weight moves by the full
 learning rate, in the direction of one batch, with no warm-up. SGD loses its momentum.
 Nothing fails, and between the restarts the loss looks normal.
 
 ## Evidence
 `moments_begun_anew`, counted over the whole run: at each step up to 8 parameters are
-looked at, on the host. One counts when it had moments after an earlier update, its last
+checked, on the host. One counts when it had moments after an earlier update, its last
 optimizer has none before this one, and has some after it. Found at the 3rd time. The
 reason is `made-anew`, or `cleared` where it was the same optimizer each time.
-A step is let pass at which the weights were written to as well, or before which
-adapters were added, loaded, merged, unloaded or switched: there is something new to
-train. So is an optimizer whose state is loaded before its first step.
+A step is ignored if the weights were written to as well, or if adapters were added,
+loaded, merged, unloaded or switched before it: there is something new to train. So is
+an optimizer whose state is loaded before its first step.
 *count-kept*: before an update the second moments of all of these parameters are 0 and
-not after it, and Adam's count of steps goes on from n. `moments_excess` is how many
-times too large the updates become, of a steady gradient, in the worst of the next 256:
-the largest of (1 - b1^k) / (1 - b1^(n+k)) over the root of (1 - b2^k) / (1 - b2^(n+k)).
+not after it, and Adam's step count continues from n. `moments_excess` is how many times
+too large the updates become, of a steady gradient, in the worst of the next 256: the
+largest of (1 - b1^k) / (1 - b1^(n+k)) over the root of (1 - b2^k) / (1 - b2^(n+k)).
 Found above 3, once 3 updates were made and where the learning rate is never twice what
 it was at that update: a warm-up makes up for it. With betas of 0.9 and 0.999 it is 6.6
 in the end, 2.1 at n = 100; with 0.9 and 0.99 at most 2.1, with 0.9 and 0.95 1.1.
@@ -34,16 +34,17 @@ element of the first update is 3.2 times the rate, and of the sixth 6.1 times.
 By hand: `next(iter(optimizer.state.values()))["step"]` after each epoch: it must grow.
 
 ## What to try
-1. Make the optimizer once, before the loop over epochs.
-2. To save memory, take an optimizer with smaller moments (8-bit Adam, Adafactor).
+1. Create the optimizer once, before the loop over epochs.
+2. To save memory, use an optimizer with smaller moments (8-bit Adam, Adafactor).
 3. Where a restart is wanted, warm the learning rate up again.
-4. To empty the moments, clear the whole state, the count of steps too:
+4. To reset the moments, clear the whole state, including the step count:
    `optimizer.state.clear()`. Save it whole: `optimizer.state_dict()`.
 
 ## Known problems
-Restarts on purpose that change neither weights nor adapters are reported. One restart
-or two are not: a second stage or a second task begins like this. *count-kept* is judged
-of torch's Adam and AdamW; ReLoRA's pruning, which keeps a part of the moments, is not.
+Restarts on purpose that change neither weights nor adapters are reported. One or two
+restarts are not: a second stage or a second task begins like this. *count-kept* is
+judged for torch's Adam and AdamW; ReLoRA's pruning, which keeps a part of the moments,
+is not.
 
 ## References
 - alan-turing-institute/deepsensor#47 (an optimizer for each epoch)
@@ -115,12 +116,11 @@ class MomentsThrownAway(Rule):
         excess = float(table["moments_excess"][lines].max())
         return self.finding(
             Severity.WARNING,
-            f"{at_steps(steps[0], steps[-1])}: the moments of {kind} were 0 and its "
-            f"count of steps stood at {count}: updates become {excess:.1f} times too "
-            "large",
-            cause="Moments were zeroed, or made of zeros for a checkpoint that has "
-            "none, and state['step'] was kept: the bias correction goes by it.",
-            fix="Save and load the whole state; to begin anew, clear it whole: "
+            f"{at_steps(steps[0], steps[-1])}: the moments of {kind} were 0 but its "
+            f"step count was {count}: updates become {excess:.1f} times too large",
+            cause="Moments were zeroed, or filled with zeros for a checkpoint without "
+            "any, but state['step'], which bias correction uses, was kept.",
+            fix="Save and load the whole state; to restart, clear all of it: "
             "optimizer.state.clear().",
             places=[
                 Place("optimizer", "state"),
@@ -134,7 +134,7 @@ class MomentsThrownAway(Rule):
                 "excess": excess,
                 "threshold": EXCESS,
             },
-            healthy="moments and a count of steps that belong together",
+            healthy="moments and a step count that belong together",
         )
 
     def _anew(self, run: Run) -> Iterator[Finding]:
@@ -148,17 +148,17 @@ class MomentsThrownAway(Rule):
         steps = table.step[lines].tolist()
         cleared = bool(table["moments_cleared"][-1] == count[-1])
         kind = _kind(run)
-        what = "its state was cleared" if cleared else "it was made anew"
+        what = "its state was cleared" if cleared else "it was recreated"
         yield self.finding(
             Severity.WARNING,
-            f"{at_steps(steps[0], steps[-1])}: {kind} began with empty moments for the "
-            f"{_nth(times)} time: {what}",
+            f"{at_steps(steps[0], steps[-1])}: {kind} started with empty moments for "
+            f"the {_nth(times)} time: {what}",
             cause="optimizer.state is emptied within the loop."
             if cleared
             else f"{kind}(...) is called within the loop, for the same parameters.",
-            fix="Leave optimizer.state alone."
+            fix="Do not clear optimizer.state."
             if cleared
-            else "Make the optimizer once, before the loop over epochs.",
+            else "Create the optimizer once, before the loop over epochs.",
             places=[
                 Place("optimizer", "state"),
                 Place("call", "optimizer.state.clear" if cleared else kind),
@@ -169,7 +169,7 @@ class MomentsThrownAway(Rule):
                 "restarts": times,
                 "threshold": RESTARTS,
             },
-            healthy="moments last from the first update to the last",
+            healthy="moments kept from the first update to the last",
         )
 
 

@@ -4,38 +4,36 @@
 Finds parameters in an optimizer that the model does not have (any more).
 
 ## Why is this bad?
-The optimizer goes on stepping tensors that no forward reads. The parameters that took
-their place are in no group: new tokens or a new head never learn, and memory holds
-both.
+The optimizer keeps stepping tensors that no forward reads. The parameters that replaced
+them are in no group: new tokens or a new head never learn, and memory holds both.
 
 ## Evidence
 The optimizer's parameter groups against the model's parameters, compared by identity,
 as read when the run began and again whenever either changed. There is no threshold.
 It is an error when the model has, at the same time, trainable parameters in no group: a
-replaced parameter shows on both sides. Otherwise it is information: an optimizer may
-well hold a loss's temperature or a second model. Float32 copies of half-precision
-parameters, one of each shape, are master weights and are left alone, unless none of
-the parameters moves over a step that should have moved it (a model that was loaded
-anew). Where other tensors stand in the place of the model's parameters while it runs
-(`torch.func.functional_call`), which is looked at in the first forward, the optimizer
-holds what it should and the rule is quiet; so an optimizer that holds nothing of the
-model's, or tensors that fit what is missing one by one, is judged from the second step
-on only. What has changed between two steps counts from the next step on, and what
-changes after the last one never. Measured on a small Llama in bf16 with copies in
-float32 (lr 1e-3): the norms of all 21 weights differ between two measurements, in the
-stale run those of none.
+replaced parameter shows on both sides. Otherwise it is info: an optimizer may well hold
+a loss's temperature or a second model. Float32 copies of half-precision parameters, one
+of each shape, are master weights and are ignored, unless none of the parameters moves
+over a step that should have moved it (a model that was reloaded). Where other tensors
+replace the model's parameters while it runs (`torch.func.functional_call`), which is
+checked in the first forward, the optimizer holds what it should and the rule is quiet;
+so an optimizer that holds nothing of the model's, or tensors that fit what is missing
+one by one, is judged from the second step on only. What has changed between two steps
+counts from the next step on, and what changes after the last one never. Measured on a
+small Llama in bf16 with copies in float32 (lr 1e-3): the norms of all 21 weights differ
+between two measurements, in the stale run those of none.
 Seen with transformers 5.23: `resize_token_embeddings` after the optimizer was built
 replaces `lm_head.weight` and leaves the old tensor in the optimizer.
 
 ## What to try
 1. Resize embeddings, replace heads and wrap with PEFT first, build the optimizer last.
 2. Once it runs: `optimizer.add_param_group({"params": [...]})` for the new parameters,
-   or build the optimizer anew.
+   or rebuild the optimizer.
 3. With FSDP2 build the optimizer after `fully_shard`.
 
 ## Known problems
 Watching one of two models that share an optimizer shows the other one's parameters, as
-information.
+info.
 
 ## References
 - huggingface/accelerate#3256, #2665
@@ -98,8 +96,8 @@ class OptimizerHoldsStaleParameters(Rule):
             return
         if run.last_step < LOOKED and missing and _may_stand_in(run, missing):
             yield self.cannot_tell(
-                "what the optimizer holds may stand in for the model's parameters, "
-                "as torch.func.functional_call has it; the first forwards show it",
+                "what the optimizer holds may replace the model's parameters in "
+                "torch.func.functional_call; the first forwards show it",
                 f"let it run for {LOOKED + 1} steps",
             )
             return
@@ -129,17 +127,17 @@ class OptimizerHoldsStaleParameters(Rule):
         known = in_words(gone) if len(gone) == len(foreign) else in_words(hints)
         first, last = steps_since(run, _same_groups(run))
         replaced = (
-            f" Trainable and in no group: {in_words(missing)}; these took their place."
+            f" Trainable and in no group: {in_words(missing)}; these replaced them."
             if missing
-            else " No trainable parameter is without a group, so they may be meant."
+            else " All trainable parameters are in a group, so this may be intended."
         )
         return self.finding(
             Severity.ERROR if missing else Severity.INFO,
             f"step {first}: optimizer {index} holds "
             f"{counted(len(foreign), 'parameter')} that the model does not have: "
             f"{known or listed(words)}",
-            cause="The optimizer was built before parameters were replaced, or for "
-            "another model." + replaced,
+            cause="The optimizer was built before parameters were replaced, or for a "
+            "different model." + replaced,
             fix="Build the optimizer after resize_token_embeddings, get_peft_model, "
             "delete_adapter and any new head, or add them with "
             "optimizer.add_param_group.",

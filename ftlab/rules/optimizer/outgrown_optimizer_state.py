@@ -1,36 +1,36 @@
 """The rule OPT006, outgrown-optimizer-state.
 
 ## What it does
-Finds parameters that were given another shape while the optimizer keeps moments of the
-old one.
+Finds parameters whose shape changed while the optimizer keeps moments of the old one.
 
 ## Why is this bad?
-The next step fails with "The size of tensor a must match the size of tensor b", at a
-line of the optimizer that says nothing of the cause; an optimizer whose state happens
-to broadcast goes on with moments that belong to other elements.
+The next step fails with "The size of tensor a must match the size of tensor b", in
+optimizer code that says nothing about the cause; an optimizer whose state happens to
+broadcast continues with moments that belong to other elements.
 
 ## Evidence
 The shape of each parameter against the shape of its own moments, for optimizers of
 `torch.optim`, read again when a parameter's shape changes, and judged once a step was
-tried with it: a resize after training harms nothing. There is no threshold.
+attempted with it: a resize after training does no harm. There is no threshold.
 Seen with transformers 5.23: `resize_token_embeddings` gives the embedding's parameter
 new data and keeps the parameter itself, so that the optimizer still holds it, with
 moments of the old number of rows; an output head that is not tied is replaced, which is
-OPT001. A state that did not fit when the run began was loaded so: see ADP034.
+OPT001. A state that did not fit when the run began was loaded like that: see ADP034.
 By hand: `[p.shape for p, s in optimizer.state.items() if "exp_avg" in s and
 s["exp_avg"].shape != p.shape]`.
 
 ## What to try
 1. Resize before the optimizer is built.
-2. In the middle of a run build the optimizer anew afterwards, or forget the moments:
-   `del optimizer.state[weight]`.
+2. In the middle of a run rebuild the optimizer afterwards, or drop the moments: `del
+   optimizer.state[weight]`.
 
 ## Known problems
-Optimizers of other libraries keep states of other shapes on purpose, and are left out.
+Optimizers of other libraries keep states of other shapes on purpose, and are not
+checked.
 
 ## References
 - transformers, `resize_token_embeddings`
-- torch.optim, "Constructing it" (parameters are to stay what they are)
+- torch.optim, "Constructing it" (parameters must stay the same objects)
 """
 
 from collections.abc import Iterator
@@ -75,12 +75,12 @@ class OutgrownOptimizerState(Rule):
         first, last = steps_since(run, _with_misfits(index, names))
         return self.finding(
             Severity.ERROR,
-            f"step {first}: optimizer {index} keeps moments of another shape for "
+            f"step {first}: optimizer {index} keeps moments of the wrong shape for "
             f"{counted(len(names), 'parameter')}: {in_words(names)}",
-            cause="The parameter got data of another shape after the optimizer had "
+            cause="The parameter got data of a different shape after the optimizer had "
             "stepped (resize_token_embeddings, an assignment to .data).",
-            fix="Resize before the optimizer is built, or build it anew after the "
-            "resize; del optimizer.state[weight] forgets the moments of one weight.",
+            fix="Resize before the optimizer is built, or rebuild it after the resize; "
+            "del optimizer.state[weight] drops the moments of one weight.",
             places=[
                 *(Place("param", name) for name in names),
                 Place("optimizer", f"optimizer {index}"),

@@ -1,13 +1,13 @@
 """The rule OPT007, parameter-held-twice.
 
 ## What it does
-Finds parameters that an optimizer holds twice, and parameters that two optimizers hold
-which step one after the other.
+Finds parameters that an optimizer holds twice, and parameters held by two optimizers
+that step one after the other.
 
 ## Why is this bad?
 Such a parameter gets two updates from each gradient, and weight decay twice. It learns
-at twice the rate that was asked for, and where Adam counts its steps they count double.
-torch only warns of the first, and says nothing of the second.
+at twice the configured rate, and Adam's step count is doubled. torch only warns about
+the first, and says nothing about the second.
 
 ## Evidence
 The parameter groups, compared by identity; there is no threshold on how many
@@ -23,7 +23,7 @@ By hand: `ids = [id(p) for g in optimizer.param_groups for p in g["params"]]`, t
 ## What to try
 1. List each parameter once: `AdamW([p for p in model.parameters() if p.requires_grad])`
    holds the head (modules_to_save) already.
-2. With two optimizers leave out of the second what the first one holds.
+2. With two optimizers, leave out of the second what the first holds.
 
 ## Known problems
 Two optimizers that share parameters on purpose and step together are reported.
@@ -86,7 +86,7 @@ class ParameterHeldTwice(Rule):
             f"{'is' if len(names) == 1 else 'are'} in optimizer {index} more than "
             f"once: {in_words(names)}",
             cause="They are listed twice in a group: each step updates them twice. A "
-            "list of all that is trainable holds the head already.",
+            "list of all trainable parameters already includes the head.",
             fix="Build the optimizer from a list without repetitions: AdamW([p for p "
             "in model.parameters() if p.requires_grad]).",
             places=[
@@ -95,7 +95,7 @@ class ParameterHeldTwice(Rule):
             ],
             steps=(first, last),
             evidence={"reason": "twice-in-one", "shared": len(names), "threshold": 0},
-            healthy="each parameter is once in one group of one optimizer",
+            healthy="each parameter appears once, in one group of one optimizer",
         )
 
     def _in_two(
@@ -112,8 +112,8 @@ class ParameterHeldTwice(Rule):
             f"both update {counted(len(names), 'parameter')}, one after the other: "
             f"{in_words(names)}",
             cause=f"Optimizer {other} was built from parameters that optimizer {one} "
-            "holds: each gives them a step from the same gradient.",
-            fix=f"Leave them out of optimizer {other}, or step one optimizer only.",
+            "holds: both step them with the same gradient.",
+            fix=f"Leave them out of optimizer {other}, or step only one optimizer.",
             places=[
                 *(Place("param", name) for name in names),
                 *(Place("optimizer", f"optimizer {each}") for each in pair),
@@ -126,7 +126,7 @@ class ParameterHeldTwice(Rule):
                 "steps": len(steps),
                 "threshold": TOGETHER,
             },
-            healthy="each parameter is once in one group of one optimizer",
+            healthy="each parameter appears once, in one group of one optimizer",
         )
 
 

@@ -4,45 +4,45 @@
 Finds trainable parameters that are in no group of any optimizer.
 
 ## Why is this bad?
-They receive gradients and never change. Nothing fails: the loss of what else is trained
-still moves, and with LoRA, where nothing else is trained, it simply stays flat.
+They receive gradients and never change. Nothing fails: the loss still moves if other
+parameters are trained; with LoRA, where there are none, it simply stays flat.
 
 ## Evidence
 The model's parameters with `requires_grad` against the parameter groups of all known
 optimizers, compared by identity, as read when the run began and again whenever either
 changed. There is no threshold on how many. It takes two steps, so that an optimizer
-that is not passed to ftlab has been seen. A parameter that moves is dropped from the
-list, because something does train it (an optimizer inside backward, an update by hand):
-its update was measured above 0, or its norm differs between two measurements. So is one
-whose float32 copy the optimizer holds (master weights): in bf16 most of them stand
-still at most steps. So is one in whose place another tensor stands while the model
-runs (`torch.func.functional_call`): that one is trained; and one that had no gradient
-at any step since then, such as an adapter that was active for an evaluation. What has
-changed between two steps counts from the next step on, and what changes after the last
-one (another adapter made active, all thawed, in order to use the model) never.
+that was not passed to ftlab is seen. A parameter that moves is dropped from the list,
+because something does train it (an optimizer inside backward, an update by hand): its
+update was measured above 0, or its norm differs between two measurements. So is one
+whose float32 copy the optimizer holds (master weights): in bf16 most of them do not
+change at most steps. So is one that another tensor replaces while the model runs
+(`torch.func.functional_call`): that one is trained; and one that had no gradient at any
+step since then, such as an adapter that was active for an evaluation. What has changed
+between two steps counts from the next step on, and what changes after the last one
+(another adapter activated, or everything unfrozen, to use the model) never counts.
 
-Where all of them are of one adapter and the optimizer holds another one of the model's,
-the order in which the adapters were added tells the two mistakes apart: an optimizer
-that holds the newer one was built for it, and it was never made the active one
+Where all of them belong to one adapter and the optimizer holds a different one of the
+model, the order in which the adapters were added tells the two mistakes apart: an
+optimizer that holds the newer one was built for it, and it was never activated
 (*adapter-not-active*: `add_adapter` and `load_adapter` do not do that); one that holds
 the older one was built before the change (*built-for-another-adapter*). Where it holds
-another parameter of the same adapter in each of the layers (*left-out*), it was built
-after them, from a list that leaves some out. Anything else is *built-before*. Measured:
-DoRA with groups for lora_A and lora_B, 4 of 12 tensors, all magnitudes.
-Where an optimizer that is not known holds all that is missing, and nothing that a known
-one holds, it is only noted (*waiting*): its turn comes later, or its `step()` is
-forgotten. It is looked for among all objects, once for each set of missing parameters.
+other parameters of the same adapter in each of the layers (*left-out*), it was built
+after them, from an incomplete list. Anything else is *built-before*.
+Measured: DoRA with groups for lora_A and lora_B, 4 of 12 tensors, all magnitudes.
+Where an unknown optimizer holds all that is missing, and nothing that a known one
+holds, it is reported as info (*waiting*): its turn comes later, or its `step()` is
+missing. It is searched for among all objects, once for each set of missing parameters.
 By hand: `held = {id(p) for g in optimizer.param_groups for p in g["params"]}`, then
 `[n for n, p in model.named_parameters() if p.requires_grad and id(p) not in held]`.
 
 ## What to try
 1. Build the optimizer after get_peft_model, after set_adapter and after unfreezing.
 2. `optimizer.add_param_group({"params": [...]})` for what became trainable later.
-3. If they shall not be trained: `requires_grad_(False)`, which also saves memory.
+3. If they should not be trained: `requires_grad_(False)`, which also saves memory.
 
 ## Known problems
-An optimizer that is made only when its phase begins is unknown until then, and what it
-will hold is reported where it is trainable before: freeze it until then.
+An optimizer that is created only when its phase begins is unknown until then, and its
+parameters are reported if they are trainable before: freeze them until then.
 
 ## References
 - huggingface/peft#1303 (a second adapter that does not train)
@@ -95,8 +95,8 @@ class ParametersWithoutOptimizer(Rule):
             return
         if len(run.steps) < MIN_STEPS:
             yield self.cannot_tell(
-                f"fewer than {MIN_STEPS} steps were recorded; another optimizer may "
-                "hold what none is known to hold",
+                f"fewer than {MIN_STEPS} steps were recorded; an unknown optimizer may "
+                "hold these parameters",
                 f"let it run for {MIN_STEPS} steps, or pass every optimizer to watch",
             )
             return
@@ -141,9 +141,9 @@ class ParametersWithoutOptimizer(Rule):
             Severity.INFO,
             f"step {first}: {counted(len(missing), 'trainable tensor')} wait for an "
             f"optimizer that has not stepped: {in_words(missing)}",
-            cause="Another optimizer holds them, and was neither passed to ftlab nor "
-            "has it stepped so far. Right where its turn comes later.",
-            fix="Pass all of them: ftlab.watch(model, [first, second]); and call "
+            cause="Another optimizer holds them, was not passed to ftlab and has not "
+            "stepped so far. Fine if its turn comes later.",
+            fix="Pass all optimizers, ftlab.watch(model, [first, second]), and call "
             "step() on each.",
             places=[
                 *(Place("param", name) for name in missing),

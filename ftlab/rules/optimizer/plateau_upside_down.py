@@ -1,12 +1,12 @@
 """The rule OPT017, plateau-upside-down.
 
 ## What it does
-Finds ReduceLROnPlateau schedulers that wait for the wrong side of their metric: for a
-loss to grow, or for an accuracy to fall.
+Finds ReduceLROnPlateau schedulers with the wrong direction for their metric: waiting
+for a loss to grow, or for an accuracy to fall.
 
 ## Why is this bad?
 The metric gets better, the scheduler sees no improvement, and lowers the rate each time
-its patience is over. The run slows down because it learns, and stops learning.
+its patience runs out. The run slows down because it learns, and stops learning.
 
 ## Evidence
 - *name*: a Trainer steps the scheduler with `metric_for_best_model`. Its name says
@@ -21,13 +21,13 @@ its patience is over. The run slows down because it learns, and stops learning.
   probability below 1e-4, by the bits that the run's losses have. It waits for smaller
   ones, and lowers the rate when the share has risen from below to above 1/2, by 0.2 and
   by 5 deviations of counting to n at least, while the loss of training has fallen by a
-  tenth: errors in what is learnt do not. With mode "max" it is the same of a share that
-  falls. *info* where somebody may have rounded the numbers to 4 decimals or fewer.
-  Measured over 2000 drawn series of 3 to 30 evaluations each, the falling loss and rate
-  taken for granted: no warning of evaluation losses that rise, in float32, float64, or
-  bfloat16 like the training's, nor of error rates over 20 to 5000 samples that fall,
-  stay, or rise by up to 0.15. Of accuracies that rise by any amount 37 % are found.
-  Rising losses that are rounded to 2, 3 or 4 decimals are noted, up to 43 %.
+  tenth: error rates on what is learned do not. With mode "max" it is the same for a
+  share that falls. *info* where the numbers may have been rounded to 4 decimals or
+  fewer. Measured over 2000 drawn series of 3 to 30 evaluations each, the falling loss
+  and rate taken for granted: no warning of evaluation losses that rise, in float32,
+  float64, or bfloat16 like the training's, nor of error rates over 20 to 5000 samples
+  that fall, stay, or rise by up to 0.15. Of accuracies that rise by any amount 37 % are
+  found. Rising losses that are rounded to 2, 3 or 4 decimals are noted, up to 43 %.
 - *follows*: it waits for larger values, and what it is given lies within a factor of
   1.5 of the losses of the steps before, at 3 evaluations at least, always above 1 (no
   share), and is lower when the rate is lowered than at first, as the loss is: so does
@@ -38,15 +38,15 @@ By hand: `scheduler.mode`, and `scheduler.best` against the metric's history.
 
 ## What to try
 1. `lr_scheduler_kwargs={"mode": "max"}`, or `ReduceLROnPlateau(optimizer, "max")`, for
-   what is better when larger.
+   metrics that are better when larger.
 2. Leave `mode` at "min" for losses and perplexities.
 
 ## Known problems
-A metric of one's own, that is no recorded loss, has no known name and is no share, is
-not judged. An error rate on other data than what is learnt (a task that is forgotten)
-may rise past 1/2 while the loss falls; so may an evaluation's loss in bfloat16 beside
-losses in float32, whose few bits look like shares (43 % of those series). That it is
-stepped for each batch is legal, and shows in the rate alone.
+A custom metric that is no recorded loss, has no known name and is no share is not
+judged. An error rate on data other than what is learned (a task that is forgotten) may
+rise past 1/2 while the loss falls; so may an evaluation's loss in bfloat16 beside
+losses in float32, whose few bits look like shares (43 % of those series). Stepping it
+for each batch is legal, and shows only in the rate.
 
 ## References
 - torch.optim.lr_scheduler.ReduceLROnPlateau (`mode`)
@@ -119,7 +119,9 @@ class PlateauUpsideDown(Rule):
             elif not metric and (found := _given(run, plan, greater)) is not None:
                 yield self._finding(run, plan, mode, found, "value")
             elif alone and greater and _follows_the_loss(run, plan):
-                yield self._finding(run, plan, mode, "what follows the loss", "follows")
+                yield self._finding(
+                    run, plan, mode, "a value that follows the loss", "follows"
+                )
             elif alone and (counted := _turned(run, plan, greater)) is not None:
                 share, rounded = counted
                 severity = Severity.INFO if rounded else Severity.WARNING
@@ -142,7 +144,7 @@ class PlateauUpsideDown(Rule):
             f"is better when {better}: the rate falls as it gets better",
             cause="mode was left at its default."
             if mode == "min"
-            else "mode was written for another metric.",
+            else "mode was set for a different metric.",
             fix=f"mode={right!r}; with a Trainer lr_scheduler_kwargs="
             f"{{'mode': {right!r}}}.",
             places=[
@@ -153,7 +155,7 @@ class PlateauUpsideDown(Rule):
             ],
             steps=(-1, max(-1, run.last_step)),
             evidence={"reason": reason, "mode": mode, "metric": metric},
-            healthy="a mode that is the metric's own",
+            healthy="a mode that matches the metric",
         )
 
 

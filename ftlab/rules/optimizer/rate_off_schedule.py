@@ -7,17 +7,17 @@ step.
 ## Why is this bad?
 LinearLR, StepLR, CosineAnnealingLR and others multiply the rate in use from step to
 step. Where the scheduler's state was loaded and the optimizer's was not, they go on
-from the wrong rate, and all that follows is wrong by the same factor: a run that is
-resumed behind two drops of ten goes on at a hundred times its rate. A function that
-returns a rate where LambdaLR expects a factor squares it: 1e-4 becomes 1e-8.
+from the wrong rate, and all that follows is wrong by the same factor: a run resumed
+after two tenfold drops continues at a hundred times its rate. A function that returns a
+rate where LambdaLR expects a factor squares it: 1e-4 becomes 1e-8.
 
 ## Evidence
 - *off-formula*: what the formula of the schedule gives at the scheduler's own count
   (`last_epoch`), from the base rates that it was made with, against what it has set: 1
-  % off in 3 steps in a row at least, from the first one on that was seen. Where
-  somebody has written into the groups in between, and where several schedulers move one
-  optimizer, it is not judged. The formulas of transformers and torch are known; they
-  agree with the libraries to nine digits.
+  % off in 3 steps in a row at least, from the first one seen. Not judged where the
+  groups were written to in between, or where several schedulers drive one optimizer.
+  The formulas of transformers and torch are known; they agree with the libraries to
+  nine digits.
 - *rate-as-factor*: a LambdaLR over a function that is not known has set the square of
   its base rate, to six digits, and nothing above it, in 3 updates at least; base rates
   of 0.1 and more are not judged.
@@ -26,11 +26,11 @@ where its formula gives 1e-4.
 By hand: `scheduler.get_last_lr()` against `scheduler.base_lrs` and the formula.
 
 ## What to try
-1. Load `optimizer.state_dict()` before the scheduler's: the rate in use is in it.
-2. `LambdaLR(optimizer, lambda step: factor)`: 1 is the base rate.
+1. Load `optimizer.state_dict()` before the scheduler's: it contains the rate in use.
+2. `LambdaLR(optimizer, lambda step: factor)`: 1 gives the base rate.
 
 ## Known problems
-A function that returns another rate than the optimizer's own cannot be told from one
+A function that returns a rate other than the optimizer's own cannot be told from one
 that scales it down on purpose.
 
 ## References
@@ -120,8 +120,8 @@ class RateOffSchedule(Rule):
             f"{at_steps(first, last)}: at step {known[0]} of its schedule "
             f"{plan.facts.get('class')} sets {number(used[0][group])}, its formula "
             f"gives {number(wanted[0, group])}",
-            cause="The schedule goes on from the rate in use, which is not the one "
-            "that it had: the scheduler's state was loaded, the optimizer's was not.",
+            cause="The schedule continues from the rate in use, which is not the one "
+            "it had: the scheduler's state was loaded, but not the optimizer's.",
             fix="Load the optimizer's state_dict with the scheduler's, or set each "
             "group's lr to scheduler.get_last_lr() once.",
         )
@@ -151,10 +151,10 @@ class RateOffSchedule(Rule):
             (first, last),
             f"{at_steps(first, last)}: the rate in use is at most "
             f"{number(float(used.max()))}, the square of the {number(float(base[0]))} "
-            "that the optimizer was made with",
-            cause="The function of LambdaLR returns a rate; what it returns is "
-            "multiplied with the base rate.",
-            fix="Return a factor, 1 for all of the base rate; or make the optimizer "
+            "that the optimizer was created with",
+            cause="The function of LambdaLR returns a rate, but its value is "
+            "multiplied by the base rate.",
+            fix="Return a factor, 1 for the full base rate; or create the optimizer "
             "with lr=1.0.",
         )
 
@@ -181,7 +181,7 @@ class RateOffSchedule(Rule):
             ],
             steps=steps,
             evidence={"reason": reason, "threshold": OFF},
-            healthy="the rates of the formula, to nine digits",
+            healthy="the formula's rates, to nine digits",
         )
 
 

@@ -1,15 +1,15 @@
 """The rule OPT015, rate-overwritten.
 
 ## What it does
-Finds learning rates that one hand sets and another one takes back: a rate written into
-`param_groups` that the scheduler undoes at its next step, and two schedules of which
-one replaces what the other has set.
+Finds learning rates that are set in one place and overwritten in another: a rate
+written into `param_groups` that the scheduler undoes at its next step, and two
+schedules of which one replaces what the other has set.
 
 ## Why is this bad?
-LambdaLR, and with it every schedule of transformers, computes each rate from the base
-rate it was made with, not from the one in use. What was written into the group holds
-for one update. Of two schedules only the last one to step counts, so a warm-up beside a
-cosine never happens. The code says one thing and trains at another.
+LambdaLR, and with it every schedule of transformers, computes each rate from its
+initial base rate, not from the one in use. What was written into the group lasts for
+one update. Of two schedules only the last one to step counts, so a warm-up next to a
+cosine never happens. The code says one rate and trains at another.
 
 ## Evidence
 The rates before and after each scheduler step, for schedulers that do not build on the
@@ -17,25 +17,25 @@ rate in use (LambdaLR, OneCycleLR, CyclicLR, CosineAnnealingWarmRestarts):
 - *set-by-hand*: before a step of the scheduler the rate is not the one that its last
   step left (or, at the first one, not the one it was made with), the step brings it
   back nearer to that than to what was set, and it is not set again before the next
-  step. Loops that write their rate anew for every update are quiet, and so are jumps of
+  step. Loops that write their rate for every update are not reported, nor are jumps of
   the scheduler's own count (a checkpoint that is loaded).
 - *two-schedules*: two schedulers of one optimizer step in the same 3 steps at least,
   and one of them does not build on the other's rate, while that one has moved it.
   LinearLR, ExponentialLR and StepLR multiply, and are made to be chained. Where that is
-  less than half of the steps (one of the two is stepped per epoch) it is noted only: a
-  drop that holds for one update changes little.
+  less than half of the steps (one of the two is stepped per epoch) it is reported as
+  info: a drop that lasts for one update changes little.
 - *cut-undone*: before a step of ReduceLROnPlateau, or after the last step of another
   scheduler, the rate is nearer to what it was before the last cut than to what the cut
-  has left, for 2 cuts in a row. This is said in place of the above, and needs no other
-  schedule that is known.
+  has left, for 2 cuts in a row. This is reported instead of the above, and does not
+  require the other schedule to be known.
 Measured: a rate of 1e-2 halved by hand under get_cosine_schedule_with_warmup is back at
 the schedule's after one update.
 By hand: `optimizer.param_groups[0]["lr"]` before and after `scheduler.step()`.
 
 ## What to try
-1. Set `scheduler.base_lrs` too, or make the scheduler after the change.
-2. `SequentialLR(optimizer, [warmup, cosine], milestones=[n])` in place of two.
-3. A rate of one's own: no scheduler, or write it after each `scheduler.step()`.
+1. Set `scheduler.base_lrs` too, or create the scheduler after the change.
+2. `SequentialLR(optimizer, [warmup, cosine], milestones=[n])` instead of two.
+3. To set the rate yourself: no scheduler, or write it after each `scheduler.step()`.
 
 ## Known problems
 A rate that was meant for a single update looks the same.
@@ -129,11 +129,11 @@ class RateOverwritten(Rule):
                 (this.step, then.step),
                 f"step {this.step}: the learning rate was set to {number(now)} from "
                 f"{number(was)}, and the scheduler's next step made it {number(back)}: "
-                "it held for one update",
-                cause=f"{plan.facts['class']} computes each rate from the one that it "
-                "was made with; what is written into the group is not read.",
-                fix="Make the scheduler after the rate is set, or set "
-                "scheduler.base_lrs with it.",
+                "it lasted for one update",
+                cause=f"{plan.facts['class']} computes each rate from its initial base "
+                "rate; a rate written into the group is not read.",
+                fix="Create the scheduler after the rate is set, or set "
+                "scheduler.base_lrs as well.",
                 places=[
                     Place("optimizer", "lr"),
                     Place("optimizer", f"param_groups[{group}]"),
@@ -164,10 +164,10 @@ class RateOverwritten(Rule):
                 "cut-undone",
                 (one[0].step, step),
                 f"ReduceLROnPlateau lowered the rate in steps {one[0].step} and "
-                f"{cut.step}, to {number(cut.detail['lr_after'][0])}, and it is at "
-                f"{number(rates[0])} again",
-                cause="Another schedule, or the loop, sets the rate from what it was "
-                "made with: a warm-up in a LambdaLR that is stepped for ever.",
+                f"{cut.step}, to {number(cut.detail['lr_after'][0])}, but it is back "
+                f"at {number(rates[0])}",
+                cause="Another schedule, or the loop, sets the rate from its initial "
+                "value: a warm-up in a LambdaLR that is stepped for the whole run.",
                 fix="Stop stepping the warm-up when it is over.",
                 places=[
                     Place("call", "ReduceLROnPlateau"),
@@ -199,9 +199,9 @@ class RateOverwritten(Rule):
                 "two-schedules",
                 (lost[0][0].step, lost[-1][0].step),
                 f"{one.target} and {other.target} both set the rate of one optimizer: "
-                f"in {len(lost)} steps one replaced what the other had set",
-                cause=f"{' and '.join(sorted(kinds))} do not build on each other: what "
-                "counts is what steps last.",
+                f"in {len(lost)} steps one overwrote the other's rate",
+                cause=f"{' and '.join(sorted(kinds))} do not build on each other: the "
+                "last one to step wins.",
                 fix="SequentialLR(optimizer, [first, second], milestones=[n]), or one "
                 "schedule that does both.",
                 places=[
@@ -232,7 +232,7 @@ class RateOverwritten(Rule):
             places=places,
             steps=steps,
             evidence={"reason": reason, "threshold": REPEATS},
-            healthy="one hand that sets the rate",
+            healthy="one place that sets the rate",
         )
 
 

@@ -2,13 +2,13 @@
 
 ## What it does
 Finds learning rates whose first updates are as large as the weights themselves, where
-the loss leaves its first value behind.
+the loss rises well above its first value.
 
 ## Why is this bad?
 Adam's first update moves every element by the learning rate, whatever the gradient is.
-A rate that is right for SGD (0.1, 1.0), or a slip of the exponent, replaces the weights
-by the signs of one batch's gradients: what was trained before is gone after one step,
-and the loss settles above where it began.
+A rate that is right for SGD (0.1, 1.0), or a wrong exponent, replaces the weights by
+the signs of one batch's gradients: pretraining is gone after one step, and the loss
+settles above where it began.
 
 ## Evidence
 For each tensor that did not begin at 0, the largest of its first measured updates (the
@@ -27,12 +27,12 @@ By hand: `w = p.detach().clone(); optimizer.step(); (p - w).norm() / w.norm()`.
 
 ## What to try
 1. 1e-4 to 3e-4 for LoRA with AdamW, 1e-5 to 5e-5 for full fine-tuning.
-2. A warm-up, and clipping, against single steps that are too large.
-3. Begin again from the weights as they were: these do not come back.
+2. A warm-up, and clipping, against occasional steps that are too large.
+3. Restart from the original weights: these do not recover.
 
 ## Known problems
-A run that is watched from its middle on has no first updates. A rate that is too high
-by less, so that the loss falls and is restless, is not found.
+A run that is watched only from the middle has no first updates. A rate that is only
+somewhat too high, so that the loss falls but is noisy, is not found.
 
 ## References
 - Kingma and Ba 2015, Adam, section 2.1 (the step is bounded by the rate)
@@ -121,7 +121,8 @@ class RateTooHigh(Rule):
             f"{number(loss[0])} -> {number(peak)}",
             cause="The learning rate is too high"
             + (f": it was {number(rate)} at the first step." if rate else "."),
-            fix="Begin again with 1e-4 to 3e-4 for LoRA, 1e-5 to 5e-5 in full.",
+            fix="Restart with 1e-4 to 3e-4 for LoRA, 1e-5 to 5e-5 for full "
+            "fine-tuning.",
             places=[Place("optimizer", "lr"), *params(records_of(run, ids))],
             steps=steps,
             evidence={

@@ -1,8 +1,8 @@
 """The rule OPT013, rate-too-low.
 
 ## What it does
-Finds adapters that will not have changed the model when the run is over: everything
-moves, and by far too little.
+Finds adapters that will hardly have changed the model when the run is over: everything
+moves, but far too little.
 
 ## Why is this bad?
 LoRA needs ten to a hundred times the rate of full fine-tuning, as B begins at 0. At
@@ -17,8 +17,8 @@ the rates: what it has reached is projected to the whole run by the sums of the 
 far and of those planned (`max_steps` and the schedule's formula; without one the rate
 in use goes on).
 - *planned*: the run's length is known, and the projection is below 1e-3. A warning.
-- *so-far*: nobody has said how long the run is, and it is below 1e-4 now. Noted only:
-  the same numbers, at the same step, are those of a long run that learns slowly.
+- *so-far*: the length of the run is not known, and it is below 1e-4 now. Reported as
+  info: the same numbers, at the same step, are those of a long run that learns slowly.
 Pairs that were trained before are never that small. Measured on a small Llama, AdamW:
 3e-5 after 30 updates at 1e-7, 2.2e-4 after 200; 3.3e-4 and 2.2e-3 at 1e-6. What it
 comes to: a ratio of 1.3e-3 (24 updates at 5e-6) took 0.0003 off a loss of 4.855, one of
@@ -28,10 +28,11 @@ By hand: `layer.get_delta_weight("default").norm() / layer.base_layer.weight.nor
 ## What to try
 1. 1e-4 to 3e-4 for LoRA with AdamW; ten times what full fine-tuning would take.
 2. `learning_rate` that was read from a file: is its exponent what it should be?
-3. A slow rate on purpose: tell ftlab the length of the run, `max_steps` in `args`.
+3. If the rate is low on purpose: tell ftlab the length of the run, `max_steps` in
+   `args`.
 
 ## Known problems
-What would decide a loop of one's own is its length, which is not known while it runs.
+A custom loop would have to be judged by its length, which is not known while it runs.
 Methods other than LoRA, and full fine-tuning, are not judged.
 
 ## References
@@ -110,12 +111,12 @@ class RateTooLow(Rule):
             Severity.WARNING if planned else Severity.INFO,
             f"{at_steps(*steps)}: at a learning rate of {number(rate)} the largest B A "
             f"is {number(now)} of its base weight{later}",
-            cause="The learning rate is too low for an adapter and so many steps; "
-            "rates of full fine-tuning are."
+            cause="The learning rate is too low for an adapter in this number of "
+            "steps, as rates for full fine-tuning are."
             if planned
             else "The learning rate is very low. In a run of this length the adapter "
-            "has no effect; in one that is a hundred times as long it may.",
-            fix="Take 1e-4 to 3e-4 for LoRA with AdamW.",
+            "has no effect; in one a hundred times as long it may.",
+            fix="Use 1e-4 to 3e-4 for LoRA with AdamW.",
             places=[Place("optimizer", "lr")],
             steps=steps,
             evidence={
@@ -125,7 +126,7 @@ class RateTooLow(Rule):
                 "rate": rate,
                 "threshold": AT_THE_END if planned else SMALL,
             },
-            healthy="a B A of 0.001 of the base weight or more, at the end",
+            healthy="B A is 0.001 of the base weight or more at the end",
         )
 
 

@@ -1,9 +1,9 @@
 """The rule OPT018, rates-reversed.
 
 ## What it does
-Finds learning rates that were made to differ between groups, and that differ the wrong
-way round: layer-wise rates that fall towards the head, and factors of LoRA of which the
-first one learns faster than the second.
+Finds learning rates that differ between groups in the wrong direction: layer-wise rates
+that fall towards the head, and LoRA factors of which the first learns faster than the
+second.
 
 ## Why is this bad?
 Layer-wise decay keeps the general features of the lower blocks and lets the upper ones
@@ -17,11 +17,11 @@ that they begin with; and where the parameters of each group stand.
 - *towards-the-head*: the blocks of one list have at least 4 different rates, one for
   each block or for blocks in a row, and from the first block to the last each rate is
   the same share of the one before, to 1 %. Rates that do not fall by one factor were
-  chosen one by one, and are left alone.
+  chosen individually, and are not reported.
 - *first-factor-faster*: in all pairs of LoRA of which one factor is 0 at the start, and
   whose B is the smaller one at the first measurement, A has at least twice the rate of
-  B, and B has one above 0. Factors that have changed places (A begins at 0), and those
-  that were trained before, are left alone.
+  B, and B has one above 0. Swapped factors (A begins at 0), and those that were trained
+  before, are not reported.
 The first is known before the first step, the second at the first one. Measured:
 `create_loraplus_optimizer` gives B `loraplus_lr_ratio` times the rate of A
 (peft/optimizers/loraplus.py).
@@ -33,7 +33,7 @@ By hand: `[(g["lr"], len(g["params"])) for g in optimizer.param_groups]`.
 
 ## Known problems
 Surgical fine-tuning trains the lower blocks most, for inputs that have changed more
-than the task has. Whoever does so by a factor per block is told too.
+than the task has. Doing so by a factor per block is reported too.
 Lists of fewer than four blocks, and rates per stage of a convolutional network, are not
 judged: embeddings and heads beside them are no blocks of a list.
 
@@ -133,8 +133,8 @@ class RatesReversed(Rule):
             run,
             "first-factor-faster",
             f"the learning rate of lora_A is {number(ratios[0])} times that of lora_B "
-            f"({number(fast)}, {number(slow)}): LoRA+ has it the other way round",
-            cause="The ratio of LoRA+ was applied to A.",
+            f"({number(fast)}, {number(slow)}): LoRA+ has it the other way around",
+            cause="The LoRA+ ratio was applied to A instead of B.",
             fix="Give the group of lora_B the higher rate.",
             group=group_of(second),
             shown=[name for _, name in pairs],

@@ -1,12 +1,12 @@
 """The rule OPT012, schedule-longer-than-run.
 
 ## What it does
-Compares the length that a schedule was planned for with the number of updates that the
-run is told to make.
+Compares the length that a schedule was planned for with the number of updates in the
+run.
 
 ## Why is this bad?
-A decay that is planned too long never comes: the run ends at a rate near its peak, and
-the annealing, where much of the loss falls, is missing. The usual reason is a total
+A decay that is planned too long never happens: the run ends at a rate near its peak,
+and the annealing, where much of the loss falls, is missing. The usual reason is a total
 that counts micro-batches: with accumulation over 8 the run ends after an eighth of the
 schedule.
 
@@ -16,9 +16,10 @@ scheduler makes for each update. Both lengths are known before the first step.
 - *micro-batches*: the total is the run's length times its accumulation, to 1 % or one
   update of each epoch. A warning.
 - *longer*: at least 1.5 times the run, and the formula has not fallen below half of its
-  peak at the run's end. Noted only: a run that shall go on later is planned like that.
+  peak at the run's end. Reported as info: a run that will be continued later is planned
+  like that.
 Measured with accumulation over 4: the rate at the end of a linear schedule is 0.76 of
-its peak, where 0.05 was meant.
+its peak, where 0.05 was intended.
 By hand: `scheduler.get_last_lr()` at the end of the run.
 
 ## What to try
@@ -27,7 +28,7 @@ By hand: `scheduler.get_last_lr()` at the end of the run.
 2. Leave the schedule to the Trainer, which counts its own updates.
 
 ## Known problems
-How long a loop of one's own is, is not known while it runs.
+The length of a custom loop is not known while it runs.
 
 ## References
 - transformers/trainer.py (`num_training_steps=max_steps`)
@@ -99,9 +100,9 @@ class ScheduleLongerThanRun(Rule):
         )
         return self.finding(
             Severity.WARNING if micro else Severity.INFO,
-            f"the schedule is planned for {number(plan.total)} steps, the run makes "
+            f"the schedule is planned for {number(plan.total)} steps, the run has "
             f"{number(length)}: it ends at {left:.0%} of the peak rate",
-            cause=f"The total counts micro-batches, {accumulated} for each update."
+            cause=f"The total counts micro-batches, {accumulated} per update."
             if micro
             else "The schedule was planned for a longer run.",
             fix=f"Set {plan.length} to {number(length)}.",

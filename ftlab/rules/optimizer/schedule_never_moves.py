@@ -1,23 +1,23 @@
 """The rule OPT028, schedule-never-moves.
 
 ## What it does
-Finds schedulers that are stepped again and again and that, by their own settings, never
-change a rate.
+Finds schedulers that are stepped again and again but, with their settings, never change
+a rate.
 
 ## Why is this bad?
-A schedule was asked for, and the run trains at a constant rate: no annealing, no drops.
-The scheduler steps, its count grows, nothing fails.
+A schedule was configured, but the run trains at a constant rate: no annealing, no
+drops. The scheduler steps, its count grows, nothing fails.
 
 ## Evidence
 The scheduler's steps, 3 with different counts (`last_epoch`) at least, none of which
 has changed the rate of any group, and settings under which whole steps never do:
 - *restarts-at-each-step*: CosineAnnealingWarmRestarts with `T_0=1` and `T_mult=1`
-  begins anew with each whole step, and stands at its top for good. With fractions of an
+  restarts with each whole step, and always stays at its maximum. With fractions of an
   epoch, `step(epoch + i / len(loader))`, the rate moves, and the rule is quiet.
-- *milestones-in-shares*: a MultiStepLR of whose milestones none is a whole number above
-  0: they are compared with the count of steps, and 0.5 is never reached.
-What is constant by what it says is quiet: ConstantLR, a LambdaLR of 1, a gamma of 1, a
-cosine whose `eta_min` is the rate itself.
+- *milestones-in-shares*: a MultiStepLR none of whose milestones is a whole number above
+  0: they are compared with the step count, and 0.5 is never reached.
+What is constant by definition is not reported: ConstantLR, a LambdaLR of 1, a gamma of
+1, a cosine whose `eta_min` is the rate itself.
 Measured: 32 steps of CosineAnnealingWarmRestarts(T_0=1) leave a rate of 1e-3 as it is;
 T_0=8 gives 8 different ones.
 By hand: `scheduler.get_last_lr()` after a few steps.
@@ -28,8 +28,8 @@ By hand: `scheduler.get_last_lr()` after a few steps.
 3. `milestones=[round(share * total) for share in (0.5, 0.75)]`.
 
 ## Known problems
-An epoch of one batch makes whole steps of fractions: the rate stands still all the
-same, and it is told.
+An epoch of one batch turns fractions into whole steps: the rate is constant all the
+same, and is reported.
 
 ## References
 - torch.optim.lr_scheduler.CosineAnnealingWarmRestarts.step, MultiStepLR.get_lr
@@ -85,13 +85,13 @@ class ScheduleNeverMoves(Rule):
         return self.finding(
             Severity.WARNING,
             f"{at_steps(*steps)}: {kind} with {setting}={_shown(plan.asked[setting])} "
-            f"has made {count} steps, and the rate stays at {number(float(rate))}",
-            cause="T_0 counts steps of the scheduler: with 1 each of them is a restart."
+            f"has made {count} steps, but the rate stays at {number(float(rate))}",
+            cause="T_0 counts scheduler steps: with 1 each of them is a restart."
             if restarts
-            else "The milestones are shares of the run; they are compared with the "
+            else "The milestones are fractions of the run, but are compared with the "
             "number of steps.",
-            fix="Set T_0 to the steps of one cycle, or pass fractions of an epoch: "
-            "scheduler.step(epoch + i / len(loader))."
+            fix="Set T_0 to the number of steps in a cycle, or pass fractions of an "
+            "epoch: scheduler.step(epoch + i / len(loader))."
             if restarts
             else "Give them in steps: round(share * total).",
             places=[

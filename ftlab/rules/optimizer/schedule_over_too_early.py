@@ -1,32 +1,32 @@
 """The rule OPT011, schedule-over-too-early.
 
 ## What it does
-Finds schedules that end long before the run: from there on the rate is 0, or it goes
-up again as the formula does behind its end.
+Finds schedules that end long before the run: from there on the rate is 0, or it rises
+again, as the formula does beyond its end.
 
 ## Why is this bad?
-The steps that are left train nothing, and cost what all the others cost. A cosine that
-is stepped beyond its end climbs back to the peak, and undoes what it has annealed.
+The remaining steps train nothing, and cost as much as the others. A cosine that is
+stepped beyond its end climbs back to the peak, and undoes what it has annealed.
 
 ## Evidence
-- *planned*: the run is told its length (`max_steps`), the schedule's own one is known,
-  and it is at 1 % of its peak or below from there to the end, for a fifth of the run at
-  least. It is known before the first step. A total that was computed for one epoch of
-  several, for one process or from samples shows here.
+- *planned*: the lengths of the run (`max_steps`) and of the schedule are known, and it
+  is at 1 % of its peak or below from there to the end, for a fifth of the run at least.
+  It is known before the first step. A total that was computed for one epoch of several,
+  for one process or from samples shows here.
 - *at-zero*: all groups have had a rate above 0 and are now at exactly 0, in 3 updates
   in a row at least and in 5 % of all updates, after a scheduler has stepped: an end
-  that is some steps off, by remainders of epochs, is left alone, and so is a wave that
-  waits for the next step of its scheduler. Noted only where the schedule's length is
-  not known (a function in a LambdaLR): it may be a pause.
+  that is a few steps off, from remainders of epochs, is not reported, nor is a wave
+  that waits for the next step of its scheduler. Reported as info where the schedule's
+  length is not known (a function in a LambdaLR): it may be a pause.
 - *rises-again*: a cosine of transformers (`num_cycles=0.5`) or a CosineAnnealingLR has
   made more steps than it was planned for, and has lifted the rate in 3 in a row. A
   CosineAnnealingLR is a wave by its definition, and some use it as one: it is a warning
-  where the run is told to end before the wave does, and else a note.
+  where the run will end before the wave does, otherwise info.
 - *waves-of-few-updates*: a CosineAnnealingLR that is stepped for each update, with a
-  `T_max` of at most 5, has been at its top again twice, and below half of it between.
-  Such waves are no longer than what Adam averages over (10 updates at a beta of 0.9):
-  they are a `T_max` counted in epochs. Longer ones, and those of a scheduler that is
-  stepped per epoch or restarts, are left alone.
+  `T_max` of at most 5, has returned to its maximum twice, and fallen below half of it
+  in between. Such waves are no longer than what Adam averages over (10 updates at a
+  beta of 0.9): they are a `T_max` counted in epochs. Longer ones, and those of a
+  scheduler that is stepped per epoch or restarts, are not reported.
 Measured: get_linear_schedule_with_warmup(total=6) in a run of 24 updates has rate 0 in
 18 of them; healthy schedules (linear, cosine, restarts, steps, cyclic) never had more
 than one update at 0 after their beginning. CosineAnnealingLR(T_max=4), meant for 4
@@ -36,12 +36,12 @@ By hand: `scheduler.last_epoch` against the steps that are left, and
 
 ## What to try
 1. `total = len(loader) // accumulation * epochs`: batches, not samples, of all epochs.
-2. A cosine that shall restart is a CosineAnnealingWarmRestarts.
-3. Per epoch or per step: count the total in what the scheduler is stepped by.
+2. For a cosine that restarts use CosineAnnealingWarmRestarts.
+3. Per epoch or per step: count the total in the scheduler's own steps.
 
 ## Known problems
-A run that goes on at 0 on purpose (to gather statistics) is told too, and so are waves
-of ten updates where an epoch is one batch.
+A run that continues at 0 on purpose (to collect statistics) is reported too, and so are
+waves of ten updates where an epoch is one batch.
 
 ## References
 - torch.optim.lr_scheduler.CosineAnnealingLR (periodic in 2 T_max)
@@ -136,8 +136,9 @@ class ScheduleOverTooEarly(Rule):
             "waves-of-few-updates",
             (steps[0].step, tops[-1].step),
             f"{at_steps(steps[0].step, tops[-1].step)}: {kind} has "
-            f"T_max={number(length)} and is stepped for each update: its rate has been "
-            f"at the top again {len(tops)} times, and at {number(min(rates))} between",
+            f"T_max={number(length)} and is stepped for each update: its rate has "
+            f"returned to the maximum {len(tops)} times, and fallen to "
+            f"{number(min(rates))} in between",
             threshold=SHORT,
         )
 
@@ -158,8 +159,8 @@ class ScheduleOverTooEarly(Rule):
             plan,
             "rises-again",
             (first, last),
-            f"{at_steps(first, last)}: the schedule was over after {number(total)} of "
-            f"its steps, and its rate goes up again, {number(max(low))} -> "
+            f"{at_steps(first, last)}: the schedule ended after {number(total)} of its "
+            f"steps, and its rate rises again, {number(max(low))} -> "
             f"{number(max(high))}",
             severity=Severity.INFO if meant else Severity.WARNING,
             threshold=total,
@@ -185,7 +186,7 @@ class ScheduleOverTooEarly(Rule):
             "at-zero",
             (first, last),
             f"{at_steps(first, last)}: the schedule has ended at a learning rate of 0, "
-            "and training goes on: nothing is learnt any more",
+            "but training continues: nothing is learned any more",
             severity=Severity.WARNING if plan.total else Severity.INFO,
             threshold=STREAK,
         )
@@ -209,8 +210,8 @@ class ScheduleOverTooEarly(Rule):
             plan,
             "planned",
             (-1, max(-1, run.last_step)),
-            f"the schedule is planned for {number(plan.total)} steps, the run makes "
-            f"{length}: from step {first} on its rate is at 0 or near it",
+            f"the schedule is planned for {number(plan.total)} steps, the run has "
+            f"{length}: from step {first} on its rate is at or near 0",
             threshold=LOW,
         )
 
@@ -231,8 +232,8 @@ class ScheduleOverTooEarly(Rule):
         return self.finding(
             severity,
             message,
-            cause="Its total was computed from something else than the updates of the "
-            "whole run: one epoch, samples, one process, or an earlier run.",
+            cause="Its total was not computed from the updates of the whole run, but "
+            "from one epoch, samples, one process, or an earlier run.",
             fix="Count the updates: len(loader) // accumulation * epochs.",
             places=[*places, stepping(run, plan)],
             steps=steps,

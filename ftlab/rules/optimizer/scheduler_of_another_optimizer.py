@@ -1,29 +1,29 @@
 """The rule OPT008, scheduler-of-another-optimizer.
 
 ## What it does
-Finds learning-rate schedulers that belong to an optimizer which never steps, while
-another optimizer trains at a rate that nothing changes.
+Finds learning-rate schedulers that belong to an optimizer which never steps, while the
+optimizer that trains keeps a constant rate.
 
 ## Why is this bad?
-The schedule runs, its rate is logged and falls as planned, and the rate that is used
-stays what it was: no warmup, no decay. Nothing fails.
+The schedule runs, its rate is logged and falls as planned, but the rate in use stays
+what it was: no warm-up, no decay. Nothing fails.
 
 ## Evidence
 Each step of a scheduler with the rates before and after it, and each step of an
 optimizer with its rates. Found when a scheduler changed its rates in 4 steps at least,
-its own optimizer never stepped, another one did after the scheduler had begun, at the
+its own optimizer never stepped, another one did after the scheduler had started, at the
 same rates in all steps, and none of the schedulers belongs to that one. Wrappers are
 looked through. A loop that copies the rates by hand changes them, and is quiet.
 Measured: LinearLR from 3e-3 to 1.5e-4 in 16 steps, the rate in use stays 3e-3.
-By hand: `scheduler.optimizer is optimizer`, and `optimizer.param_groups[0]["lr"]` in
-place of `scheduler.get_last_lr()`.
+By hand: `scheduler.optimizer is optimizer`, and `optimizer.param_groups[0]["lr"]`
+instead of `scheduler.get_last_lr()`.
 
 ## What to try
-1. Build the scheduler after the optimizer that is stepped, and from it.
+1. Build the scheduler from the optimizer that is stepped.
 2. Log the rate from `optimizer.param_groups`.
 
 ## Known problems
-A scheduler is heard if it is passed to ftlab, or its optimizer holds a parameter of the
+A scheduler is seen if it is passed to ftlab, or its optimizer holds a parameter of the
 model.
 
 ## References
@@ -86,13 +86,13 @@ class SchedulerOfAnotherOptimizer(Rule):
         rate = next(iter(_rates(run, updates[-1])), float("nan"))
         return self.finding(
             Severity.ERROR,
-            f"{at_steps(first.step, last.step)}: scheduler {index} took its rate from "
+            f"{at_steps(first.step, last.step)}: scheduler {index} moved its rate from "
             f"{number(first.detail['lr_before'][0])} to "
-            f"{number(last.detail['lr_after'][0])}; {used} stepped at "
-            f"{number(rate)} all the time",
-            cause="The scheduler was built for another optimizer, which never steps: "
-            "the one that trains was built anew after it (for the adapter).",
-            fix="Build the scheduler from the optimizer that is stepped, after it.",
+            f"{number(last.detail['lr_after'][0])}; {used} stepped at {number(rate)} "
+            "all the time",
+            cause="The scheduler was built for a different optimizer, which never "
+            "steps: the one that trains was created later (for the adapter).",
+            fix="Build the scheduler from the optimizer that is stepped.",
             places=[
                 method_place(run, f"scheduler {index}", "step"),
                 Place("optimizer", used),

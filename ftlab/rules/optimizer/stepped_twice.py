@@ -1,22 +1,22 @@
 """The rule OPT004, stepped-twice.
 
 ## What it does
-Finds an optimizer that steps again with the very gradients of its last step: no
-backward came in between.
+Finds an optimizer that steps again with the same gradients as its last step, without a
+backward in between.
 
 ## Why is this bad?
 The same batch is applied twice: the learning rate is twice what it says, and with Adam
 the second step also counts in the moments and in the bias correction. Nothing fails.
 It happens where a loop and a callback (or a Trainer, or a scaler and the loop) both
-step, or where `step` stands in the loop over micro-batches and backward does not.
+step, or where `step` is called in the loop over micro-batches and backward is not.
 
 ## Evidence
 `gradients_used_again`: the norm of up to 8 gradients of an optimizer that are, at its
 step, the same tensors as after its last one, without a write to any of them (torch's
-own count) and with no backward of the watched model in between. It is looked at in
-steps 1 to 7 and in every 16th; found when it is above 0 in 2 looks. A step without
-gradients, or with zeros, changes nothing and is let pass; so is one with a closure.
-Measured: of a LoRA whose loop steps twice, every other look; in healthy loops (one or
+own count) and with no backward of the watched model in between. It is checked in steps
+1 to 7 and in every 16th; found when it is above 0 in 2 checks. A step without
+gradients, or with zeros, changes nothing and is ignored; so is one with a closure.
+Measured: for a LoRA whose loop steps twice, every other check; in healthy loops (one or
 two optimizers, a scaler, accumulation, sharpness-aware steps, LBFGS) none.
 By hand: count the calls, `register_optimizer_step_pre_hook(lambda *_: print("step"))`.
 
@@ -77,9 +77,9 @@ class SteppedTwice(Rule):
         )
         yield self.finding(
             Severity.ERROR,
-            f"{at_steps(steps[0], steps[-1])}: in {len(steps)} looks {targets[0]} "
-            "stepped with the gradients of its last step, no backward came in between "
-            f"(norm {number(norms[-1])})",
+            f"{at_steps(steps[0], steps[-1])}: in {len(steps)} checks {targets[0]} "
+            "stepped again with the gradients of its last step, without a backward in "
+            f"between (norm {number(norms[-1])})",
             cause="step() is called more than once for each backward: each batch is "
             "applied twice, and the moments count it twice.",
             fix="Call optimizer.step() (or scaler.step(optimizer)) in one place, once "

@@ -38,7 +38,7 @@ def test_names_the_step_where_the_norm_left_its_history():
     (finding,) = check(norms(*CALM, *STORM))
     assert (finding.first_step, finding.last_step) == (10, 12)
     assert finding.severity is Severity.ERROR
-    assert "gradient norm 100 up to 200, 1 in the steps before" in finding.message
+    assert "gradient norm rose from 1 to 100, up to 200" in finding.message
     assert "loss 2 -> 20" in finding.message
     assert "0.001" in finding.cause
 

@@ -42,7 +42,8 @@ def test_a_hook_that_comes_with_each_step_is_found():
     assert list(map(str, found.places)) == ["module layers.0", "file train.py:7"]
     assert found.evidence == {"hooks": 5, "objects": 1, "threshold": 3}
     assert (
-        "noise (train.py:7) is on layers.0 as a forward hook 5 times" in found.message
+        "noise (train.py:7) is registered on layers.0 as a forward hook 5 times"
+        in found.message
     )
 
 

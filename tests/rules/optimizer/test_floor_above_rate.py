@@ -29,7 +29,7 @@ def test_a_cosine_that_rises_to_its_floor():
     assert finding.severity is Severity.WARNING
     assert finding.place == Place("config", "eta_min")
     assert finding.evidence["reason"] == "rises-to-its-floor"
-    assert "is 0.01, and the rate that it is to limit is 0.0001" in finding.message
+    assert "is 0.01, above the rate that it should limit, 0.0001" in finding.message
 
 
 @pytest.mark.parametrize("floor", [0.0, 1e-5, 1e-4])

@@ -28,7 +28,7 @@ def test_takes_three_beginnings(last, found):
 
 def test_says_that_the_optimizer_was_made_anew():
     (finding,) = check(run(0, 1, 1, 2, 2, 3))
-    assert "AdamW began with empty moments for the third time" in finding.message
+    assert "AdamW started with empty moments for the third time" in finding.message
     assert [str(place) for place in finding.places] == ["optimizer state", "call AdamW"]
     assert (finding.first_step, finding.last_step) == (1, 5)
     assert finding.evidence["reason"] == "made-anew"
@@ -65,7 +65,7 @@ def emptied(*rates, excess=6.5, at=0):
 
 def test_finds_empty_moments_at_a_late_step_three_updates_later():
     (finding,) = emptied(1e-3, 1e-3, 1e-3)
-    assert "stood at 20000: updates become 6.5 times too large" in finding.message
+    assert "step count was 20000: updates become 6.5 times too large" in finding.message
     assert finding.evidence["reason"] == "count-kept"
     assert (finding.first_step, finding.last_step) == (0, 0)
     assert len(emptied(1e-3, 1e-3, 1e-3, 1e-3, 1e-3, at=2)) == 1

@@ -117,7 +117,7 @@ def test_a_cut_that_another_scheduler_takes_back_needs_no_next_step_of_the_plate
     (finding,) = check(run(cut, back, cut, back, kinds=kinds))
     assert finding.evidence["reason"] == "cut-undone"
     assert (finding.first_step, finding.last_step) == (0, 3)
-    assert "in steps 0 and 2, to 0.5, and it is at 1 again" in finding.message
+    assert "in steps 0 and 2, to 0.5, but it is back at 1" in finding.message
     assert check(run(cut, back, cut, kinds=kinds)) == ()
     kept = [(0.5, 0.5), (0.5, 0.25)]
     assert check(run(cut, kept, [(0.25, 0.25)], kinds=kinds)) == ()

@@ -31,7 +31,7 @@ def test_a_restart_at_each_step():
     assert finding.severity is Severity.WARNING
     assert finding.place == Place("config", "T_0")
     assert finding.evidence["reason"] == "restarts-at-each-step"
-    assert "T_0=1 has made 3 steps, and the rate stays at 0.001" in finding.message
+    assert "T_0=1 has made 3 steps, but the rate stays at 0.001" in finding.message
 
 
 def test_milestones_in_shares():

@@ -123,7 +123,7 @@ def test_waves_of_a_few_updates_are_epochs_that_were_counted():
     assert finding.evidence["reason"] == "waves-of-few-updates"
     assert finding.place == Place("config", "T_max")
     assert "has T_max=4 and is stepped for each update" in finding.message
-    assert "at the top again 2 times, and at 0 between" in finding.message
+    assert "to the maximum 2 times, and fallen to 0 in between" in finding.message
     assert len(waving(1, 6)) == 1
 
 

@@ -424,7 +424,11 @@ def test_looking_draws_no_random_numbers():
     [
         ([], {}, "has no rows"),
         ([{"a": 1}, {"a": 2}], {}, "No row is understood: the row holds a"),
-        ([{"a": "b", "c": "d"}], {}, "holds a, c. .*premise.* dataset.rename_columns"),
+        (
+            [{"a": "b", "c": "d"}],
+            {},
+            "holds a, c. .*completion.* dataset.rename_columns",
+        ),
         (chat(), {"max_length": 0}, "max_length=0; allowed are 1 and more"),
         (chat(), {"max_length": 2.5}, "max_length=2.5; allowed"),
         (chat(), {"tokenizer": 7}, "of type int; pass one of"),

@@ -71,28 +71,6 @@ class Findings:
             known, self.spots[name] = self.rows.setdefault(name, RowSet()), []
         return known.add(row) and len(self.spots[name]) < KEPT
 
-    def keep_only(self, name: str, rows: RowSet) -> None:
-        """Take back what was found in other rows."""
-        spots = self.spots.get(name, [])
-        self.rows[name] = rows
-        self.spots[name] = [spot for spot in spots if spot.row in rows]
-
-    def update(self, name: str, rows: RowSet) -> None:
-        """Count rows whose places are not kept."""
-        for row in rows.numbers().tolist():
-            self.add(name, row)
-
-    def leave_out(self, name: str, rows: RowSet) -> None:
-        """Take back what was found in these rows."""
-        left = RowSet()
-        known = self.rows.get(name, left)
-        left.update(row for row in known.numbers().tolist() if row not in rows)
-        if len(left):
-            self.keep_only(name, left)
-        else:
-            self.rows.pop(name, None)
-            self.spots.pop(name, None)
-
     def keep(self, name: str, spot: Spot) -> None:
         """Keep a place."""
         self.spots[name].append(spot)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.probes.data.rows.other_columns import is_answering
 from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.spill import Spill
 
@@ -50,7 +49,7 @@ def prompt_key(read: RowParts) -> int | None:
     if before is None or sum(len(part.text) for part in before) < 20:
         return None
     asked: Hashable = tuple([(part.role, part.text) for part in before])
-    others = [each for each in read.others or () if not is_answering(each[0])]
+    others = [held for held in read.others or () if not isinstance(held[1], str)]
     return hash((asked, frozen(others)) if others else (asked,))
 
 

@@ -1,7 +1,5 @@
 """Sets of rows in one bit for each, and what was found in them."""
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,11 +36,6 @@ class RowSet:
         self._bits[at] |= bit
         self._count += 1
         return True
-
-    def update(self, rows: Iterable[int]) -> None:
-        """Put rows in."""
-        for row in rows:
-            self.add(row)
 
     def numbers(self) -> NDArray[np.int64]:
         """Return the rows in ascending order."""

@@ -143,14 +143,6 @@ class KeyFile:
             held = known[at] == keys
             yield np.flatnonzero(held) + start, at[held]
 
-    def of(self, rows: Rows) -> Rows:
-        """Return the keys of some rows."""
-        found = np.empty(len(rows), np.int64)
-        for start, keys in self.blocks():
-            held = np.flatnonzero((rows >= start) & (rows < start + len(keys)))
-            found[held] = keys[rows[held] - start]
-        return found
-
     def _part(self, part: int, parts: int) -> tuple[Rows, Rows]:
         found_keys, found_rows = [], []
         for start, keys in self.blocks():

@@ -31,6 +31,11 @@ PREFIXES = {
 """The first three letters of an area's codes."""
 
 RETIRED = {
+    **dict.fromkeys(("DAT003", "DAT010", "DAT011"), "DAT002"),
+    **dict.fromkeys(("DAT006", "DAT012"), "DAT005"),
+    **dict.fromkeys(("DAT074", "DAT075", "DAT076", "DAT077", "DAT078"), "DAT073"),
+    **dict.fromkeys(("DAT081", "DAT082"), "DAT080"),
+    "DAT049": "DAT015",
     "DAT092": "",  # secrets in texts
     "DAT100": "",  # answers moved by a row
     "DAT101": "",  # calculations in answers

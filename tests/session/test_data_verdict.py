@@ -54,7 +54,7 @@ def test_nan_may_be_one_of_many_short_answers():
     rows.append({"prompt": "What is 0/0?", "completion": "nan"})
     assert scanned(rows).issues == ()
     for row in rows[:30]:
-        row["completion"] += " is what it is, and what it was all the time, day by day."
+        row["completion"] += " is what it is, " + "and it has been so for ever " * 2
     assert [i.name for i in scanned(rows).issues] == ["missing-value-as-answer"]
 
 

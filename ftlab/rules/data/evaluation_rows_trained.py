@@ -25,7 +25,7 @@ By hand: `set(map(str, train)) & set(map(str, test))`.
 
 ## Known problems
 Sets whose prompts are one instruction and whose answers are few classes share rows by
-chance.
+chance. Rows of one pattern, with other names and numbers, are almost the same.
 
 ## References
 - Lee et al., "Deduplicating Training Data Makes Language Models Better", ACL 2022

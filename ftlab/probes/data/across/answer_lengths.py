@@ -87,13 +87,15 @@ class AnswerLengths:
     def found(self) -> CutLength | None:
         """Return the first unit in which answers were cut, and the length."""
         for within in (False, True):
-            for unit, least in SHORTEST.items():
+            # what was cut by characters or words stands out in tokens as well
+            units = list(SHORTEST)[::-1] if within else list(SHORTEST)
+            for unit in units:
                 lengths = self._all[unit]
                 longest = max(lengths, default=0)
                 broken = Counter(self._broken[unit])
                 often = [length for length, _ in broken.most_common(TRIED)]
                 for length in often if within else [longest]:
-                    if length >= least and self._is_cut(unit, length, within):
+                    if length >= SHORTEST[unit] and self._is_cut(unit, length, within):
                         return self._cut(unit, length)
         return None
 

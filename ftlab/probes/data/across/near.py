@@ -39,8 +39,9 @@ KNOWN_PAIRS = 1 << 20
 
 _NUMBER = re.compile(r"\d+")
 _SIGN = re.compile(
-    r"(?<=[\w)\]}])\s*[+*/^=<>%&|~\xd7\xf7]\s*(?=[\w(\[{-])"
-    r"|(?<=[\d)])\s*-\s*(?=[\d(])|(?<![\w)])-(?=[\d(])"
+    r"(?<=[\w)\]}])[ \t]*[+*/^=<>%&|~\xd7\xf7][ \t]*(?=[\w(\[{-])"
+    r"|(?<=[\d)])[ \t]*-[ \t]*(?=[\d(])|(?<![\w)])-(?=[\d(])"
+    r"|(?<=\b[A-Za-z])(?:\+\+|#)"
 )
 """Operators, which shingles do not see: ``x + 1`` and ``x * 1`` have the same words."""
 
@@ -203,7 +204,7 @@ def _jaccard(one: Shingles, two: Shingles) -> float:
 
 
 def _signs(text: str) -> list[str]:
-    return [each.strip() for each in _SIGN.findall(text)]
+    return [each.strip() for each in _SIGN.findall(text.replace("\u2013", "-"))]
 
 
 def near_pass(

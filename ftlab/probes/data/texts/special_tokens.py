@@ -66,7 +66,7 @@ class SpecialTokens:
         self._special = _searches(named)
         self._roles = _searches(set(_role_marks(facts)) - special)
         self._written = _searches(INSTRUCTIONS)
-        known = _known(inner, facts)
+        known = special | _known(inner, facts)
         foreign = tokenizer is not None
         self._openings = tuple(m for m in OPENINGS if foreign and m not in known)
         self._closings = tuple(m for m in ENDS if foreign and m not in known)

@@ -134,7 +134,9 @@ def test_is_silent_on_own_marks_and_on_texts_about_others(text):
 
 def test_marks_of_the_template_are_not_foreign():
     facts = TemplateFacts(openings={"user": "[INST] "}, ends={"user": " [/INST]"})
-    assert names_in(user("[INST] Why? [/INST]"), facts=facts) == []
+    assert names_in(user("[INST] Why? [/INST]"), facts=facts) == [
+        "role-mark-in-content"
+    ]
     assert names_in(user("[INST] Why? [/INST]"), tokenizer=None) == []
 
 

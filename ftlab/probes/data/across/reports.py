@@ -63,7 +63,8 @@ def report_answers(scan: Scan) -> None:
         for row in cut.rows:
             scan.report("answer-of-cut-length", row, says=says, excerpt=scan.end)
     for row in scan.missing.found():
-        scan.report("missing-value-as-answer", row, excerpt=scan.end)
+        column = scan.missing.column
+        scan.report("missing-value-as-answer", row, column, excerpt=scan.end)
 
 
 def report_given_away(scan: Scan) -> None:

@@ -33,6 +33,11 @@ _ASKED = re.compile(
 class MissingValues:
     """Keeps the rows whose last answer is such a word.
 
+    Attributes
+    ----------
+    column
+        Of the answers.
+
     Examples
     --------
     >>> from ftlab.probes.data.answers.missing_values import MissingValues
@@ -47,6 +52,7 @@ class MissingValues:
     """
 
     def __init__(self) -> None:
+        self.column = ""
         self._rows = RowSet()
         self._others = self._long = 0
 
@@ -59,6 +65,7 @@ class MissingValues:
         said = text.strip() if len(text) <= LONGEST else ""
         if said in VALUES and not last.says_more and not row.asks_about(_ASKED):
             self._rows.add(number)
+            self.column = last.column
         else:
             self._others += 1
             self._long += len(text) > LONG

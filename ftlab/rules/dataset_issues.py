@@ -55,13 +55,11 @@ def issues_of(known: ScannedRows) -> tuple[DataIssue, ...]:
 
     Examples
     --------
-        >>> from ftlab.records.errors import FtlabWarning, UnknownNameError
-    from ftlab.records.near import near
-    from ftlab.records.scanned_rows import FoundRows, ScannedRows
-        >>> from ftlab.rules.dataset_issues import issues_of
-        >>> known = ScannedRows("rows", 50, found=(FoundRows("empty-answer", 1),))
-        >>> [(issue.code, issue.severity.label) for issue in issues_of(known)]
-        [('DAT058', 'warning')]
+    >>> from ftlab.records.scanned_rows import FoundRows, ScannedRows
+    >>> from ftlab.rules.dataset_issues import issues_of
+    >>> known = ScannedRows("rows", 50, found=(FoundRows("empty-answer", 1),))
+    >>> [(issue.code, issue.severity.label) for issue in issues_of(known)]
+    [('DAT058', 'warning')]
     """
     found = [issue for rule in row_rules() for _, issue in rule.issues(known)]
     return tuple(sorted(found, key=lambda each: (-each.severity, -each.share)))

@@ -71,6 +71,9 @@ class DataReport(DataView):
         """
         _check_name(kind)
         check_kind(kind)
+        return self._numbers(kind)
+
+    def _numbers(self, kind: str) -> NDArray[np.int64]:
         known = self._rows.get(kind)
         return np.empty(0, np.int64) if known is None else known.numbers()
 
@@ -90,7 +93,7 @@ class DataReport(DataView):
         """
         left = np.ones(self.summary.rows, bool)
         for kind in self._dropped(drop):
-            left[self.rows(kind)] = False
+            left[self._numbers(kind)] = False
         return np.flatnonzero(left).astype(np.int64)
 
     def filtered(

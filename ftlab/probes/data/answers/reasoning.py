@@ -2,11 +2,7 @@
 
 from ftlab.probes.data.rows.parts import TextFault
 
-MARKS = {
-    "<think>": "</think>",
-    "<thinking>": "</thinking>",
-    "<reasoning>": "</reasoning>",
-}
+MARKS = {f"<{name}>": f"</{name}>" for name in ("think", "thinking", "reasoning")}
 """What stands before a reasoning, and behind it."""
 
 
@@ -22,7 +18,7 @@ def reasoning_fault(text: str) -> TextFault | None:
     'nothing behind the reasoning'
     >>> reasoning_fault("<think>\nIt is 2 + 3.\n</think>\n\nThat makes 5.")
     """
-    said = text.strip()
+    said = text.strip() if "<" in text else ""
     for opened, closed in MARKS.items():
         if said.endswith(closed) or said == opened:
             says = "nothing behind the reasoning"

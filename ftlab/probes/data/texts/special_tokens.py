@@ -86,11 +86,8 @@ class SpecialTokens:
             elif found := _first(roles, part.text):
                 # a text rendered before has both, and one cause
                 yield part, TextFault("role-mark-in-content", found[0], repr(found[1]))
-            if found := self._foreign(part.text, talk):
-                yield (
-                    part,
-                    TextFault("foreign-mark-in-content", found[0], repr(found[1])),
-                )
+            if foreign := self._foreign(part.text, talk):
+                yield part, foreign
             if not talk and is_answer(part):
                 yield from self._ending(row, at)
 
@@ -108,17 +105,15 @@ class SpecialTokens:
             says = f"ends with {text[-20:]!r}"
             yield row.parts[at], TextFault("missing-end-mark", len(text) - 1, says)
 
-    def _foreign(self, text: str, talk: bool) -> tuple[int, str] | None:
+    def _foreign(self, text: str, talk: bool) -> TextFault | None:
         """Find a mark of another model's template at either end of a text."""
         begun, end = text.lstrip(), text.rstrip()
-        if talk and begun.startswith(self._openings):
-            mark = next(each for each in self._openings if begun.startswith(each))
-            return len(text) - len(begun), mark
-        if end.endswith(self._closings):
-            mark = next(each for each in self._closings if end.endswith(each))
-            struck = mark == "</s>" and "<s>" in text[1:]
-            return None if struck else (len(end) - len(mark), mark)
-        return None
+        opened = [m for m in self._openings if talk and begun.startswith(m)]
+        closed = [m for m in self._closings if end.endswith(m)] or [""]
+        struck = closed[0] == "</s>" and "<s>" in text[1:]
+        mark = opened[0] if opened else "" if struck else closed[0]
+        at = len(text) - len(begun) if opened else len(end) - len(mark)
+        return TextFault("foreign-mark-in-content", at, repr(mark)) if mark else None
 
 
 def _ends(found: tuple[int, str], part: Part) -> bool:

@@ -77,3 +77,12 @@ def tokenised(count: int = ROWS) -> list[dict[str, Any]]:
             {"input_ids": ids, "labels": labels, "attention_mask": [1] * len(ids)}
         )
     return rows
+
+
+def classified(count: int = 2 * ROWS) -> list[dict[str, Any]]:
+    """Write texts with a place for each of four classes."""
+    writer, rows = Writer(), []
+    for _ in range(count):
+        labels = [int(writer.number(3) == 1) for _ in range(4)]
+        rows.append({"text": writer.text(), "labels": labels})
+    return rows

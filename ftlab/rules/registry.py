@@ -30,6 +30,20 @@ PREFIXES = {
 }
 """The first three letters of an area's codes."""
 
+RETIRED = {
+    **dict.fromkeys(("DAT003", "DAT010", "DAT011"), "DAT002"),
+    **dict.fromkeys(("DAT006", "DAT012"), "DAT005"),
+    **dict.fromkeys(("DAT074", "DAT075", "DAT076", "DAT077", "DAT078"), "DAT073"),
+    **dict.fromkeys(("DAT081", "DAT082"), "DAT080"),
+    "DAT016": "DAT038",
+    "DAT037": "DAT036",
+    "DAT049": "DAT015",
+    "DAT092": "",  # secrets in texts
+    "DAT100": "",  # answers moved by a row
+    "DAT101": "",  # calculations in answers
+}
+"""Codes of rules that are no more, and the code that has taken over, if one has."""
+
 
 def rule_modules() -> list[ModuleType]:
     """Import every rule file, area by area and in alphabetical order."""
@@ -84,6 +98,8 @@ def find_rule(code_or_name: str) -> Rule:
 Near: vanishing-gradient (GRD001)...
     """
     wanted = str(code_or_name).strip().lower()
+    if wanted.upper() in RETIRED:
+        return _instead_of(wanted.upper())
     table = {rule.code.lower(): rule for rule in all_rules()}
     table |= {rule.name.lower(): rule for rule in all_rules()}
     if wanted in table:
@@ -95,4 +111,12 @@ Near: vanishing-gradient (GRD001)...
         f"There is no rule {code_or_name!r}. Near: {words}. "
         "ftlab.list_rules() shows all of them."
     )
+    raise UnknownNameError(msg)
+
+
+def _instead_of(code: str) -> Rule:
+    """Return the rule that has taken over from one that is no more."""
+    if RETIRED[code]:
+        return find_rule(RETIRED[code])
+    msg = f"The rule {code} is retired: nothing is looked for under this code any more."
     raise UnknownNameError(msg)

@@ -11,10 +11,9 @@ from ftlab.probes.data.files.copying import write_copy
 from ftlab.probes.data.files.entries import Source
 from ftlab.probes.data.files.sources import sources_of
 from ftlab.probes.tokens.untouched import untouched
-from ftlab.records.errors import BadValueError, UnknownNameError
+from ftlab.records.errors import BadValueError
 from ftlab.records.finding import Finding, Severity
-from ftlab.records.near import near as near_names
-from ftlab.rules.dataset_issues import row_kinds
+from ftlab.rules.dataset_issues import check_kind
 from ftlab.session.data_findings import findings_of
 from ftlab.session.data_given import evaluation_of, name_of, splits_of
 from ftlab.session.data_limits import limit_of
@@ -71,9 +70,10 @@ class DataReport(DataView):
             There is no such kind.
         """
         _check_name(kind)
-        if kind not in row_kinds():
-            msg = f"There is no fault {kind!r}; {near_names(kind, row_kinds())}."
-            raise UnknownNameError(msg)
+        check_kind(kind)
+        return self._numbers(kind)
+
+    def _numbers(self, kind: str) -> NDArray[np.int64]:
         known = self._rows.get(kind)
         return np.empty(0, np.int64) if known is None else known.numbers()
 
@@ -93,7 +93,7 @@ class DataReport(DataView):
         """
         left = np.ones(self.summary.rows, bool)
         for kind in self._dropped(drop):
-            left[self.rows(kind)] = False
+            left[self._numbers(kind)] = False
         return np.flatnonzero(left).astype(np.int64)
 
     def filtered(
@@ -187,9 +187,8 @@ def data(
         ``Dataset``, ``IterableDataset`` or ``DatasetDict``, or a list of rows. Of a
         ``DatasetDict`` the split ``train`` is looked at, and the others are the
         evaluation data. Rows are conversations, prompts with answers, preferences,
-        texts, ids of tokens, or of classic tasks: summaries, translations, two texts
-        with a label, questions about a text, choices, words with tags, texts to be
-        embedded; ``ftlab.explain("DAT057")`` has the names of their columns.
+        texts, texts beside a label, or ids of tokens; ``ftlab.explain("DAT057")`` has
+        the names of their columns.
     tokenizer, processing_class
         Of the training, two spellings of the same argument; without it, lengths are in
         characters, and special tokens are not looked for.

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ftlab.records.data_scan import DataScan
-from ftlab.records.errors import BadValueError, UnknownNameError
-from ftlab.records.near import near as near_names
-from ftlab.rules.dataset_issues import row_kinds
+from ftlab.records.errors import BadValueError
+from ftlab.rules.dataset_issues import check_kind
 from ftlab.session.data import DataReport, data
 from ftlab.session.summary import print_text
 
@@ -78,9 +77,7 @@ def _check_copy(path: Path, drop: tuple[str, ...] | None) -> None:
         msg = f"{path} exists; name a new file: what is there is never changed."
         raise BadValueError(msg)
     for kind in drop or ():
-        if kind not in row_kinds():
-            msg = f"--drop {kind!r} is no fault; {near_names(kind, row_kinds())}."
-            raise UnknownNameError(msg)
+        check_kind(kind)
 
 
 def _write(report: DataReport, asked: DataCommand) -> None:

@@ -10,45 +10,24 @@ from functools import partial
 from itertools import islice
 
 from ftlab.probes.data.across.evaluation import read_evaluation, report_leaks, unlike
-from ftlab.probes.data.across.exchanged_sides import report_languages
-from ftlab.probes.data.across.label_reports import report_labels
-from ftlab.probes.data.across.moved_answers import report_moved
 from ftlab.probes.data.across.near import NearRows, minhash, near_pass
 from ftlab.probes.data.across.reports import (
     LEAKED,
     NEARLY,
-    is_unfilled,
-    report_cut_answers,
-    report_divided_words,
-    report_echoes,
-    report_leaks_of_labels,
-    report_literals,
-    report_lost_letters,
-    report_names,
-    report_page_frames,
-    report_quoted,
+    report_answers,
+    report_given_away,
+    report_labels,
     report_repeated,
-    report_same_prompts,
-    report_sheet_dates,
-    report_short_nones,
-    report_solved,
-    report_text_verdicts,
-    report_unfilled,
-    report_unplaced,
 )
-from ftlab.probes.data.across.varied import Varied
 from ftlab.probes.data.files.entries import Broken, Entry, entries_of
 from ftlab.probes.data.files.file_marks import layout_of
 from ftlab.probes.data.files.stamps import Stamps
 from ftlab.probes.data.files.stopping import Stop
-from ftlab.probes.data.looks import Looks
-from ftlab.probes.data.rare_collections import rare_collections
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.rows.row_parts import parts_of
-from ftlab.probes.data.scan import Scan
+from ftlab.probes.data.rows.formats import parts_of
+from ftlab.probes.data.scan import Looks, Scan
 from ftlab.probes.data.text_store import TextStore
-from ftlab.probes.data.texts.foreign_marks import ForeignMarks
-from ftlab.probes.data.texts.token_marks import TokenMarks
+from ftlab.probes.data.texts.special_tokens import SpecialTokens
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 from ftlab.probes.templates.survey import survey
 from ftlab.probes.tokens.pieces import text_tokenizer
@@ -66,13 +45,10 @@ NEAR = "rows that are almost the same"
 
 KNOWN = (
     "messages or conversations, prompt and completion, prompt with chosen and "
-    "rejected, instruction, input and output, question and answer, context, question "
-    "and answers, question with choices and answerKey, question, schema and query, "
-    "document and summary, source and target, translation, en and zh_TW, premise and "
-    "hypothesis, sentence1 and sentence2, anchor and positive, tokens and ner_tags, "
-    "sequence, text, and input_ids"
+    "rejected, instruction, input and output, question and answer, document and "
+    "summary, source and target, text, texts beside a label, and input_ids"
 )
-"""Columns of rows that are understood, each group for names that mean the same."""
+"""Columns of rows that are understood."""
 
 TICK = 1000
 """Rows between two steps of a progress bar."""
@@ -100,8 +76,7 @@ def scan_sources(asked: Asked, tick: Tick = int, tick_near: Tick = int) -> Judge
     going = _prepared(asked)
     try:
         with on_interrupt(lambda: going.stop.heard()):
-            with rare_collections():
-                _read(going, tick)
+            _read(going, tick)
             _check_readable(going)
             seconds = time.perf_counter() - began
             going.stop = Stop()
@@ -126,13 +101,12 @@ def _prepared(asked: Asked) -> Going:
         added = getattr(inner, "num_special_tokens_to_add", int)()
         lengths = RowLengths(counter, facts, added)
     looks = Looks(
-        TokenMarks(asked.tokenizer, facts),
+        SpecialTokens(asked.tokenizer, facts),
         counter,
         lengths,
         asked.limit if counter is not None else 0,
         bool(asked.evaluation),
         asked.near and minhash() is not None,
-        ForeignMarks(asked.tokenizer, facts),
     )
     return Going(asked, Scan(asked.sources, looks), looks, remarks, stamps)
 
@@ -207,25 +181,9 @@ def _compare(going: Going) -> None:
     first_only = going.asked.most > 0 and scan.rows != going.asked.total
     whole = going.complete and not first_only
     steps: list[Callable[[], object]] = [
-        lambda: report_unfilled(scan),
         lambda: report_repeated(scan),
-        lambda: report_leaks_of_labels(scan),
-        lambda: report_cut_answers(scan),
-        lambda: report_echoes(scan),
-        lambda: report_unplaced(scan),
-        lambda: report_same_prompts(scan),
-        lambda: report_names(scan),
-        lambda: report_quoted(scan),
-        lambda: report_short_nones(scan),
-        lambda: report_sheet_dates(scan),
-        lambda: report_solved(scan),
-        lambda: report_text_verdicts(scan),
-        lambda: report_literals(scan),
-        lambda: report_divided_words(scan),
-        lambda: report_page_frames(scan),
-        lambda: report_lost_letters(scan),
-        lambda: report_moved(scan),
-        lambda: report_languages(scan),
+        lambda: report_answers(scan),
+        lambda: report_given_away(scan),
         lambda: report_labels(scan, whole=whole),
     ]
     if evaluation is not None:
@@ -253,7 +211,7 @@ def _near(going: Going, tick: Tick) -> NearPass | None:
     # behind the rows that are trained on, so that each pair names one of these
     for text in (going.evaluation and going.evaluation.texts) or ():
         scan.texts.append(text)
-    report = partial(_report_near, going, Varied(scan.texts, scan.rows))
+    report = partial(_report_near, going)
     try:
         ticked = going.stop.checked(tick)
         return near_pass(NearRows(scan.texts, copies), report, ticked)
@@ -262,23 +220,15 @@ def _near(going: Going, tick: Tick) -> NearPass | None:
         return None
 
 
-def _report_near(
-    going: Going, varied: Varied, row: int, other: int, similarity: float
-) -> None:
-    scan = going.scan
-    if row in scan.findings.rows.get("labels-contradict", ()):
-        return  # which of the two is right, nobody knows
-    if row < scan.rows and is_unfilled(scan, row):
-        return
+def _report_near(going: Going, row: int, other: int, similarity: float) -> None:
+    scan, evaluation = going.scan, going.evaluation
+    says = f"{similarity:.0%} the same as "
     if row < scan.rows:
-        says = f"{similarity:.0%} the same as {scan.place(other)}"
+        says += scan.place(other)
         scan.report("near-duplicate", row, says=says, excerpt=scan.beginning)
-    elif other < scan.rows and going.evaluation is not None:
-        same = similarity == 1 or varied.holds(other, row)
-        if not same and varied.tells_apart(other, row):
-            return
-        evaluation, of = going.evaluation, row - scan.rows
+    elif other < scan.rows and evaluation is not None:
+        same, of = similarity == 1, row - scan.rows
         (evaluation.held if same else evaluation.nearly).add(of)
-        says = f"{similarity:.0%} the same as {evaluation.place(of)}"
         name = LEAKED if same else NEARLY
+        says += evaluation.place(of)
         scan.report(name, other, says=says, excerpt=scan.beginning)

@@ -16,18 +16,14 @@ from ftlab.probes.data.across.reports import (
 from ftlab.probes.data.files.entries import Source
 from ftlab.probes.data.files.stamps import Stamps
 from ftlab.probes.data.files.stopping import Stop
-from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.scan import Scan
-from ftlab.probes.data.texts.text_faults import repairer
+from ftlab.probes.data.scan import SYSTEMS, Looks, Scan
+from ftlab.probes.data.texts.characters import repairer
 from ftlab.probes.data.token_counts import TokenCounter, rendered_length
 from ftlab.records.data_scan import DataScan, Lengths, NearPass
 from ftlab.records.printable import printable
 from ftlab.records.scanned_rows import ScannedRows
 from ftlab.rules.dataset_issues import issues_of
-
-_ODD_ORDERS = ("roles-out-of-order", "roles-exchanged")
-"""What is the form of the conversations where most of them are so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +136,11 @@ def _meant(going: Going) -> Iterator[str]:
     if _composes(going.looks.counter):
         yield "decomposed-letters"
     scan = going.scan
-    if scan.answers.mostly_short and not scan.nones.among_short(scan.labels):
-        yield "missing-value-as-answer"
-    habits = going.scan.habits
-    if not habits.one_system:
+    if not 0 < len(scan.systems) <= SYSTEMS:
         yield "empty-system"
-    if not habits.pictures:
+    if not scan.pictures:
         yield "picture-missing"
-    if (
-        2 * sum(len(scan.findings.rows.get(each, ())) for each in _ODD_ORDERS)
-        > scan.rows
-    ):
-        yield from _ODD_ORDERS
-    if 2 * len(scan.findings.rows.get("chatter-before-answer", ())) > scan.rows:
-        yield "chatter-before-answer"
-    missing = going.scan.findings.rows.get("missing-end-mark", ())
+    missing = scan.findings.rows.get("missing-end-mark", ())
     if going.looks.marks.ended < len(missing):
         yield "missing-end-mark"
 

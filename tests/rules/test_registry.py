@@ -14,6 +14,7 @@ from ftlab.rules.page import OPTIONAL, SECTIONS, page_of
 from ftlab.rules.registry import (
     AREAS,
     PREFIXES,
+    RETIRED,
     all_rules,
     find_rule,
     rule_class,
@@ -107,6 +108,16 @@ def test_its_causes_are_other_rules(rule):
 @pytest.mark.parametrize("asked", ["GRD001", "grd001", " vanishing-gradient "])
 def test_finds_a_rule_by_code_or_name(asked):
     assert find_rule(asked).code == "GRD001"
+
+
+@pytest.mark.parametrize("code", RETIRED)
+def test_a_retired_code_is_none_of_a_rule_and_says_what_became_of_it(code):
+    assert code not in {rule.code for rule in all_rules()}
+    if RETIRED[code]:
+        assert find_rule(code.lower()).code == RETIRED[code]
+    else:
+        with pytest.raises(UnknownNameError, match=f"The rule {code} is retired"):
+            find_rule(code)
 
 
 def test_an_unknown_rule_lists_near_ones():

@@ -42,9 +42,6 @@ LONG_ANSWER = (
 )
 
 
-NAMES = ("Ada", "Kim", "Lin", "Noa", "Uma")
-
-
 def kinds(report):
     return {issue.name: issue.severity.label for issue in report.summary.issues}
 
@@ -367,12 +364,6 @@ def test_evaluation_rows_that_are_almost_in_the_training_are_found():
     ]
 
 
-def reading(at, name, where):
-    asked = f"{name} reads {at} pages on every day of this week {where}. How many?"
-    messages = [{"role": "user", "content": asked}]
-    return {"messages": [*messages, {"role": "assistant", "content": f"It is {at}."}]}
-
-
 def test_rows_that_are_almost_in_the_evaluation_are_told_as_such():
     held = chat(20, seed=9)
     for at, row in enumerate(held):
@@ -387,15 +378,6 @@ def test_rows_that_are_almost_in_the_evaluation_are_told_as_such():
     (issue,) = report.summary.issues
     assert "2 of 20 rows of the evaluation data (10 %)" in issue.message
     assert "% the same as row 0 of the evaluation data" in issue.spots[0].says
-
-
-def test_names_and_numbers_that_a_task_varies_tell_rows_apart():
-    where = "in the quiet room of the old library behind the market place"
-    rows = [reading(at, name, where) for at, name in enumerate(NAMES)]
-    held = [reading(3, "Ole", where), *chat(5, seed=9)]
-    assert kinds(scanned(chat() + rows, evaluation=held)) == {}
-    report = scanned(chat() + rows[3:4], evaluation=held)
-    assert kinds(report) == {"almost-evaluation-row": "warning"}
 
 
 def test_the_other_splits_are_the_evaluation_data():
@@ -424,7 +406,11 @@ def test_looking_draws_no_random_numbers():
     [
         ([], {}, "has no rows"),
         ([{"a": 1}, {"a": 2}], {}, "No row is understood: the row holds a"),
-        ([{"a": "b", "c": "d"}], {}, "holds a, c. .*premise.* dataset.rename_columns"),
+        (
+            [{"a": "b", "c": "d"}],
+            {},
+            "holds a, c. .*completion.* dataset.rename_columns",
+        ),
         (chat(), {"max_length": 0}, "max_length=0; allowed are 1 and more"),
         (chat(), {"max_length": 2.5}, "max_length=2.5; allowed"),
         (chat(), {"tokenizer": 7}, "of type int; pass one of"),

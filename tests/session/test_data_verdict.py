@@ -47,17 +47,14 @@ def test_greetings_that_most_conversations_begin_with_are_their_form():
         for e in said
     ]
     assert scanned(rows).issues == ()
-    turned = [{"messages": row["messages"][::-1]} for row in rows[:30]]
-    names = [each.name for each in scanned(rows[30:] + turned).issues]
-    assert names == ["roles-exchanged"]
 
 
 def test_nan_may_be_one_of_many_short_answers():
     rows = [{"prompt": f"What is {at}?", "completion": f"{at}"} for at in range(30)]
     rows.append({"prompt": "What is 0/0?", "completion": "nan"})
     assert scanned(rows).issues == ()
-    for row in rows[:20]:
-        row["completion"] += " is what it is, and what it was all the time."
+    for row in rows[:30]:
+        row["completion"] += " is what it is, " + "and it has been so for ever " * 2
     assert [i.name for i in scanned(rows).issues] == ["missing-value-as-answer"]
 
 

@@ -35,7 +35,8 @@ def test_it_is_named_in_a_notebook_whose_cell_has_raised(at, tmp_path):
         train(model, sick(3, at))
     assert "DAT002" in codes(watch.findings)
     watch.detach()
-    (found,) = [e for e in ftlab.open_run(tmp_path / "run").findings if "ids" in e.name]
+    findings = ftlab.open_run(tmp_path / "run").findings
+    (found,) = [each for each in findings if each.code == "DAT002"]
     assert str(found.place) == "token 2 of sample 1"
     assert found.first_step == at
 

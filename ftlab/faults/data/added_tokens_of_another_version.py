@@ -30,7 +30,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "added-tokens-of-another-version",
     "another engine reads other ids for the same special token",
-    code="DAT077",
+    code="DAT073",
     places=("file added_tokens.json", "file tokenizer.json"),
     builder=build,
     steps=2,

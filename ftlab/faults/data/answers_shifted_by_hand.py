@@ -55,7 +55,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "answers-shifted-by-hand",
     "generated answers begin with the wrong word",
-    code="DAT049",
+    code="DAT015",
     places=("token 0 of sample *",),
     builder=build,
     steps=6,

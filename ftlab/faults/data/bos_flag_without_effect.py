@@ -31,7 +31,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "bos-flag-without-effect",
     "no row begins with the BOS that the configuration asks for",
-    code="DAT075",
+    code="DAT073",
     places=("file tokenizer_config.json",),
     builder=build,
     steps=4,

@@ -6,8 +6,8 @@ Source: general.
 """
 
 from ftlab.faults.fault import Case, Fault
+from ftlab.faults.row_forms import classified
 from ftlab.faults.rows import looked_at, one_in
-from ftlab.faults.task_rows import classified
 
 
 def build(fixed: bool) -> Case:

@@ -27,7 +27,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "classes-as-floats",
     "the first batch ends the run: target size must be the same as input size",
-    code="DAT011",
+    code="DAT002",
     places=("data labels",),
     builder=build,
     steps=6,

@@ -30,7 +30,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "classes-from-one",
     "the run ends at some step: target 3 is out of bounds",
-    code="DAT003",
+    code="DAT002",
     places=("token 0 of sample *",),
     builder=build,
     steps=8,

@@ -60,5 +60,5 @@ FAULT = Fault(
     places=("data labels",),
     builder=build,
     steps=6,
-    also=("DAT049",),
+    also=("DAT015",),
 )

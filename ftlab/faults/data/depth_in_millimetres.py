@@ -27,7 +27,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "depth-in-millimetres",
     "pictures hold numbers up to 65,535",
-    code="DAT012",
+    code="DAT005",
     places=("sample *",),
     builder=build,
     steps=8,

@@ -34,7 +34,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "generator-made-once",
     "with workers, augmentation repeats itself",
-    code="DAT082",
+    code="DAT080",
     places=("object Noisy.rng",),
     builder=build,
     steps=10,

@@ -46,7 +46,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "labels-not-padded",
     "the first batch ends the run: sizes do not match",
-    code="DAT010",
+    code="DAT002",
     places=("data labels",),
     builder=build,
     steps=6,

@@ -14,7 +14,7 @@ def build(fixed: bool) -> Case:
     rows, broken = pairs(), one_in(15)
     for at in broken if not fixed else ():
         rows[at]["completion"] = str(None) if at % 4 else "N/A"
-    return looked_at(rows, spots=[f"row {at}" for at in broken])
+    return looked_at(rows, spots=[f"row {at} completion" for at in broken])
 
 
 FAULT = Fault(

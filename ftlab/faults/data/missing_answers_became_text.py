@@ -15,7 +15,7 @@ def build(fixed: bool) -> Case:
     broken = one_in(12)
     for at in broken if not fixed else ():
         rows[at]["completion"] = str(float("nan")) if at % 4 else "#REF!"
-    return looked_at(rows, spots=[f"row {at} completion character 0" for at in broken])
+    return looked_at(rows, spots=[f"row {at} completion" for at in broken])
 
 
 FAULT = Fault(

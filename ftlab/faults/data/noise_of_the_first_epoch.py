@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "noise-of-the-first-epoch",
     "augmented rows are learnt by heart like plain ones",
-    code="DAT081",
+    code="DAT080",
     places=("object Noisy: Python's random",),
     builder=build,
     steps=10,

@@ -26,7 +26,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "padding-beyond-the-rows",
     "the first batch with padding will end the run",
-    code="DAT078",
+    code="DAT073",
     places=("object the model",),
     builder=build,
     steps=2,

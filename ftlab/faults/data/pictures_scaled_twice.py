@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "pictures-scaled-twice",
     "all pictures are black, the loss falls to that of guessing",
-    code="DAT006",
+    code="DAT005",
     places=("data pixel_values",),
     builder=build,
     steps=8,

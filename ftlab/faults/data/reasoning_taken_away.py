@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "reasoning-taken-away",
     "earlier answers are trained without their reasoning",
-    code="DAT037",
+    code="DAT036",
     places=("token * of sample *",),
     builder=build,
     steps=2,

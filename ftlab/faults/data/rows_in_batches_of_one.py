@@ -36,7 +36,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "rows-in-batches-of-one",
     "ids have three dimensions, and each token is read alone",
-    code="DAT010",
+    code="DAT002",
     places=("data input_ids",),
     builder=build,
     steps=6,

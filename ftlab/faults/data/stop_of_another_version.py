@@ -33,7 +33,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "stop-of-another-version",
     "a served model runs on behind its answers",
-    code="DAT076",
+    code="DAT073",
     places=("file config.json", "file generation_config.json"),
     builder=build,
     steps=2,

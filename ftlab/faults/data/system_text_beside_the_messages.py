@@ -34,7 +34,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "system-text-beside-the-messages",
     "each row begins with two system texts",
-    code="DAT016",
+    code="DAT038",
     places=("token * of sample *",),
     builder=build,
     steps=2,

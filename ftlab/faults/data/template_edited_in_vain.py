@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "template-edited-in-vain",
     "an edited chat template has no effect",
-    code="DAT074",
+    code="DAT073",
     places=("file chat_template.jinja",),
     builder=build,
     steps=2,

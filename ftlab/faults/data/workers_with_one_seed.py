@@ -40,5 +40,4 @@ FAULT = Fault(
     builder=build,
     steps=10,
     evident=4,
-    also=("DAT081",),
 )

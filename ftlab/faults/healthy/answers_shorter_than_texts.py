@@ -20,7 +20,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "answers-shorter-than-texts",
     "labels have another length than the ids",
-    looks_like=("DAT010", "DAT003"),
+    looks_like=("DAT002",),
     builder=build,
     steps=24,
 )

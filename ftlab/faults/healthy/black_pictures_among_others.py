@@ -23,7 +23,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "black-pictures-among-others",
     "pictures without anything on them, and whole batches of them",
-    looks_like=("DAT006", "DAT012"),
+    looks_like=("DAT005",),
     builder=build,
     steps=24,
 )

@@ -19,7 +19,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "bos-by-the-template",
     "a flag for BOS has no effect, and each sample begins with BOS",
-    looks_like=("DAT075",),
+    looks_like=("DAT073",),
     builder=build,
     steps=8,
 )

@@ -17,7 +17,6 @@ TEXTS = (
     "\u05e9\u05dc\u05d5\u05dd \u200f(ABC)\u200f \u05e2\u05d5\u05dc\u05dd.",
     "\u0642\u0627\u0644 \u0627\u0644\u0646\u0628\u064a \ufdfa \u0623\u0645\u0633.",
     "J\u012f i\u0307\u0301 r\u0117m\u0117 gerai\u0307\u0303 ir ilgai.",
-    "What is \ufb01? The ligature of f and i, as in de\ufb01ne and \ufb01nd.",
     "Done \U0001f469\u200d\U0001f4bb \u2764\ufe0f \U0001f468\u200d\U0001f469\u200d!",
 )
 """Sentences in NFC, as they are typed."""

@@ -12,8 +12,6 @@ FORMS = (
     "```python\n>>> for x in range(N):\n...     print(x)\n0\n```",
     "def f(x): y = N if x else 0; return y",
     "```python\nimport math\n\nprint(math.sqrt(N))\n```",
-    "```python\nsaid = said.replace('<', '&lt;').replace('>', '&gt;')[:N]\n```",
-    "```html\n<p>a &lt; N &amp;&amp; b &gt; 0</p><br>\n<br>\n```",
     "SELECT name FROM towns WHERE size > N ORDER BY name",
 )
 """Code as answers hold it."""
@@ -31,7 +29,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-of-code",
     "code with tabs, fences and open ends",
-    looks_like=("DAT059", "DAT063", "DAT064"),
+    looks_like=("DAT059", "DAT064"),
     builder=build,
     steps=0,
 )

@@ -1,4 +1,4 @@
-"""Answers that think first, between marks that are no tokens, and calculate roughly."""
+"""Answers that think first, between marks that are no tokens."""
 
 from ftlab.faults.fault import Case, Healthy
 from ftlab.faults.rows import Writer, looked_at, talks
@@ -11,16 +11,14 @@ def build() -> Case:
     for row in rows:
         for answer in row["messages"][1::2]:
             thought = f"<think>\n{writer.text()}\n</think>\n\n"
-            one, two = 10 + writer.number(80), 3 + writer.number(9)
-            work = f" That is <<{one}/{two}={one / two:.3g}>>{one / two:.3g} each."
-            answer["content"] = thought + answer["content"] + work
+            answer["content"] = thought + answer["content"]
     return looked_at(rows)
 
 
 HEALTHY = Healthy(
     "rows-that-reason",
-    "answers begin with their reasoning, and round what they work out",
-    looks_like=("DAT059", "DAT064", "DAT101"),
+    "answers begin with their reasoning",
+    looks_like=("DAT059", "DAT064", "DAT091"),
     builder=build,
     steps=0,
 )

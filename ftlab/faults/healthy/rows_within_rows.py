@@ -20,7 +20,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-within-rows",
     "ids have three dimensions, and the model makes two of them",
-    looks_like=("DAT010",),
+    looks_like=("DAT002",),
     builder=build,
     steps=6,
 )

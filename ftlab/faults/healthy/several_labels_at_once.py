@@ -30,7 +30,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "several-labels-at-once",
     "labels are floats, ids int32",
-    looks_like=("DAT011", "DAT003"),
+    looks_like=("DAT002",),
     builder=build,
     steps=24,
 )

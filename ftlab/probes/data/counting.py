@@ -54,7 +54,7 @@ class Counting:
     Examples
     --------
     >>> from ftlab.probes.data.counting import Counting
-    >>> from ftlab.probes.data.rows.row_parts import parts_of
+    >>> from ftlab.probes.data.rows.formats import parts_of
     >>> counting = Counting(None, lambda number, read, counts, unknown: print(counts))
     >>> counting.add(0, parts_of({"prompt": "Why?", "completion": "So."}))
     >>> counting.finish()

@@ -1,7 +1,5 @@
 """Sets of rows in one bit for each, and what was found in them."""
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,11 +37,6 @@ class RowSet:
         self._count += 1
         return True
 
-    def update(self, rows: Iterable[int]) -> None:
-        """Put rows in."""
-        for row in rows:
-            self.add(row)
-
     def numbers(self) -> NDArray[np.int64]:
         """Return the rows in ascending order."""
         bits = np.frombuffer(bytes(self._bits), np.uint8)
@@ -70,28 +63,6 @@ class Findings:
         if known is None:
             known, self.spots[name] = self.rows.setdefault(name, RowSet()), []
         return known.add(row) and len(self.spots[name]) < KEPT
-
-    def keep_only(self, name: str, rows: RowSet) -> None:
-        """Take back what was found in other rows."""
-        spots = self.spots.get(name, [])
-        self.rows[name] = rows
-        self.spots[name] = [spot for spot in spots if spot.row in rows]
-
-    def update(self, name: str, rows: RowSet) -> None:
-        """Count rows whose places are not kept."""
-        for row in rows.numbers().tolist():
-            self.add(name, row)
-
-    def leave_out(self, name: str, rows: RowSet) -> None:
-        """Take back what was found in these rows."""
-        left = RowSet()
-        known = self.rows.get(name, left)
-        left.update(row for row in known.numbers().tolist() if row not in rows)
-        if len(left):
-            self.keep_only(name, left)
-        else:
-            self.rows.pop(name, None)
-            self.spots.pop(name, None)
 
     def keep(self, name: str, spot: Spot) -> None:
         """Keep a place."""

@@ -28,7 +28,7 @@ def compared(read: RowParts) -> str:
 
     Examples
     --------
-    >>> from ftlab.probes.data.rows.row_parts import parts_of
+    >>> from ftlab.probes.data.rows.formats import parts_of
     >>> from ftlab.probes.data.text_store import compared
     >>> compared(parts_of({"prompt": "1+1?", "completion": "2"}))
     '1+1?\x002\x00'
@@ -42,7 +42,6 @@ def compared(read: RowParts) -> str:
         elif part.role != "system":
             asked.append(part.text)
     held = beside_texts(read)
-    held += [read.apart] if read.apart else []
     apart = held and read.kind != "tokens"
     sides = "\n".join(asked[::-1]), "\n".join(answered[::-1])
     mark = JUDGED if read.judged else ""

@@ -5,8 +5,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ftlab.probes.data.rows.parts import Part, RowParts
-from ftlab.probes.data.rows.roles import ROLES
+from ftlab.probes.data.rows.parts import ROLES, Part, RowParts
 from ftlab.probes.tokens.pieces import text_tokenizer
 from ftlab.probes.tokens.sources import of_messages
 from ftlab.records.errors import BadValueError

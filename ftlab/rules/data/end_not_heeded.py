@@ -59,7 +59,7 @@ class EndNotHeeded(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (NEEDS,)
-    caused_by = ("DAT028", "DAT073", "DAT076")
+    caused_by = ("DAT028", "DAT073")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding where nearly all samples end so."""

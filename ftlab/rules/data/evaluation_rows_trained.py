@@ -12,12 +12,9 @@ and the best checkpoint is the one that has forgotten least.
 ## Evidence
 Digests of all rows of both sets, and MinHash with a comparison of each pair. A warning
 from 0.001 of the evaluation rows on where all words are the same (in other case, with
-other spaces), or others stand before or behind a question with the same answer, a
-convention of ours. `almost-evaluation-row`: a Jaccard similarity from 0.8 to 1, from
-0.05 of the evaluation rows: Lee et al. found that more than 4 % of the validation rows
-of standard sets, which are used as they are, overlap with training. Where two prompts
-differ in their names and numbers alone (words with a capital letter) and 4 of 2,000
-rows share all their other words, these are what the task varies, and nothing is told.
+other spaces), a convention of ours. `almost-evaluation-row`: a Jaccard similarity from
+0.8 to 1, from 0.05 of the evaluation rows: Lee et al. found that more than 4 % of the
+validation rows of standard sets, which are used as they are, overlap with training.
 Prompts with other answers from 0.01 of the rows, and not above 0.5, where all rows
 share their prompts.
 By hand: `set(map(str, train)) & set(map(str, test))`.
@@ -28,7 +25,7 @@ By hand: `set(map(str, train)) & set(map(str, test))`.
 
 ## Known problems
 Sets whose prompts are one instruction and whose answers are few classes share rows by
-chance.
+chance. Rows of one pattern, with other names and numbers, are almost the same.
 
 ## References
 - Lee et al., "Deduplicating Training Data Makes Language Models Better", ACL 2022

@@ -15,7 +15,7 @@ convention of ours. Where `images` is a list, places and pictures are counted: p
 are parts of messages (`{"type": "image"}` that holds nothing else) or, where there are
 none, `<image>` as above. `picture-not-placed`: fewer places than pictures, from 0.001,
 and not above 0.5, where the one place stands for all. A row without any place is no
-fault, for most templates write it, unless 50 other rows and 10 times as many have one.
+fault, for most templates write it.
 By hand: `"<image>" in text and not row.get("images")`.
 
 ## What to try

@@ -1,9 +1,9 @@
 """The rule DAT060, roles-confused.
 
 ## What it does
-Finds conversations in which one speaker follows himself, an answer comes first, the two
-speakers have each other's name, a system message comes late or says nothing, a tool
-answers that nobody called, or a role is not known or has two names.
+Finds conversations in which one speaker follows himself, an answer comes first, a
+system message comes late or says nothing, a tool answers that nobody called, or a role
+is not known.
 
 ## Why is this bad?
 Templates raise on such rows, or write them in silence as something that is never
@@ -12,10 +12,8 @@ served. An answer to the wrong question is learnt as one.
 ## Evidence
 The roles of every conversation. From 0.001 of them a warning, a convention of ours and
 no measurement; above 0.5 it is how this data is made, and nothing is told.
-`roles-exchanged` is told in place of the order where the two alternate from an answer
-to a question, and what the user says is longer in all. `empty-system`: from 0.01, where
-the other rows share at most 8 system messages that say something.
-`speaker-named-otherwise` is always a note: `gpt` and `assistant` in one file.
+`empty-system`: from 0.01, where the other rows share at most 8 system messages that say
+something.
 By hand: `[message["role"] for message in row["messages"]]`.
 
 ## What to try
@@ -31,7 +29,7 @@ Several calls and results of tools in a row are in order.
 """
 
 from ftlab.rules.reading.dataset import RowRule
-from ftlab.rules.reading.row_kind import NEVER, Kind
+from ftlab.rules.reading.row_kind import Kind
 
 KINDS = (
     Kind(
@@ -40,15 +38,6 @@ KINDS = (
         "Messages were lost, doubled, or sorted in another way.",
         "Put these conversations in order (system, user, assistant, user, ...); join "
         "what one speaker says in a row into one message.",
-        0.001,
-        0.5,
-    ),
-    Kind(
-        "roles-exchanged",
-        "a conversation in which user and assistant have each other's name",
-        "Another notation was mapped the wrong way round: the questions are learnt, "
-        "and the answers are not.",
-        "Exchange the two roles, where the messages read well in their order.",
         0.001,
         0.5,
     ),
@@ -68,13 +57,6 @@ KINDS = (
         0.01,
         0.5,
         among=("messages",),
-    ),
-    Kind(
-        "speaker-named-otherwise",
-        "a speaker who has another name in most rows",
-        "Files with two notations were joined: what maps one loses the other.",
-        "Rename the speakers to system, user, assistant and tool in all rows.",
-        NEVER,
     ),
 )
 """The kinds of faults, each with the share of rows from which on it is a warning."""

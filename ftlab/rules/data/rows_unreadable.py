@@ -23,14 +23,9 @@ By hand: `json.loads` of the line, or `tokenizer.apply_chat_template(row["messag
 
 ## Known problems
 Columns of one's own are unknown too: rename them, or map the rows to messages. Known
-are, in small or capital letters: conversations; prompts and answers (`prompt` and
-`completion`, `instruction` and `output`, `question` and `answer` or `answers`, with a
-`context`, with `choices` and `answerKey`); what is written of a text (`document` and
-`summary`, `article` and `highlights`, `source` and `target`, `translation`); two texts
-with a label (`premise` and `hypothesis`, `sentence1` and `sentence2`, `text_a` and
-`text_b`, `query` and `passage`); `anchor`, `positive` and `negative`; `tokens` and
-`ner_tags`; one text (`text`, `sentence`, `review`, `body`, ...) with a label; and
-`input_ids`. Of two languages the last one is taken for the answer.
+are conversations (`messages`, `conversations`), `prompt` and `completion`,
+`instruction`, `input` and `output`, `question` and `answer`, and other pairs of that
+sense; `chosen` and `rejected`; `text`; texts beside a `label`; and `input_ids`.
 
 ## References
 - RFC 8259, section 8 (text of JSON is UTF-8, unpaired surrogates are unpredictable)
@@ -57,9 +52,8 @@ KINDS = (
         "unknown-columns",
         "no column that is known",
         "Known are messages or conversations, prompt and completion, prompt with "
-        "chosen and rejected, instruction, input and output, question and answer, and "
-        "text; document and summary, source and target, and the columns of other "
-        "classic tasks.",
+        "chosen and rejected, instruction, input and output, question and answer, "
+        "text, texts beside a label, and input_ids.",
         "Rename the columns, or map the rows: "
         "dataset.map(lambda row: {'messages': ...}).",
         ALWAYS,

@@ -12,26 +12,25 @@ A row that ends with a question trains on the question, or on nothing.
 A look at every row. `empty-answer`, of a column `solution` `empty-solution`, from 0.001
 of the rows, `question-without-answer` from 0.01; these shares are conventions of ours
 and no measurement: a few odd rows of many end no pipeline, and are told as a note. A
-prompt that asks for nothing where there is nothing to say gets an empty answer. Where
+prompt that speaks of nothing, of what is blank or empty gets an empty answer. Where
 more than 0.5 of the conversations end with a question, they are prompts (of GRPO, of
 generation), and nothing is told. `empty-prompt` from 0.001; above 0.1 prompts are left
 empty on purpose, to teach texts without one. `empty-text` is always a note: files of
-plain text have blank lines; so is `answer-without-words`, punctuation alone, which may
-be meant.
+plain text have blank lines.
 
 ## What to try
 1. Mend the export; or leave these rows out: `report.filtered(path)`.
 2. Write what is meant by saying nothing.
 
 ## Known problems
-Calls of tools, pictures and reasoning in fields of their own are answers, with an empty
-content.
+Calls of tools and pictures are answers, with an empty content; reasoning in a field of
+its own is none.
 
 ## References
 - tatsu-lab/stanford_alpaca#265, TIGER-AI-Lab/MAmmoTH#36
+- vllm-project/vllm#48865 (a reply without `</think>` becomes reasoning alone)
 """
 
-from ftlab.records.finding import Severity
 from ftlab.rules.reading.dataset import RowRule
 from ftlab.rules.reading.row_kind import NEVER, Kind
 
@@ -51,15 +50,6 @@ KINDS = (
         "with; where solutions are trained, the model learns to say nothing.",
         "Leave these rows out, or mend the export.",
         left_out=True,
-    ),
-    Kind(
-        "answer-without-words",
-        "an answer of punctuation alone",
-        "Somebody filled in a form that had to be filled in.",
-        "Leave these rows out where a sign is no answer: "
-        "report.filtered(path, drop=['answer-without-words']).",
-        NEVER,
-        severity=Severity.INFO,
     ),
     Kind(
         "empty-text",

@@ -2,15 +2,12 @@
 
 ## What it does
 Finds rows of token ids with no label that counts, with labels shifted by one or for
-padding, with ids that the tokenizer does not have, or with a mask of another length;
-and rows of words that have more tags than words, or fewer, or a tag that goes on with
-nothing.
+padding, with ids that the tokenizer does not have, or with a mask of another length.
 
 ## Why is this bad?
 A row without labels costs a step's time and teaches nothing; a batch of such rows has a
 loss of nan. Shifted twice, a model learns the token after the next. An id beyond the
-embedding stops a GPU, and below it is another word. Tags that are no longer beside
-their words teach the tags of others.
+embedding stops a GPU, and below it is another word.
 
 ## Evidence
 `input_ids`, `labels` and `attention_mask` of every row. `nothing-in-labels` from 0.01
@@ -22,13 +19,6 @@ an end that is to be learnt. The other two are a warning in any row. Ids are hel
 against the highest id of the tokenizer that was given; -200 is a picture's place.
 Labels may be longer or shorter than `input_ids`: models that read one text and write
 another have them so.
-`tags-disagree`: `tokens` or `words`, and lists beside them that are named as tags are
-(`ner_tags`, `pos_tags`, `labels`, `upos`), from 0.001 of the rows; above 0.5 they are
-labels of the whole text, and nothing is told: both are conventions of ours.
-`tag-of-no-beginning`: a tag `I-X` behind anything but `B-X` and `I-X`, in a column that
-has no other tags than `B`, `I` and `O`, where at most 0.1 of the rows with an `I`, 20
-rows and more, have one. Where all begin with `I` (IOB1) nothing is told, and the first
-tag of a row may go on with what was cut off. A warning from 0.001, as above.
 By hand: `all(label == -100 for label in row["labels"])`.
 
 ## What to try
@@ -92,28 +82,12 @@ KINDS = (
         left_out=True,
         among=("tokens",),
     ),
-    Kind(
-        "tags-disagree",
-        "more tags than words, or fewer",
-        "Words were split, joined or dropped, and their tags were not.",
-        "Make words and tags anew from one source, or leave these rows out.",
-        0.001,
-        0.5,
-        left_out=True,
-    ),
-    Kind(
-        "tag-of-no-beginning",
-        "a tag that goes on with what was not begun",
-        "Tags were mended by hand, or a name's first word was dropped or renamed.",
-        "Write B- where a name begins, and one type for all its words.",
-        0.001,
-    ),
 )
 """The kinds of faults, each with the share of rows from which on it is a warning."""
 
 
 class TokenRowsBroken(RowRule):
-    """Finds rows of tokens that teach nothing, or fit no model or their tags."""
+    """Finds rows of tokens that teach nothing, or fit no model."""
 
     code = "DAT099"
     name = "token-rows-broken"

@@ -2,7 +2,7 @@
 
 from ftlab.probes.data.files.entries import Entry, Source, entries_of
 from ftlab.probes.data.scan import Looks, Scan
-from ftlab.probes.data.texts.token_marks import TokenMarks
+from ftlab.probes.data.texts.special_tokens import SpecialTokens
 from ftlab.probes.data.token_counts import TokenCounter
 
 
@@ -12,7 +12,7 @@ def scanned(rows, tokenizer=None):
         Source("", "row", lambda: (Entry(at, row) for at, row in enumerate(rows)))
     ]
     counter = None if tokenizer is None else TokenCounter(tokenizer)
-    scan = Scan(sources, Looks(TokenMarks(tokenizer), counter))
+    scan = Scan(sources, Looks(SpecialTokens(tokenizer), counter))
     for at, entry in entries_of(sources):
         scan.take(at, entry)
     scan.finish()

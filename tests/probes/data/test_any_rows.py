@@ -2,8 +2,8 @@
 
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from ftlab.probes.data.rows.roles import ROLES
-from ftlab.probes.data.rows.row_parts import PAIRS
+from ftlab.probes.data.rows.formats import PAIRS
+from ftlab.probes.data.rows.parts import ROLES
 from ftlab.session.data import data
 from tests.probes.tokens import vocabularies
 
@@ -26,19 +26,7 @@ MESSAGES = st.lists(
 )
 OTHERS = ("messages", "conversations", "chosen", "rejected", "text", "label", "tools")
 COLUMNS = st.sampled_from([*OTHERS, *sorted({name for pair in PAIRS for name in pair})])
-CLASSIC = st.sampled_from(
-    [
-        *("document", "summary", "translation", "en", "premise", "hypothesis"),
-        *("sentence1", "sentence2", "context", "question", "answers", "tokens"),
-        *("ner_tags", "query", "pos", "neg", "choices", "choice1", "choice2"),
-        *("answerKey", "Body", "title"),
-    ]
-)
-ROWS = (
-    st.dictionaries(COLUMNS, TEXTS | MESSAGES | VALUES, max_size=4)
-    | st.dictionaries(CLASSIC, TEXTS | VALUES, max_size=4)
-    | VALUES
-)
+ROWS = st.dictionaries(COLUMNS, TEXTS | MESSAGES | VALUES, max_size=4) | VALUES
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -4,7 +4,7 @@ import pytest
 
 from ftlab.probes.data import counting
 from ftlab.probes.data.counting import Counting
-from ftlab.probes.data.rows.row_parts import parts_of
+from ftlab.probes.data.rows.formats import parts_of
 from ftlab.probes.data.token_counts import TokenCounter
 from tests.probes.tokens import vocabularies
 

@@ -3,11 +3,10 @@
 import pytest
 
 from ftlab.probes.data import counting, scan as scan_module
-from ftlab.probes.data.across.reports import report_cut_answers
+from ftlab.probes.data.across.reports import report_answers
 from ftlab.probes.data.files.entries import Broken, Entry, Source, entries_of
-from ftlab.probes.data.looks import Looks
-from ftlab.probes.data.scan import Scan
-from ftlab.probes.data.texts.token_marks import TokenMarks
+from ftlab.probes.data.scan import Looks, Scan
+from ftlab.probes.data.texts.special_tokens import SpecialTokens
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter
 from tests.probes.tokens import vocabularies
 
@@ -19,7 +18,7 @@ def source(rows):
 def scanned(rows, tokenizer=None, limit=0):
     counter = None if tokenizer is None else TokenCounter(tokenizer)
     lengths = None if counter is None else RowLengths(counter, None)
-    looks = Looks(TokenMarks(tokenizer), counter, lengths, limit)
+    looks = Looks(SpecialTokens(tokenizer), counter, lengths, limit)
     sources = [source(rows)]
     scan = Scan(sources, looks)
     for at, entry in entries_of(sources):
@@ -131,23 +130,13 @@ def test_forms_and_roles_are_counted():
     assert rows_with(scan, "unknown-columns") == [2]
 
 
-def test_no_place_shows_a_key():
-    key = "AKIA" + "Q3EGRV7JXNTW5KPZ"
-    row = {"prompt": f"{key} {key}", "completion": f"So it is\u200b {key}."}
-    scan = scanned([row])
-    spots = [spot for each in scan.findings.spots.values() for spot in each]
-    assert {"secret-in-text", "invisible-character"} <= set(scan.findings.spots)
-    assert all("AKIA*" in spot.excerpt for spot in spots)
-    assert not any(key in text for text in (scan.beginning(0), scan.end(0)))
-
-
 def test_every_look_is_taken_at_all_rows():
-    said = ["nan", "a &quot;b&quot;", "???? ?? ???", "It is 7\u30104\u2020a\u3011"]
+    said = ["", r"One.\n\nTwo.", "It is lo\ufffdt.", "<think>\nIt is so."]
     scan = scanned([{"prompt": "Why?", "completion": each} for each in said])
-    assert rows_with(scan, "missing-value-as-answer") == [0]
-    assert rows_with(scan, "html-entities") == [1]
+    assert rows_with(scan, "empty-answer") == [0]
+    assert rows_with(scan, "escaped-text") == [1]
     assert rows_with(scan, "broken-encoding") == [2]
-    assert rows_with(scan, "citation-mark") == [3]
+    assert rows_with(scan, "reasoning-never-closed") == [3]
 
 
 @pytest.mark.parametrize(("label", "cut"), [(False, 0), (True, 40), (None, 40)])
@@ -157,5 +146,5 @@ def test_answers_that_are_not_wanted_may_all_break_off_at_one_length(label, cut)
     words = " ".join(f"word{n}" for n in range(60))
     rows += [row | {"completion": f"{'a ' * (n % 8)}{words}"[:180]} for n in range(40)]
     scan = scanned(rows)
-    report_cut_answers(scan)
+    report_answers(scan)
     assert len(rows_with(scan, "answer-of-cut-length")) == cut

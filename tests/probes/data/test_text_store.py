@@ -6,7 +6,7 @@ import time
 import pytest
 
 from ftlab.probes.data import text_store
-from ftlab.probes.data.rows.row_parts import parts_of
+from ftlab.probes.data.rows.formats import parts_of
 from ftlab.probes.data.text_store import (
     TextStore,
     compared,

@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.probes.data import token_counts
-from ftlab.probes.data.rows.row_parts import parts_of
+from ftlab.probes.data.rows.formats import parts_of
 from ftlab.probes.data.token_counts import RowLengths, TokenCounter, rendered_length
 from ftlab.probes.templates.survey import survey
 from ftlab.records.errors import BadValueError

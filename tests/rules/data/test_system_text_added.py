@@ -1,4 +1,4 @@
-"""DAT038."""
+"""DAT038: the template's own system text, beside one of the data and alone."""
 
 from dataclasses import replace
 
@@ -16,6 +16,13 @@ RULE = SystemTextAdded()
 OWN = replace(FACTS, system_text="Be kind.")
 ADDED = part(0, 6, "", part="added")
 TALK = sample(ADDED, part(6, 8))
+TWO = replace(FACTS, system_text="Be kind.", system_kept=True)
+TOLD = (
+    part(0, 6, "", part="added"),
+    part(6, 8, "system", part="header"),
+    part(8, 12, "system"),
+    part(12, 20),
+)
 
 
 def test_it_is_about_runs_with_turns():
@@ -39,7 +46,7 @@ def test_a_system_message_of_the_data_takes_their_place():
     assert check(RULE, sample(part(0, 6, "system"), part(6, 8)), facts=OWN) == ()
 
 
-def test_a_text_beside_a_system_message_is_another_rules():
+def test_a_text_beside_one_system_message_is_none_alone():
     both = sample(ADDED, part(6, 8, "system"), part(8, 10))
     for kept in (True, False):  # it may stand within the template's own words
         assert check(RULE, both, facts=replace(OWN, system_kept=kept)) == ()
@@ -54,3 +61,22 @@ def test_bos_alone_is_no_text():
 
 def test_a_template_without_a_text_adds_none():
     assert check(RULE, TALK) == ()
+
+
+def test_the_message_of_the_data_stands_behind_the_text_of_the_template():
+    (finding,) = check(RULE, sample(*TOLD), sample(*TOLD, row=1), facts=TWO)
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("token", "8 of sample 0")
+    assert finding.places[1] == Place("token", "0 of sample 0")
+    assert "'Be kind.'" in finding.message
+
+
+def test_a_template_that_writes_one_of_them_is_right():
+    kept_out = replace(TWO, system_kept=False)
+    assert check(RULE, *(sample(*TOLD, row=n) for n in range(2)), facts=kept_out) == ()
+
+
+def test_a_system_message_within_a_conversation_is_no_second_one():
+    late = [sample(TOLD[0], part(6, 9), part(9, 12, "system"), row=n) for n in range(2)]
+    (finding,) = check(RULE, *late, facts=TWO)
+    assert finding.evidence["reason"] == "alone"

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from ftlab.probes.data.files.entries import Broken, Entry, Source
 from ftlab.probes.data.files.stopping import Stop
 from ftlab.probes.data.places import Places
+from ftlab.probes.data.rows.formats import parts_of
 from ftlab.probes.data.rows.parts import RowParts
 from ftlab.probes.data.rows.row_keys import KeyFile, prompt_key, row_key
-from ftlab.probes.data.rows.row_parts import parts_of
 from ftlab.probes.data.scan import Scan
 from ftlab.probes.data.text_store import TextStore, compared
 from ftlab.records.printable import printable

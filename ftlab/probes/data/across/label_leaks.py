@@ -1,6 +1,5 @@
 """Answers that can be read off the prompt: behind the same words in most rows."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -18,14 +17,14 @@ FEWEST, KNOWN, FOLLOWED = 5, 1000, 8
 SURE = 0.9
 """Share of the prompts with these words in which the answer follows."""
 
-PROMISE = re.compile(
+_PROMISE = re.compile(
     r"(answer|solution|output|completion|response|expected|gold|target|label|class"
     r"|category|sentiment|prediction)\W*$",
     re.IGNORECASE,
 )
 """Words that promise an answer."""
 
-BEFORE = re.compile(r"([A-Za-z_]\w{0,24}[\"']?\s{0,2}[:=>]\s{0,2}[\"'(\[]?)$")
+_BEFORE = re.compile(r"([A-Za-z_]\w{0,24}[\"']?\s{0,2}[:=>]\s{0,2}[\"'(\[]?)$")
 
 
 @dataclass(slots=True)
@@ -38,7 +37,7 @@ class Field:
         Prompts that have the words since they are followed up, and those in which
         nothing but the answer follows them.
     answers
-        The answers of these, as many as ``most``.
+        The answers of these.
     spots
         Row, part and character of the first ones.
     all_rows
@@ -50,7 +49,6 @@ class Field:
     answers: Counter[str] = field(default_factory=Counter)
     spots: list[tuple[int, Part, int]] = field(default_factory=list)
     all_rows: RowSet = field(default_factory=RowSet)
-    most: float = math.inf
 
 
 class LabelLeaks:
@@ -76,12 +74,12 @@ class LabelLeaks:
                 self._remember((number, part), answer)
             for words, known in self._fields.items():
                 if words in part.text:
-                    follow(known, words, (number, part), answer)
+                    _follow(known, words, (number, part), answer)
 
     def _remember(self, place: tuple[int, Part], answer: str) -> None:
         """Follow words up once they stand before the answer in a second row."""
         text = place[1].text
-        words = _last_words(text, answer) or words_before(text, text.find(answer))
+        words = _last_words(text, answer) or _words_before(text, text.find(answer))
         if not words or words in self._fields:
             return
         first = self._seen.pop(words, None)
@@ -90,7 +88,7 @@ class LabelLeaks:
                 self._seen[words] = (*place, answer)
         elif len(self._fields) < FOLLOWED:
             self._fields[words] = Field()
-            follow(self._fields[words], words, first[:2], first[2])
+            _follow(self._fields[words], words, first[:2], first[2])
 
     def found(self) -> list[tuple[str, Field]]:
         """Return the words that give the answer away."""
@@ -105,9 +103,9 @@ class LabelLeaks:
         ]
 
 
-def words_before(text: str, at: int) -> str:
+def _words_before(text: str, at: int) -> str:
     """Return the words before a value, as far as a colon or the like follows them."""
-    found = BEFORE.search(text, max(0, at - 30), at)
+    found = _BEFORE.search(text, max(0, at - 30), at)
     return found.group(1) if found else ""
 
 
@@ -119,11 +117,11 @@ def _last_words(text: str, answer: str) -> str:
     end = text.rstrip()
     if not end.endswith(answer):
         return ""
-    words = words_before(end, len(end) - len(answer))
-    return words if PROMISE.search(words) else ""
+    words = _words_before(end, len(end) - len(answer))
+    return words if _PROMISE.search(words) else ""
 
 
-def follow(known: Field, words: str, place: tuple[int, Part], answer: str) -> None:
+def _follow(known: Field, words: str, place: tuple[int, Part], answer: str) -> None:
     """See whether nothing but the answer follows the words, wherever they stand."""
     text = place[1].text
     first, at, same, others = -1, text.find(words), 0, 0
@@ -140,8 +138,7 @@ def follow(known: Field, words: str, place: tuple[int, Part], answer: str) -> No
     known.rows += 1
     if same and not others:
         known.hits += 1
-        if len(known.answers) < known.most:
-            known.answers[answer] += 1
+        known.answers[answer] += 1
         known.all_rows.add(place[0])
         if len(known.spots) < KEPT:
             known.spots.append((place[0], place[1], first))

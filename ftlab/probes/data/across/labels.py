@@ -1,235 +1,133 @@
-"""The label of each row: a column of classes, or a short answer; and long answers.
+"""Labels that a training breaks on: one for all rows, -1, lists of another length.
 
-Who calls whom: `Scan` gives each row to `Labels.add`. `label_reports` asks afterwards,
-once all rows are known.
+Who calls whom: `Scan` gives each row to `Labels.look`; `report_labels` asks once all
+rows are known.
 """
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ftlab.probes.data.answers.answer_faults import is_answer
 from ftlab.probes.data.row_sets import RowSet
-from ftlab.probes.data.rows.parts import Part, RowParts
-from ftlab.probes.data.rows.row_keys import KeyFile, prompt_of
+from ftlab.probes.data.rows.formats import LABELS
+from ftlab.probes.data.rows.parts import RowParts, is_answer
+from ftlab.probes.data.rows.plain import plain
 
-LONGEST, LONG = 40, 60
-"""Characters up to which an answer may be a label, and from which on it is long."""
+FEWEST = 50
+"""Rows from which on one label for all of them is no chance."""
 
-KNOWN, TRIED = 1000, 1000
-"""Labels beyond which there are no classes, and rows after which that is judged."""
+KNOWN, LONGEST = 100, 40
+"""Different labels beyond which there are no classes, and characters of one."""
 
-NEARLY_ALL = 0.95
-"""Share of the rows that have a label where there are classes."""
-
-CLASSES, PER_CLASS = 100, 10
-"""How many classes there may be, and how many rows each has on average."""
-
-NONE = -1
+NONE = "-1"
 """What stands for a label that a row does not have."""
 
-_TAGS = re.compile(
-    r"\W*(?:(?:[BIESLU]-[\w.-]+|[A-Z0-9_$]{1,6}|[.,:])(?:[\s,;'\"]+|\Z)){5}"
-)
-"""A tag for each word: short sentences that ask for different things may share them."""
+COUNTED, RARER = 3, 0.3
+"""Classes from which on -1 is none of them, and how rare it is beside the rarest."""
 
-_ASIDE = frozenset(
-    {"id", "idx", "index", "uid", "uuid", "hash", "source", "split", "date"}
-    | {"annotator", "label", "labels", "gold_label", "is_duplicate"}
-)
-"""Columns that decide on no label."""
-
-_LABELED = ("label", "labels", "gold_label", "is_duplicate")
-"""Columns that hold a label, in the order in which they are tried."""
-
-WORD = 40
-"""Characters of a word in brackets."""
-
-_OPEN, _CLOSED = tuple("[(<{|"), frozenset("])>}|:")
+SHORTEST, LISTED, NEARLY_ALL = 3, 20, 0.9
+"""Places of a list of 0 and 1 that cannot be numbers of classes; rows of the usual
+length, and their share of all."""
 
 
-class Label(NamedTuple):
-    """What a row is to be answered with.
+class OtherLabel(NamedTuple):
+    """A label that does not fit those of the other rows."""
 
-    Attributes
-    ----------
-    asked
-        What it answers; ``None`` where more than texts says it.
-    """
-
-    text: str
-    asked: tuple[str, ...] | None
+    name: str
+    row: int
+    column: str
+    says: str
 
 
 class Labels:
-    """Watches labels and answers.
-
-    Attributes
-    ----------
-    counts
-        Rows of each label, as it is spelt.
-    open
-        Whether there are more labels than classes can be; none is counted then.
-    rows, runs
-        How many rows there are, and stretches of them with one label.
-    long, labels, asked
-        Keys of long answers, of labels, and of what they answer, row by row; the last
-        two are ``None`` where the answers are no labels.
-    bracketed
-        Rows whose text begins with the label in brackets.
-    begun, words
-        Rows whose text begins with some word in brackets; by this and the label, how
-        many have both.
-    unlabelled
-        Rows whose label is -1.
+    """Watches the labels of rows, and answers that are as short as one.
 
     Examples
     --------
     >>> from ftlab.probes.data.across.labels import Labels
-    >>> from ftlab.probes.data.rows.row_parts import parts_of
+    >>> from ftlab.probes.data.rows.formats import parts_of
     >>> labels = Labels()
     >>> for at in range(60):
-    ...     row = {"text": f"Text {at}.", "label": at % 2}
-    ...     labels.add(row, parts_of(row))
-    >>> labels.counts, labels.classes, labels.runs
-    (Counter({'0': 30, '1': 30}), ['0', '1'], 60)
+    ...     row = {"text": "A bridge.", "labels": [0, 1, 0] if at != 7 else [0, 1]}
+    ...     labels.look(at, row, parts_of(row))
+    >>> [(each.row, each.says) for each in labels.found(60, whole=True)]
+    [(7, '2 places, and 3 elsewhere')]
     """
 
     def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.rows = self.runs = 0
-        self.open = False
-        self.long = KeyFile()
-        self.labels: KeyFile | None = KeyFile()
-        self.asked: KeyFile | None = KeyFile()
-        self.bracketed, self.unlabelled = RowSet(), RowSet()
-        self.begun = RowSet()
-        self.words: Counter[tuple[str, str]] = Counter()
-        self._last = ""
+        self._counts: Counter[str] = Counter()
+        self._none = RowSet()
+        self._lengths: dict[int, RowSet] = {}
+        self._column = ""
+        self._open = self._others = False
 
-    def add(self, row: Mapping[str, Any], read: RowParts | None) -> None:
-        """Take the next row in."""
-        label = label_of(row, read) if read is not None else None
-        if label is None and row.get("label") == NONE and type(row["label"]) is int:
-            self.unlabelled.add(self.rows)
-        size = 0 if label is None else len(label.text)
-        own = hash(("no label", self.rows))
-        long = label is not None and size >= LONG and not _TAGS.match(label.text)
-        self.long.append(hash(label.text) if label and long else own)
-        known = label if size <= LONGEST else None
-        if self.labels is not None and self.asked is not None:
-            self.labels.append(hash(known.text) if known else own)
-            asked = known.asked if known else None
-            self.asked.append(own if asked is None else hash(asked))
-        if known is not None and not self.open:
-            self._count(known)
-        self.rows += 1
-        if self.rows == TRIED and self.counts.total() < TRIED / 2:
-            self._give_up()
+    def look(self, number: int, row: Mapping[str, Any], read: RowParts) -> None:
+        """Take a row in."""
+        self._column = next((name for name in LABELS if name in row), "")
+        label = row[self._column] if self._column else _answer(read)
+        if not isinstance(label, str | int):
+            label = plain(label)
+        if isinstance(label, str | int):
+            self._count(number, str(label))
+        elif isinstance(label, list | tuple) and read.kind == "text":
+            self._others |= not all(each in (0, 1) for each in label)
+            if not self._others and len(self._lengths) <= KNOWN:
+                self._lengths.setdefault(len(label), RowSet()).add(number)
 
-    def _count(self, label: Label) -> None:
-        text = label.text
-        self.counts[text] += 1
-        self.runs += text != self._last or self.runs == 0
-        self._last = text
-        if label.asked and label.asked[0].startswith(_OPEN):
-            self._look_at_brackets(label.asked[0], text)
-        if len(self.counts) > KNOWN:
-            self.open = True
-            self.counts.clear()
-            self._give_up()
+    def _count(self, number: int, label: str) -> None:
+        if self._open or len(label) > LONGEST:
+            return
+        if label == NONE:
+            self._none.add(number)
+        self._counts[label] += 1
+        self._open = len(self._counts) > KNOWN
 
-    def _look_at_brackets(self, text: str, label: str) -> None:
-        if _is_bracketed(text, label):
-            self.bracketed.add(self.rows)
-        word = _bracketed_word(text)
-        if word and (len(self.words) < KNOWN or (word, label) in self.words):
-            self.begun.add(self.rows)
-            self.words[word, label] += 1
+    def found(self, rows: int, *, whole: bool) -> Iterator[OtherLabel]:
+        """Yield what does not fit.
 
-    def _give_up(self) -> None:
-        self.close(all_of_them=False)
-        self.labels = self.asked = None
+        Parameters
+        ----------
+        rows
+            How many there are.
+        whole
+            Whether all rows were read: the first ones may well have one label.
+        """
+        counts = self._counts
+        if whole and len(counts) == 1 and counts.total() == rows >= FEWEST:
+            label = next(iter(counts))
+            says = f"{label!r}, as in all {rows:,} rows"
+            says += ": bool('False') is True" if label == "True" else ""
+            for row in range(rows):
+                yield OtherLabel("one-label", row, self._column, says)
+        yield from self._of_none()
+        yield from self._of_other_length()
 
-    @property
-    def classes(self) -> list[str]:
-        """The labels where nearly all rows have one of a few; else none."""
-        if self.counts.total() < NEARLY_ALL * self.rows:
-            return []
-        spelt = {spelling(text) for text in self.counts}
-        few = len(spelt) <= min(CLASSES, max(2, self.rows / PER_CLASS))
-        return list(self.counts) if few else []
+    def _of_none(self) -> Iterator[OtherLabel]:
+        """Yield -1 beside 0, 1, 2: of two classes it may well be a third one."""
+        counts = {label: n for label, n in self._counts.items() if label != NONE}
+        known = {str(number) for number in range(len(counts))}
+        if self._open or len(counts) < COUNTED or counts.keys() != known:
+            return
+        if len(self._none) <= RARER * min(counts.values()):
+            says = f"-1, beside 0 to {len(counts) - 1}"
+            for row in self._none.numbers().tolist():
+                yield OtherLabel("label-of-none", row, self._column, says)
 
-    def close(self, *, all_of_them: bool = True) -> None:
-        """Let the files go."""
-        held = (self.labels, self.asked, self.long if all_of_them else None)
-        for file in held:
-            if file is not None:
-                file.close()
+    def _of_other_length(self) -> Iterator[OtherLabel]:
+        counts = {size: len(rows) for size, rows in self._lengths.items()}
+        usual = max(counts, key=counts.__getitem__, default=0)
+        least = max(LISTED, NEARLY_ALL * sum(counts.values()))
+        if self._others or usual < SHORTEST or counts[usual] < least:
+            return
+        for size, rows in self._lengths.items():
+            says = f"{size:,} places, and {usual:,} elsewhere"
+            for row in rows.numbers().tolist() if size != usual else ():
+                yield OtherLabel("label-of-other-length", row, self._column, says)
 
 
-def spelling(label: str) -> str:
-    """Return what spellings of one label have in common."""
-    return label.strip().casefold()
-
-
-def _is_bracketed(text: str, label: str) -> bool:
-    begin = text[1 : 2 + len(label)]
-    return begin[-1:] in _CLOSED and begin[:-1].casefold() == label.casefold()
-
-
-def _bracketed_word(text: str) -> str:
-    """Return what stands in brackets at the beginning, if that is a word."""
-    for at in range(1, min(len(text), WORD)):
-        if text[at] in _CLOSED:
-            return text[1:at].casefold()
-        if not (text[at].isalpha() or text[at] in "_-& "):
-            return ""
-    return ""
-
-
-def _says_more(row: Mapping[str, Any], read: RowParts) -> bool:
-    """Tell whether a row has columns that may decide on its label, and are not read."""
-    known = {part.column for part in read.parts}
-    return any(part.says_more for part in read.parts) or not all(
-        name in known or name in _ASIDE or row[name] is None for name in row
-    )
-
-
-def label_of(row: Mapping[str, Any], read: RowParts) -> Label | None:
-    """Return a row's label, or its last answer; ``None`` where it has neither.
-
-    Examples
-    --------
-    >>> from ftlab.probes.data.across.labels import label_of
-    >>> from ftlab.probes.data.rows.row_parts import parts_of
-    >>> row = {"prompt": "1+1?", "completion": "2"}
-    >>> label_of(row, parts_of(row))
-    Label(text='2', asked=('1+1?',))
-    """
-    if read.kind == "text":
-        label = next((row[name] for name in _LABELED if name in row), None)
-        plain = isinstance(label, str | int) and label != NONE
-        return Label(str(label), _asked(row, read, read.parts)) if plain else None
-    if read.kind not in ("messages", "prompt and answer") or not read.parts:
-        return None
-    if isinstance(row.get("label"), bool):
-        whole = read.parts if read.beside is None else ()
-        return Label(str(row["label"]), _asked(row, read, whole))
-    last = read.parts[-1]
-    if not is_answer(last) or last.says_more or not last.text:
-        return None
-    if prompt_of(read.parts) is None:
-        return None
-    short = len(last.text) <= LONGEST and read.beside is None
-    return Label(last.text, _asked(row, read, read.parts[:-1] if short else ()))
-
-
-def _asked(
-    row: Mapping[str, Any], read: RowParts, parts: Sequence[Part]
-) -> tuple[str, ...] | None:
-    """Return texts where nothing but these decides on a label."""
-    if not parts or _says_more(row, read):
-        return None
-    return tuple([part.text for part in parts])
+def _answer(read: RowParts) -> str | None:
+    """Return the last answer, which may be a class as well."""
+    last = read.parts[-1] if read.parts else None
+    asked = last is not None and is_answer(last) and len(read.parts) > 1
+    held = read.beside is not None or read.kind == "preference"
+    return None if last is None or not asked or held else last.text or None

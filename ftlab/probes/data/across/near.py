@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.probes.data.across.shingles import shingles
-from ftlab.probes.data.across.signs import signs
 from ftlab.probes.data.row_sets import RowSet
 from ftlab.probes.data.rows.row_keys import KeyFile
 from ftlab.probes.data.text_store import TextStore, is_judged, said_in, sides_of
@@ -39,6 +38,12 @@ BLOCK_ROWS, BLOCK_CHARS = 512, 1 << 20
 KNOWN_PAIRS = 1 << 20
 
 _NUMBER = re.compile(r"\d+")
+_SIGN = re.compile(
+    r"(?<=[\w)\]}])[ \t]*[+*/^=<>%&|~\xd7\xf7][ \t]*(?=[\w(\[{-])"
+    r"|(?<=[\d)])[ \t]*-[ \t]*(?=[\d(])|(?<![\w)])-(?=[\d(])"
+    r"|(?<=\b[A-Za-z])(?:\+\+|#)"
+)
+"""Operators, which shingles do not see: ``x + 1`` and ``x * 1`` have the same words."""
 
 Shingles = NDArray[np.uint64]
 Tick = Callable[[int], object]
@@ -179,7 +184,7 @@ class NearRows:
         if all(_NUMBER.findall(a) != _NUMBER.findall(b) for a, b in sides):
             return False  # asked with another number, and answered with another one
         return all(
-            like < 1 or signs(mine) == signs(its)
+            like < 1 or _signs(mine) == _signs(its)
             for like, (mine, its) in zip(alike, sides, strict=True)
         )
 
@@ -196,6 +201,10 @@ def _jaccard(one: Shingles, two: Shingles) -> float:
     both = len(np.intersect1d(one, two, assume_unique=True))
     either = len(one) + len(two) - both
     return both / either if either else 1.0
+
+
+def _signs(text: str) -> list[str]:
+    return [each.strip() for each in _SIGN.findall(text.replace("\u2013", "-"))]
 
 
 def near_pass(

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from ftlab.probes.data.files.entries import Broken, LeftOut, Source
-from ftlab.probes.data.files.json_arrays import array_lines
-from ftlab.probes.data.files.json_files import raw_lines
+from ftlab.probes.data.files.json_files import array_lines, raw_lines
 from ftlab.probes.data.rows.plain import plain
 from ftlab.records.errors import BadValueError
 

@@ -1,10 +1,13 @@
-"""Rows of JSON Lines files, and what such files are told from others by."""
+"""Rows of JSON Lines files, and of files that hold one JSON array."""
 
 import codecs
+import contextlib
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -28,6 +31,7 @@ except ImportError:
     _decode, _REFUSED = None, ()
 
 _DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\r\n]*")
 _UTF8_MARK = codecs.BOM_UTF8
 CUT_OFF = (EOFError, OSError, zlib.error)
 
@@ -156,3 +160,82 @@ def parsed(text: str, parse: Callable[[str], Any]) -> Any:
         return Broken("values nested too deeply", -1, text[:60])
     except ValueError as error:  # a number with thousands of digits
         return Broken(f"no row: {str(error)[:120]}", -1, text[:60])
+
+
+def array_of(path: str) -> Iterator[Entry]:
+    """Yield the elements of a file that holds one JSON array, by their number from 0.
+
+    Where an element is no JSON, nobody knows where the next one begins: what is behind
+    it is not read.
+    """
+    for number, (value, _) in enumerate(_elements(path)):
+        yield Entry(number, value)
+
+
+def array_lines(path: str) -> Iterator[str | Broken]:
+    r"""Yield each element as it is written, in one line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ftlab.probes.data.files.json_files import array_lines
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.json"
+    >>> _ = path.write_text('[{"a": 1.50,\n"a": 2}, {}]')
+    >>> list(array_lines(str(path)))
+    ['{"a": 1.50, "a": 2}', '{}']
+    """
+    for value, written in _elements(path):
+        broken = isinstance(value, Broken)
+        yield value if broken else written.replace("\r", "").replace("\n", " ")
+
+
+def _elements(path: str) -> Iterator[tuple[Any, str]]:
+    """Yield each element of an array, and how it is written."""
+    text = _text_of(path)
+    at, says = _behind_space(text, text.index("[") + 1), ""
+    while text[at : at + 1] not in ("]", "") and not says:
+        found = parsed(text, partial(_DECODER.raw_decode, idx=at))
+        if isinstance(found, Broken):
+            says = f"{found.says}; what is behind it is not read"
+            yield Broken(says, max(found.char - at, -1), found.excerpt), ""
+            return
+        value, end = found
+        yield _no_utf8(text[at:end]) or value, text[at:end]
+        at = _behind_space(text, end)
+        if text[at : at + 1] == ",":
+            at = _behind_space(text, at + 1)
+        elif text[at : at + 1] not in ("]", ""):
+            says = "no JSON: no comma; what is behind it is not read"
+    if text[at : at + 1] == "]":
+        at += 1
+        says = "more follows behind the array's end" if text[at:].strip() else ""
+    elif not says:
+        at, says = max(at - 60, 0), "the file ends within the array: it was cut off"
+    if says:
+        yield Broken(says, -1, text[at : at + 60].strip()), ""
+
+
+def _text_of(path: str) -> str:
+    """Read a file, up to where it was cut off."""
+    read = []
+    with opened(path) as file, contextlib.suppress(*CUT_OFF):
+        while chunk := file.read(CHUNK):
+            read.append(chunk)
+    whole = b"".join(read).removeprefix(_UTF8_MARK)
+    return whole.decode("utf-8", "surrogateescape")
+
+
+def _behind_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _no_utf8(written: str) -> Broken | None:
+    """Find bytes that are no UTF-8."""
+    try:
+        written.encode()
+    except UnicodeEncodeError as error:
+        byte = ord(written[error.start]) - 0xDC00
+        shown = excerpt_of(written, error.start)
+        return Broken(f"no UTF-8: byte 0x{byte:02x}", error.start, shown)
+    return None

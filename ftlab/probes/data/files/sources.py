@@ -11,8 +11,7 @@ from typing import Any
 
 from ftlab.probes.data.files.arrow_files import arrow_rows, parquet_file, parquet_rows
 from ftlab.probes.data.files.entries import Broken, Entry, Source
-from ftlab.probes.data.files.json_arrays import array_of
-from ftlab.probes.data.files.json_files import is_array, lines_of
+from ftlab.probes.data.files.json_files import array_of, is_array, lines_of
 from ftlab.probes.data.files.memory_rows import in_memory
 from ftlab.records.errors import BadValueError
 

@@ -3,18 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftlab.probes.data.answers.answer_faults import is_answer
-from ftlab.probes.data.rows.parts import RowFault, RowParts
-from ftlab.probes.data.rows.roles import ROLES
-from ftlab.probes.data.rows.row_access import messages_in, messages_of
-from ftlab.probes.data.rows.row_parts import MEDIA
+from ftlab.probes.data.rows.formats import MEDIA
+from ftlab.probes.data.rows.messages import unfolded
+from ftlab.probes.data.rows.parts import REJECTED, ROLES, RowFault, RowParts
 
 PLACE = "<image>"
 """Where a picture goes, as LLaVA's data writes it and most trainings read it."""
 
-_MEDIA = frozenset(MEDIA)
-_COLUMNS = ("image", "images")
-_MORE = (*MEDIA, "image_url", "input_image")
+_PARTS = (*MEDIA, "image_url", "input_image")
 _OWN = ("image", "url", "path", "base64", "image_url")
 """What of a part is a picture."""
 
@@ -24,36 +20,20 @@ def has_picture(row: Mapping[str, Any], read: RowParts) -> bool:
 
     Examples
     --------
+    >>> from ftlab.probes.data.rows.formats import parts_of
     >>> from ftlab.probes.data.rows.pictures import has_picture
-    >>> from ftlab.probes.data.rows.row_parts import parts_of
     >>> row = {"prompt": "What is it?", "completion": "A bridge.", "image": "a.png"}
-    >>> (
-    ...     has_picture(row, parts_of(row)),
-    ...     has_picture({"text": ""}, parts_of({"text": ""})),
-    ... )
+    >>> has_picture(row, parts_of(row)), has_picture({"text": ""}, parts_of(""))
     (True, False)
     """
-    if not _MEDIA.isdisjoint(row) and any(_holds(row.get(name)) for name in MEDIA):
+    if not row.keys().isdisjoint(MEDIA) and any(_holds(row.get(n)) for n in MEDIA):
         return True
-    more = [part for part in read.parts if part.says_more]
-    return bool(more) and _among_parts(row, read)
+    more = any(part.says_more for part in read.parts)
+    return more and any(p.get("type") in _PARTS for p in _message_parts(row, read))
 
 
 def _holds(value: Any) -> bool:
     return value is not None and not (hasattr(value, "__len__") and len(value) == 0)
-
-
-def _among_parts(row: Mapping[str, Any], read: RowParts) -> bool:
-    if read.kind != "messages":
-        return True
-    talk = messages_of(row, read)
-    contents = [m.get("content") for m in talk if isinstance(m, Mapping)]
-    return any(
-        isinstance(part, Mapping) and part.get("type") in _MORE
-        for content in contents
-        if isinstance(content, list | tuple)
-        for part in content
-    )
 
 
 def picture_faults(row: Mapping[str, Any], read: RowParts) -> Iterator[RowFault]:
@@ -64,12 +44,12 @@ def picture_faults(row: Mapping[str, Any], read: RowParts) -> Iterator[RowFault]
 
     Examples
     --------
+    >>> from ftlab.probes.data.rows.formats import parts_of
     >>> from ftlab.probes.data.rows.pictures import picture_faults
-    >>> from ftlab.probes.data.rows.row_parts import parts_of
     >>> talk = [{"role": "user", "content": [{"type": "image"}]}]
     >>> row = {"messages": talk, "images": ["a.png", "b.png"]}
     >>> list(picture_faults(row, parts_of(row)))
-    [('picture-not-placed', 'images', '2 pictures, and 1 place')]
+    [('picture-not-placed', 'images', '2 pictures, 1 placed')]
     """
     asked = [part for part in read.parts if ROLES.get(part.role) == "u"]
     written = [part for part in asked if _is_place(part.text.strip())]
@@ -84,45 +64,19 @@ def picture_faults(row: Mapping[str, Any], read: RowParts) -> Iterator[RowFault]
     places = of_parts or sum(part.text.count(PLACE) for part in written)
     if count < places:
         where = written[-1].where if written and not of_parts else "images"
-        says = f"{_counted(places, 'place')}, and {_counted(count, 'picture')}"
-        yield "picture-missing", where, says
+        yield "picture-missing", where, f"{places} placed, {count} there"
     elif 0 < places < count:
-        says = f"{_counted(count, 'picture')}, and {_counted(places, 'place')}"
-        yield "picture-not-placed", "images", says
-
-
-def is_placed(row: Mapping[str, Any], read: RowParts) -> bool | None:
-    """Tell whether a row says where its picture goes; ``None`` where a column has none.
-
-    Examples
-    --------
-    >>> from ftlab.probes.data.rows.pictures import is_placed
-    >>> from ftlab.probes.data.rows.row_parts import parts_of
-    >>> row = {"prompt": "<image> What is it?", "completion": "It.", "image": "a.png"}
-    >>> other = row | {"prompt": "What is it?"}
-    >>> is_placed(row, parts_of(row)), is_placed(other, parts_of(other))
-    (True, False)
-    """
-    if not any(_holds(row.get(name)) for name in _COLUMNS):
-        return None
-    if any(PLACE in part.text for part in read.parts if not is_answer(part)):
-        return True
-    return any(part.get("type") in _MORE for part in _message_parts(row, read))
+        yield "picture-not-placed", "images", f"{count} pictures, {places} placed"
 
 
 def _message_parts(row: Mapping[str, Any], read: RowParts) -> Iterator[Any]:
     """Yield the parts of all messages that nobody rejected, tools' apart."""
-    talks = dict.fromkeys(each.column for each in read.parts if each.message >= 0)
-    talks.pop("rejected", None)
-    for message in [each for name in talks for each in messages_in(row, name)]:
+    talks = {part.column for part in read.parts if part.message >= 0} - {REJECTED}
+    for message in [each for name in talks for each in unfolded(row[name])]:
         if isinstance(message, Mapping) and message.get("role") != "tool":
             content = message.get("content")
             if isinstance(content, list | tuple):
                 yield from (part for part in content if isinstance(part, Mapping))
-
-
-def _counted(count: int, of: str) -> str:
-    return f"{count or 'no'} {of}{'s' * (count != 1)}"
 
 
 def _places_among_parts(row: Mapping[str, Any], read: RowParts) -> int:

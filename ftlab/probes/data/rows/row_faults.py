@@ -1,27 +1,21 @@
 """What is wrong with a row beyond its texts: calls, scores, tokens, pictures."""
 
-from collections.abc import Callable, Iterator, Mapping, Set as AbstractSet
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ftlab.probes.data.answers.swallowed_answers import swallowed_answers
-from ftlab.probes.data.rows.pair_faults import other_prompts, pair_faults, prompt_again
-from ftlab.probes.data.rows.parts import RowFault, RowParts
+from ftlab.probes.data.rows.messages import unfolded
+from ftlab.probes.data.rows.pair_faults import pair_faults
+from ftlab.probes.data.rows.parts import ROLES, RowFault, RowParts
 from ftlab.probes.data.rows.pictures import PLACE, has_picture, picture_faults
-from ftlab.probes.data.rows.roles import ROLES
-from ftlab.probes.data.rows.row_access import messages_of
 from ftlab.probes.data.rows.token_rows import token_faults
 from ftlab.probes.data.rows.tool_calls import call_faults
-from ftlab.probes.data.rows.tool_schemas import null_property
 
 LONGEST = 40
 """Characters of a text that may be the name of a column."""
 
 
 def row_faults(
-    row: Mapping[str, Any],
-    read: RowParts,
-    words: AbstractSet[str],
-    size: Callable[[], int] = int,
+    row: Mapping[str, Any], read: RowParts, size: Callable[[], int] = int
 ) -> Iterator[RowFault]:
     """Yield kind of fault, column, and what is there.
 
@@ -29,17 +23,15 @@ def row_faults(
     ----------
     row, read
         The row, and what was read of it.
-    words
-        Whether `PLACE` stands in its texts.
     size
         Gives the size of the vocabulary; 0 where nobody knows.
 
     Examples
     --------
+    >>> from ftlab.probes.data.rows.formats import parts_of
     >>> from ftlab.probes.data.rows.row_faults import row_faults
-    >>> from ftlab.probes.data.rows.row_parts import parts_of
     >>> row = {"input_ids": [1, 9], "attention_mask": [1]}
-    >>> [name for name, *_ in row_faults(row, parts_of(row), (), lambda: 8)]
+    >>> [name for name, *_ in row_faults(row, parts_of(row), lambda: 8)]
     ['id-beyond-vocabulary', 'lengths-disagree']
     """
     if read.kind == "tokens":
@@ -47,19 +39,15 @@ def row_faults(
         return
     if read.parts and len(read.parts[0].text) <= LONGEST and _is_header(row):
         yield "header-as-row", read.parts[0].column, "the names of the columns"
-    if PLACE in words or "images" in row:
+    if "images" in row or any(PLACE in part.text for part in read.parts):
         yield from picture_faults(row, read)
-    if [part for part in read.parts if not part.text or part.text.isspace()]:
+    if any(not part.text or part.text.isspace() for part in read.parts):
         yield from _unasked(row, read)
-        yield from swallowed_answers(row, read)
     if read.kind == "preference":
-        yield from pair_faults(row)
-        yield from prompt_again(read)
-        yield from other_prompts(read)
+        yield from pair_faults(row, read)
     elif read.kind == "messages" and read.parts:
-        yield from call_faults(row, read.parts[0].column, messages_of(row, read))
-        if says := null_property(row.get("tools")):
-            yield "schema-null", "tools", says
+        column = read.parts[0].column
+        yield from call_faults(row, column, unfolded(row[column]))
 
 
 def _is_header(row: Mapping[str, Any]) -> bool:

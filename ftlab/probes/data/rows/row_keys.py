@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.probes.data.rows.other_columns import is_answering
 from ftlab.probes.data.rows.parts import Part, RowParts
 from ftlab.probes.data.spill import Spill
 
@@ -50,7 +49,7 @@ def prompt_key(read: RowParts) -> int | None:
     if before is None or sum(len(part.text) for part in before) < 20:
         return None
     asked: Hashable = tuple([(part.role, part.text) for part in before])
-    others = [each for each in read.others or () if not is_answering(each[0])]
+    others = [held for held in read.others or () if not isinstance(held[1], str)]
     return hash((asked, frozen(others)) if others else (asked,))
 
 
@@ -143,14 +142,6 @@ class KeyFile:
             at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
             held = known[at] == keys
             yield np.flatnonzero(held) + start, at[held]
-
-    def of(self, rows: Rows) -> Rows:
-        """Return the keys of some rows."""
-        found = np.empty(len(rows), np.int64)
-        for start, keys in self.blocks():
-            held = np.flatnonzero((rows >= start) & (rows < start + len(keys)))
-            found[held] = keys[rows[held] - start]
-        return found
 
     def _part(self, part: int, parts: int) -> tuple[Rows, Rows]:
         found_keys, found_rows = [], []

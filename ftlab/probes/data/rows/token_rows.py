@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.probes.data.rows.parts import RowFault
+from ftlab.probes.data.rows.plain import plain
 
 IGNORED = -100
 """The label that no loss counts."""
@@ -91,5 +92,5 @@ def _are_shifted(labels: list[Any], ids: list[int]) -> bool:
 
 def _listed(value: Any) -> list[Any] | None:
     """Return the values of a row; ``None`` for what holds no list."""
-    value = value.tolist() if hasattr(value, "tolist") else value
+    value = plain(value)
     return list(value) if isinstance(value, list | tuple) else None

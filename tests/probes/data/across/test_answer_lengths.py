@@ -4,22 +4,19 @@ import random
 
 import pytest
 
-from ftlab.probes.data.across.answer_lengths import SHORTEST, AnswerLengths, CutAnswers
-from ftlab.probes.data.rows.parts import Part
+from ftlab.probes.data.across.answer_lengths import SHORTEST, AnswerLengths
 
 
 def found(answers):
+    """Give answers that are as many words, and as many tokens as they say."""
     lengths = AnswerLengths()
     for number, (text, length) in enumerate(answers):
-        lengths.add(number, length, not text.endswith("."))
+        lengths.add(number, text, length)
     return lengths.found()
 
 
 def cut_at(texts):
-    answers = CutAnswers()
-    for number, text in enumerate(texts):
-        answers.add(number, Part("answer", -1, "assistant", text), len(text) * 2 // 7)
-    return answers.found()
+    return found((text, len(text) * 2 // 7) for text in texts)
 
 
 def sentences(count=600, seed=0):
@@ -67,7 +64,7 @@ def test_a_few_tokens_more_or_less_do_not_matter():
         [("label", 3)] * 100,
         [("chunk", 512)] * 100,
         [("word", size) for _, size in generated(512)],
-        [("It ends.", 40)] * 50 + [("word", SHORTEST - 1)] * 50,
+        [("It ends.", 40)] * 50 + [("word", SHORTEST["tokens"] - 1)] * 50,
         [("It goes", size) for _, size in generated(900) if size < 400],
         [
             ("It goes" if size > 400 else "It ends.", size)
@@ -83,19 +80,19 @@ def test_is_silent_on_lengths_that_nobody_cut(answers):
 
 def test_answers_cut_at_a_number_of_characters_are_found():
     texts = [text[:200] for text in sentences()]
-    unit, cut = cut_at(texts)
+    cut = cut_at(texts)
     broken = [
         at for at, text in enumerate(texts) if text[-1] != "." and len(text) == 200
     ]
-    assert (unit, cut.length) == ("characters", 200)
+    assert (cut.unit, cut.length) == ("characters", 200)
     assert set(cut.rows) <= set(broken)
     assert len(cut.rows) > 0.9 * len(broken)
 
 
 def test_answers_cut_behind_a_number_of_words_are_found():
     texts = [" ".join(text.split()[:30]) for text in sentences()]
-    unit, cut = cut_at(texts)
-    assert (unit, cut.length) == ("words", 30)
+    cut = cut_at(texts)
+    assert (cut.unit, cut.length) == ("words", 30)
     assert all(len(texts[row].split()) == 30 for row in cut.rows)
 
 
@@ -121,8 +118,8 @@ def test_some_answers_that_were_cut_are_found_among_longer_ones(limit):
         text[:limit] if at % 3 == 0 else text for at, text in enumerate(sentences())
     ]
     cut = [at for at, text in enumerate(texts) if len(text) == limit and at % 3 == 0]
-    unit, told = cut_at(texts)
-    assert (unit, told.length) == ("characters", limit)
+    told = cut_at(texts)
+    assert (told.unit, told.length) == ("characters", limit)
     assert set(told.rows) <= {at for at, text in enumerate(texts) if text[-1] != "."}
     assert len(set(told.rows) & set(cut)) > 0.7 * len(cut)
 
@@ -132,7 +129,7 @@ def test_some_answers_that_were_cut_behind_a_number_of_words_are_found():
         " ".join(text.split()[:30]) if at % 3 == 0 else text
         for at, text in enumerate(sentences())
     ]
-    assert cut_at(texts)[0] == "words"
+    assert cut_at(texts).unit == "words"
 
 
 def mixed(others):

@@ -8,11 +8,10 @@ from ftlab.probes.data.across.evaluation import read_evaluation, report_leaks, u
 from ftlab.probes.data.files.entries import Broken, Entry, Source, entries_of
 from ftlab.probes.data.files.sources import sources_of
 from ftlab.probes.data.files.stopping import Stop
-from ftlab.probes.data.looks import Looks
 from ftlab.probes.data.rows import row_keys
-from ftlab.probes.data.scan import Scan
+from ftlab.probes.data.scan import Looks, Scan
 from ftlab.probes.data.text_store import BETWEEN, TextStore
-from ftlab.probes.data.texts.token_marks import TokenMarks
+from ftlab.probes.data.texts.special_tokens import SpecialTokens
 
 
 def source(rows):
@@ -30,7 +29,7 @@ def test_rows_and_prompts_of_the_evaluation_are_found(monkeypatch, block):
         [source([pair(5), Broken("lost"), pair(7), pair(90), pair(5)])], TextStore()
     )
     sources = [source([pair(at) for at in range(40)] + [pair(7, "Other."), pair(5)])]
-    scan = Scan(sources, Looks(TokenMarks(None), prompts=True))
+    scan = Scan(sources, Looks(SpecialTokens(None), prompts=True))
     for at, entry in entries_of(sources):
         scan.take(at, entry)
     report_leaks(scan, evaluation)
@@ -52,7 +51,7 @@ def test_rows_and_prompts_of_the_evaluation_are_found(monkeypatch, block):
 def test_nothing_in_common_is_nothing_found():
     evaluation = read_evaluation([source([pair(1), Broken("lost")])], None)
     sources = [source([pair(2), Broken("lost")])]
-    scan = Scan(sources, Looks(TokenMarks(None), prompts=True))
+    scan = Scan(sources, Looks(SpecialTokens(None), prompts=True))
     for at, entry in entries_of(sources):
         scan.take(at, entry)
     report_leaks(scan, evaluation)
@@ -86,7 +85,7 @@ def test_rows_of_ids_are_compared_by_their_ids():
     ids = [[at, at + 1, at + 2] for at in range(9)]
     evaluation = read_evaluation([source([{"input_ids": ids[4]}])], None)
     sources = [source([{"input_ids": each} for each in ids])]
-    scan = Scan(sources, Looks(TokenMarks(None), prompts=True))
+    scan = Scan(sources, Looks(SpecialTokens(None), prompts=True))
     for at, entry in entries_of(sources):
         scan.take(at, entry)
     report_leaks(scan, evaluation)
@@ -120,7 +119,7 @@ def test_rows_of_files_are_told_by_their_lines(tmp_path):
     held.write_text("\n".join(["", *(json.dumps(pair(at)) for at in (7, 9)), ""]))
     evaluation = read_evaluation(sources_of(str(held)), None)
     sources = [source([pair(at) for at in range(12)] + [pair(9, "Other, and so on.")])]
-    scan = Scan(sources, Looks(TokenMarks(None), prompts=True))
+    scan = Scan(sources, Looks(SpecialTokens(None), prompts=True))
     for at, entry in entries_of(sources):
         scan.take(at, entry)
     report_leaks(scan, evaluation)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ftlab.probes.data.across.label_leaks import LabelLeaks
-from ftlab.probes.data.rows.row_parts import parts_of
+from ftlab.probes.data.rows.formats import parts_of
 
 QUEUES = ["billing", "shipping", "refund", "other"]
 

@@ -1,110 +1,87 @@
-"""Labels of rows: what is one, and whether there are classes."""
+"""Labels that a training breaks on, and those that it takes."""
 
 import pytest
 
-from ftlab.probes.data.across import labels as labels_module
-from ftlab.probes.data.across.labels import Label, Labels, label_of, spelling
-from ftlab.probes.data.rows.row_parts import parts_of
+from ftlab.probes.data.across.labels import Labels
+from ftlab.probes.data.rows.formats import parts_of
 
 
-def label(row):
-    return label_of(row, parts_of(row))
-
-
-def watched(rows):
+def found(rows, whole=True):
     labels = Labels()
-    for row in rows:
-        labels.add(row, parts_of(row))
-    return labels
+    for at, row in enumerate(rows):
+        labels.look(at, row, parts_of(row))
+    told = list(labels.found(len(rows), whole=whole))
+    return {each.name for each in told}, [each.row for each in told]
 
 
-def talk(*contents):
-    roles = ("user", "assistant") * len(contents)
-    said = zip(roles, contents, strict=False)
-    return {"messages": [{"role": r, "content": c} for r, c in said]}
+def texts(labels, name="label"):
+    return [{"text": f"Mail {at}.", name: label} for at, label in enumerate(labels)]
 
 
-@pytest.mark.parametrize(
-    ("row", "known"),
-    [
-        ({"text": "Good.", "label": 1, "id": 7}, Label("1", ("Good.",))),
-        (
-            {"sentence1": "a", "sentence2": "b", "gold_label": "x", "idx": 3},
-            Label("x", ("a", "b")),
-        ),
-        (
-            {"question1": "a", "question2": "b", "is_duplicate": 1},
-            Label("1", ("a", "b")),
-        ),
-        ({"text": "Good.", "labels": "good"}, Label("good", ("Good.",))),
-        (
-            {"prompt": "1+1?", "completion": "2", "label": True},
-            Label("True", ("1+1?", "2")),
-        ),
-        (
-            talk("Where?", "There.", "Sure?", "Yes"),
-            Label("Yes", ("Where?", "There.", "Sure?")),
-        ),
-        ({"prompt": "1+1?", "completion": "2"}, Label("2", ("1+1?",))),
-        ({"prompt": "?", "completion": "2", "image": "a.png"}, Label("2", None)),
-        (
-            {"question": "?", "answer": "2", "choices": ["1", "2"]},
-            Label("2", ("?", "1\n2")),
-        ),
-        ({"question": "?", "answer": "2", "table": [[1], [2]]}, Label("2", None)),
-        ({"text": "Good.", "label": 1, "aspect": "price"}, Label("1", None)),
-    ],
-)
-def test_a_label_is_a_column_or_the_last_answer(row, known):
-    assert label(row) == known
+def asked(answers):
+    pairs = enumerate(answers)
+    return [{"prompt": f"Mail {at}?", "completion": answer} for at, answer in pairs]
 
 
 @pytest.mark.parametrize(
-    "row",
+    "rows",
     [
-        {"text": "Good."},
-        {"text": "Good.", "label": -1},
-        {"text": "Good.", "label": [1, 0]},
-        {"prompt": "Where?"},
-        {"prompt": "Where?", "completion": ""},
-        {"prompt": "Where?", "chosen": "There.", "rejected": "Here."},
-        {"input_ids": [1], "labels": [1]},
-        talk("Where?"),
+        texts(["billing"] * 60),
+        texts([1] * 60, "labels"),
+        asked(["yes"] * 60),
+        [row | {"label": True} for row in asked(map(str, range(60)))],
     ],
 )
-def test_other_rows_have_no_label(row):
-    assert label(row) is None
+def test_one_label_for_all_rows_is_found(rows):
+    assert found(rows) == ({"one-label"}, list(range(60)))
+    assert found(rows, whole=False)[1] == []
 
 
-def test_classes_are_few_labels_of_nearly_all_rows():
-    rows = [{"text": f"{n}", "label": "ab"[n % 2]} for n in range(100)]
-    assert watched(rows).classes == ["a", "b"]
-    assert watched([*rows, *({"text": "c"} for _ in range(9))]).classes == []
-    numbered = [{"text": f"{n}", "label": n // 5} for n in range(100)]
-    assert watched(numbered).classes == []
+@pytest.mark.parametrize(
+    "rows",
+    [
+        texts(["billing"] * 49),
+        texts(["billing"] * 59 + ["refund"]),
+        [*texts(["billing"] * 59), {"text": "Mail."}],
+        asked(["A long answer that is no label, and is given to all of them."] * 60),
+        [row | {"image": "a.png"} for row in asked(["yes"] * 60)],
+    ],
+)
+def test_other_labels_tell_something_apart(rows):
+    assert found(rows)[1] == []
 
 
-def test_stretches_of_one_label_are_counted():
-    rows = [{"text": "x", "label": each} for each in "aabba"]
-    assert watched(rows).runs == 3
+def test_minus_one_beside_classes_is_found():
+    rows = texts([0, 1, 2] * 20 + [-1] * 3)
+    assert found(rows) == ({"label-of-none"}, [60, 61, 62])
 
 
-def test_what_has_no_classes_is_followed_no_further(monkeypatch):
-    monkeypatch.setattr(labels_module, "TRIED", 20)
-    monkeypatch.setattr(labels_module, "KNOWN", 20)
-    rows = [talk("Where?", "There, behind the old bridge " * 3) for _ in range(25)]
-    long = watched(rows)
-    assert (long.labels, long.asked, long.open) == (None, None, False)
-    assert len(long.long) == 25
-    many = watched([talk("Which?", f"{n}") for n in range(25)])
-    assert (many.labels, many.open, many.counts.total()) == (None, True, 0)
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [0, 1] * 20 + [-1] * 3,
+        [0, 1, 2] * 20 + [-1] * 10,
+        [1, 2, 3] * 20 + [-1] * 3,
+        [-2, 0, 1, 2] * 20 + [-1] * 3,
+    ],
+)
+def test_it_may_be_a_class(labels):
+    assert found(texts(labels))[1] == []
 
 
-def test_a_label_in_brackets_is_seen_in_any_case():
-    texts = ["[A] x", "(a) x", "a x", "[b] x", "[ab] x"]
-    labels = watched([{"text": text, "label": "a"} for text in texts])
-    assert labels.bracketed.numbers().tolist() == [0, 1]
+def test_a_list_of_another_length_is_found():
+    rows = texts([[0, 1, 0]] * 40 + [[0, 1]], "labels")
+    assert found(rows) == ({"label-of-other-length"}, [40])
 
 
-def test_spellings_differ_in_case_and_spaces():
-    assert spelling(" Pandas") == spelling("PANDAS ") != spelling("panda")
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [[0, 1]] * 40 + [[0]],
+        [[0, 1, 0]] * 40 + [[0, 1]] * 10,
+        [[0, 1, 0]] * 19 + [[0, 1]],
+        [[0, 1, 5]] * 40 + [[0, 1]],
+    ],
+)
+def test_lists_may_be_numbers_of_classes(labels):
+    assert found(texts(labels, "labels"))[1] == []

@@ -1,31 +1,26 @@
 """Judging what was found by how many rows have it."""
 
-import json
-
 import numpy as np
 import pytest
 
 from ftlab.probes.data.across.reports import (
     lengths_of,
-    report_cut_answers,
-    report_leaks_of_labels,
-    report_names,
-    report_quoted,
+    report_answers,
+    report_given_away,
+    report_labels,
     report_repeated,
-    report_same_prompts,
     scanned_rows,
 )
 from ftlab.probes.data.files.entries import Entry, Source, entries_of
-from ftlab.probes.data.looks import Looks
-from ftlab.probes.data.scan import Scan
-from ftlab.probes.data.texts.token_marks import TokenMarks
+from ftlab.probes.data.scan import Looks, Scan
+from ftlab.probes.data.texts.special_tokens import SpecialTokens
 from ftlab.records.data_scan import Lengths
 from ftlab.rules import dataset_issues
 
 
 def scanned(rows):
     read = [Source("", "row", lambda: (Entry(at, row) for at, row in enumerate(rows)))]
-    scan = Scan(read, Looks(TokenMarks(None)))
+    scan = Scan(read, Looks(SpecialTokens(None)))
     for at, entry in entries_of(read):
         scan.take(at, entry)
     scan.finish()
@@ -100,7 +95,7 @@ def test_labels_that_are_given_away_are_told_with_their_words():
     labels = ["red", "blue"]
     rows = [pair(f"{at} colour={labels[at % 2]}", labels[at % 2]) for at in range(20)]
     scan = scanned(rows)
-    report_leaks_of_labels(scan)
+    report_given_away(scan)
     (issue,) = issues_of(scan)
     assert issue.rows == 20
     assert issue.spots[0].column == "prompt"
@@ -111,7 +106,7 @@ def test_answers_that_are_cut_at_one_length_are_told_with_their_ends():
     rows = [pair(at, "It ends." * (at % 9 + 1)) for at in range(40)]
     rows += [pair(at, "It goes on as " * 10) for at in range(40, 60)]
     scan = scanned(rows)
-    report_cut_answers(scan)
+    report_answers(scan)
     (issue,) = issues_of(scan)
     assert [spot.row for spot in issue.spots] == list(range(40, 60))
     assert issue.spots[0].says == "breaks off at 140 tokens, as 20 of 20 do there"
@@ -130,53 +125,23 @@ def test_lengths_are_filled_in():
     )
 
 
-def test_speakers_are_told_with_their_usual_name():
-    names = ["gpt", "gpt", "bot", "gpt"]
-    talks = [
-        [{"from": "human", "value": "Why?"}, {"from": n, "value": "So."}] for n in names
-    ]
-    scan = scanned([{"conversations": talk} for talk in talks])
-    report_names(scan)
-    (issue,) = issues_of(scan)
-    assert (issue.name, issue.severity.label, issue.rows) == (
-        "speaker-named-otherwise",
-        "info",
-        1,
-    )
-    assert repr(issue.spots[0]) == "row 2: 'bot', who is 'gpt' in other rows"
-
-
-def quoted(count, others=0, said='It is "so".'):
-    rows = [pair(at, json.dumps(f"{said} {at}")) for at in range(count)]
-    scan = scanned([*rows, *(pair(at, "It is so.") for at in range(others))])
-    report_quoted(scan)
-    return [issue.rows for issue in issues_of(scan) if issue.name == "escaped-text"]
-
-
-def test_answers_that_were_all_dumped_once_more_are_found():
-    assert quoted(100, 5) == [100]
-    texts = [json.dumps("It is.")] * 80 + [json.dumps('It is "so".')] * 3
-    scan = scanned([pair(at, text) for at, text in enumerate(texts)])
-    report_quoted(scan)
-    (issue,) = issues_of(scan)
-    assert (issue.name, issue.rows) == ("escaped-text", 83)
-
-
-def test_quotations_are_no_texts_of_json():
-    assert quoted(100, said="It is so.") == []
-    assert quoted(20, 80, said="It is so.") == []
-    scan = scanned([pair(at, f'"{at}", said he, "is it"') for at in range(60)])
-    report_quoted(scan)
-    assert issues_of(scan) == ()
-
-
-def test_texts_of_json_that_are_asked_for_are_meant():
-    said = [json.dumps(f'It is "{at}".') for at in range(60)]
-    rows = [pair(at, text) for at, text in enumerate(said)]
-    rows = [row | {"prompt": f"As JSON: {row['prompt']}"} for row in rows]
+def test_a_missing_value_is_told_where_answers_are_long():
+    rows = [pair(at, f"It is number {at}, and {'so ' * 20}.") for at in range(40)]
+    rows[7] = pair(7, "nan")
     scan = scanned(rows)
-    report_quoted(scan)
+    report_answers(scan)
+    (issue,) = issues_of(scan)
+    assert (issue.name, issue.spots[0].row) == ("missing-value-as-answer", 7)
+
+
+def test_one_label_for_all_rows_is_told_once_all_were_read():
+    rows = [{"text": f"Text {at}.", "label": "billing"} for at in range(60)]
+    scan = scanned(rows)
+    report_labels(scan, whole=False)
     assert issues_of(scan) == ()
+    report_labels(scan, whole=True)
+    (issue,) = issues_of(scan)
+    assert (issue.name, issue.rows) == ("one-label", 60)
 
 
 def test_a_header_that_comes_again_is_no_copy():
@@ -189,7 +154,7 @@ def test_a_header_that_comes_again_is_no_copy():
 def test_a_completion_that_is_its_prompt_is_told_with_its_column():
     asked = "Why is the sky blue in the evening?"
     scan = scanned([*(pair(at, "For the light.") for at in range(9)), pair_of(asked)])
-    report_same_prompts(scan)
+    report_given_away(scan)
     (spot,) = scan.findings.spots["prompt-in-completion"]
     assert (spot.row, spot.column) == (9, "completion")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.probes.data.answers.answer_faults import answer_faults
-from ftlab.probes.data.rows.row_parts import parts_of
+from ftlab.probes.data.rows.formats import parts_of
 
 LONG = "This is an answer of several words that goes on for a while and then"
 
@@ -56,16 +56,9 @@ def test_is_silent_on_healthy_answers(answer):
     ("answer", "says"),
     [
         (f"{LONG} the", "ends with the"),
-        (f"{LONG}. Then, it is a", "ends with a"),
-        (f"{LONG}. Then, the most of", "ends with of"),
-        (f"{LONG}.\n\nReturns a", "ends with a"),
         (f"{LONG} this,", "ends with ,"),
-        (
-            '{\n  "town": "Oslo",\n  "river": "Akerselva",\n  "people": 700000,',
-            "ends with ,",
-        ),
+        ('{\n  "town": "Oslo",\n  "people": 700000,', "ends within JSON"),
         (f"{LONG} it.\n\n{LONG} it,", "ends with ,"),
-        (f"{LONG}\n{LONG}\nand so it goes,", "ends with ,"),
         (f"Dear Ana,\n\n{LONG}\n{LONG} it,", "ends with ,"),
         (f"{LONG} (", "ends with ("),
         (f"{LONG}、", "ends with 、"),
@@ -100,19 +93,9 @@ def test_an_answer_that_nobody_sees_is_empty(empty):
     assert names_in({"prompt": "a", "completion": empty}) == ["empty-answer"]
 
 
-@pytest.mark.parametrize("answer", ["-", "?", "...", '""', "\u2014"])
-def test_an_answer_of_punctuation_alone_is_told(answer):
-    assert names_in({"prompt": "a", "completion": answer}) == ["answer-without-words"]
-
-
 @pytest.mark.parametrize("answer", ["+", "B.", "3", "\U0001f600", "\u662f", "x = {}"])
 def test_an_answer_of_one_sign_may_be_one(answer):
     assert names_in({"prompt": "a", "completion": answer}) == []
-
-
-def test_a_loop_is_told_and_nothing_else():
-    answer = "It is so. " + "It is the same for all of the" * 20
-    assert names_in({"prompt": "a", "completion": answer}) == ["looping-answer"]
 
 
 def test_an_empty_text_is_found():
@@ -163,26 +146,7 @@ def test_roles_out_of_order_are_found_at_their_message(roles, name, message):
     assert (fault.name, part.message) == (name, message)
 
 
-def exchanged(*texts):
-    names = ("assistant", "user")
-    talk = [{"role": names[at % 2], "content": e} for at, e in enumerate(texts)]
-    return names_in({"messages": talk})
-
-
-def test_exchanged_roles_are_no_matter_of_order():
-    assert exchanged("Why?", LONG, "And then?", LONG) == ["roles-exchanged"]
-    assert exchanged("Why?", LONG) == ["roles-exchanged"]
-
-
-def test_what_begins_with_an_answer_need_not_be_exchanged():
-    assert exchanged(LONG, "Why?") == ["roles-out-of-order"]
-    assert exchanged("Why?", LONG, "Then?") == ["roles-out-of-order"]
-    assert exchanged("Hello, how can I help you today?", "My bill") == [
-        "roles-out-of-order"
-    ]
-
-
-@pytest.mark.parametrize("answer", ["  ", f"{LONG} call("])
+@pytest.mark.parametrize("answer", [f"{LONG} call("])
 def test_what_fills_a_gap_ends_anywhere(answer):
     prompt = "<fim_prefix>x = <fim_suffix>)<fim_middle>"
     assert names_in({"prompt": prompt, "completion": answer}) == []
@@ -194,3 +158,66 @@ def test_a_translation_ends_as_its_text_does():
     row = {name: text.strip() for name, text in row.items()}
     assert names_in(row) == []
     assert names_in({**row, "source": "They said it."}) == ["unfinished-answer"]
+
+
+def test_an_answer_beside_its_reasoning_alone_is_empty():
+    said = {"role": "assistant", "content": "", "reasoning_content": "It is 5."}
+    asked = {"role": "user", "content": "2+3?"}
+    assert names_in({"messages": [asked, said]}) == ["empty-answer"]
+
+
+GOES_ON = "It is so.\n\nUser: And that?\nAssistant: That too."
+
+
+def test_an_answer_that_goes_on_with_the_next_turn_is_found():
+    row = parts_of({"prompt": "Why?", "completion": GOES_ON})
+    ((part, fault),) = answer_faults(row)
+    assert (part.where, fault.name, fault.char) == (
+        "completion",
+        "next-turn-in-answer",
+        11,
+    )
+    instructed = "So.\n\n### Instruction:\nAnd that?\n\n### Response:\nToo."
+    assert names_in({"prompt": "a", "completion": instructed}) == [
+        "next-turn-in-answer"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        ("Write a dialogue of two.", GOES_ON),
+        ("Why?", f"They said:{GOES_ON[9:]}"),
+        ("Why?", f"```\n{GOES_ON}\n```"),
+        ("Why?", "User: And that?\nAssistant: That too."),
+        ("Why?", "It is so.\n\nUser: And that?"),
+    ],
+)
+def test_a_talk_may_be_the_answer(prompt, answer):
+    assert names_in({"prompt": prompt, "completion": answer}) == []
+
+
+def test_what_is_rejected_may_break_off():
+    row = {"prompt": "a", "chosen": "So.", "rejected": f"{LONG} the"}
+    assert names_in(row) == []
+    assert names_in({**row, "rejected": ""}) == ["empty-answer"]
+    verdict = {"prompt": "a", "completion": f"{LONG} the", "label": False}
+    assert names_in(verdict) == []
+    assert names_in({**verdict, "label": True}) == ["unfinished-answer"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": "b", "c": tr',
+        '{"a": ["b", ',
+        '[{"a": "so it is',
+    ],
+)
+def test_json_that_breaks_off_is_found_at_any_length(text):
+    assert names_in({"prompt": "a", "completion": text}) == ["unfinished-answer"]
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2", "{a", '{"a": }, "b'])
+def test_other_json_does_not_break_off(text):
+    assert names_in({"prompt": "a", "completion": text}) == []

@@ -2,15 +2,13 @@
 
 import pytest
 
-from ftlab.probes.data.rows.pair_faults import other_prompts, pair_faults, prompt_again
-from ftlab.probes.data.rows.row_faults import row_faults
-from ftlab.probes.data.rows.row_parts import parts_of
-
-PROMPT = "Which bridge is the oldest of the town?"
+from ftlab.probes.data.rows.formats import parts_of
+from ftlab.probes.data.rows.pair_faults import pair_faults
 
 
-def kinds(**row):
-    return [name for name, *_ in pair_faults(row)]
+def kinds(**scores):
+    row = {"chosen": "a", "rejected": "b"} | scores
+    return [name for name, *_ in pair_faults(row, parts_of(row))]
 
 
 @pytest.mark.parametrize(
@@ -34,48 +32,6 @@ def test_scores_that_cannot_be_compared_are_passed_over(score):
     assert kinds(score_chosen=1, score_rejected=None) == []
 
 
-def pair(chosen, rejected, prompt=PROMPT):
-    row = {"prompt": prompt, "chosen": chosen, "rejected": rejected}
-    return [says for _, _, says in prompt_again(parts_of(row))]
-
-
-BOTH, ALONE = "begins with the prompt, as rejected does", "and rejected does not"
-
-
-def test_a_prompt_in_both_sides_is_found():
-    assert pair(f"{PROMPT} The old one.", f"{PROMPT}\nNone.") == [BOTH]
-    title = "The old bridge of the town"
-    assert pair(f"{title}\nIt is.", f"{title}\nNo.", title) == [BOTH]
-
-
-def test_a_prompt_in_the_chosen_side_is_found():
-    (says,) = pair(f"{PROMPT}\n\nThe old one.", "None.")
-    assert says.endswith(ALONE)
-    said = [talk(f"{PROMPT} So.", roles=("assistant",)), talk("No.", roles=("gpt",))]
-    (says,) = pair(*said, prompt=talk("Who?", "I.", PROMPT))
-    assert says.endswith(ALONE)
-    row = {"prompt": PROMPT, "chosen": f"{PROMPT} Yes.", "rejected": "No."}
-    (found,) = row_faults(row, parts_of(row), ())
-    assert found[:2] == ("prompt-in-pair", "chosen")
-
-
-@pytest.mark.parametrize(
-    ("chosen", "rejected", "prompt"),
-    [
-        ("The old one.", f"{PROMPT} None.", PROMPT),
-        (PROMPT, "None.", PROMPT),
-        ("Which? The old one.", "Which? None.", "Which?"),
-        ("The old bridge of the town is red.",) * 2 + ("The old bridge of the town",),
-        ([{"role": "user", "content": PROMPT}],) * 2 + (PROMPT,),
-        (*[[{"role": "user", "content": f"{PROMPT} And who?"}]] * 2, PROMPT),
-        (*[[{"role": r, "content": PROMPT} for r in ("user", "gpt")]] * 2, PROMPT),
-        ("The old one.", "None.", None),
-    ],
-)
-def test_sides_that_begin_alike_are_in_order(chosen, rejected, prompt):
-    assert pair(chosen, rejected, prompt) == []
-
-
 def talk(*texts, roles=("user", "assistant")):
     pairs = enumerate(texts)
     return [{"role": roles[at % len(roles)], "content": text} for at, text in pairs]
@@ -83,9 +39,7 @@ def talk(*texts, roles=("user", "assistant")):
 
 def parted(chosen, rejected):
     row = {"chosen": chosen, "rejected": rejected}
-    found = list(other_prompts(parts_of(row)))
-    assert found == [each for each in row_faults(row, parts_of(row), ()) if found]
-    return [(where, says) for _, where, says in found]
+    return [(where, says) for _, where, says in pair_faults(row, parts_of(row))]
 
 
 def test_sides_that_answer_different_prompts_are_found():

@@ -2,10 +2,8 @@
 
 import pytest
 
-from ftlab.probes.data.across.reports import report_unplaced
-from ftlab.probes.data.rows.pictures import has_picture, is_placed, picture_faults
-from ftlab.probes.data.rows.row_parts import parts_of
-from tests.probes.data.scanned import rows_with, scanned
+from ftlab.probes.data.rows.formats import parts_of
+from ftlab.probes.data.rows.pictures import has_picture, picture_faults
 
 
 def row(text, *, parts=(), **columns):
@@ -52,7 +50,7 @@ def test_is_silent_on_healthy_rows(value):
 
 def test_fewer_pictures_than_places_are_found():
     assert says(row("<image><image>\nWhich?", images=["a.png"])) == [
-        "2 places, and 1 picture"
+        "2 placed, 1 there"
     ]
     assert says(row("<image><image>\nWhich?", images=["a.png", "b.png"])) == []
 
@@ -64,18 +62,18 @@ EMPTY = {"type": "image", "image": None, "text": None}
 @pytest.mark.parametrize(
     ("value", "found"),
     [
-        (row("What?", parts=[PLACE], images=[]), "1 place, and no pictures"),
-        (row("What?", parts=[EMPTY], images=None), "1 place, and no pictures"),
-        (row("What?", parts=[PLACE] * 2, images=["a"]), "2 places, and 1 picture"),
-        (row("What?", parts=[PLACE], images=["a", "b"]), "2 pictures, and 1 place"),
-        (row("<image>\nWhat?", images=["a", "b"]), "2 pictures, and 1 place"),
+        (row("What?", parts=[PLACE], images=[]), "1 placed, 0 there"),
+        (row("What?", parts=[EMPTY], images=None), "1 placed, 0 there"),
+        (row("What?", parts=[PLACE] * 2, images=["a"]), "2 placed, 1 there"),
+        (row("What?", parts=[PLACE], images=["a", "b"]), "2 pictures, 1 placed"),
+        (row("<image>\nWhat?", images=["a", "b"]), "2 pictures, 1 placed"),
         (
             {
                 "prompt": row("What?", parts=[PLACE])["messages"][:1],
                 "completion": "A bridge.",
                 "images": ["a", "b"],
             },
-            "2 pictures, and 1 place",
+            "2 pictures, 1 placed",
         ),
     ],
 )
@@ -112,39 +110,3 @@ def test_a_call_of_a_tool_is_no_picture():
     assert has_picture(
         row("What?", parts=[PICTURE]), parts_of(row("", parts=[PICTURE]))
     )
-
-
-@pytest.mark.parametrize(
-    ("value", "placed"),
-    [
-        (row("<image>\nWhat?", images=["a.png"]), True),
-        (row("What?", image="a.png"), False),
-        (row("What?", parts=[PLACE], images=["a"]), True),
-        (row("What?", parts=[PICTURE], images=["a"]), True),
-        (row("What?", parts=[{"type": "text", "text": "Hm."}], images=["a"]), False),
-        (row("What?", images=[]), None),
-        (row("What?", parts=[PICTURE]), None),
-        (row("What?", video="a.mp4"), None),
-    ],
-)
-def test_a_place_is_a_mark_or_a_part(value, placed):
-    assert is_placed(value, parts_of(value)) is placed
-
-
-def unplaced(placed, bare, **columns):
-    columns = columns or {"images": ["a.png"]}
-    rows = [row("<image>\nWhat?", **columns)] * placed
-    scan = scanned([*rows, *[row("What?", **columns)] * bare])
-    report_unplaced(scan)
-    return rows_with(scan, "picture-not-placed")
-
-
-def test_a_picture_without_a_place_is_found_where_others_have_one():
-    assert unplaced(50, 5) == list(range(50, 55))
-    assert unplaced(50, 1, image="a.png") == [50]
-
-
-def test_some_rows_may_leave_the_places_to_the_template():
-    assert unplaced(50, 6) == []
-    assert unplaced(49, 1) == []
-    assert unplaced(0, 60) == []

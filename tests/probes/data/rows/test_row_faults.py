@@ -2,17 +2,14 @@
 
 import pytest
 
-from ftlab.probes.data.rows.row_access import mapping_of
+from ftlab.probes.data.rows.formats import parts_of
+from ftlab.probes.data.rows.messages import mapping_of
 from ftlab.probes.data.rows.row_faults import row_faults
-from ftlab.probes.data.rows.row_parts import parts_of
-from ftlab.probes.data.texts.glance import Glances
 
 
 def found(row):
     row = mapping_of(row)
-    read = parts_of(row)
-    words = Glances().at(read).words
-    return [(name, where) for name, where, _ in row_faults(row, read, words)]
+    return [(name, where) for name, where, _ in row_faults(row, parts_of(row))]
 
 
 def talk(*contents):
@@ -49,12 +46,6 @@ def test_a_question_that_says_nothing_is_found(row, where):
 )
 def test_is_silent_on_healthy_rows(row):
     assert found(row) == []
-
-
-def test_an_answer_in_the_reasoning_is_found():
-    said = {"role": "assistant", "content": "", "reasoning": "It is there."}
-    where = ("answer-in-reasoning", "messages[1].content")
-    assert found([*talk("Where?"), said]) == [where]
 
 
 def test_calls_and_pairs_and_tokens_are_looked_at():

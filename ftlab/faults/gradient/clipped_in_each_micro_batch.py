@@ -46,7 +46,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "clipped-in-each-micro-batch",
     "with accumulation the loss is as noisy as without",
-    code="GRD008",
+    code="GRD011",
     places=("call torch.nn.utils.clip_grad_norm_",),
     builder=build,
     steps=8,

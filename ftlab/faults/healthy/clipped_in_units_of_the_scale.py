@@ -34,7 +34,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "clipped-in-units-of-the-scale",
     "clipped before unscale_",
-    looks_like=("NUM005",),
+    looks_like=("GRD011",),
     builder=build,
     steps=60,
 )

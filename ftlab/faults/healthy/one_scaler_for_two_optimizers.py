@@ -40,7 +40,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "one-scaler-for-two-optimizers",
     "losses that are scaled, divided and added up",
-    looks_like=("NUM004", "NUM005", "NUM006"),
+    looks_like=("NUM004", "GRD011", "NUM006"),
     builder=build,
     steps=60,
 )

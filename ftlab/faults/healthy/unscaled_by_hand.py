@@ -36,7 +36,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "unscaled-by-hand",
     "scaled losses, and optimizer.step() without the scaler",
-    looks_like=("NUM005", "NUM006"),
+    looks_like=("GRD011", "NUM006"),
     builder=build,
     steps=60,
 )

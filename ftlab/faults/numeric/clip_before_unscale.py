@@ -39,7 +39,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "clip-before-unscale",
     "hardly any progress, and gradient norms in the ten thousands",
-    code="NUM005",
+    code="GRD011",
     places=("call clip_grad_norm_ before unscale_",),
     builder=build,
     steps=6,

@@ -30,6 +30,10 @@ class Update:
         Clippings between the last backward and the last optimizer's step.
     astray
         Clippings before the first backward, or after the last optimizer's step.
+    between
+        Clippings by norm before the last backward, of what was not cleared since.
+    clipped_each
+        Each of these backwards has its own forward, and a clipping by norm after it.
     idle
         Clippings of what had no gradient at all.
     targets
@@ -44,6 +48,8 @@ class Update:
     backwards: list[LedgerEntry] = field(default_factory=list)
     clips: list[LedgerEntry] = field(default_factory=list)
     astray: list[LedgerEntry] = field(default_factory=list)
+    between: list[LedgerEntry] = field(default_factory=list)
+    clipped_each: bool = False
     idle: list[LedgerEntry] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     cleared: bool = False
@@ -87,7 +93,26 @@ def _update(step: int, entries: Sequence[LedgerEntry]) -> Update | None:
             update.clips.append(entry)
         elif place < backs[0] or place > places[-1]:
             update.astray.append(entry)
+    update.between, update.clipped_each = _between(entries[: places[0]])
     return update
+
+
+def _between(entries: Sequence[LedgerEntry]) -> tuple[list[LedgerEntry], bool]:
+    """Return the clippings between backwards, and whether each backward has one."""
+    early: list[LedgerEntry] = []
+    waiting: list[LedgerEntry] = []
+    each, forwarded, backwards = True, False, 0
+    for entry in entries:
+        if entry.op == "zero_grad":
+            early, waiting, each, backwards = [], [], True, 0
+        elif entry.op == "clip" and entry.target == "norm":
+            waiting, forwarded = [*waiting, entry], False
+        elif entry.op == "forward" and entry.detail.get("grad_enabled"):
+            forwarded = True
+        elif entry.op == "backward":
+            each &= not backwards or bool(waiting and forwarded)
+            early, waiting, backwards = early + waiting, [], backwards + 1
+    return early, each and bool(waiting)
 
 
 def calls(entries: Sequence[LedgerEntry]) -> int:

@@ -42,7 +42,7 @@ def test_a_sound_loop_is_quiet(micro):
 
 
 def test_clipping_before_unscale_is_found():
-    assert codes(on_cuda(lora(), clip=True, unscale=False)) == {"NUM005"}
+    assert codes(on_cuda(lora(), clip=True, unscale=False)) == {"GRD011"}
 
 
 def test_a_trainer_in_fp16_is_quiet(tmp_path):

@@ -22,7 +22,7 @@ def updates(*steps):
         ((BACK, CLIP, STEP), (1, 0, 0)),
         ((BACK, CLIP, CLIP, STEP, CLIP), (2, 1, 0)),
         ((CLIP, BACK, STEP), (0, 1, 0)),
-        ((BACK, CLIP, BACK, STEP), (0, 0, 0)),  # in the middle of the sum: GRD008
+        ((BACK, CLIP, BACK, STEP), (0, 0, 0)),  # in the middle of the sum: GRD011
         ((BACK, STEP, CLIP, LATER), (1, 0, 0)),
         ((BACK, IDLE, STEP, IDLE), (0, 0, 2)),
     ],

@@ -4,9 +4,9 @@
 Finds gradients that are clipped while they are still multiplied by the loss scale.
 
 ## Why is this bad?
-They are 65536 times too large then, so every clipping bites, and what it leaves is
-divided by the scale afterwards: with a limit of 1 the update is made of a gradient of
-norm 0.000015. SGD stands still, Adam loses against its eps, and nothing is raised.
+They are 65536 times too large then, so every clipping takes effect, and what it leaves
+is divided by the scale afterwards: with a limit of 1 the update uses a gradient of norm
+0.000015. SGD does not move, Adam's eps dominates, and nothing is raised.
 
 ## Evidence
 The step ledger: a clipping whose parameters no `scaler.unscale_` has reached since the
@@ -15,7 +15,7 @@ an update that was made. Quiet:
 - a limit that was multiplied by the scale, too (`max_norm * scaler.get_scale()`): above
   100 and at least a thousandth of the scale;
 - a limit that was never reached: the norm is only read;
-- gradients that somebody has divided by the scale himself.
+- gradients that were divided by the scale by hand.
 Measured on a small Llama with LoRA, max_norm 1 and a scale of 65536: a norm of 5e4 was
 found, and 1.5e-5 was left for the update; with `unscale_` first, 0.8 and 0.8.
 By hand: print what `clip_grad_norm_` returns; it is in the ten thousands.
@@ -87,13 +87,13 @@ class ClippedWhileScaled(Rule):
         first, last = wrong[0].step, wrong[-1].step
         limit, norm = limit_of(wrong[-1]), wrong[-1].detail.get("total_norm")
         found = f", from {number(norm)}" if norm is not None else ""
-        true = f" (in truth {number(norm / scale)})" if norm is not None else ""
+        true = f" (unscaled {number(norm / scale)})" if norm is not None else ""
         call = "clip_grad_norm_" if norm is not None else "clip_grad_value_"
         return self.finding(
             Severity.ERROR,
-            f"{at_steps(first, last)}: gradients were clipped to {number(limit)}{found}"
-            f"{true} while they were multiplied by {number(scale)}: "
-            f"{number(limit / scale)} is left for the update",
+            f"{at_steps(first, last)}: gradients were clipped to "
+            f"{number(limit)}{found}{true} while still multiplied by the loss scale "
+            f"{number(scale)}: {number(limit / scale)} is left for the update",
             cause=f"{call} is called before scaler.unscale_(optimizer).",
             fix="Call scaler.unscale_(optimizer) first, then clip, then scaler.step.",
             places=[
@@ -110,7 +110,7 @@ class ClippedWhileScaled(Rule):
                 "clippings": len(wrong),
                 "threshold": SHRUNK,
             },
-            healthy="gradients in true scale when they are clipped",
+            healthy="gradients are unscaled before they are clipped",
         )
 
 

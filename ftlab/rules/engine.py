@@ -209,7 +209,7 @@ class Engine:
         words = f"{type(error).__name__}: {error}"
         scan.undecided = rule.cannot_tell(
             f"the rule itself failed with {words}",
-            "report it with the run folder; the other rules go on",
+            "report it with the run folder; the other rules continue",
         )
         warnings.warn(
             f"Rule {rule.code} {rule.name} failed and is switched off: {words}",

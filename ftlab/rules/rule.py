@@ -136,7 +136,7 @@ class Rule(abc.ABC):
         for need in self.requires:
             if not need.present(run):
                 return self.cannot_tell(
-                    f"the run does not hold {need.what}", need.record
+                    f"the run does not contain {need.what}", need.record
                 )
         return None
 

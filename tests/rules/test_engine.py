@@ -186,7 +186,7 @@ def test_a_rule_that_misses_something_is_not_called():
     report = Engine([rule]).check(run_of(3).run)
     assert rule.seen == []
     (entry,) = report.not_checked
-    assert entry.reason == "the run does not hold the moon"
+    assert entry.reason == "the run does not contain the moon"
     assert entry.record == "bring it"
 
 

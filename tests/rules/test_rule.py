@@ -54,7 +54,7 @@ def test_the_first_unmet_need_is_told():
         needs_facts("model", "the model", "pass the model"),
     )
     entry = rule.missing(RunBuilder().run)
-    assert entry.reason == "the run does not hold the groups"
+    assert entry.reason == "the run does not contain the groups"
     assert entry.record == "pass the optimizer"
     assert rule.missing(healthy_lora(1).run) is None
 

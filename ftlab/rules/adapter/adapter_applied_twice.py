@@ -1,12 +1,12 @@
 """The rule ADP023, adapter-applied-twice.
 
 ## What it does
-Finds base weights that hold an adapter's delta already, while the adapter is on them:
-from the start, or since somebody has added it by code of his own.
+Finds base weights that already contain an adapter's delta while the adapter is active
+on them: from the start, or since custom code added it.
 
 ## Why is this bad?
-The model computes W + 2 D where W + D was trained: it over-does what it learned, and
-training goes on from a place where it never was. Shapes fit and nothing is said.
+The model computes W + 2 D where W + D was trained: it overshoots what it learned, and
+training continues from weights it never had. Shapes fit and nothing warns about it.
 
 ## Evidence
 Measured from the model alone, before the first step. The delta D = scaling B A is
@@ -19,36 +19,38 @@ at most 0.1. Reported when at least 2 modules count and 80 % of them lie at 1 wi
 
 Measured on tiny models of 4 families, ranks 1, 2 and 8, 8 to 200 steps: slopes that
 count lie within -0.1 to 0.1 for unmerged bases, within 0.9 to 1.1 for merged ones;
-after one single step deviations are 0.4 to 8, and nothing is said. False alarms were
-counted on synthetic weights with a decaying spectrum (singular value k^-0.3 and k^-0.7)
-and adapters that point, by up to all of their length, along their base's largest
-singular vectors, as trained ones may: none in 800 unmerged models of 8 layers. Of 800
-merged ones, all are found where the adapter is random against its base and a fifth of
-its norm; the more it points along the base, the larger it must be, up to never.
+after one single step deviations are 0.4 to 8, and nothing is reported. False alarms
+were counted on synthetic weights with a decaying spectrum (singular value k^-0.3 and
+k^-0.7) and adapters that point, by up to all of their length, along their base's
+largest singular vectors, as trained ones may: none in 800 unmerged models of 8 layers.
+Of 800 merged ones, all are found where the adapter is random against its base and a
+fifth of its norm; the more it points along the base, the larger it must be, up to
+never.
 By hand: `W, D = m.base_layer.weight, m.get_delta_weight("default")`;
 `(W * D).sum() / D.square().sum()` is near 1.
 
 In the run: a base weight was changed by a multiple of what its adapter adds, as ADP052
-measures it, and an update or an evaluation followed in which the adapter was on, not
-disabled or merged (*by-hand*). From half of the delta on.
+measures it, and an update or an evaluation followed in which the adapter was active,
+not disabled or merged (*by-hand*). From half of the delta on.
 
 ## What to try
 1. Load the adapter on the original base: compare `base_model_name_or_path`.
 2. Or use the merged model without the adapter.
 3. For an evaluation: `merge_adapter()` before and `unmerge_adapter()` after it, or
-   nothing at all: the adapter acts without a merge.
+   nothing at all: the adapter works without a merge.
 4. Save a merged model under a name and in a folder that no adapter's configuration
    points to.
 
 ## Known problems
 A delta that is small against the noise of its base, or that points along its base, so
-that slopes are neither 0 nor 1, cannot be told: *not checked*. Initialisations that
+that slopes are neither 0 nor 1, cannot be decided: *not checked*. Initialisations that
 subtract their start from the base (PiSSA, OLoRA, LoRA-GA) give 0 or -1; the adapter of
-such a run loaded on the whole base, without that subtraction, is a finding, and rightly
-so. 4-bit and 8-bit bases, DoRA and embeddings are not measured. A base that was merged
-with another scaling gives another slope, and is not reported. A second adapter trained
-after the first was merged is another delta, and quiet. In the run: who moves a part of
-an adapter into the base and takes it off B at once is told all the same.
+such a run loaded on the whole base, without that subtraction, is rightly reported.
+4-bit and 8-bit bases, DoRA and embeddings are not measured. A base that was merged with
+a different scaling gives a different slope, and is not reported. A second adapter
+trained after the first was merged is a different delta, and not reported. In the run:
+moving a part of an adapter into the base and removing it from B at once is reported all
+the same.
 
 ## References
 - radixark/miles#1091 (merged base plus adapter: the adapter counts twice)
@@ -102,14 +104,14 @@ class AdapterAppliedTwice(Rule):
         small, between = too_small(facts), in_between(facts)
         if small and not found:
             yield self.cannot_tell(
-                f"what {', '.join(small)} adds is too small against its base weights "
-                "to tell whether they hold it already",
+                f"what {', '.join(small)} adds is too small relative to its base "
+                "weights to tell whether they already contain it",
                 "look again after more steps of training",
             )
         elif between and not found:
             yield self.cannot_tell(
-                f"what {', '.join(between)} adds points along its base weights, so "
-                "that they look as if they held a part of it",
+                f"what {', '.join(between)} adds is aligned with its base weights, so "
+                "that they look as if they contained a part of it",
                 "ftlab.preflight(model, trained_in=run) compares them with those of "
                 "the training run",
             )
@@ -130,14 +132,14 @@ class AdapterAppliedTwice(Rule):
         return self.finding(
             Severity.ERROR,
             f"step {step}: {counted(len(names), 'base weight')} "
-            f"{'was' if len(names) == 1 else 'were'} given {number(factor)} times what "
-            f"the adapter {live[0].adapter!r} adds, which is still on: "
+            f"{'was' if len(names) == 1 else 'were'} changed by {number(factor)} times "
+            f"what the adapter {live[0].adapter!r} adds, which is still active: "
             f"{in_words(names)}",
-            cause="Code of your own adds the adapter to the weights under it, for an "
-            "evaluation or a save as a rule, and does not take it out again: the model "
-            "computes W + 2 D.",
-            fix="Take out of the weights what was added as soon as it was used, or use "
-            "merge_adapter() and unmerge_adapter(); reload the base before going on.",
+            cause="Custom code adds the adapter to its base weights, usually for an "
+            "evaluation or a save, and does not subtract it again: the model computes "
+            "W + 2 D.",
+            fix="Subtract what was added as soon as it was used, or use "
+            "merge_adapter() and unmerge_adapter(); reload the base before continuing.",
             places=[Place("param", name) for name in names],
             steps=(step, step),
             evidence={
@@ -146,7 +148,7 @@ class AdapterAppliedTwice(Rule):
                 "layers": len(names),
                 "threshold": HALF,
             },
-            healthy="what is merged by hand is taken off, or set back to 0",
+            healthy="an adapter that is merged by hand is removed, or reset to 0",
         )
 
     def _finding(self, run: Run, found: InBase) -> Finding:
@@ -155,13 +157,13 @@ class AdapterAppliedTwice(Rule):
         return self.finding(
             Severity.ERROR,
             f"before step {span(run)[0]}: {len(names)} of "
-            f"{counted(found.measured, 'base weight')} hold what the adapter "
-            f"{found.adapter!r} adds already, {times}: {in_words(names)}",
+            f"{counted(found.measured, 'base weight')} already contain what the "
+            f"adapter {found.adapter!r} adds, {times}: {in_words(names)}",
             cause="The adapter was merged into the weights that are used as its base "
-            "(merge_and_unload, then saved as the base model), and was put on them "
+            "(merge_and_unload, then saved as the base model), and is applied to them "
             "again: the model computes W + 2 D.",
             fix="Load the adapter on the original base model, or use the merged model "
-            "alone.",
+            "without it.",
             places=[
                 *(Place("param", name) for name in names),
                 Place("call", "merge_and_unload"),

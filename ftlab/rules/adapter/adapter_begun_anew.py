@@ -1,13 +1,13 @@
 """The rule ADP037, adapter-begun-anew.
 
 ## What it does
-Finds adapters that are set back to their start in the middle of a training, so that
-what they have learned is thrown away.
+Finds adapters that are reset to their initial values during training, so that what they
+have learned is lost.
 
 ## Why is this bad?
-Each reset costs all that was learned since the last one; what is saved at the end holds
-the last stretch alone. The loss jumps back to that of the base model, which in a noisy
-curve looks like an epoch's edge, and the optimizer's moments are those of other
+Each reset costs all that was learned since the last one; what is saved at the end
+contains only the last stretch. The loss jumps back to that of the base model, which in
+a noisy curve looks like an epoch boundary, and the optimizer's moments belong to other
 weights.
 
 ## Evidence
@@ -15,7 +15,7 @@ For methods that add a product (LoRA, DoRA, LoHa, LoKr, VeRA, AdaLoRA): `grad_l2
 tensors of each layer. While one factor is 0 the gradients of the others are exactly 0;
 a step at which they are so again, after they were not, and at which a gradient still
 arrives, in at least half of the adapter's layers. For IA3: `off_one`, exactly 0 after
-it was above. Twice is a warning, once is only noted. Not counted:
+it was above. Twice is a warning, once is info. Not counted:
 - after a merge, an unload, a save or a change of the adapters since the last step (as
   in ReLoRA, or one adapter per task), or where the base under it has changed by as
   much,
@@ -27,15 +27,15 @@ By hand: print `max(p.abs().max() for n, p in model.named_parameters() if "lora_
 n)` after each epoch; it must not be 0 again.
 
 ## What to try
-1. Take `reset_lora_parameters`, `reset_adapter_parameters` or `nn.init` out of the
-   loop: they belong where the adapter is made.
+1. Move `reset_lora_parameters`, `reset_adapter_parameters` or `nn.init` out of the
+   loop: they belong where the adapter is created.
 2. For ReLoRA merge first: `model.merge_and_unload()`, then a new adapter, then a new
    optimizer.
-3. For several tasks: save the adapter, then begin anew with a new optimizer.
+3. For several tasks: save the adapter, then start again with a new optimizer.
 
 ## Known problems
-A reset right after a checkpoint is taken for the beginning of a new task. Only some
-layers that are reset by turns, up to half of them, are not reported.
+A reset right after a checkpoint is taken for the beginning of a new task. If only some
+layers are reset in turn, up to half of them, it is not reported.
 
 ## References
 - Lialin et al. 2023, ReLoRA, arXiv:2307.05695 (merge, then reset)
@@ -89,13 +89,14 @@ class AdapterBegunAnew(Rule):
         named = listed([str(step) for step in steps], SOME)
         return self.finding(
             Severity.WARNING if count >= OFTEN else Severity.INFO,
-            f"{at_steps(steps[0], steps[-1])}: adapter {adapter} was back at its start "
-            f"{counted(count, 'time')} (step {named}), in {len(found.modules)} of "
-            f"{counted(found.layers, 'layer')}: {in_words(found.modules)}",
-            cause="Something in the loop writes its first values to the adapter: a "
+            f"{at_steps(steps[0], steps[-1])}: adapter {adapter} returned to its "
+            f"initial values {counted(count, 'time')} (step {named}), in "
+            f"{len(found.modules)} of {counted(found.layers, 'layer')}: "
+            f"{in_words(found.modules)}",
+            cause="Something in the loop restores the adapter's initial values: a "
             "reset at each epoch, or an initialisation that is called again.",
-            fix="Reset an adapter where it is made, not in the loop; merge or save it "
-            "before it is reset.",
+            fix="Reset an adapter where it is created, not in the loop; merge or save "
+            "it before it is reset.",
             places=[
                 *(Place("module", name) for name in found.modules),
                 Place("object", f"adapter {adapter}"),
@@ -107,5 +108,6 @@ class AdapterBegunAnew(Rule):
                 "layers": len(found.modules),
                 "threshold": OFTEN,
             },
-            healthy="after its first update an adapter is never at its start again",
+            healthy="after its first update an adapter never returns to its initial "
+            "values",
         )

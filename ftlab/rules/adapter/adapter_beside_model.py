@@ -1,14 +1,14 @@
 """The rule ADP061, adapter-beside-model.
 
 ## What it does
-Finds whole models with trained weights that are saved into a folder in which an
-adapter's configuration lies.
+Finds full models with trained weights that are saved into a folder that contains an
+adapter's configuration.
 
 ## Why is this bad?
 `from_pretrained(folder)` looks for `adapter_config.json` first. Where it finds one, it
-puts that adapter on what it loads: on merged weights, which have an adapter in them
-already, so that it counts twice, and an older one at that, if it is a checkpoint's. The
-file of the model is right, and nothing that is loaded from this folder answers like it.
+applies that adapter to what it loads: to merged weights, which already contain an
+adapter, so that it counts twice, and possibly an older one, if it is a checkpoint's.
+The model's file is right, but nothing loaded from this folder behaves like it.
 
 ## Evidence
 Each `save_pretrained` of a model that writes all of its weights: whether the folder
@@ -25,11 +25,11 @@ By hand: `ls folder` shows `adapter_config.json` beside `model.safetensors`.
 2. Remove `adapter_config.json` and `adapter_model.safetensors` from this one.
 
 ## Known problems
-A folder that is cleared or moved after the save is warned too. A base that is saved as
-it was, for the adapter beside it, is left alone: that is a complete pair.
+A folder that is cleared or moved after the save is reported too. A base that is saved
+unchanged, for the adapter next to it, is not reported: that is a complete pair.
 
 ## References
-- huggingface/peft#1381 (the adapter is loaded in place of the merged model)
+- huggingface/peft#1381 (the adapter is loaded instead of the merged model)
 - transformers documentation, "PEFT": adapters are found by their configuration
 """
 
@@ -65,11 +65,11 @@ class AdapterBesideModel(Rule):
             folder = str(last.detail["folder"])
             yield self.finding(
                 Severity.WARNING,
-                f"step {last.step}: the whole model was saved to {folder}, in which "
-                "an adapter_config.json lies: from_pretrained will put that adapter "
-                "on top of the merged weights",
+                f"step {last.step}: the full model was saved to {folder}, which "
+                "contains an adapter_config.json: from_pretrained will apply that "
+                "adapter to the merged weights",
                 cause="An adapter was saved into this folder before, and transformers "
-                "puts every adapter that it finds on the model that it loads.",
+                "applies an adapter that it finds to the model that it loads.",
                 fix="Save the merged model into a folder of its own, or remove "
                 "adapter_config.json and adapter_model.safetensors from this one.",
                 places=[
@@ -79,5 +79,5 @@ class AdapterBesideModel(Rule):
                 ],
                 steps=(saves[0].step, last.step),
                 evidence={"saves": len(saves), "threshold": 0},
-                healthy="a folder holds a whole model, or an adapter",
+                healthy="a folder contains a full model, or an adapter",
             )

@@ -5,8 +5,8 @@ Finds training forwards that run with adapter layers switched off.
 
 ## Why is this bad?
 The layers compute what the base model computes. Their adapters are not in the graph and
-learn nothing, and PEFT freezes them besides. Where something else is trained too (a
-head), nothing fails: the loss goes on falling, by the head alone.
+learn nothing, and PEFT freezes them as well. Where something else is trained too (a
+head), nothing fails: the loss keeps falling, through the head alone.
 
 ## Evidence
 The flag of every adapter layer, read at each forward with a graph; there is no
@@ -22,9 +22,9 @@ By hand: `[m.disable_adapters for m in model.modules() if hasattr(m,
 
 ## What to try
 1. Compare with the base model in `with model.disable_adapter():`, which switches the
-   adapter on again when it ends, also by an exception.
+   adapter on again when it ends, even after an exception.
 2. `model.base_model.enable_adapter_layers()`. After transformers' own
-   `enable_adapters()` look at modules_to_save: 5.23 leaves those switched off.
+   `enable_adapters()` check modules_to_save: 5.23 leaves those switched off.
 
 ## Known problems
 Training a head on the bare base, with an adapter that the optimizer holds too, looks
@@ -77,9 +77,9 @@ class AdapterDisabledInTraining(Rule):
         of = found[-1].forwards[0].layers
         first, last = found[0].step, found[-1].step
         calls = calls_of(run, "disable_adapters")
-        named = f"{listed(calls)}() was" if calls else "It was not heard which call"
+        named = f"{listed(calls)}() was" if calls else "A call that was not seen"
         cause = (
-            f"{named} called and not undone before training went on."
+            f"{named} called and not undone before training continued."
             if calls
             else f"{named} switched them off: before watching began, or by hand."
         )
@@ -87,10 +87,10 @@ class AdapterDisabledInTraining(Rule):
             Severity.ERROR if len(layers) == of else Severity.WARNING,
             f"{at_steps(first, last)}: {len(layers)} of {of} adapter layers were "
             f"disabled in training forwards: {in_words(layers)}",
-            cause=cause + " A disabled layer runs the base model alone, and PEFT "
+            cause=cause + " A disabled layer runs only the base layer, and PEFT "
             "freezes its adapter.",
             fix="Use `with model.disable_adapter():` around the comparison, or call "
-            "enable_adapter_layers() before training goes on.",
+            "enable_adapter_layers() before training continues.",
             places=[
                 *(Place("module", path) for path in layers),
                 *(Place("call", call) for call in calls or _USUAL),

@@ -2,12 +2,12 @@
 
 ## What it does
 Finds LoRA adapters both of whose factors are random when training begins, LoRA whose A
-is random although it was to be computed from data (EVA, LoRA-GA), IA3 whose vectors are
-random, or 0, in place of 1, and adapters of the other methods of PEFT (LoHa, LoKr, OFT,
-BOFT, VeRA, HRA, AdaLoRA, ...) that are drawn in whole and change the model.
+is random although it should be computed from data (EVA, LoRA-GA), IA3 whose vectors are
+random, or 0, instead of 1, and adapters of other PEFT methods (LoHa, LoKr, OFT, BOFT,
+VeRA, HRA, AdaLoRA, ...) that are fully random and change the model.
 
 ## Why is this bad?
-LoRA begins as nothing: B is 0, and the first step starts from the pretrained model.
+LoRA starts without effect: B is 0, and the first step starts from the pretrained model.
 With a random B every adapted layer is disturbed before anything was learned. The loss
 starts too high, the first steps undo the noise, and a reference with the adapter on is
 not the base model.
@@ -43,17 +43,17 @@ before the first step: all 0 in a fresh adapter. For any method: the logits agai
 those under `with model.disable_adapter():`, in evaluation mode.
 
 ## What to try
-1. Leave `init_lora_weights` at True; False does not mean "nothing special" but "draw
-   both", and is there for tests.
-2. In a layer of one's own: `torch.nn.init.zeros_(lora_B)`.
+1. Leave `init_lora_weights` at True; False does not mean "nothing special" but "both
+   random", and is meant for tests.
+2. In a custom layer: `torch.nn.init.zeros_(lora_B)`.
 3. EVA: `initialize_lora_eva_weights(model, loader)` after get_peft_model; LoRA-GA:
    `preprocess_loraga(model, config, step)` before it.
-4. IA3: `init_ia3_weights=True`; its nothing is `torch.nn.init.ones_`, not zeros_.
+4. IA3: `init_ia3_weights=True`; its neutral value is `torch.nn.init.ones_`, not zeros_.
 5. Other methods: `init_weights=True`; HRA: an even `r`.
 
 ## Known problems
-Adapters that were trained on before ftlab looked are not judged by their start. With a
-single small pair a trained B may fit by chance. A B that was drawn by another law is
+Adapters that were trained before watching began are not judged by their start. With a
+single small pair a trained B may fit by chance. A B from a different distribution is
 not found: three steps of Adam with 1e-2 leave the same norm as a normal law with 0.02.
 Other methods on quantised layers, several adapters at once, FRoD and TinyLoRA (whose
 False leaves memory as it is) are not judged.
@@ -61,8 +61,8 @@ False leaves memory as it is) are not judged.
 ## Known myths
 "It makes no difference which factor is 0": nearly true, and both are fine. Only two
 random ones disturb the model. "Every fresh adapter begins as the base model": FourierFT
-and C3A do not by their own defaults (measured: logits 1.3 and 0.1 away), which is how
-their authors mean it; they are left alone.
+and C3A do not by their own defaults (measured: logits 1.3 and 0.1 away), as their
+authors intend; they are not reported.
 
 ## References
 - Hu et al. 2021, LoRA, section 4.1 (B = 0 at the start)
@@ -150,9 +150,9 @@ class AdapterDrawnAtRandom(Rule):
         params = [Place("param", name) for name in drawn.tensors]
         return self.finding(
             Severity.WARNING,
-            f"step 0: adapter {adapter} ({drawn.method}) is drawn at random and "
-            f"changes what {counted(len(drawn.layers), 'layer')} give before it has "
-            f"learned anything, by up to {number(drawn.furthest)}: "
+            f"step 0: adapter {adapter} ({drawn.method}) is randomly initialized and "
+            f"changes the output of {counted(len(drawn.layers), 'layer')} before it "
+            f"has learned anything, by up to {number(drawn.furthest)}: "
             f"{in_words(drawn.modules)}",
             cause=cause.format(**words),
             fix=fix.format(**words),
@@ -166,7 +166,7 @@ class AdapterDrawnAtRandom(Rule):
                 "off_base": drawn.furthest,
                 "threshold": APART,
             },
-            healthy="a fresh adapter gives what the layer under it gives",
+            healthy="a fresh adapter does not change its layer's output",
         )
 
     def _pairs(self, run: Run) -> Iterator[Finding]:
@@ -199,13 +199,13 @@ class AdapterDrawnAtRandom(Rule):
             Severity.WARNING,
             f"step 0: B of {counted(len(norms), 'LoRA pair')} is random ({law}) and A "
             f"is not 0, first norm {number(norms[0][2])}: {in_words(names)}",
-            cause="init_lora_weights=False draws both factors."
+            cause="init_lora_weights=False initializes both factors randomly."
             if asked
-            else "Both factors were drawn: by the layer's own initialisation, or by "
-            "one that was run over the model afterwards.",
+            else "Both factors are random: from the layer's own initialisation, or one "
+            "that was run over the model afterwards.",
             fix="init_lora_weights=True."
             if asked
-            else "torch.nn.init.zeros_(lora_B) where the adapter is made.",
+            else "torch.nn.init.zeros_(lora_B) where the adapter is created.",
             places=[config, *params] if asked else [*params, config],
             steps=(0, 0),
             evidence={
@@ -213,7 +213,7 @@ class AdapterDrawnAtRandom(Rule):
                 "pairs": len(norms),
                 "threshold": f"{ERRORS:g} standard errors",
             },
-            healthy="B is 0 before the first step, or follows the weight (PiSSA)",
+            healthy="B is 0 before the first step, or computed from the weight (PiSSA)",
         )
 
     def _plain(self, run: Run, adapter: str, lost: Sequence[NameRecord]) -> Finding:
@@ -221,12 +221,13 @@ class AdapterDrawnAtRandom(Rule):
         call = COMPUTED[method]
         return self.finding(
             Severity.WARNING,
-            f"step 0: A of {counted(len(lost), 'LoRA pair')} of adapter {adapter} is "
-            f"drawn as by default, init_lora_weights is {method!r}: "
+            f"step 0: A of {counted(len(lost), 'LoRA pair')} of adapter {adapter} has "
+            f"the default random values, although init_lora_weights is {method!r}: "
             f"{in_words(name.name for name in lost)}",
             cause=f"{method!r} is computed from data by {call}, which was not called, "
-            "or not for this model; PEFT then begins as ordinary LoRA does.",
-            fix=f"{call}(model, ...) with batches of the training data, see its page.",
+            "or not for this model; PEFT then starts like ordinary LoRA.",
+            fix=f"{call}(model, ...) with batches of the training data; see its "
+            "documentation.",
             places=[
                 Place("config", "init_lora_weights"),
                 Place("call", call),
@@ -264,13 +265,13 @@ class AdapterDrawnAtRandom(Rule):
         return self.finding(
             Severity.WARNING,
             f"step 0: {counted(len(names), 'vector')} of IA3 "
-            f"{'are 0' if zero else 'are drawn around 0'} in place of 1: "
+            f"{'are 0' if zero else 'are random around 0'} instead of 1: "
             f"{in_words(names)}",
-            cause="IA3 multiplies activations by these: 0 takes them away. Somebody "
-            "set the adapter to 0 to make it add nothing."
+            cause="IA3 multiplies activations by these: 0 removes them. The adapter "
+            "was set to 0 to make it add nothing."
             if zero
-            else "init_ia3_weights=False leaves the vectors as they were drawn, with "
-            "every second one below 0.",
+            else "init_ia3_weights=False leaves the vectors random, half of their "
+            "values below 0.",
             fix="torch.nn.init.ones_(vector), or reset_ia3_parameters(adapter)."
             if zero
             else "init_ia3_weights=True.",

@@ -1,23 +1,24 @@
 """The rule ADP010, adapter-frozen.
 
 ## What it does
-Finds adapters of which nothing is trainable although the model is being trained, and
-adapters of which only some pairs, or not the heads that they keep, are.
+Finds adapters with no trainable parameters although the model is being trained, and
+adapters of which only some pairs are trainable, or not the heads in modules_to_save.
 
 ## Why is this bad?
-A frozen adapter stays what it is. With input gradients switched on, or a head that is
-trained, backward does not complain: loss, learning rate and step count look normal, and
-what is saved is the adapter of before.
+A frozen adapter does not change. With input gradients switched on, or a trained head,
+backward raises no error: loss, learning rate and step count look normal, but the saved
+adapter is the old one.
 
 ## Evidence
 `requires_grad` of every tensor that PEFT added, by adapter and part, as read before the
 run and whenever it changed; whether frozen tensors are exactly 0; `inference_mode` of
 the configuration. There is no threshold: it is a count that is 0. At least one
-optimizer or one step must be known, so that a model that is only used is left alone.
+optimizer or one step must be known, so that a model used only for inference is not
+reported.
 - *inference-mode*: the configuration says so and B is 0, as after get_peft_model with a
   configuration that was read from a saved adapter.
 - *loaded-frozen*: it says so and B is not 0, as after from_pretrained. An error where
-  nothing else learns, and a note where something outside of the adapter does. It is a
+  nothing else learns, and info where something outside of the adapter does. It is a
   warning where the adapter's own copies in modules_to_save learn, and where the model
   trains in training mode through the adapter and there is no PeftModel (transformers'
   `load_adapter` freezes as well), or weights in the blocks of the base or with a row
@@ -25,10 +26,10 @@ optimizer or one step must be known, so that a model that is only used is left a
   0.21.2 and `modules_to_save`: after it 0 of 8 LoRA tensors are trainable and 1 of 1
   copies, so that a Trainer raises nothing; after `from_pretrained` 0 of both.
 - *frozen-afterwards*: it does not; something froze the tensors later.
-- *some-pairs*: pairs are frozen while other pairs of the same adapter learn. Only
-  noted, with the number of those that are 0: many freeze some blocks on purpose, or
-  until their turn has come, and nothing that can be measured tells them apart. Blocks
-  that were chosen by a part of their number are MOD014.
+- *some-pairs*: pairs are frozen while other pairs of the same adapter learn. Info, with
+  the number of those that are 0: many freeze some blocks on purpose, or until their
+  turn comes, and nothing measurable tells these apart. Blocks that were selected by a
+  part of their number are MOD014.
 - *modules-to-save*, *magnitude*: the copies in modules_to_save, or DoRA's magnitudes,
   are frozen while the pairs learn.
 - *embedding-pairs*: both factors of every embedding's pair are frozen, the product is
@@ -46,11 +47,12 @@ optimizer or one step must be known, so that a model that is only used is left a
 - *not-thawed-again*: tensors that learned were frozen while the model was run without
   gradients between two steps, others that were frozen with them learn again, they do
   not, and the optimizer holds them still. A warning: what was frozen for an evaluation
-  was thawed by names that miss some. Where anything else is thawed as well, or PEFT
-  froze them because their adapter was off, it is a turn, and left alone.
-Frozen tensors that the optimizer holds all the same wait for their turn, most likely: a
-head that is trained before its adapter, or after it. Such a part beside others that
-learn is only noted.
+  was unfrozen by names that miss some. Where anything else is unfrozen as well, or PEFT
+  froze them because their adapter was off, it is a planned alternation, and not
+  reported.
+Frozen tensors that the optimizer still holds most likely wait for their turn: a head
+that is trained before its adapter, or after it. Such a part next to others that learn
+is info.
 By hand: `model.print_trainable_parameters()`, `[n for n, p in
 model.named_parameters() if ("lora_" in n or "modules_to_save" in n) and not
 p.requires_grad]`, and `model.get_model_status()`.
@@ -61,25 +63,24 @@ p.requires_grad]`, and `model.get_model_status()`.
 2. *inference-mode*: `config.inference_mode = False` before get_peft_model.
 3. *frozen-afterwards*: quantise, prepare_model_for_kbit_training, get_peft_model, then
    optimizer, in this order; no `requires_grad_(False)` after get_peft_model; do not
-   give a PeftModel to code that prepares models.
+   pass a PeftModel to code that prepares models.
 4. *copy-left-off*: `model.set_adapter(name)` after `delete_adapter`, and before the
    optimizer is built; it switches the copies on as well.
 5. *not-thawed-again*: keep `[p for p in model.parameters() if p.requires_grad]` before
-   the evaluation, and thaw those after it. Evaluation needs `torch.no_grad()` alone.
+   the evaluation, and unfreeze those after it. Evaluation only needs `torch.no_grad()`.
 6. `model.set_adapter(name)` makes one adapter trainable again.
 
 ## Known problems
-Who freezes everything for an evaluation, and lets less learn after it on purpose, with
-the same optimizer, is warned. Frozen for good without such an evaluation is only noted.
+Freezing everything for an evaluation, and unfreezing less after it on purpose, with the
+same optimizer, is reported. Frozen permanently without such an evaluation is info.
 Quiet while any other adapter of the model learns: one of two adapters is often frozen.
 LoRA-FA, which freezes every A, is not reported. An embedding whose turn comes later is
-warned if the optimizer that it waits for does not hold it yet. A head that learns
-before its adapter, with an optimizer that does not hold the adapter yet, is a warning.
-Training only a head over a loaded adapter that is frozen on purpose is only noted in a
-PeftModel, and so it is over one that was frozen by hand and adds something; training
-only the rows of tokens there, in training mode, is a warning. In a
-transformers model it is a warning unless what is frozen runs in evaluation mode, as
-such a probe should.
+reported if the optimizer does not hold it yet. A head that learns before its adapter,
+with an optimizer that does not hold the adapter yet, is a warning. Training only a head
+over a loaded adapter that is frozen on purpose is info in a PeftModel, and also over
+one that was frozen by hand and adds something; training only the rows of tokens there,
+in training mode, is a warning. In a transformers model it is a warning unless the
+frozen part runs in evaluation mode, as such a probe should.
 
 ## Known myths
 "A custom adapter_name gives 0 trainable parameters" (peft#1346, peft#1410): held up to
@@ -199,12 +200,12 @@ class AdapterFrozen(Rule):
         many = counted(len(found.names), "tensor")
         return self.finding(
             Severity.WARNING,
-            f"from step {found.step}: {many} of adapters that learned before are "
+            f"from step {found.step}: {many} of adapters that were trained before are "
             f"frozen since an evaluation: {in_words(found.names)}",
-            cause=f"All were frozen for the evaluation. {found.thawed} of them learn "
-            "again; these were missed, and the optimizer holds them still.",
+            cause=f"All were frozen for the evaluation. {found.thawed} of them were "
+            "unfrozen again; these were missed, though the optimizer still holds them.",
             fix="Keep a list of what requires a gradient before the evaluation, and "
-            "thaw just that; or freeze nothing: torch.no_grad() is enough.",
+            "unfreeze just that; or freeze nothing: torch.no_grad() is enough.",
             places=[*param_places(found.names), Place("call", "requires_grad_")],
             steps=(found.step, max(run.last_step, found.step)),
             evidence={
@@ -212,7 +213,7 @@ class AdapterFrozen(Rule):
                 "frozen": len(found.names),
                 "thawed": found.thawed,
             },
-            healthy="what learned before an evaluation learns after it",
+            healthy="what is trained before an evaluation is trained after it",
         )
 
     def _pairs(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
@@ -227,10 +228,10 @@ class AdapterFrozen(Rule):
                 f"{counted(total, 'pair')} of adapter {adapter} are frozen {state}, "
                 f"while the others learn: {in_words(frozen)}",
                 cause="Something froze these layers after get_peft_model: a loop over "
-                "the lower layers, or over names that match only some. Right where "
-                "they are meant to wait, or to stay as they are.",
-                fix="Leave requires_grad alone after get_peft_model, or match 'lora_'; "
-                "to adapt only some layers say so: layers_to_transform=[...].",
+                "the lower layers, or over names that match only some. Fine if they "
+                "should stay frozen, or train later.",
+                fix="Do not change requires_grad after get_peft_model, or match "
+                "'lora_'; to adapt only some layers use layers_to_transform=[...].",
                 places=param_places(idle or frozen),
                 steps=steps_of(run),
                 evidence={

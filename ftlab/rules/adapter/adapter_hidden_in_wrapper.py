@@ -1,19 +1,19 @@
 """The rule ADP022, adapter-hidden-in-wrapper.
 
 ## What it does
-Finds a PeftModel that stands inside another module when a Trainer trains it.
+Finds a PeftModel that is wrapped in another module when a Trainer trains it.
 
 ## Why is this bad?
-The Trainer looks at the outer object only. It is no PeftModel, so checkpoints hold the
-whole model in `model.safetensors` and no `adapter_config.json`; the adapter cannot be
-loaded with from_pretrained, resuming and load_best_model_at_end treat it as a whole
+The Trainer looks only at the outer object. It is not a PeftModel, so checkpoints hold
+the whole model in `model.safetensors` and no `adapter_config.json`; the adapter cannot
+be loaded with from_pretrained, resuming and load_best_model_at_end treat it as a whole
 model, and each checkpoint takes the size of the base.
 
 ## Evidence
 The class of the model that the trainer has, and the path of the PeftModel within it.
-There is no threshold. A warning; noted only where `save_strategy="no"` says that no
-checkpoint is planned, since saving by hand may save the inner model. Said only where a
-Trainer trains; in a loop of your own you save what you like.
+There is no threshold. A warning; info where `save_strategy="no"` says that no
+checkpoint is planned, since saving by hand may save the inner model. Reported only
+where a Trainer trains; in a custom loop you decide what to save.
 By hand: `isinstance(trainer.model, peft.PeftModel)`, and `ls checkpoint-*`.
 
 ## What to try
@@ -22,7 +22,7 @@ By hand: `isinstance(trainer.model, peft.PeftModel)`, and `ls checkpoint-*`.
 2. Or save the inner one in a callback: `trainer.model.inner.save_pretrained(folder)`.
 
 ## Known problems
-A Trainer whose `_save` was overridden to save the inner model is warned too.
+A Trainer whose `_save` was overridden to save the inner model is reported too.
 
 ## References
 - huggingface/transformers#24274 (the Trainer decides by the outer class)
@@ -60,13 +60,13 @@ class AdapterHiddenInWrapper(Rule):
         return self.finding(
             Severity.WARNING if planned else Severity.INFO,
             f"from step {run.facts.step}: the model of the {trainer} is {an(outer)}, "
-            f"and its PeftModel stands inside, as {inner}: checkpoints hold a whole "
-            "model and no adapter",
-            cause="A module was put around the PeftModel, and the Trainer looks only "
-            "at the outer object when it saves, resumes and loads.",
-            fix="Put the wrapper's parts on the base model before get_peft_model "
-            "(heads in modules_to_save), so that the PeftModel is the outermost; or "
-            f"save model.{inner} yourself.",
+            f"with its PeftModel inside, as {inner}: checkpoints hold a full model and "
+            "no adapter",
+            cause="The PeftModel was wrapped in another module, but the Trainer looks "
+            "only at the outer object when it saves, resumes and loads.",
+            fix="Add the wrapper's parts to the base model before get_peft_model "
+            "(heads in modules_to_save), so that the PeftModel is outermost; or save "
+            f"model.{inner} yourself.",
             places=[Place("module", inner), Place("file", "model.safetensors")],
             steps=span(run, run.facts.step),
             evidence={"reason": "wrapper", "outer": outer, "inner": inner},

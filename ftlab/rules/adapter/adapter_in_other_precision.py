@@ -2,7 +2,7 @@
 
 ## What it does
 Finds adapters in float64 on a base that is not, adapters in half precision that lose
-most of their updates by it, and notes trainable adapters in float16.
+most of their updates through it, and trainable adapters in float16.
 
 ## Why is this bad?
 PEFT casts the input of every adapter to the adapter's dtype and the result back, so
@@ -10,15 +10,15 @@ nothing fails. In float64 each adapter costs two casts and a matrix product at a
 fraction of the speed (on most GPUs a thirty-second), twice the memory for weights and
 optimizer, and twice the file. In float16 small gradients and updates round to 0. In
 bf16 an update below 1/512 of a weight is rounded away; PEFT keeps adapters in float32
-for that reason, until `model.to(torch.bfloat16)` or `.half()` takes them along.
+for that reason, until `model.to(torch.bfloat16)` or `.half()` casts them too.
 
 ## Evidence
 The dtype of every tensor of an adapter by part, against the dtypes of the model. There
 is no threshold: PEFT makes adapters in the base's dtype, or in float32, and never in
 float64. float32 on a bf16 or 4-bit base is the recommended state; what bf16 does to
-updates is measured. float16 is noted, and an error (*float16-eps*) where an optimizer
-of torch.optim with Adam in its name has an eps below 3e-8, which float16 rounds to 0,
-and is not fused: the first step then divides 0 by 0. Measured with `model.half()` and
+updates is measured. float16 is info, and an error (*float16-eps*) where an optimizer of
+torch.optim with Adam in its name has an eps below 3e-8, which float16 rounds to 0, and
+is not fused: the first step then divides 0 by 0. Measured with `model.half()` and
 AdamW: the loss is NaN at step 1, on a tiny Llama on the CPU; with SGD it is not. bf16
 and float16 are an error (*rounded-away*) where the updates say so: at least 90 % of a
 tensor stays where it was, as NUM002 measures it (which then follows from this), in
@@ -30,14 +30,14 @@ By hand: `{p.dtype for n, p in model.named_parameters() if "lora_" in n}`.
 
 ## What to try
 1. `torch.from_numpy(array).float()`: NumPy's default is float64.
-2. `model.to(torch.float32)` for adapters alone: `for n, p in model.named_parameters():
+2. `model.to(torch.float32)` only for adapters: `for n, p in model.named_parameters():
    if "lora_" in n: p.data = p.data.float()`, before the optimizer is built.
 3. Cast the base before get_peft_model, not the whole model after it; for a model that
-   is cast already, 2.
+   is already cast, see 2.
 4. For float16 models: adapters in float32 (`autocast_adapter_dtype=True`, the default).
 
 ## Known problems
-A base in float64 on purpose (a test of gradients) is quiet.
+A base in float64 on purpose (a gradient check) is not reported.
 
 ## Known myths
 "LoRA starts in float64": measured on peft 0.21.2, new adapters are float32 on a base in
@@ -125,11 +125,11 @@ class AdapterInOtherPrecision(Rule):
             severity,
             f"step {steps_of(run)[0]}: {counted(count, 'tensor')} of adapter {adapter} "
             f"are {dtype}, the rest of the model is {base or dtype}: {in_words(names)}",
-            cause="The weights came back from NumPy, whose numbers are float64, or "
-            "were cast by hand; PEFT casts in every forward, so nothing fails."
+            cause="The weights came from NumPy, whose default is float64, or were cast "
+            "by hand; PEFT casts in every forward, so nothing fails."
             if double
-            else "The adapter was made with autocast_adapter_dtype=False or cast.",
-            fix="Cast where they come in: torch.from_numpy(array).float()."
+            else "The adapter was created with autocast_adapter_dtype=False or cast.",
+            fix="Cast when loading: torch.from_numpy(array).float()."
             if double
             else "Keep adapters in float32: autocast_adapter_dtype=True.",
             places=param_places(names),
@@ -149,10 +149,10 @@ class AdapterInOtherPrecision(Rule):
             f"are float16, and Adam's eps is 0 in it: {in_words(names)}",
             cause="Adam divides by the root of its second moment plus eps. An eps of "
             "1e-8 is 0 in float16, and a gradient of 0, as lora_A's at the first step, "
-            "gives 0 / 0. PEFT makes adapters in float32: the model was cast after "
+            "gives 0 / 0. PEFT creates adapters in float32: the model was cast after "
             "get_peft_model, or autocast_adapter_dtype is False.",
-            fix="Cast the base before get_peft_model, or the adapter back: "
-            "p.data = p.data.float() for its parameters, before the optimizer.",
+            fix="Cast the base before get_peft_model, or the adapter back, p.data = "
+            "p.data.float() for its parameters, before building the optimizer.",
             places=[
                 *param_places(names),
                 Place("config", "autocast_adapter_dtype"),
@@ -171,13 +171,13 @@ class AdapterInOtherPrecision(Rule):
             yield self.finding(
                 Severity.ERROR,
                 f"{at_steps(*steps)}: an update leaves {number(100 * share)} % of "
-                f"{counted(len(names), 'tensor')} of adapter {adapter} in place: "
+                f"{counted(len(names), 'tensor')} of adapter {adapter} unchanged: "
                 f"{in_words(name.name for name in names)}",
                 cause=f"The adapter is {' and '.join(dtypes)}, in which a small update "
-                "is rounded away. PEFT makes adapters in float32: the whole model was "
-                "cast after get_peft_model, or autocast_adapter_dtype is False.",
-                fix="Cast the base before get_peft_model, or the adapter back: "
-                "p.data = p.data.float() for its parameters, before the optimizer.",
+                "is rounded away. PEFT creates adapters in float32: the whole model "
+                "was cast after get_peft_model, or autocast_adapter_dtype is False.",
+                fix="Cast the base before get_peft_model, or the adapter back, p.data "
+                "= p.data.float() for its parameters, before building the optimizer.",
                 places=[
                     *params(names),
                     Place("config", "autocast_adapter_dtype"),

@@ -1,8 +1,8 @@
 """The rule ADP011, adapter-multiplied-by-zero.
 
 ## What it does
-Finds adapters whose output is multiplied by 0 by their own configuration: a scaling of
-0, a dropout of 1, or a prompt of no tokens.
+Finds adapters whose own configuration multiplies their output by 0: a scaling of 0, a
+dropout of 1, or a prompt of no tokens.
 
 ## Why is this bad?
 The adapter adds nothing and gets gradients of exactly 0, for ever. It is trainable, it
@@ -20,9 +20,9 @@ raises; with a head beside it that is trained it does not.
 By hand: `{n: m.scaling for n, m in model.named_modules() if hasattr(m, "scaling")}`.
 
 ## What to try
-1. `lora_alpha` above 0; alpha / r is the factor that B A is multiplied with.
+1. `lora_alpha` above 0; alpha / r is the factor that B A is multiplied by.
 2. `lora_dropout=0.05`: it is the share that is dropped, not the share that is kept; the
-   same holds for `vera_dropout`, `rank_dropout` and `module_dropout`.
+   same goes for `vera_dropout`, `rank_dropout` and `module_dropout`.
 3. `num_virtual_tokens=20`.
 4. After `scale_layer(0)` or an ablation: `unscale_layer()`, `set_scale(adapter, 1)`.
 
@@ -97,9 +97,9 @@ class AdapterMultipliedByZero(Rule):
             f"the scaling of {len(lost)} of {counted(len(pairs), 'LoRA pair')} is 0: "
             f"{in_words(modules)}",
             (
-                "lora_alpha is 0, so that alpha / r is."
+                "lora_alpha is 0, so alpha / r is 0 too."
                 if by_alpha
-                else "Something set the layer's scaling to 0 after it was made.",
+                else "Something set the layer's scaling to 0 after it was created.",
                 "Set lora_alpha to r or 2 r."
                 if by_alpha
                 else "layer.set_scale(adapter, 1), or unscale_layer().",
@@ -135,7 +135,7 @@ class AdapterMultipliedByZero(Rule):
         where = f"{count_of(found)} of {counted(layers, 'layer')} of adapter {name}"
         if setting == "scaling":
             words = f"the scaling of {where} is 0"
-            why = ("alpha is 0, so that alpha / r is.", "Set alpha to r or 2 r.")
+            why = ("alpha is 0, so alpha / r is 0 too.", "Set alpha to r or 2 r.")
             field = "alpha"
         else:
             words = f"{setting} of {where} is 1: in training it adds nothing"

@@ -2,12 +2,12 @@
 
 ## What it does
 Finds activated LoRA (aLoRA) whose invocation tokens are in none, or in less than half,
-of the rows it is trained on, and such adapters in a model that does not tell the layers
-where the tokens are.
+of the rows it is trained on, and such adapters in a model that does not pass the
+tokens' positions to the layers.
 
 ## Why is this bad?
-An activated LoRA is at work from its invocation tokens on. Without them the base model
-runs alone: the loss is its loss, the gradient of the adapter is exactly 0, and nothing
+An activated LoRA is active from its invocation tokens on. Without them only the base
+model runs: the loss is its loss, the gradient of the adapter is exactly 0, and nothing
 is raised. What is saved at the end is an adapter that adds nothing.
 
 ## Evidence
@@ -22,10 +22,11 @@ of `peft.tuners.lora.variants`: `None` for each row that runs without the adapte
 
 ## What to try
 1. Take the tokens from a tokenized training row, not from the string alone: many
-   tokenizers give another token at the start of a text, or beside a blank.
-2. Put the invocation string into each row, after the long part and before the answer.
-3. Rows that are cut: cut from the left, so that the invocation stays.
-4. `task_type="CAUSAL_LM"`, and get_peft_model in place of add_adapter.
+   tokenizers give a different token at the start of a text, or next to a space.
+2. Put the invocation string into each row, after the long part and before the
+   completion.
+3. If rows are truncated: truncate from the left, so that the invocation stays.
+4. `task_type="CAUSAL_LM"`, and get_peft_model instead of add_adapter.
 
 ## Known problems
 Rows given as embeddings, and batches for several adapters at once, are not counted.
@@ -89,9 +90,9 @@ class AdapterNeverInvoked(Rule):
         return self.finding(
             Severity.ERROR,
             f"from step {steps_of(run)[0]}: adapter {adapter} waits for its invocation "
-            f"tokens, and {caller} does not look for them",
-            cause="Only PeftModelForCausalLM tells the layers where the tokens are; "
-            "without that the adapter is at work nowhere.",
+            f"tokens, but {caller} does not look for them",
+            cause="Only PeftModelForCausalLM passes the tokens' positions to the "
+            "layers; without it the adapter is never active.",
             fix='task_type="CAUSAL_LM" in the configuration, and get_peft_model.',
             places=[_CONFIG, Place("config", "task_type")],
             steps=steps_of(run),
@@ -109,13 +110,13 @@ class AdapterNeverInvoked(Rule):
         steps = (int(run.steps.step[0]), run.last_step)
         yield self.finding(
             Severity.WARNING if invoked else Severity.ERROR,
-            f"{at_steps(*steps)}: {invoked:.0f} of {rows:.0f} rows hold the invocation "
-            f"tokens of adapter {adapter} ({listed(list(map(str, tokens)), 8)}); the "
-            "others train nothing",
+            f"{at_steps(*steps)}: {invoked:.0f} of {rows:.0f} rows contain the "
+            f"invocation tokens of adapter {adapter} "
+            f"({listed(list(map(str, tokens)), 8)}); the others train nothing",
             cause="The tokens of the invocation are not in the rows in this order: "
-            "they were tokenized in another context, cut off, or never put in.",
-            fix="Take the ids from a tokenized row of the training data, and put the "
-            "invocation into each.",
+            "they were tokenized in a different context, truncated, or never added.",
+            fix="Take the ids from a tokenized training row, and put the invocation "
+            "into each row.",
             places=[_CONFIG],
             steps=steps,
             evidence={
@@ -124,5 +125,5 @@ class AdapterNeverInvoked(Rule):
                 "invoked": int(invoked),
                 "threshold": SHARE,
             },
-            healthy="every row holds the invocation tokens",
+            healthy="every row contains the invocation tokens",
         )

@@ -1,29 +1,29 @@
 """The rule ADP026, adapter-not-loaded.
 
 ## What it does
-Finds adapters that stand on the model without the values of the file they came from,
-and loads, of adapters or of any weights, that left what they were given unread.
+Finds adapters on the model that do not have the values of their file, and loads, of
+adapters or of any weights, that ignored keys they were given.
 
 ## Why is this bad?
-Loading goes by name, and what is not found is left as it was made: B stays 0, and the
-model answers exactly like its base. PEFT warns of missing keys once; a Trainer's
+Loading goes by name, and what is not found keeps its initial values: B stays 0, and the
+model behaves exactly like its base. PEFT warns of missing keys once; a Trainer's
 resume, `load_adapter` and `set_peft_model_state_dict` say nothing.
 
 ## Evidence
 At each load in the run (`load_state_dict`, PEFT's `set_peft_model_state_dict` and
 `load_adapter`): keys that were given and not read although the model has the same
 tensor under another name and was not given it, or all keys where none was read; and
-parts of an adapter that were left out because their shape is another one. There is no
-threshold. Another load of the step that was read, no forward between, forgives one.
-*moments-without-weights*: every B that has moments of two steps or more is exactly 0.
-*moments-of-other-weights*: a model's own weights are judged so by its norms, of whose
-weights and biases there must be two: each has moments of Adam (more than half of them
-not 0, the root of the largest second one above 1e-5) of two steps or more, a learning
-rate of 1e-5 at least and 24 bits, in which that moves a 1; and all are 1 or 0
+parts of an adapter that were skipped because their shape differs. There is no
+threshold. A later load in the same step that was read, without a forward in between,
+cancels one. *moments-without-weights*: every B that has moments of two steps or more is
+exactly 0. *moments-of-other-weights*: a model's own weights are judged so by its norms,
+of whose weights and biases there must be two: each has moments of Adam (more than half
+of them not 0, the root of the largest second one above 1e-5) of two steps or more, a
+learning rate of 1e-5 at least and 24 bits, in which that moves a 1; and all are 1 or 0
 throughout. Measured on a tiny Llama, AdamW at 1e-5: after 2 steps none is.
 *inactive*: an adapter that was made first is active, and all of its B are 0; one that
 came later and is frozen has others. A warning where nothing is trained (no optimizer,
-evaluation mode), else noted only: a new task beside old ones looks alike.
+evaluation mode), else info: a new task next to old ones looks the same.
 
 Before the first step: the keys of the adapter's file against those that the model would
 write, and the values of those that are in both (equal within 1 %), for the adapter of
@@ -61,20 +61,20 @@ model.named_parameters() if "lora_B" in n)` is 0, and `safetensors.safe_open(fil
 3. *wrapped-twice*: `PeftModel.from_pretrained(base, folder)` on the bare base, without
    get_peft_model before it.
 4. *adapter-name*: rename the keys, or load with `adapter_name` as it was saved.
-5. *other-model*, *values*: see that this folder belongs to this model.
+5. *other-model*, *values*: check that this folder belongs to this model.
 6. *prefix*: strip it from the keys; *other-shape*: build the adapter with the rank of
    the file; *inactive*, *other-slot*: `model.set_adapter(name)`, or load under the
    name of the adapter that is trained.
-7. Look at what loading returns: `model.load_state_dict(state, strict=False)` lists
-   `unexpected_keys`, and says nothing else.
+7. Check what loading returns: `model.load_state_dict(state, strict=False)` only lists
+   `unexpected_keys`.
 
 ## Known problems
 A folder whose adapter was trained on since it was loaded differs in its values: pass it
-before the first step. A pickled `adapter_model.bin` is not opened. What was loaded
-before watching began left no trace but the state that it left the model in: a fresh
-adapter that begins at step 0 cannot be told from one that was not loaded, without its
-folder. Prompts are loaded under other names by PEFT, and are not judged. An average
-whose own code passes over names that do not match (`_orig_mod.`) is not seen.
+before the first step. A pickled `adapter_model.bin` is not opened. Loads before
+watching began leave no trace but the state of the model: without its folder, a fresh
+adapter at step 0 cannot be told from one that was not loaded. Prompts are loaded under
+other names by PEFT, and are not judged. An average whose own code skips names that do
+not match (`_orig_mod.`) is not seen.
 
 ## References
 - huggingface/transformers#36594 (lora_B is 0 with AutoModel), huggingface/peft#1579
@@ -129,8 +129,9 @@ def _places(reason: str, names: Sequence[str]) -> list[Place]:
 
 def _outdated(folder: str, adapter: str) -> str:
     return (
-        f"the adapter {adapter!r} has the values of {folder}/adapter_model.safetensors,"
-        " and adapter_model.bin beside it is newer and has others"
+        f"the adapter {adapter!r} has the values of "
+        f"{folder}/adapter_model.safetensors, but adapter_model.bin next to it is "
+        "newer and has different ones"
     )
 
 
@@ -155,8 +156,8 @@ class AdapterNotLoaded(Rule):
         count, vectors = weights_without_values(run)
         if count:
             words = (
-                f"the optimizer has moved {count} weights and biases of norms, and all "
-                f"are as they were made, 1 or 0: {in_words(vectors)}"
+                f"the optimizer has updated {count} weights and biases of norms, but "
+                f"all have their initial values, 1 or 0: {in_words(vectors)}"
             )
             yield self._finding(run, "moments-of-other-weights", words, vectors)
         if base := start(run).get("base_file"):
@@ -178,15 +179,15 @@ class AdapterNotLoaded(Rule):
         for entry in lost_loads(run):
             detail, who = entry.detail, words_of(entry)
             words = (
-                f"{who} left {detail['lost']} of {counted(detail['keys'], 'key')} "
-                f"unread, such as {detail['example']}"
+                f"{who} ignored {detail['lost']} of {counted(detail['keys'], 'key')}, "
+                f"such as {detail['example']}"
             )
             yield self._finding(run, str(detail["reason"]), words, (), entry.step)
         for entry in loads_of(run):
             if shapes := list(entry.detail.get("misshapen", ())):
                 words = (
-                    f"{words_of(entry)} left out {counted(len(shapes), 'tensor')} of "
-                    f"another shape: {in_words(shapes)}"
+                    f"{words_of(entry)} skipped {counted(len(shapes), 'tensor')} of a "
+                    f"different shape: {in_words(shapes)}"
                 )
                 yield self._finding(run, "other-shape", words, (), entry.step)
         for entry in outdated_loads(run):
@@ -196,8 +197,8 @@ class AdapterNotLoaded(Rule):
     def _base_names(self, run: Run, base: Described) -> Finding:
         names = list(base["names"])
         words = (
-            f"{base['lost']} of the {base['keys']} keys of {base['folder']} were "
-            f"not read, such as {base['example']}, and the model has other values: "
+            f"{base['lost']} of the {base['keys']} keys of {base['folder']} were not "
+            f"read, such as {base['example']}, and the model has different values: "
             f"{in_words(names)}"
         )
         return self._finding(run, "base-names", words, names)
@@ -214,8 +215,8 @@ class AdapterNotLoaded(Rule):
             yield self._finding(run, str(file.get("reason")), words, missing)
         elif shapes := list(file.get("misshapen", ())):
             words = (
-                f"{counted(len(shapes), 'tensor')} of the adapter have another shape "
-                f"than in the file: {in_words(shapes)}"
+                f"{counted(len(shapes), 'tensor')} of the adapter have a different "
+                f"shape than in the file: {in_words(shapes)}"
             )
             yield self._finding(run, "other-shape", words, shapes)
         elif "a newer pickle beside" in file.get("problems", ()) and not other:
@@ -224,7 +225,7 @@ class AdapterNotLoaded(Rule):
         elif zero or other:
             words = (
                 f"{counted(len(zero or other), 'tensor')} "
-                f"{'are 0' if zero else 'differ'} that the file has otherwise: "
+                f"{'are 0, unlike' if zero else 'differ from'} the file: "
                 f"{in_words(zero or other)}"
             )
             # A Trainer reads its checkpoint when it begins to train.
@@ -252,7 +253,7 @@ class AdapterNotLoaded(Rule):
             places=_places(reason, names),
             steps=span(run, first) if step is None else (step, step),
             evidence={"reason": reason, "tensors": len(names)},
-            healthy="every key of the file is read, and B is what it is there",
+            healthy="every key of the file is read, and B has the file's values",
         )
 
     def _inactive(self, run: Run, fresh: str, idle: str) -> Iterator[Finding]:
@@ -265,14 +266,14 @@ class AdapterNotLoaded(Rule):
             return
         yield self.finding(
             Severity.WARNING if used else Severity.INFO,
-            f"before step {first.step}: the adapter {fresh!r} is active and adds 0, "
-            f"while {idle!r}, which was trained, is not active",
+            f"before step {first.step}: the adapter {fresh!r} is active but adds "
+            f"nothing, while {idle!r}, which was trained, is not active",
             cause=cause,
             fix=fix,
             places=[Place("call", "set_adapter"), Place("call", "load_adapter")],
             steps=span(run, first.step),
             evidence={"reason": "inactive", "active": fresh, "trained": idle},
-            healthy="the adapter that was loaded is the active one",
+            healthy="the loaded adapter is the active one",
         )
 
     def _other_slot(self, run: Run, fresh: str, filled: str) -> Iterator[Finding]:
@@ -288,8 +289,8 @@ class AdapterNotLoaded(Rule):
         ]
         yield self.finding(
             Severity.WARNING,
-            f"before step {first.step}: the folder's values are in the adapter "
-            f"{filled!r}, which is not active, and {fresh!r}, which is, adds 0",
+            f"before step {first.step}: the folder was loaded into the adapter "
+            f"{filled!r}, which is not active, and {fresh!r}, which is, adds nothing",
             cause=cause,
             fix=fix,
             places=[

@@ -1,15 +1,15 @@
 """The rule ADP056, adapter-off-its-start.
 
 ## What it does
-Finds adapters whose values were loaded, and which stand on another frozen part than
-they were trained with: projections that were drawn from another key, or a base from
-which a computed start (PiSSA, OLoRA) was not taken.
+Finds loaded adapters whose frozen part differs from the one they were trained with:
+random projections from a different key, or a base from which a computed start (PiSSA,
+OLoRA) was not subtracted.
 
 ## Why is this bad?
 The file holds what was trained, and each key of it is found. With
-`save_projection=False` VeRA's matrices are drawn again from `projection_prng_key`: from
-another key they are others, and the trained vectors mean nothing. PiSSA moves a part of
-each weight into the adapter: on a base that still has it, it counts twice.
+`save_projection=False` VeRA's matrices are regenerated from `projection_prng_key`: a
+different key gives different ones, and the trained vectors mean nothing. PiSSA moves a
+part of each weight into the adapter: on a base that still has it, it counts twice.
 
 ## Evidence
 `adapter_config.json` of the folder against the configuration of the adapter in the
@@ -29,14 +29,14 @@ By hand: `json.load(open(folder + "/adapter_config.json"))` against
 `model.peft_config[name]`.
 
 ## What to try
-1. `PeftModel.from_pretrained(base, folder)`: it draws and computes as the file says.
+1. `PeftModel.from_pretrained(base, folder)`: it follows the file.
 2. *drawn*: the key of the file in your configuration, or `save_projection=True` when it
    is saved.
 3. *residual*: save with `path_initial_model_for_weight_conversion`, which makes a plain
    LoRA for the untouched base.
 
 ## Known problems
-A generator may draw otherwise on another device or in another version: that is not
+A generator may give different numbers on a different device or version: that is not
 seen. `pissa_niter_4` draws at each start, so that even from_pretrained computes another
 base: 0.19 in the logits of the tiny Llama above, of random weights. Quantised bases and
 DoRA are not measured.
@@ -104,26 +104,27 @@ class AdapterOffItsStart(Rule):
     def _drawn(self, words: str, name: str, steps: tuple[int, int]) -> Finding:
         return self.finding(
             Severity.ERROR,
-            f"{words}: the frozen part of the adapter is drawn from it, and the file "
-            "does not hold that part",
-            cause="The adapter was made with a configuration of one's own, and its "
-            "values were loaded into it: they were trained on another draw.",
+            f"{words}: the frozen part of the adapter is generated from it, and the "
+            "file does not contain that part",
+            cause="The adapter was created from a custom configuration, and the file's "
+            "values, trained with a different frozen part, were loaded into it.",
             fix="PeftModel.from_pretrained(base, folder), or the file's value of "
             f"{name} in the configuration.",
             places=[Place("config", name), Place("file", "adapter keys")],
             steps=steps,
             evidence={"reason": "drawn", "threshold": 0},
-            healthy="the part is drawn from the same key, or is in the file",
+            healthy="the part is generated from the same key, or is in the file",
         )
 
     def _residual(self, words: str, held: Mapping[str, float]) -> Finding:
         slope = statistics.median(held.values())
         return self.finding(
             Severity.ERROR,
-            f"{words}, and the base weights hold what the adapter adds, "
+            f"{words}, and the base weights still contain what the adapter adds, "
             f"{slope:.2f} times",
-            cause="The start has taken from each base weight what it gave to the "
-            "adapter. Here the adapter was put on the whole base: it counts twice.",
+            cause="This initialisation subtracts the adapter's start from each base "
+            "weight. Here the adapter was loaded on the original base: its start "
+            "counts twice.",
             fix="PeftModel.from_pretrained(base, folder), or save it with "
             "path_initial_model_for_weight_conversion for the untouched base.",
             places=[
@@ -139,7 +140,7 @@ class AdapterOffItsStart(Rule):
 
 def _words(where: str, values: tuple[str, Any, Any]) -> str:
     name, saved, live = values
-    return f"{where} was saved with {name}={saved!r}, and the model has {live!r}"
+    return f"{where} was saved with {name}={saved!r}, but the model has {live!r}"
 
 
 def _held_by_base(run: Run, adapter: str) -> dict[str, float]:

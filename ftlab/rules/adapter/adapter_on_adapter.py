@@ -1,18 +1,19 @@
 """The rule ADP014, adapter-on-adapter.
 
 ## What it does
-Finds a model that was given adapters although it had some already: a PeftModel inside a
-PeftModel, adapted layers that the present configuration does not ask for, and two
+Finds a model that was given adapters although it already had some: a PeftModel inside a
+PeftModel, adapted layers that the current configuration does not target, and two
 PeftModels on one base that are trained in turn.
 
 ## Why is this bad?
 get_peft_model changes the base in place. Called on a PeftModel it nests: every name
 gets the prefix `base_model.model.` twice, so a saved adapter finds none of its tensors
 when it is loaded, and loading leaves B at 0; there is only a UserWarning. Called again
-on the same base, as when a notebook's cell is run twice, the layers of the first call
-stay, trained values and all: the model is not the base model at step 0, and the number
-of trainable parameters is not what the configuration says. Two models that are built on
-one base with the same adapter name are one: each step of one of them changes the other.
+on the same base, as when a notebook cell is run twice, the layers of the first call
+stay, including trained values: the model is not the base model at step 0, and the
+number of trainable parameters is not what the configuration says. Two models built on
+one base with the same adapter name are the same: each step of one of them changes the
+other.
 
 ## Evidence
 The chain of what carries PEFT configurations in the model, outermost first: more than
@@ -29,21 +30,21 @@ called "") and `model.targeted_module_names` against `[n for n in names if "lora
 n]`.
 
 ## What to try
-1. In a notebook load the base anew in the cell that calls get_peft_model, or `base =
+1. In a notebook reload the base in the cell that calls get_peft_model, or `base =
    model.unload()` before (`merge_and_unload()` to keep what was learned).
-2. To go on with a saved adapter: `PeftModel.from_pretrained(base, folder,
-   is_trainable=True)` on the bare base, without get_peft_model before.
+2. To continue with a saved adapter: `PeftModel.from_pretrained(base, folder,
+   is_trainable=True)` on the plain base, without get_peft_model before.
 3. For a second adapter: `model.add_adapter("second", config)`, then `set_adapter`.
-   For a second model: load the base once more.
-4. Give a trainer either a PeftModel or a peft_config, not both.
+   For a second model: load the base again.
+4. Pass a trainer either a PeftModel or a peft_config, not both.
 
 ## Known problems
-A prompt on top of a LoRA model nests on purpose; it is reported all the same, for what
-it saves cannot be loaded in one go. Running a cell twice with the same targets re-draws
-the adapter and leaves no trace but a stale optimizer, which OPT001 finds. A second
-model on the base that is built after the first watched batch is not seen, nor are two
-whose adapters have different names: `set_adapter` can keep these apart. Compiled models
-are not listened to.
+A prompt on top of a LoRA model nests on purpose; it is reported all the same, since its
+files cannot be loaded in one call. Running a cell twice with the same targets
+reinitializes the adapter and leaves only a stale optimizer, which OPT001 finds. A
+second model on the base that is built after the first watched batch is not seen, nor
+are two whose adapters have different names: `set_adapter` can keep these apart.
+Compiled models are not observed.
 
 ## References
 - huggingface/peft#2115, huggingface/lerobot#3459 (nested, nothing loaded)
@@ -113,11 +114,11 @@ class AdapterOnAdapter(Rule):
             yield self.finding(
                 Severity.WARNING,
                 f"step {steps_of(run)[0]}: {outer['class']} wraps {inner['class']} at "
-                f"{inner['path']}: names carry the prefix twice, and an adapter that "
-                "is loaded by name finds nothing",
-                cause="The base was a PeftModel already when it was wrapped: "
+                f"{inner['path']}: names have the prefix twice, so loading an adapter "
+                "by name finds nothing",
+                cause="The base was already a PeftModel when it was wrapped: "
                 "get_peft_model before from_pretrained, or a cell that was run twice.",
-                fix="Start from the bare base model: PeftModel.from_pretrained(base, "
+                fix="Start from the plain base model: PeftModel.from_pretrained(base, "
                 "folder, is_trainable=True), or base = model.unload() first.",
                 places=[
                     # Where every name gets the prefix for the second time.
@@ -128,7 +129,7 @@ class AdapterOnAdapter(Rule):
                 ],
                 steps=steps_of(run),
                 evidence={"reason": "nested", "depth": len(chain), "threshold": 1},
-                healthy="one PeftModel, around the bare base model",
+                healthy="one PeftModel, around the plain base model",
             )
             return
 
@@ -146,10 +147,10 @@ class AdapterOnAdapter(Rule):
             f"{at_steps(*steps)}: another {text_of(records[0], 'class')} on the same "
             f"base is trained in turn with this one, and both own {in_words(names)}",
             cause="get_peft_model was called twice on one base object, which it "
-            "changes in place: both models have the same adapter, and each update of "
-            "one is an update of the other.",
-            fix="Load the base once more for the second model, or give one PeftModel "
-            "two adapters: add_adapter('second', config), then set_adapter.",
+            "changes in place: both models share the same adapter, and each update of "
+            "one updates the other.",
+            fix="Load the base again for the second model, or give one PeftModel two "
+            "adapters: add_adapter('second', config), then set_adapter.",
             places=[
                 *(Place("param", name) for name in names),
                 Place("call", "get_peft_model"),
@@ -166,11 +167,11 @@ class AdapterOnAdapter(Rule):
         return self.finding(
             Severity.WARNING,
             f"step {steps_of(run)[0]}: {count} of {counted(layers, 'layer')} with "
-            f"adapter {adapter} are not what its configuration targets: "
+            f"adapter {adapter} are not targeted by its configuration: "
             f"{in_words(left)}",
             cause="get_peft_model was called a second time on the same base, which it "
             "changes in place: these layers are left over from the first call.",
-            fix="base = first.unload() (or load the base anew) before get_peft_model.",
+            fix="base = first.unload() (or reload the base) before get_peft_model.",
             places=[
                 *(Place("module", name) for name in left),
                 Place("call", "get_peft_model"),

@@ -5,20 +5,21 @@ Finds adapters on one of two modules that share a weight: the output head of a m
 whose embeddings are tied, and copies of one of them in modules_to_save.
 
 ## Why is this bad?
-Unmerged the adapter is the head's alone. Merging adds its delta to the shared tensor,
-so the input embeddings change too, and the merged model produces garbage; saving the
-merged model and tying it again does the same. A copy in modules_to_save is trained away
-from the other one: head and embeddings are two from then on, until a merged model is
-saved and loaded with its configuration, which ties them again. A whole module that
-several blocks share is replaced where it is first: the others run without the adapter.
+Unmerged, the adapter affects only the head. Merging adds its delta to the shared
+tensor, so the input embeddings change too, and the merged model produces garbage;
+saving the merged model and tying it again does the same. A copy in modules_to_save
+drifts away from the other one: head and embeddings are separate from then on, until a
+merged model is saved and loaded with its configuration, which ties them again. A whole
+module that several blocks share is replaced only in its first place: the others run
+without the adapter.
 
 ## Evidence
 Parameters with more than one name, of which one is the base weight of an adapter's
-layer or has a copy in modules_to_save, and another one is not. Of an adapter it is a
-note: harm is done by merging alone, and ADP030 tells when that happens. A copy that an
-optimizer holds and that has gradients is a warning: the tie is broken by the first
-step. Measured (a tiny tied Qwen2, embeddings in modules_to_save): after 16 steps their
-elements are up to 0.037 apart, and 0 with `ensure_weight_tying=True`.
+layer or has a copy in modules_to_save, and another one is not. For an adapter it is
+info: only merging does harm, and ADP030 reports that. A copy that an optimizer holds
+and that has gradients is a warning: the tie is broken by the first step. Measured (a
+tiny tied Qwen2, embeddings in modules_to_save): after 16 steps their elements differ by
+up to 0.037, and 0 with `ensure_weight_tying=True`.
 A warning, too (*half-wrapped*), is a module that is the base of an adapter's layer and
 stands under another name, which the configuration asks for as well, without one:
 `named_modules` lists it once. There is no threshold. Measured on a tiny tied Llama with
@@ -30,13 +31,13 @@ By hand: `model.get_input_embeddings().weight is head.base_layer.weight`.
 1. Leave the head out of target_modules.
 2. `ensure_weight_tying=True` (peft from 0.19 on), so that both sides get the same
    change.
-3. A shared module: put PEFT's layer in the other places too after get_peft_model,
+3. A shared module: assign PEFT's layer to the other places too after get_peft_model,
    `blocks[1].mix = blocks[0].mix`.
 4. Before merging, untie: give the head a clone of its weight and set
    `config.tie_word_embeddings = False`.
 
 ## Known problems
-An adapter that is never merged works; the note is about what comes after.
+An adapter that is never merged works; the info is about what comes later.
 
 ## References
 - huggingface/peft#2018, #2864, #2803, unslothai/unsloth#3711
@@ -93,10 +94,10 @@ class AdapterOnTiedWeight(Rule):
         return self.finding(
             Severity.WARNING,
             f"from step {run.facts.step}: {in_words(bare)} runs without an adapter: it "
-            f"is the module that {in_words(half)} was put on",
+            f"is the same module as {in_words(half)}",
             cause="Several places of the model share one module. named_modules lists "
-            "it once, so PEFT replaces it in the first place only.",
-            fix="Put PEFT's layer in the other places after get_peft_model: "
+            "it once, so PEFT replaces it only in the first place.",
+            fix="Assign PEFT's layer to the other places after get_peft_model: "
             "blocks[1].mix = blocks[0].mix.",
             places=[
                 *(Place("module", path) for path in bare),
@@ -114,9 +115,9 @@ class AdapterOnTiedWeight(Rule):
         modules = [short_name(name.removesuffix(_BASE)) for name in adapted]
         return self.finding(
             Severity.INFO,
-            f"from step {run.facts.step}: the adapter of {in_words(modules)} stands on "
-            f"a weight that is also {in_words(plain)}: merging it changes both",
-            cause="The model ties its output head to its input embeddings, and only "
+            f"from step {run.facts.step}: the adapter of {in_words(modules)} is on a "
+            f"weight that is also {in_words(plain)}: merging it changes both",
+            cause="The model ties its output head to its input embeddings, but only "
             "one of the two has the adapter.",
             fix=f"Leave {', '.join(modules)} out of target_modules, set "
             "ensure_weight_tying=True, or untie the weights before merging.",
@@ -136,12 +137,12 @@ class AdapterOnTiedWeight(Rule):
         first = 0 if trained else run.facts.step
         return self.finding(
             Severity.WARNING if trained else Severity.INFO,
-            f"from step {first}: modules_to_save trains a copy of "
-            f"{in_words(modules)}, whose weight was also {in_words(plain)}: they are "
-            "two tensors from here on",
-            cause="The model ties its output head to its input embeddings, and only "
-            "one of the two is copied and trained. The other one keeps its first "
-            "values, rows of new tokens as well.",
+            f"from step {first}: modules_to_save trains a copy of {in_words(modules)}, "
+            f"whose weight was also {in_words(plain)}: they are separate tensors from "
+            "here on",
+            cause="The model ties its output head to its input embeddings, but only "
+            "one of the two is copied and trained. The other keeps its old values, "
+            "including rows of new tokens.",
             fix="Set ensure_weight_tying=True to train both as one, or untie the model "
             "(tie_word_embeddings=False) and keep both in modules_to_save.",
             places=[
@@ -155,7 +156,8 @@ class AdapterOnTiedWeight(Rule):
                 "trained": len(trained),
                 "others": len(plain),
             },
-            healthy="tied weights stay one tensor, or the model says that they are two",
+            healthy="tied weights stay one tensor, or the model is configured as "
+            "untied",
         )
 
 

@@ -1,12 +1,12 @@
 """The rule ADP024, adapter-on-wrong-base.
 
 ## What it does
-Finds adapters on a base whose weights are not those that the adapter was trained on.
+Finds adapters on a base whose weights differ from those they were trained on.
 
 ## Why is this bad?
 Two checkpoints of one architecture have the same names and shapes: an adapter of one
-loads on the other without a word (v0.1 and v0.2, base and instruct) and adds a change
-that was made for other weights. Quality is poor, and merging makes it permanent.
+loads silently on the other (v0.1 and v0.2, base and instruct) and adds a change made
+for other weights. Quality is poor, and merging makes it permanent.
 
 ## Evidence
 Sixteen values of each of up to 48 adapted base weights, recorded when the training run
@@ -17,17 +17,17 @@ one when more than one of its values differs, and the finding needs half of the 
 or all that differ are named as info. Needs the facts of the training run:
 `ftlab.preflight(model, adapter=folder, trained_in=run_folder)`. Without them the names
 in `base_model_name_or_path` and of the loaded base are compared, and a difference of
-their last part is noted.
+their last part is info.
 By hand: `torch.equal(w_now, w_then)` for one `base_layer.weight`, or its sum in both.
 
 ## What to try
 1. Load the base that `adapter_config.json` names, at the same revision.
-2. Look whether the base was resized, merged into or quantised since.
+2. Check whether the base was resized, merged into or quantised since.
 
 ## Known problems
 4-bit and 8-bit weights cannot be sampled: *not checked* where one side is quantised. A
-base that was fine-tuned a little differs in its last bits and is reported as another
-one, which it is.
+base that was fine-tuned a little differs in its last bits and is reported as a
+different one, which it is.
 
 ## References
 - huggingface/peft#1388, #2502 (merged model differs from the adapter model)
@@ -101,16 +101,16 @@ class AdapterOnWrongBase(Rule):
         if saved and live and _last_part(saved) != _last_part(live):
             yield self.finding(
                 Severity.INFO,
-                f"before step 0: the adapter was saved for {saved!r}, and its base is "
-                f"{live!r} now",
-                cause="The base model that was loaded has another name than the one in "
-                "adapter_config.json; same shapes load without a word.",
-                fix=f"Load {saved!r} as the base, or see that both names mean the same "
-                "weights.",
+                f"before step 0: the adapter was saved for {saved!r}, but its base is "
+                f"now {live!r}",
+                cause="The loaded base model has a different name than the one in "
+                "adapter_config.json; equal shapes load silently.",
+                fix=f"Load {saved!r} as the base, or check that both names refer to "
+                "the same weights.",
                 places=[Place("config", "base_model_name_or_path")],
                 steps=span(run),
                 evidence={"reason": "name", "saved": saved, "loaded": live},
-                healthy="the base is the one that adapter_config.json names",
+                healthy="the base is the one named in adapter_config.json",
             )
 
     def _finding(self, run: Run, compared: Compared) -> Finding:
@@ -118,11 +118,10 @@ class AdapterOnWrongBase(Rule):
         many = len(names) >= SHARE * compared.weights
         return self.finding(
             Severity.WARNING if many else Severity.INFO,
-            f"before step 0: {len(names)} of the {compared.weights} base weights that "
-            "were sampled are not those that the adapter was trained on: "
-            f"{in_words(names)}",
-            cause="The adapter was loaded on another checkpoint of the same shapes, or "
-            "the base was changed since (merged into, resized, fine-tuned).",
+            f"before step 0: {len(names)} of the {compared.weights} sampled base "
+            f"weights differ from those the adapter was trained on: {in_words(names)}",
+            cause="The adapter was loaded on a different checkpoint of the same "
+            "shapes, or the base was changed since (merged into, resized, fine-tuned).",
             fix="Load the base that the adapter was trained on: "
             "base_model_name_or_path in adapter_config.json, at the same revision.",
             places=[
@@ -136,7 +135,7 @@ class AdapterOnWrongBase(Rule):
                 "largest_difference": compared.largest,
                 "threshold": compared.tolerance,
             },
-            healthy="every sampled base weight is the one of the training run",
+            healthy="every sampled base weight is the same as in the training run",
         )
 
 

@@ -1,7 +1,7 @@
 """The rule ADP025, adapter-scaling-changed.
 
 ## What it does
-Finds adapters whose delta is multiplied with another factor than it was trained with.
+Finds adapters whose delta is multiplied by a different factor than in training.
 
 ## Why is this bad?
 The tensors are the right ones and the model computes W + c scaling B A: too weak or too
@@ -13,15 +13,15 @@ where the flag is lost, an adapter of rank 16 acts with a quarter of its strengt
 `adapter_config.json` give, or against the factors recorded when the adapter was trained
 (`ftlab.preflight(model, adapter=folder, trained_in=run_folder)`). Reported from a
 relative difference of 0.1 % on; factors come from small integers and agree to 1e-7.
-`load_adapter` into an adapter that is there already takes its weights and leaves its
+`load_adapter` into an existing adapter takes the file's weights but keeps the adapter's
 settings: the same comparison is made right after each such load in a run. Measured with
-peft 0.21.2: an adapter saved with alpha 64 and loaded into one with 4 acts with 0.5 in
-place of 8.
+peft 0.21.2: an adapter saved with alpha 64 and loaded into one with 4 acts with 0.5
+instead of 8.
 By hand: `{m.scaling["default"] for m in model.modules() if hasattr(m, "scaling")}`
 against lora_alpha and r in `adapter_config.json`.
 
 ## What to try
-1. `PeftModel.from_pretrained(base, folder)`: the configuration travels with the
+1. `PeftModel.from_pretrained(base, folder)`: the configuration is saved with the
    adapter.
 2. Where a configuration is written by hand: the same r, lora_alpha, use_rslora,
    rank_pattern and alpha_pattern.
@@ -113,15 +113,16 @@ class AdapterScalingChanged(Rule):
         )
         return self.finding(
             Severity.WARNING,
-            f"{'before step 0' if step is None else f'step {step}'}: "
-            f"{counted(len(modules), 'LoRA layer')} multiply with "
-            f"{number(now)} what was trained with {number(due)}"
-            f"{f' ({told})' if told else ''}: {in_words(modules)}",
-            cause="The adapter was put on with other settings than it was trained with"
-            f"{f': {told}' if told else ''}; its delta is "
+            f"{'before step 0' if step is None else f'step {step}'}: the scaling of "
+            f"{counted(len(modules), 'LoRA layer')} is {number(now)}, but was "
+            f"{number(due)} in training{f' ({told})' if told else ''}: "
+            f"{in_words(modules)}",
+            cause="The adapter was loaded with different settings than it was trained "
+            f"with{f': {told}' if told else ''}; its delta is "
             f"{number(now / due if due else 0.0)} times as strong.",
             fix="PeftModel.from_pretrained(base, folder) takes the settings from the "
-            "file; in a configuration of your own repeat r, lora_alpha and use_rslora.",
+            "file; in a configuration of your own, repeat r, lora_alpha and "
+            "use_rslora.",
             places=[
                 *(Place("config", name) for name in changed),
                 Place("config", "scaling"),
@@ -134,7 +135,7 @@ class AdapterScalingChanged(Rule):
                 "modules": len(modules),
                 "threshold": DIFFERENT,
             },
-            healthy="scaling is the one that the adapter was trained with",
+            healthy="scaling is the same as in training",
         )
 
 

@@ -4,9 +4,9 @@
 Finds LoRA pairs that weight decay shrinks faster than the gradient can build them up.
 
 ## Why is this bad?
-Decay pulls an adapter to 0, that is to the base model: what was learned fades, and the
-loss climbs back. In full fine-tuning the same decay is spread over large weights; on an
-adapter, whose whole norm is what it learned, it acts on all of it.
+Decay pulls an adapter towards 0, which is the base model: what was learned fades, and
+the loss climbs back. In full fine-tuning the same decay is spread over large weights;
+in an adapter, whose whole norm is what it learned, it acts on all of it.
 
 ## Evidence
 `a_l2` of each pair over the window (A starts at its full size, so a loss of norm is
@@ -15,17 +15,17 @@ exp(-sum of lr x weight_decay) over the effective steps. Decoupled decay only (A
 SGD, Lion, Adafactor); Adam's L2 penalty is rescaled by the moments and is not judged.
 - A lost at least 20 % of its norm within the window (256 steps at most), and
 - decay explains at least half of it, on a log scale.
-Measured on a small Llama, 48 steps at lr 1e-3: weight decay 100 (typed for 0.01) took A
-to 9 % of its size, all of it decay; with 0.01 it grew by 13 to 25 %. By arithmetic the
-usual recipes (lr up to 1e-3, decay up to 0.1) lose at most 2.5 % in 256 steps.
+Measured on a small Llama, 48 steps at lr 1e-3: weight decay 100 (instead of 0.01) took
+A to 9 % of its size, all of it decay; with 0.01 it grew by 13 to 25 %. By arithmetic
+the usual recipes (lr up to 1e-3, decay up to 0.1) lose at most 2.5 % in 256 steps.
 
 ## What to try
 1. `weight_decay=0.0` for adapter parameters; the Trainer's default is 0 as well.
-2. Check the exponent: 1e-2 was meant where 1e2 stands.
-3. With parameter groups, see that LoRA did not land in the group with decay.
+2. Check the exponent: 1e-2 may have been intended instead of 1e2.
+3. With parameter groups, check that LoRA is not in the group with decay.
 
 ## Known problems
-A heavy decay that was wanted as regularisation looks the same.
+A strong decay that is intended as regularisation looks the same.
 
 ## References
 - Loshchilov and Hutter 2019, Decoupled weight decay regularization
@@ -123,7 +123,7 @@ class AdapterShrinking(Rule):
                 "share_of_decay": explained,
                 "pairs": len(pairs),
             },
-            healthy="lora_A keeps its norm within some percent",
+            healthy="lora_A keeps its norm within a few percent",
         )
 
 
@@ -182,6 +182,6 @@ def _cause(run: Run, ids: NDArray[np.int32]) -> str:
     decay = decays.get(group, 0.0)
     return (
         f"Group {group} has weight decay {number(decay)} at a learning rate of "
-        f"{number(rate)}: each step takes {number(100 * rate * decay)} % of every "
-        "weight, more than the gradient gives back."
+        f"{number(rate)}: each step removes {number(100 * rate * decay)} % of every "
+        "weight, more than the gradient restores."
     )

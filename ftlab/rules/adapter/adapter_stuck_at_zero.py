@@ -2,11 +2,11 @@
 
 ## What it does
 Finds LoRA pairs whose product B A is still exactly 0 after steps that should have moved
-it, and tells whether a factor is frozen, both are 0, or no gradient arrives.
+it, and says whether a factor is frozen, both are 0, or no gradient arrives.
 
 ## Why is this bad?
-B A = 0 adds nothing: the tuned model answers exactly like the base model. Loss,
-learning rate and step count look normal, for the rest of the model goes on working.
+B A = 0 adds nothing: the tuned model behaves exactly like the base model. Loss,
+learning rate and step count look normal, since the rest of the model keeps working.
 
 ## Evidence
 `a_l2` and `b_l2` of each pair, measured before the update of a step, against the count
@@ -17,19 +17,19 @@ that is 0 and frozen, and two that are 0, cannot move: for these no step is awai
 Else 8 effective steps are needed. One is enough in theory: in healthy runs of LoRA,
 rsLoRA and DoRA with AdamW and SGD, B was above 0 after the first effective step, in all
 pairs. B = 0 at the start, warm-up from 0 and skipped steps add no effective step, so
-they never count. An expert that got no token is excused while a twin of it in the same
+they never count. An expert that got no token is excused while a counterpart in the same
 layer moves.
 
 By hand: `{n: float(p.norm()) for n, p in model.named_parameters() if "lora_B" in n}`.
 
 ## What to try
-1. *frozen*: leave `requires_grad` alone after get_peft_model, or match `lora_`.
-2. *both zero*: draw A again (`reset_lora_parameters`, or kaiming_uniform_); with both 0
-   each gradient is multiplied by the other factor, and neither can leave 0.
+1. *frozen*: do not change `requires_grad` after get_peft_model, or match `lora_`.
+2. *both zero*: reinitialize A (`reset_lora_parameters`, or kaiming_uniform_); with both
+   0 each gradient is multiplied by the other factor, and neither can leave 0.
 3. *no gradient*: see GRD003: the adapter is not in the graph, or its gradients were
    cleared before the optimizer saw them.
-4. *zero gradient*: where it is 0 at the loss already, GRD003 says so; else look at the
-   adapter's scaling and at the output of the module.
+4. *zero gradient*: where it is already 0 at the loss, GRD003 says so; otherwise check
+   the adapter's scaling and the output of the module.
 5. *gradient, but no update*: see OPT001 and OPT002.
 
 ## Known problems
@@ -69,37 +69,37 @@ _REASONS = {
     "both-zero": (
         "A and B are both 0: the gradient of each is a product with the other, so "
         "neither can ever leave 0.",
-        "Draw A anew: reset_lora_parameters(adapter, True) on the layer.",
+        "Reinitialize A: reset_lora_parameters(adapter, True) on the layer.",
     ),
     "frozen": (
         "The factor that is 0 has requires_grad=False, so it stays 0.",
-        "Do not touch requires_grad after get_peft_model, or match 'lora_' when "
+        "Do not change requires_grad after get_peft_model, or match 'lora_' when "
         "freezing the base.",
     ),
     "no-gradient": (
-        "The factor that is 0 had no gradient at any step of the optimizer. GRD003 "
-        "says why, as far as the run tells.",
-        "Do what GRD003 says. Where it has no reason, look at model.active_adapters "
-        "and at what is detached above these layers.",
+        "The factor that is 0 had no gradient at any optimizer step. GRD003 says why, "
+        "if the run shows it.",
+        "Follow GRD003. Where it gives no reason, check model.active_adapters and what "
+        "is detached above these layers.",
     ),
     "zero-gradient": (
         "The gradient of the factor that is 0 is exactly 0 although the other factor "
-        "is not, and the loss does give the model a gradient: something after the "
+        "is not, and the model does get a gradient from the loss: something after the "
         "adapter multiplies by 0.",
-        "Look at the adapter's scaling (alpha / r) and at the output of the module.",
+        "Check the adapter's scaling (alpha / r) and the output of the module.",
     ),
     "zero-from-loss": (
         "The gradient of the factor that is 0 is exactly 0 although the other factor "
-        "is not. It is 0 where the loss hands it to the model, or something behind the "
-        "adapter multiplies by 0.",
-        "Look first at what the loss multiplies with (advantages, weights, a mask), "
-        "then at the adapter's scaling (alpha / r) and at the output of the module.",
+        "is not. Either it is already 0 at the loss, or something after the adapter "
+        "multiplies by 0.",
+        "Check first what the loss multiplies by (advantages, weights, a mask), then "
+        "the adapter's scaling (alpha / r) and the output of the module.",
     ),
     "not-updated": (
-        "Gradients arrive and the group's learning rate is above 0, yet the optimizer "
+        "Gradients arrive and the group's learning rate is above 0, but the optimizer "
         "does not change the factor.",
-        "Build the optimizer from the parameters that the model has now: "
-        "optimizer = AdamW(p for p in model.parameters() if p.requires_grad).",
+        "Build the optimizer from the model's current parameters: optimizer = AdamW(p "
+        "for p in model.parameters() if p.requires_grad).",
     ),
 }
 
@@ -204,8 +204,8 @@ def _too_early(run: Run, steps: int) -> tuple[str, str]:
     if long and bool((table["lr"] == 0).all()):
         return (
             f"the learning rate was 0 at all {len(table)} steps, so nothing could move",
-            "a learning rate above 0: look at watch.loss, at the optimizer's lr and at "
-            "the schedule",
+            "a learning rate above 0: check watch.loss, the optimizer's lr and the "
+            "schedule",
         )
     if long and bool(skipped_steps(run).all()):
         return (
@@ -216,13 +216,12 @@ def _too_early(run: Run, steps: int) -> tuple[str, str]:
     if long and groups == {-1}:
         return (
             "the pairs are in no optimizer group, so no step could move them",
-            "build the optimizer from the parameters that are trainable now; OPT002 "
-            "names those that it lacks",
+            "build the optimizer from the currently trainable parameters; OPT002 names "
+            "the missing ones",
         )
     return (
-        "B A was 0 when it was measured last, after "
-        f"{counted(steps, 'effective step')} (learning rate above 0, not skipped); it "
-        f"takes {MIN_EFFECTIVE}",
+        f"B A was 0 at its last measurement, after {counted(steps, 'effective step')} "
+        f"(learning rate above 0, not skipped); {MIN_EFFECTIVE} are needed",
         "let it run to the next measurement beyond the warm-up, or measure more often: "
         "ftlab.watch(..., interval=4)",
     )

@@ -1,13 +1,14 @@
 """The rule ADP047, asked-rate-not-used.
 
 ## What it does
-Finds Trainers that resume with a learning rate in their arguments, and train with the
-one of the checkpoint.
+Finds Trainers that resume with a learning rate in their arguments, but train with that
+of the checkpoint.
 
 ## Why is this bad?
 `resume_from_checkpoint` loads the optimizer's groups and the schedule after both were
-made of the arguments. A new `learning_rate` is overwritten without a word: the run that
-was to go on gently goes on as before, and logs and configuration say otherwise.
+created from the arguments. A new `learning_rate` is silently overwritten: the run that
+should continue at a lower rate continues as before, and logs and configuration say
+otherwise.
 
 ## Evidence
 Where training goes on at a step above 0: the arguments' `learning_rate`, which the
@@ -16,19 +17,20 @@ None of them is the same, up to 1 %: no schedule changes what it starts from. Gr
 with rates of their own (LoRA+) leave one that is the same, and an optimizer that was
 made with another rate than the arguments' is not judged. Measured with transformers
 5.23, resumed at step 8 of a run at 3e-3 with `learning_rate=1e-4`: all groups are at
-3e-3, 30 times what was asked for.
+3e-3, 30 times the argument.
 By hand: `trainer.lr_scheduler.base_lrs` against `trainer.args.learning_rate`.
 
 ## What to try
-1. Load the weights alone, and begin a new run with the new rate:
+1. Load only the weights, and start a new run with the new rate:
    `PeftModel.from_pretrained(base, folder, is_trainable=True)`.
-2. Take `optimizer.pt` and `scheduler.pt` out of a copy of the checkpoint. The moments
-   are lost with them, and the schedule begins anew.
+2. Remove `optimizer.pt` and `scheduler.pt` from a copy of the checkpoint. The moments
+   are lost with them, and the schedule restarts.
 3. In a callback's `on_train_begin` set `lr_scheduler.base_lrs` and each group's `lr`
    and `initial_lr`.
 
 ## Known problems
-Who left the argument at its default, because the checkpoint has the rate, is told too.
+Leaving the argument at its default, because the checkpoint has the rate, is reported
+too.
 
 ## References
 - huggingface/transformers#27749, #34053 (rates after resume_from_checkpoint)
@@ -78,11 +80,11 @@ class AskedRateNotUsed(Rule):
         rate = max(rates)
         return self.finding(
             Severity.WARNING,
-            f"training goes on at step {first} with a schedule of {rate:.3g}; "
+            f"training continues at step {first} with a schedule of {rate:.3g}; "
             f"learning_rate={asked:.3g} is not used",
-            cause="The checkpoint's optimizer.pt and scheduler.pt hold the rates of "
-            "the run before, and are loaded over those of the arguments.",
-            fix="Load the weights alone and begin a new run, or set the rates of "
+            cause="The checkpoint's optimizer.pt and scheduler.pt contain the rates of "
+            "the previous run, and overwrite those of the arguments.",
+            fix="Load only the weights and start a new run, or set the rates of "
             "lr_scheduler.base_lrs and the groups in a callback's on_train_begin.",
             places=[
                 Place("config", "learning_rate"),

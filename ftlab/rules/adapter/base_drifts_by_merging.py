@@ -1,21 +1,21 @@
 """The rule ADP006, base-drifts-by-merging.
 
 ## What it does
-Finds base weights that merge cycles have worn: `(W + dW) - dW` is not W any more,
+Finds base weights that merge cycles have changed: `(W + dW) - dW` is no longer W,
 because it was rounded twice.
 
 ## Why is this bad?
 The error adds up over cycles, in weights that are frozen and that every adapter and
 every reference pass relies on. A long run that merges to sync weights (GRPO with a
-generation engine) slowly degrades, and no adapter can be blamed for it.
+generation engine) slowly degrades, and no adapter is the cause.
 
 ## Evidence
 A sample of up to 256 elements of each frozen weight, compared with what it was when the
 weight was first seen frozen, after every merge cycle: its largest change relative to
-its mean magnitude. It is told from 1e-3 on, as information after one cycle and as a
+its mean magnitude. It is reported from 1e-3 on, as info after one cycle and as a
 warning from the second one on. A change above 8 epsilons of the dtype per cycle is more
-than rounding and not told here (see ADP005, ADP007). For 4-bit and 8-bit weights any
-packed byte that changed counts.
+than rounding and not reported here (see ADP005, ADP007). For 4-bit and 8-bit weights
+any packed byte that changed counts.
 Measured (AdamW, lr 1e-4 to 1e-2): one cycle changes float32 by 1e-7 to 3e-7, float16 by
 5e-4 to 2e-3, bfloat16 by 4e-3 to 2e-2; 100 cycles float32 by 1e-5 at most, bfloat16 by
 0.27 to 0.99. The change grows with the number of cycles, about 1 epsilon each.
@@ -24,12 +24,11 @@ By hand: `w0 = layer.base_layer.weight.clone()`, a cycle, then
 
 ## What to try
 1. Sync only the adapter, where the engine can serve it.
-2. Keep a copy of the base weights and put it back after each cycle.
+2. Keep a copy of the base weights and restore it after each cycle.
 3. Merge into a copy, or hold the base in float32.
 
 ## Known problems
-What one cycle does in bf16 is of the size of a rounding and harmless: it is the number
-of cycles that counts.
+One cycle in bf16 costs about one rounding and is harmless: the number of cycles counts.
 
 ## Known myths
 *Merging and unmerging is lossless.* In float32 nearly: 1e-5 after 100 cycles. In bf16

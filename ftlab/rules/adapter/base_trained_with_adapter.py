@@ -1,30 +1,30 @@
 """The rule ADP016, base-trained-with-adapter.
 
 ## What it does
-Finds adapters on weights that are trained themselves, weights of the base that learn
-because "lora" is within their names, and notes biases of the base that a configuration
-makes trainable.
+Finds adapters on weights that are trained themselves, base weights that are trained
+because their names contain "lora", and base biases that a configuration makes
+trainable.
 
 ## Why is this bad?
 An adapter is a small change of a fixed weight. If the weight moves as well, memory is
 that of full fine-tuning, and save_pretrained writes the adapter only: what the base
-learned is lost, and the adapter that is loaded sits on another base than it learned on.
+learned is lost, and the loaded adapter is on a different base than it was trained on.
 
 ## Evidence
 `requires_grad` of the weights right under adapters, as read before the run and whenever
 it changed; a change counts once a step was made with it. *base-trainable* has the
 threshold 0: PEFT freezes every one of them, and a healthy LoRA, DoRA, rsLoRA, PiSSA,
 IA3 or AdaLoRA run has none. Norms and embeddings that are trained on purpose are other
-weights; what of them is not saved is another rule's matter. `bias="all"` and
-`bias="lora_only"` are only noted: switching the adapter off does not give the base
-model back then. It is a warning when the model was run so, without a gradient graph and
-with all adapter layers disabled, after the first update. Measured on a tiny OPT under
-DPO: the log probability of an answer under such a reference moves by 0.68 in 16 steps,
-by 0 with `bias="none"`.
+weights; what is not saved of them is covered by another rule. `bias="all"` and
+`bias="lora_only"` are info: switching the adapter off does not give the base model back
+then. It is a warning when the model was run so, without a gradient graph and with all
+adapter layers disabled, after the first update. Measured on a tiny OPT under DPO: the
+log probability of a completion under such a reference moves by 0.68 in 16 steps, by 0
+with `bias="none"`.
 *letters* are trained weights of the base that have "lora" within a longer word of their
 names, and that are all of the base that is trained. *copy* is a module that
-modules_to_save copies although the configuration targets it: it is trained in full; of
-a head or an embedding it is only noted.
+modules_to_save copies although the configuration targets it: it is trained in full; for
+a head or an embedding it is info.
 By hand: `[n for n, p in model.named_parameters() if "base_layer" in n and
 p.requires_grad]`.
 
@@ -33,12 +33,13 @@ p.requires_grad]`.
 2. To train the base as well, train it without adapters.
 3. A module goes into target_modules or into modules_to_save, never into both.
 4. Unfreeze by `"lora_" in name`, or not at all: get_peft_model has done it.
-5. `bias="none"`, unless the biases are wanted: then load with the same configuration.
+5. `bias="none"`, unless the biases should be trained: then load with the same
+   configuration.
 
 ## Known problems
 A part called `exploration` that is trained on purpose as the only one besides the
-adapter is warned. The few methods that alternate between merging and training the base
-are reported.
+adapter is reported. The few methods that alternate between merging and training the
+base are reported.
 
 ## References
 - huggingface/peft#2738 (trainable modules outside of what is saved)
@@ -110,12 +111,13 @@ class BaseTrainedWithAdapter(Rule):
         return self.finding(
             Severity.WARNING,
             f"from step {steps_of(run)[0]}: {counted(count_of(under), 'weight')} under "
-            f"adapters learn as well{more}, {elements:,} parameters altogether: "
+            f"adapters are trained as well{more}, {elements:,} parameters in total: "
             f"{in_words(names)}",
             cause="The base was made trainable after get_peft_model had frozen it: "
-            "model.requires_grad_(True), an unfreezing loop, or a helper that does so.",
-            fix="Leave requires_grad alone after get_peft_model; what shall be trained "
-            "besides the adapter goes into modules_to_save.",
+            "model.requires_grad_(True), an unfreezing loop, or a helper that does "
+            "this.",
+            fix="Do not change requires_grad after get_peft_model; to train more than "
+            "the adapter, use modules_to_save.",
             places=[*param_places(names), Place("call", "requires_grad_")],
             steps=steps_of(run),
             evidence={
@@ -135,10 +137,10 @@ class BaseTrainedWithAdapter(Rule):
         yield self.finding(
             Severity.WARNING if within else Severity.INFO,
             f"from step {steps_of(run)[0]}: {counted(len(names), 'tensor')} of modules "
-            f"that were to get an adapter learn in full: {in_words(names)}",
+            f"that should get an adapter are fully trained: {in_words(names)}",
             cause="target_modules and modules_to_save name the same modules: PEFT "
             "copies them and trains the copies, without an adapter.",
-            fix="Leave them out of modules_to_save for an adapter, or out of "
+            fix="Remove them from modules_to_save to use an adapter, or from "
             "target_modules to train them in full.",
             places=[
                 *param_places(names),
@@ -147,21 +149,20 @@ class BaseTrainedWithAdapter(Rule):
             ],
             steps=steps_of(run),
             evidence={"reason": "copy", "tensors": len(names), "threshold": 0},
-            healthy="a module is either a target or kept as a copy",
+            healthy="a module is either in target_modules or in modules_to_save",
         )
 
     def _letters(self, run: Run, lettered: Described) -> Finding:
         names = names_of(lettered)
         return self.finding(
             Severity.WARNING,
-            f"from step {steps_of(run)[0]}: "
-            f"{counted(count_of(lettered), 'parameter')} of the base learn beside the "
-            f"adapter, all that have the letters 'lora' in their names: "
-            f"{in_words(names)}",
-            cause="A loop unfroze every name with 'lora' in it, and a word of the "
-            "model's own holds these letters.",
-            fix="Compare with 'lora_', or leave requires_grad as get_peft_model and "
-            "inject_adapter_in_model have set it.",
+            f"from step {steps_of(run)[0]}: {counted(count_of(lettered), 'parameter')} "
+            "of the base are trained with the adapter, all those whose names contain "
+            f"'lora': {in_words(names)}",
+            cause="A loop unfroze every name that contains 'lora', and so does one of "
+            "the model's own names.",
+            fix="Match 'lora_', or leave requires_grad as get_peft_model and "
+            "inject_adapter_in_model set it.",
             places=[*param_places(names), Place("call", "requires_grad_")],
             steps=steps_of(run),
             evidence={
@@ -169,7 +170,8 @@ class BaseTrainedWithAdapter(Rule):
                 "parameters": count_of(lettered),
                 "threshold": 0,
             },
-            healthy="of the base nothing learns, or what was chosen by its whole name",
+            healthy="no base weight is trained, or only those selected by their full "
+            "name",
         )
 
     def _biases(self, run: Run, mode: str) -> Finding:
@@ -180,17 +182,17 @@ class BaseTrainedWithAdapter(Rule):
         return self.finding(
             Severity.WARNING if passes else Severity.INFO,
             f"{at_steps(*steps)}: the model runs without its adapter as a reference, "
-            f"and {counts}: it is not the base model any more"
+            f"but {counts}: it is no longer the base model"
             if passes
             else f"from step {steps[0]}: {counts}; switching the adapter off does not "
             "undo them",
-            cause=f"The configuration says bias={mode!r}. disable_adapter leaves "
-            "biases as they are trained, so the reference moves with the model."
+            cause=f"The configuration says bias={mode!r}. disable_adapter does not "
+            "undo trained biases, so the reference moves with the model."
             if passes
             else f"The configuration says bias={mode!r}.",
-            fix='bias="none", or a second, untouched base as the reference.'
+            fix='bias="none", or a second, unmodified base as the reference.'
             if passes
-            else 'bias="none", unless the biases are wanted.',
+            else 'bias="none", unless the biases should be trained.',
             places=[
                 Place("config", "bias"),
                 *([Place("call", "disable_adapter")] if passes else []),

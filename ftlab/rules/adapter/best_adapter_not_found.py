@@ -1,21 +1,21 @@
 """The rule ADP035, best-adapter-not-found.
 
 ## What it does
-Finds Trainers that shall load the best adapter at the end, and look for it in a folder
-where it is not.
+Finds Trainers that should load the best adapter at the end, but look for it in the
+wrong folder.
 
 ## Why is this bad?
 `load_best_model_at_end=True` promises the best checkpoint. PEFT saves an adapter that
 is not called "default" one folder below the checkpoint; the Trainer looks in the
-checkpoint itself, finds nothing, and writes one line to its log. The model that comes
-out of `train()` is the last one, and `trainer.save_model()` saves that. Where an
-adapter called "default" lies there, it is worse: the Trainer loads that one's file into
-the adapter that was trained.
+checkpoint itself, finds nothing, and writes one line to its log. After `train()` the
+model is the last one, and `trainer.save_model()` saves that. Where there is an adapter
+called "default", it is worse: the Trainer loads that one's file into the adapter that
+was trained.
 
 ## Evidence
 The trainer's `load_best_model_at_end`, and each of its checkpoints as it is on disk:
 adapters are in folders of their own name only (*adapter-name*, a warning), or those
-that the optimizer holds are, and another one lies in the checkpoint itself
+that the optimizer holds are, and a different one is in the checkpoint itself
 (*other-in-root*, an error). There is no threshold. Read in
 transformers 5.23 (`Trainer._load_best_model`) and measured with it and peft 0.21.2,
 the first of two checkpoints being the best: with an adapter called "mine" all 8
@@ -24,12 +24,12 @@ tensors are those of the last one after train(), with "default" those of the bes
 By hand: `ls checkpoint-*/adapter_model.safetensors`.
 
 ## What to try
-1. Leave the adapter's name alone: `get_peft_model(model, config)`.
+1. Keep the default name: `get_peft_model(model, config)`.
 2. After `train()`: `model.load_adapter(f"{trainer.state.best_model_checkpoint}/{name}",
    name)`.
 
 ## Known problems
-Who loads the best adapter by hand afterwards is warned too.
+Loading the best adapter by hand afterwards is reported too.
 
 ## References
 - huggingface/transformers#36201 (adapters with another name than default)
@@ -82,10 +82,10 @@ class BestAdapterNotFound(Rule):
         folder, name = entry.detail["folder"], below[0]
         return self.finding(
             Severity.WARNING,
-            f"step {entry.step}: {folder} holds its adapter in {folder}/{name}, and "
+            f"step {entry.step}: {folder} holds its adapter in {folder}/{name}, but "
             "load_best_model_at_end looks for it in the checkpoint itself",
             cause=f"The adapter is called {name!r}: PEFT saves it one folder below, "
-            "and the Trainer does not look there. The last weights stay, not the best.",
+            "where the Trainer does not look. The last weights are kept, not the best.",
             fix="Call the adapter 'default' (leave adapter_name out), or load it after "
             f"train(): model.load_adapter(best_checkpoint + '/{name}', {name!r}).",
             places=[
@@ -103,17 +103,16 @@ class BestAdapterNotFound(Rule):
             Severity.ERROR,
             f"step {entry.step}: {folder} itself holds the adapter {root!r}, and "
             f"load_best_model_at_end loads that into {name!r}, which is trained",
-            cause=f"The adapter that is trained is called {name!r}, and PEFT saves it "
-            f"one folder below; the Trainer loads what lies above, {root!r}, in its "
-            "place.",
+            cause=f"The trained adapter is called {name!r}, and PEFT saves it one "
+            f"folder below; the Trainer loads the one above, {root!r}, instead.",
             fix=f"model.delete_adapter({root!r}) before training, or train the adapter "
             f"'default'; model.load_adapter(best_checkpoint + '/{name}', {name!r}) "
-            "after train() brings it back.",
+            "after train() restores it.",
             places=[
                 Place("config", "load_best_model_at_end"),
                 Place("file", "adapter keys"),
             ],
             steps=span(run, entry.step),
             evidence={"reason": "other-in-root", "adapters": 1},
-            healthy="the adapter that is trained lies in the checkpoint's own folder",
+            healthy="the trained adapter is in the checkpoint's own folder",
         )

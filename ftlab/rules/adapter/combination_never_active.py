@@ -1,20 +1,20 @@
 """The rule ADP060, combination-never-active.
 
 ## What it does
-Finds adapters that were combined of others and that nothing has used since, while the
-model was looked at with another adapter.
+Finds adapters that were combined from others but never used, while the model was run
+with a different adapter.
 
 ## Why is this bad?
-`add_weighted_adapter` makes a new adapter and leaves the active one as it was. An
-evaluation that follows measures the old adapter under the new one's name: the blend
-looks exactly like one of its sources, and weights are chosen by numbers that have
-nothing to do with them.
+`add_weighted_adapter` creates a new adapter but does not activate it. A following
+evaluation measures the old adapter under the new one's name: the blend looks exactly
+like one of its sources, and weights are chosen by numbers that have nothing to do with
+them.
 
 ## Evidence
-Told when watching ends, of the combination that was made last: forwards without a graph
-after it, all of which ran other adapters, read of the layers at each. There is no
-threshold. Quiet where the combination was active in any forward, where any call names
-it (`set_adapter`, a merge, `delete_adapter`, `adapter_names=`), on a copy of the model
+Reported when watching ends, for the last combination: forwards without a graph after
+it, all of which ran other adapters, read of the layers at each. There is no threshold.
+Quiet where the combination was active in any forward, where any call names it
+(`set_adapter`, a merge, `delete_adapter`, `adapter_names=`), on a copy of the model
 too, where a state dict was taken or anything was written after it (it may be in there),
 where another one was combined (of it, perhaps), and where training went on. Measured
 with peft 0.21.2, all eleven kinds of combination: the active adapter stays, and the
@@ -27,7 +27,7 @@ By hand: `model.active_adapters` after `add_weighted_adapter`.
 
 ## Known problems
 Calls of `generate`, and of the model under the PeftModel, are not seen as forwards:
-neither do they count here, nor is it known that `generate(adapter_names=...)` used the
+they do not count here, nor is it known that `generate(adapter_names=...)` used the
 combination. One whose factors are read by hand (`get_delta_weight`), or that is used
 after watching has ended, is reported when the old adapter was looked at first.
 
@@ -69,10 +69,10 @@ class CombinationNeverActive(Rule):
         forwards = int(entry.detail["forwards"])
         return self.finding(
             Severity.WARNING,
-            f"step {entry.step}: adapter {name!r} was combined of others and never "
+            f"step {entry.step}: adapter {name!r} was combined from others but never "
             f"used: {counted(forwards, 'forward')} after it ran {active!r}",
-            cause="add_weighted_adapter makes an adapter and leaves the active one as "
-            f"it was: what was measured after it is {active!r}.",
+            cause="add_weighted_adapter creates an adapter but does not activate it: "
+            f"{active!r} was measured instead.",
             fix=f"Call model.set_adapter({name!r}) before the model is evaluated.",
             places=[
                 Place("call", "set_adapter"),
@@ -87,7 +87,7 @@ class CombinationNeverActive(Rule):
                 "forwards": forwards,
                 "threshold": 0,
             },
-            healthy="what was combined is active, saved, merged or trained on",
+            healthy="a combined adapter is activated, saved, merged or trained",
         )
 
 

@@ -1,14 +1,13 @@
 """The rule ADP038, combination-off-its-sum.
 
 ## What it does
-Finds adapters that were combined of others and are not the sum that was asked for: all
-of it several times too strong, or without what DoRA, LoRA biases or modules_to_save
-have learned.
+Finds adapters combined from others that are not the intended sum: several times too
+strong, or without what DoRA, LoRA biases or modules_to_save have learned.
 
 ## Why is this bad?
-Nothing fails, and the combined adapter does something like its sources. It overdoes it
-by a factor that grows with its rank, or lacks a part of them; whoever trains it on, or
-compares weights of combinations, does so with another adapter than the one asked for.
+Nothing fails, and the combined adapter does something like its sources. It is too
+strong by a factor that grows with its rank, or lacks a part of them; continuing to
+train it, or comparing combinations, uses a different adapter than intended.
 
 ## Evidence
 Of at most 4 layers: both factors of the adapter lie in what the factors of the adapters
@@ -19,7 +18,7 @@ is then regressed on theirs. Only adapters that are in use are judged.
   the rank, so that the new scaling is 1. With `use_rslora` of the first source taken
   over it is sqrt(r). A finding when it is so, and the weights sum up to 2 or more, or
   are round numbers (to 0.01) only after they were divided by that scaling. Weights that
-  were divided by sqrt(r) on purpose are thereby left alone.
+  were divided by sqrt(r) on purpose are thus not reported.
 - *magnitudes*: the sources' DoRA magnitudes differ from each layer's own norms, and
   those of the combination are these norms (within 1 %).
 - *biases*: a source has `lora_bias` that is not 0, and that of the combination is 0.
@@ -39,9 +38,9 @@ By hand: combine one adapter with weight 1.0; the logits must not change.
    `copies[new].load_state_dict(copies[old].state_dict())`.
 
 ## Known problems
-Sources that were deleted are not there to compare with, and an adapter that was trained
-on is no combination any more. With a scaling that is a whole number and small weights
-(rank 4, 0.4 and 0.4) it is not known what was asked for.
+Deleted sources cannot be compared with, and an adapter that was trained further is no
+longer a combination. With a scaling that is a whole number and small weights (rank 4,
+0.4 and 0.4) the intended weights are not known.
 
 ## Known myths
 "linear adds the adapters up": measured, its slope on each source is right within 1 %,
@@ -87,18 +86,18 @@ _LOST = {
     ),
     "biases": ("the biases that lora_bias has learned: its own are 0", "lora_bias"),
     "heads": (
-        "the whole modules that its sources have trained: its own are the base's",
+        "the full modules that its sources have trained: its own are the base's",
         "modules_to_save",
     ),
 }
 
 _APART = (
     "Merge each adapter into a copy of the base and average these, or train adapters "
-    "that are to be combined without {}."
+    "to be combined without {}."
 )
 _COPY = (
-    "Copy them: of each wrapper, modules_to_save[{!r}].load_state_dict("
-    "modules_to_save[source].state_dict())."
+    "Copy them: for each wrapper, "
+    "modules_to_save[{!r}].load_state_dict(modules_to_save[source].state_dict())."
 )
 
 
@@ -136,8 +135,8 @@ class CombinationOffItsSum(Rule):
             f"step {steps_of(run)[0]}: adapter {name} is {_sum(weights)}, "
             f"{number(scaling)} times {_sum(asked)}",
             cause="add_weighted_adapter folds the scaling of its sources into the "
-            "factors and takes use_rslora over from the first one, so that they are "
-            f"multiplied by sqrt(r) = {number(scaling)} once more.",
+            "factors and copies use_rslora from the first one, so they are multiplied "
+            f"by sqrt(r) = {number(scaling)} again.",
             fix=f"Divide the weights by {number(scaling)} (the root of the new rank), "
             "or combine adapters without use_rslora.",
             places=[
@@ -161,8 +160,8 @@ class CombinationOffItsSum(Rule):
             Severity.WARNING,
             f"step {steps_of(run)[0]}: adapter {name} is {_sum(found['weights'])}, "
             f"without {words}",
-            cause="add_weighted_adapter combines A and B alone; what else the sources "
-            "have learned is left behind.",
+            cause="add_weighted_adapter combines only A and B; everything else the "
+            "sources have learned is lost.",
             fix=_COPY.format(name) if part == "heads" else _APART.format(field),
             places=[
                 Place("config", field),

@@ -1,29 +1,29 @@
 """The rule ADP013, experts-without-adapter.
 
 ## What it does
-Finds mixtures of experts whose expert weights carry no adapter although the
-feed-forward layers, or all linear layers, were asked for.
+Finds mixtures of experts whose expert weights have no adapter although the feed-forward
+layers, or all linear layers, were targeted.
 
 ## Why is this bad?
-The experts are nearly the whole model. An adapter that was meant for them and sits on
-the attention only changes a tenth of the block; `print_trainable_parameters` shows a
-small number and nobody knows what it should have been.
+The experts are nearly the whole model. An adapter that was intended for them but is
+only on the attention changes a tenth of the block; `print_trainable_parameters` shows a
+small number, with nothing to compare it with.
 
 ## Evidence
 The elements of expert weights that carry no adapter as a share of all matrices of the
-blocks, against what the configuration asks for. transformers 5 keeps the experts of a
-layer in two three-dimensional parameters; names of linear layers (`gate_proj`,
-`up_proj`, `down_proj`) do not match those. Reported when
+blocks, against the configuration's targets. transformers 5 keeps the experts of a layer
+in two three-dimensional parameters; names of linear layers (`gate_proj`, `up_proj`,
+`down_proj`) do not match those. Reported when
 - the share is at least 0.5 (measured with 8 experts: Mixtral 0.94, Qwen3-MoE 0.89), and
 - an entry of `target_modules` names a feed-forward layer, or every linear layer of the
   blocks carries an adapter, as after `"all-linear"`. An adapter on the attention alone
-  is a choice, and left alone.
+  is a choice, and not reported.
 By hand: `[(n, p.shape) for n, p in base.named_parameters() if p.ndim == 3]`.
 
 ## What to try
 1. `target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]`.
-2. If the experts shall stay as they are, ask for the attention only; the list then says
-   what is done.
+2. If the experts should stay as they are, target only the attention; the list is then
+   accurate.
 
 ## Known problems
 Shared experts and routers count as other layers. Experts that are kept as modules, one
@@ -102,11 +102,11 @@ class ExpertsWithoutAdapter(Rule):
         return self.finding(
             Severity.WARNING,
             f"step {steps_of(run)[0]}: the experts, {number(100 * share)} % of the "
-            f"blocks' weights, carry no adapter of {adapter}: {in_words(names)}; "
-            f"asked for: {', '.join(wanted)}",
+            f"blocks' weights, have no adapter of {adapter}: {in_words(names)}; "
+            f"targeted: {', '.join(wanted)}",
             cause="The experts of a layer are three-dimensional parameters here, not "
-            "linear layers; target_modules does not reach those, and other targets "
-            "that matched keep PEFT quiet.",
+            "linear layers; target_modules does not match those, and PEFT does not "
+            "warn since other targets match.",
             fix=f"target_parameters={sorted({_end(b['pattern']) for b in bare})}.",
             places=[
                 Place("config", "target_modules"),
@@ -119,8 +119,8 @@ class ExpertsWithoutAdapter(Rule):
                 "threshold": SHARE,
                 "experts_with_adapter": 0,
             },
-            healthy="the expert weights carry an adapter, or only the attention was "
-            "asked for",
+            healthy="the expert weights have an adapter, or only the attention is "
+            "targeted",
         )
 
 

@@ -1,33 +1,34 @@
 """The rule ADP039, factors-both-zero.
 
 ## What it does
-Finds products of trained weights of which two factors are exactly 0, so that neither
-can leave 0: VeRA's two vectors, LoHa's and LoKr's factors, both layers of a bottleneck
-that somebody wrote.
+Finds products of trained weights with two factors that are exactly 0, so that neither
+can leave 0: VeRA's two vectors, LoHa's and LoKr's factors, both layers of a custom
+bottleneck.
 
 ## Why is this bad?
 The gradient of a factor is a product with the other one. With both at 0 all gradients
 are exactly 0, for ever: a saddle that no optimizer leaves. Everything is trainable, in
-the optimizer and active, and the model stays what it was. LoRA's pairs are ADP001's.
+the optimizer and active, but the model does not change. LoRA pairs are reported by
+ADP001.
 
 ## Evidence
 `weight_l2`, `has_grad` and `grad_l2` of the trainable tensors of one layer and adapter,
 or of the matrices of one module. Two tensors are exactly 0 at each measurement, and all
 of them have a gradient of exactly 0 at each step, 2 steps at least. There is no
 threshold: a healthy start has one factor at 0, whose gradient is not 0. A layer that
-has a twin with gradients (an expert that got no token) is excused.
+has a counterpart with gradients (an expert that got no token) is excused.
 By hand: `[n for n, p in model.named_parameters() if p.requires_grad and not p.any()]`
 before the first step: at most one of a layer.
 
 ## What to try
-1. Draw one of the factors: `reset_adapter_parameters(name)`, `reset_vera_parameters`,
-   or kaiming_uniform_ for the layer that comes first.
+1. Initialize one of the factors randomly: `reset_adapter_parameters(name)`,
+   `reset_vera_parameters`, or kaiming_uniform_ for the layer that comes first.
 2. VeRA: `d_initial=0.1`, the default; 0 makes both of its vectors 0.
-3. In a bottleneck of your own: zeros for the *last* layer alone.
+3. In a bottleneck of your own: zeros only for the *last* layer.
 
 ## Known problems
-Layers that are 0 and frozen are not looked at. Factors in modules that do not stand
-side by side are not told to belong together; GRD003 names them without this reason.
+Layers that are 0 and frozen are not checked. Factors in modules that are not side by
+side are not recognised as belonging together; GRD003 names them without this reason.
 
 ## References
 - NovaSky-AI/SkyRL#852 (both factors 0 after a reset)
@@ -98,9 +99,9 @@ class FactorsBothZero(Rule):
             "of one product are exactly 0, and so are all their gradients: "
             f"{in_words(name.name for name in lost)}",
             cause="The gradient of each is a product with the other: neither can ever "
-            "leave 0. Both were set to 0 where one would do.",
-            fix="Draw one of the two anew (kaiming_uniform_), and leave only the one "
-            "that is applied last at 0.",
+            "leave 0. Both were set to 0 where one is enough.",
+            fix="Initialize one of the two randomly (kaiming_uniform_), and leave only "
+            "the one applied last at 0.",
             places=params(lost),
             steps=(first, last),
             evidence={
@@ -109,7 +110,7 @@ class FactorsBothZero(Rule):
                 "tensors": len(lost),
                 "threshold": "exactly 0",
             },
-            healthy="at the start one factor is 0, and its gradient is not",
+            healthy="at the start one factor is 0, but its gradient is not",
         )
 
 

@@ -1,14 +1,13 @@
 """The rule ADP045, frozen-adapter-thawed.
 
 ## What it does
-Finds adapters that were loaded for use, or frozen when the run began, and that are
-trained along with another one that was made for training, or with weights outside of
-adapters.
+Finds adapters that were loaded for inference, or frozen when the run began, but are
+trained along with one created for training, or with weights outside of adapters.
 
 ## Why is this bad?
 The finished adapter of a first stage is changed by the training of the second one. It
 is no longer what was evaluated and published, and the second one does not fit the first
-one as it lies on the disk: both were trained together, and one of them is saved.
+one as saved on disk: both were trained together, but one of them is saved.
 
 ## Evidence
 `inference_mode` of the configurations: PEFT sets it for an adapter that is loaded
@@ -27,8 +26,8 @@ loaded, and adapters that take turns, are left alone.
   from the first step after `disable_adapter` was left on. One that was frozen again
   after the look, and thawed later, was thawed by somebody.
 - *loaded-for-use*: it was trainable before the run began, or set_adapter named it. This
-  is only noted, for who trains both on purpose does the very same calls. One that was
-  not loaded for use is not told then.
+  is info, since training both on purpose takes the same calls. One that was not loaded
+  for inference is not reported then.
 
 Measured on peft 0.21.2: the frozen one requires gradients again after `with
 model.disable_adapter():`, for leaving it calls set_adapter on each layer, and after
@@ -43,17 +42,17 @@ By hand: `{n for n, p in model.named_parameters() if p.requires_grad}` before an
    `p.requires_grad_(".second." in n)` for all named_parameters. Build the optimizer of
    what is trainable then.
 2. `model.base_model.set_adapter(names, inference_mode=...)` sets all of them alike.
-3. Where both shall be trained: load the first with `is_trainable=True`.
+3. If both should be trained: load the first with `is_trainable=True`.
 
 ## Known problems
-Whether one that was thawed before the run shall learn cannot be decided: neither
+Whether one that was unfrozen before the run should learn cannot be decided: neither
 `set_adapter` nor leaving `disable_adapter` changes the configuration, and the state of
-both is the same to the last flag. So an adapter that a look before the run has thawed,
-beside a head, is only noted: measured on 0.21.2, all attributes of all modules are then
-what they are after `p.requires_grad_(True)` by hand.
+both is the same to the last flag. So an adapter that was unfrozen by an evaluation
+before the run, next to a head, is info: measured on 0.21.2, all attributes of all
+modules are then what they are after `p.requires_grad_(True)` by hand.
 
 ## References
-- huggingface/peft#3447, #3453 (disable_adapter thaws what was frozen)
+- huggingface/peft#3447, #3453 (disable_adapter unfreezes what was frozen)
 - PEFT, `set_adapter`: "will set the specified adapters to trainable"
 """
 
@@ -140,15 +139,15 @@ class FrozenAdapterThawed(Rule):
         again = "requires_grad_(False) of the PeftModel"
         if second:
             again = f"p.requires_grad_('.{second}.' in n) for all named_parameters"
-        was = "loaded for use" if asked else "frozen"
+        was = "loaded for inference" if asked else "frozen"
         return self.finding(
             Severity.INFO if asked else Severity.WARNING,
             f"{at_steps(steps[0], steps[-1])}: adapter {first}, which was {was}, "
             f"is trained along with {others}: {counted(len(tensors), 'tensor')}, "
             f"{in_words(name.name for name in tensors)}",
             cause=_CAUSES[why],
-            fix="Freeze it again after each disable_adapter and set_adapter: "
-            f"{again}; or load it with is_trainable=True if it shall learn.",
+            fix=f"Freeze it again after each disable_adapter and set_adapter: {again}; "
+            "or load it with is_trainable=True if it should be trained.",
             places=[
                 *params(tensors),
                 Place("call", "disable_adapter"),
@@ -161,20 +160,20 @@ class FrozenAdapterThawed(Rule):
                 "tensors": len(tensors),
                 "threshold": 0,
             },
-            healthy="an adapter that was loaded for use keeps its values",
+            healthy="an adapter that was loaded for inference keeps its values",
         )
 
 
 _LOOK = "thawed-by-a-look"
 
 _CAUSES = {
-    _LOOK: "It was frozen until disable_adapter was left, which makes "
-    "every active adapter trainable; the optimizer holds it.",
+    _LOOK: "It was frozen until disable_adapter exited, which makes every active "
+    "adapter trainable; the optimizer holds it.",
     "thawed-by-a-switch": "It was frozen until set_adapter made the same adapters "
-    "active again, after a look at others: it makes them trainable as well; the "
+    "active again, after others had been used: it makes them trainable as well; the "
     "optimizer holds it.",
     "loaded-for-use": "disable_adapter and set_adapter make every active adapter "
-    "trainable, also one that was loaded frozen; the optimizer holds it.",
+    "trainable, even one that was loaded frozen; the optimizer holds it.",
 }
 
 

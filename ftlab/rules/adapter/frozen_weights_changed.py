@@ -1,12 +1,12 @@
 """The rule ADP007, frozen-weights-changed.
 
 ## What it does
-Finds weights that do not require a gradient and change all the same.
+Finds weights that do not require a gradient but change all the same.
 
 ## Why is this bad?
-With an adapter, the frozen base is what the adapter is an adapter *of*: what is saved
-is the adapter alone, and it will be put on the base as it was. Whatever was learnt in
-the base is lost, and with the adapter off the model is no longer the base model.
+With an adapter, the frozen base is what the adapter belongs to: only the adapter is
+saved, and it will be loaded on the original base. Whatever was learned in the base is
+lost, and with the adapter off the model is no longer the base model.
 
 ## Evidence
 A sample of up to 256 elements of each frozen weight, compared with what it was when the
@@ -33,16 +33,16 @@ By hand: `before = {n: p.detach().clone() for n, p in model.named_parameters() i
 p.requires_grad}`, some steps, and compare with `torch.equal`.
 
 ## What to try
-1. Freezing in the middle of a run: `p.requires_grad_(False); p.grad = None`, or build
-   the optimizer anew. An optimizer updates whatever has a gradient.
-2. Adapters in turn: an optimizer for each, or `zero_grad()` as it comes, which sets
-   the gradients to None.
+1. Freezing in the middle of a run: `p.requires_grad_(False); p.grad = None`, or rebuild
+   the optimizer. An optimizer updates whatever has a gradient.
+2. Adapters in turn: an optimizer for each, or `zero_grad()` with its defaults, which
+   sets the gradients to None.
 3. Look for `.data`, `copy_`, `load_state_dict` and re-initialisation in callbacks.
-4. Reload the base weights before going on.
+4. Reload the base weights before continuing.
 
 ## Known problems
-Loading other base weights on purpose while watched is reported. Of a weight whose
-single rows change (an embedding), the sample may miss the rows.
+Loading different base weights on purpose while watched is reported. Where single rows
+of a weight change (an embedding), the sample may miss them.
 
 ## References
 - huggingface/transformers#34468 (base weights changed by an initialisation)
@@ -112,8 +112,8 @@ class FrozenWeightsChanged(Rule):
             f"by up to {number(worst.relative)} of the mean magnitude: "
             f"{in_words(names)}",
             cause=_BY_OPTIMIZER if stepped else _BY_CODE,
-            fix="After requires_grad_(False) set p.grad = None, or build the optimizer "
-            "anew from what is trainable."
+            fix="After requires_grad_(False) set p.grad = None, or rebuild the "
+            "optimizer from what is trainable."
             if stepped
             else "Look for .data, copy_, load_state_dict and re-initialisation in the "
             "loop and its callbacks; reload the base weights.",
@@ -130,10 +130,10 @@ class FrozenWeightsChanged(Rule):
 
 
 _BY_OPTIMIZER = (
-    "They do not require a gradient any more, but an optimizer holds them and they "
-    "have one left: it is applied at every step."
+    "They no longer require a gradient, but an optimizer holds them and they have one "
+    "left: it is applied at every step."
 )
 _BY_CODE = (
-    "Something other than the optimizer wrote to them: no merge cycle of an adapter "
-    "explains the size of the change."
+    "Something other than the optimizer wrote to them: the change is too large for an "
+    "adapter's merge cycle."
 )

@@ -1,12 +1,12 @@
 """The rule ADP028, incomplete-adapter-file.
 
 ## What it does
-Finds adapter files that do not hold what the model needs of them: files that were
-written while the run was watched, and the one that the adapter was loaded from.
+Finds adapter files that do not contain what the model needs: files written while the
+run was watched, and the one that the adapter was loaded from.
 
 ## Why is this bad?
-It shows when the model is loaded again, on another machine, weeks later: a head that is
-random, an adapter that adds nothing, NaN in every answer. Sharded training writes
+It shows only when the model is loaded again, on a different machine, weeks later: a
+random head, an adapter that adds nothing, NaN in every output. Sharded training writes
 tensors without elements; a patched `state_dict` writes none at all.
 
 ## Evidence
@@ -32,13 +32,13 @@ By hand: `f = safetensors.safe_open(path, "pt")`, then
 `{k: f.get_tensor(k).abs().max() for k in f.keys()}`.
 
 ## What to try
-1. Save again with `model.save_pretrained(folder)`, without a state_dict of your own.
+1. Save again with `model.save_pretrained(folder)`, without a custom state_dict.
 2. ZeRO-3, FSDP: gather the parameters first (transformers 5 does; before,
    `stage3_gather_16bit_weights_on_model_save`).
-3. *not-finite*: go back to the checkpoint before; NUM001 says where it began.
+3. *not-finite*: go back to the previous checkpoint; NUM001 says where it began.
 4. *adapter-name*: call no adapter `q_proj`, `score`, `layers` or the like.
 5. *outdated*: delete the older file, and save as safetensors.
-6. *absent*: modules_to_save must be the same where it is saved and where it is loaded.
+6. *absent*: modules_to_save must be the same when saving and when loading.
 
 ## Known problems
 An adapter that is saved before it was trained has B = 0 in the model too, and is not
@@ -72,55 +72,56 @@ from ftlab.runlog.run import Run
 
 _CAUSES = {
     "empty": (
-        "What was written holds no values: the parameters were sharded and not "
-        "gathered, or a patched state_dict gave nothing.",
-        "Gather the parameters before saving (ZeRO-3, FSDP), and save with "
-        "model.save_pretrained(folder) alone.",
+        "The file contains no values: the parameters were sharded and not gathered, or "
+        "a patched state_dict returned nothing.",
+        "Gather the parameters before saving (ZeRO-3, FSDP), and save with plain "
+        "model.save_pretrained(folder).",
     ),
     "merged-away": (
-        "The adapter was taken off the model before it was saved: merge_and_unload "
-        "returns the merged model, and what is left of the PeftModel has no adapter.",
-        "Keep what merge_and_unload returns: merged = model.merge_and_unload(), then "
+        "The adapter was removed from the model before saving: merge_and_unload "
+        "returns the merged model, and the remaining PeftModel has no adapter.",
+        "Use what merge_and_unload returns: merged = model.merge_and_unload(), then "
         "merged.save_pretrained(folder); or save the adapter first.",
     ),
     "not-finite": (
         "The adapter's weights were NaN or infinite when they were saved.",
-        "Go back to the last checkpoint whose values are finite; NUM001 tells the step "
+        "Go back to the last checkpoint whose values are finite; NUM001 names the step "
         "at which it began.",
     ),
     "zero": (
         "Every B in the file is 0, so the file adds nothing to any base.",
-        "Save the model that was trained, with model.save_pretrained(folder), without "
-        "a state_dict that was taken before.",
+        "Save the trained model with model.save_pretrained(folder), without an older "
+        "state_dict.",
     ),
     "other-in-root": (
-        "This folder holds several adapters: 'default' itself, which was never "
-        "trained, and those of other names each in a folder of its name below.",
-        "Load the folder below: PeftModel.from_pretrained(base, folder + '/name'); "
-        "save with selected_adapters=[name], or delete 'default' first.",
+        "This folder contains several adapters: 'default' itself, which was never "
+        "trained, and the others, each in a subfolder of its name.",
+        "Load the subfolder: PeftModel.from_pretrained(base, folder + '/name'); save "
+        "with selected_adapters=[name], or delete 'default' first.",
     ),
     "outdated": (
-        "The adapter was saved with safe_serialization=False into a folder that has an "
-        "adapter_model.safetensors: PEFT reads that one first.",
+        "The adapter was saved with safe_serialization=False into a folder with an "
+        "adapter_model.safetensors, which PEFT reads first.",
         "Delete the old file, or save without safe_serialization=False.",
     ),
     "absent": (
-        "The file was saved from a configuration with fewer parts, or by other means "
-        "than save_pretrained; what is missing keeps its random values.",
-        "Save with save_pretrained of the model that was trained; repeat its "
-        "target_modules and modules_to_save where it is loaded.",
+        "The file was saved from a configuration with fewer parts, or not by "
+        "save_pretrained; what is missing keeps its random values.",
+        "Save with save_pretrained of the trained model; use the same target_modules "
+        "and modules_to_save when loading.",
     ),
     "adapter-name": (
-        "Another adapter is called like a module: PEFT leaves out of this one's file "
-        "every key with that name in it.",
-        "Give adapters names that no module of the model has, and save again.",
+        "A different adapter has the name of a module: PEFT drops every key that "
+        "contains this name from the file.",
+        "Rename adapters so that no module has the same name, and save again.",
     ),
     "no-adapter": (
-        "The folder is no adapter's: it holds a whole model, or no weights.",
-        "Pass the folder with adapter_model.safetensors and adapter_config.json in it.",
+        "This is not an adapter's folder: it contains a full model, or no weights.",
+        "Pass the folder that contains adapter_model.safetensors and "
+        "adapter_config.json.",
     ),
     "unreadable": (
-        "The file is cut off or damaged, as by a full disk or a copy that broke off.",
+        "The file is truncated or damaged, as by a full disk or an interrupted copy.",
         "Save or copy it again.",
     ),
 }
@@ -146,7 +147,7 @@ _UNKNOWN = {
         "save it with safe_serialization=True",
     ),
     "gone": (
-        "the folder of the adapter is not there",
+        "the adapter's folder does not exist",
         "pass the folder that the adapter was loaded from",
     ),
 }
@@ -196,12 +197,14 @@ class IncompleteAdapterFile(Rule):
                 yield self._finding(_FOLDER[problem], words, (), steps)
         broken = list(file.get("broken", ()))
         if broken:
-            words = f"{counted(len(broken), 'tensor')} of the file hold NaN or infinity"
+            words = (
+                f"{counted(len(broken), 'tensor')} of the file contain NaN or infinity"
+            )
             yield self._finding("not-finite", f"loaded: {words}", broken, steps)
         if file.get("b") and file.get("zero_b") == file.get("b"):
             words = f"loaded: all {file['b']} B of the file are 0"
             if below := list(file.get("below", ())):
-                words += f", and those in the folder {in_words(below)} below are not"
+                words += f", but those in the subfolder {in_words(below)} are not"
             reason = "other-in-root" if below else "zero"
             yield self._finding(reason, words, (), steps)
         absent = list(file.get("absent", ()))
@@ -228,8 +231,8 @@ class IncompleteAdapterFile(Rule):
             ],
             steps=steps,
             evidence={"reason": reason, "tensors": len(names)},
-            healthy="the file holds every tensor of the adapter, finite, and as it is "
-            "in the model",
+            healthy="the file contains every tensor of the adapter, finite, with the "
+            "model's values",
         )
 
 
@@ -254,7 +257,7 @@ def _of_save(
         list(detail.get("broken", ())),
     )
     if detail.get("outdated"):
-        return "outdated", "an older adapter_model.safetensors lies beside it", []
+        return "outdated", "there is an older adapter_model.safetensors next to it", []
     if detail.get("keys") == 0:
         return "empty", "the file has no key", []
     if shapeless:
@@ -265,8 +268,8 @@ def _of_save(
         return "not-finite", words, broken
     b, zero = detail.get("b", 0), detail.get("zero_b", 0)
     if b and zero == b and detail.get("live_zero_b", b) < b:
-        return "zero", f"all {b} B are 0, and in the model they are not", []
+        return "zero", f"all {b} B are 0, but in the model they are not", []
     left = [name for name in detail.get("unsaved", ()) if name not in foreseen]
     if left and not detail.get("renamed"):
-        return "absent", f"no file has {in_words(left)}", left
+        return "absent", f"no file contains {in_words(left)}", left
     return None

@@ -1,16 +1,16 @@
 """The rule ADP030, merge-into-tied-weight.
 
 ## What it does
-Finds merges that have really changed a weight which another module uses as well.
+Finds merges that have actually changed a weight that another module uses as well.
 
 ## Why is this bad?
-The adapter was made for one of the two modules, the output head as a rule. Merging adds
+The adapter was made for one of the two modules, usually the output head. Merging adds
 its product to the shared tensor: the input embeddings change too, and the model that
-was fine as base plus adapter is garbage as one model.
+worked as base plus adapter produces garbage once merged.
 
 ## Evidence
 A sample of up to 256 elements of every frozen weight that has several names, before and
-after a merge of an adapter layer that stands on one of them. Any change counts.
+after a merge of an adapter layer on one of them. Any change counts.
 Measured (tied Llama, LoRA on the head, 4 steps at lr 2e-2): the embedding changed by
 6 times its mean magnitude; with the head untied by 0.
 By hand: keep `w = model.get_input_embeddings().weight.clone()` and compare after the
@@ -23,7 +23,7 @@ merge.
 3. Leave the head and the embeddings out of target_modules (see ADP029).
 
 ## Known problems
-With `ensure_weight_tying=True` both sides get the same change on purpose: then it is
+With `ensure_weight_tying=True` both sides get the same change on purpose: this is
 reported too.
 
 ## References
@@ -80,7 +80,7 @@ class MergeIntoTiedWeight(Rule):
             cause="The weights are tied: one tensor under several names. The merge "
             "added the adapter's product to all of them.",
             fix="Unmerge at once, or reload the base; untie the weights before "
-            "merging, or leave the tied module out of target_modules.",
+            "merging, or remove the tied module from target_modules.",
             places=[
                 *(Place("param", name) for name in others),
                 *(Place("param", name) for name in names if name not in others),
@@ -93,5 +93,5 @@ class MergeIntoTiedWeight(Rule):
                 "change": change.relative,
                 "names": len(names),
             },
-            healthy="a merge changes no module but the one that has the adapter",
+            healthy="a merge changes only the module that has the adapter",
         )

@@ -1,13 +1,13 @@
 """The rule ADP009, merge-loses-adapter.
 
 ## What it does
-Compares, at a real merge, what has arrived in the base weights with what the adapter
-adds, and finds merges that lose or distort it: into 4-bit weights above all.
+Compares, at a real merge, the change in the base weights with what the adapter adds,
+and finds merges that lose or distort it: above all into 4-bit weights.
 
 ## Why is this bad?
-The adapter was good and the merged model is not: a weight in 4 bits has 16 values per
-block, and a change smaller than the distance of two of them is dropped or doubled. The
-same happens in 8 bits and in bf16 to changes below half a distance of the weights.
+The adapter was good but the merged model is not: a weight in 4 bits has 16 values per
+block, and a change smaller than the distance between two of them is dropped or doubled.
+In 8 bits and bf16 the same happens to changes below half that distance.
 
 ## Evidence
 16 whole rows of each merged layer's base weight before and after its first merge
@@ -25,10 +25,10 @@ By hand: compare the logits before and after, relative to what the adapter does:
 ## What to try
 1. Load the base in 16 bits and merge there, or call `model.dequantize()` before
    get_peft_model.
-2. Keep the adapter apart and serve it so.
+2. Keep the adapter separate and serve it like that.
 
 ## Known problems
-Not measured: variants of LoRA that PEFT merges in other ways, DoRA together with other
+Not measured: LoRA variants that PEFT merges differently, DoRA together with other
 adapters in one merge, experts that share one parameter, and 4-bit weights that were
 packed for a CPU (see MOD001).
 
@@ -70,11 +70,11 @@ TABLE = "merges"
 
 _FIX = (
     "Merge into the base in 16 or 32 bits (reload it, or model.dequantize()), or keep "
-    "the adapter apart."
+    "the adapter separate."
 )
 _FIX_FLOAT = (
-    "Merge in float32 (model.float() before the merge) and keep it so, or keep the "
-    "adapter apart."
+    "Merge in float32 (model.float() before the merge) and keep the result in float32, "
+    "or keep the adapter separate."
 )
 
 
@@ -125,11 +125,10 @@ class MergeLosesAdapter(Rule):
         return self.finding(
             Severity.WARNING,
             f"step {last}: {calls[0]} into {dtype} weights of "
-            f"{counted(len(found), 'layer')}: what arrived is wrong by {number(ratio)} "
+            f"{counted(len(found), 'layer')}: the result is off by {number(ratio)} "
             f"times what the adapter adds: {in_words(names)}",
-            cause=f"The sum was rounded to {dtype} again: what the adapter adds is "
-            "smaller than, or of the size of, the distance between two values that "
-            "the weight can take.",
+            cause=f"The sum was rounded to {dtype} again: what the adapter adds is no "
+            "larger than the distance between two values that the weight can take.",
             fix=_FIX if worst.meta.get("quantized") else _FIX_FLOAT,
             places=[
                 *(Place("module", name) for name in names),
@@ -142,8 +141,8 @@ class MergeLosesAdapter(Rule):
                 "layers": len(found),
                 "threshold": _bound(worst.meta),
             },
-            healthy="a merge into float32 weights arrives to 1e-6; into bf16 to 0.2 "
-            "of a small change",
+            healthy="an error of 1e-6 when merging into float32; in bf16 0.2 of a "
+            "small change",
         )
 
 

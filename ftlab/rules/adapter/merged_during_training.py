@@ -2,12 +2,12 @@
 
 ## What it does
 Finds training forwards that run with adapters merged into the base weights, or after
-they were unloaded altogether.
+all adapters were unloaded.
 
 ## Why is this bad?
-A merged layer runs its base layer alone. The adapter's tensors are not in the graph:
+A merged layer runs only its base layer. The adapter's tensors are not in the graph:
 they have no gradient and do not change. Where something else is trained (a head), the
-loss goes on moving. After merge_and_unload the layers are gone and the optimizer steps
+loss keeps moving. After merge_and_unload the layers are gone and the optimizer steps
 tensors that no model has.
 
 ## Evidence
@@ -22,7 +22,7 @@ By hand: `[n for n, m in model.named_modules() if getattr(m, "merged_adapters", 
 1. Call `unmerge_adapter()` after the fast evaluation or the weight sync, in `finally`.
 2. Merge a copy for what needs merged weights:
    `copy.deepcopy(model).merge_and_unload()`.
-3. After `merge_and_unload()` train nothing further with the old optimizer.
+3. After `merge_and_unload()` do not continue training with the old optimizer.
 
 ## Known problems
 None is known: PEFT itself cannot train a merged adapter.
@@ -86,7 +86,7 @@ class MergedDuringTraining(Rule):
             f"{at_steps(first, last)}: {len(layers)} of {state.mergeable} adapter "
             f"layers were merged in training forwards: {in_words(layers)}",
             cause=f"Adapter {adapters} was merged and not unmerged before training "
-            "went on. A merged layer runs its base layer alone: the adapter's tensors "
+            "continued. A merged layer runs only its base layer: the adapter's tensors "
             "are not in the graph.",
             fix="Call unmerge_adapter() after the evaluation or the weight sync, in a "
             "finally block; or merge a copy of the model.",
@@ -112,16 +112,16 @@ class MergedDuringTraining(Rule):
         tensors = adapter_tensors(run)
         return self.finding(
             Severity.ERROR,
-            f"{at_steps(first, last)}: the model was trained on without any adapter "
-            f"layer; {len(tensors)} adapter tensors are left to the optimizer",
-            cause=f"{calls[0]}() took the adapter layers out of the model, in place, "
-            "and the loop went on with it.",
+            f"{at_steps(first, last)}: the model was trained further without any "
+            f"adapter layer; the optimizer still holds {len(tensors)} adapter tensors",
+            cause=f"{calls[0]}() removed the adapter layers from the model, in place, "
+            "and the loop continued with it.",
             fix="Unload a copy (copy.deepcopy(model).merge_and_unload()), or only "
             "after training.",
             places=[Place("call", call) for call in calls] + params(tensors),
             steps=(first, last),
             evidence={"reason": "unloaded", "layers": 0, "tensors": len(tensors)},
-            healthy="the adapter layers that the optimizer trains are in the model",
+            healthy="the adapter layers that the optimizer holds are in the model",
         )
 
 

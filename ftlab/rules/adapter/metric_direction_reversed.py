@@ -1,14 +1,14 @@
 """The rule ADP058, metric-direction-reversed.
 
 ## What it does
-Finds Trainers that take the worst checkpoint for the best: the metric that they choose
-it by is better when smaller, and they look for the greatest, or the other way round.
+Finds Trainers that take the worst checkpoint for the best: their metric is better when
+smaller but they look for the greatest value, or vice versa.
 
 ## Why is this bad?
 `greater_is_better` is True by default for every `metric_for_best_model` whose name does
 not end in "loss". With perplexity, a word error rate or a mean absolute error the
 checkpoint with the highest one is kept, protected from `save_total_limit`, and loaded
-at the end; early stopping stops a run that gets better. Nothing warns.
+at the end; early stopping stops a run that is improving. Nothing warns.
 
 ## Evidence
 The trainer's arguments, where something depends on the choice
@@ -16,23 +16,22 @@ The trainer's arguments, where something depends on the choice
 metric. *name*: its last words, "eval_" or a dataset's name before them, are a metric
 that is known (`ftlab/rules/reading/metric_directions.py` lists them); a word such as
 "neg" or "reduction" in it makes it unknown. Values that such a metric never takes
-(negative ones, a perplexity below 1) are of a metric that was turned round: then
-nothing is said. *computed*: at three different losses or more its values are the loss,
-its exponential or its bits, or one of these turned round, up to 1e-3 of the value. A
-metric that merely falls with the loss is not judged. Measured with transformers 5.23 on
-a tiny Llama with LoRA, evaluated every 2 of 8 steps: perplexities 114.5, 104.0, 95.7
-and 88.3; checkpoint-2, the first, is loaded as best. By hand:
-`trainer.state.best_metric` against `[e["eval_perplexity"] for e in
-trainer.state.log_history if "eval_perplexity" in e]`.
+(negative ones, a perplexity below 1) belong to a metric that was negated: then nothing
+is reported. *computed*: at three different losses or more its values are the loss, its
+exponential or its bits, or one of these turned round, up to 1e-3 of the value. A metric
+that merely falls with the loss is not judged. Measured with transformers 5.23 on a tiny
+Llama with LoRA, evaluated every 2 of 8 steps: perplexities 114.5, 104.0, 95.7 and 88.3;
+checkpoint-2, the first, is loaded as best. By hand: `trainer.state.best_metric` against
+`[e["eval_perplexity"] for e in trainer.state.log_history if "eval_perplexity" in e]`.
 
 ## What to try
 1. `TrainingArguments(..., greater_is_better=False)`, or True for a score.
-2. After training: load the checkpoint that `log_history` tells is best, if
-   `save_total_limit` has left it.
+2. After training: load the checkpoint that is best by `log_history`, if
+   `save_total_limit` has kept it.
 
 ## Known problems
-A function of one's own that hands on 1 - WER under the name "wer" is taken for WER. A
-metric of an unknown name that is no function of the loss is not judged.
+A custom function that returns 1 - WER under the name "wer" is taken for WER. A metric
+of unknown name that is not a function of the loss is not judged.
 
 ## References
 - huggingface/transformers#31142 (the worst model was kept: a name without "loss")
@@ -94,13 +93,14 @@ class MetricDirectionReversed(Rule):
         met = f" ({worst(values):.4g} of {len(values)})" if values else ""
         return self.finding(
             Severity.WARNING,
-            f"the checkpoint with the {'smallest' if direction.greater else 'greatest'}"
-            f" {metric}{met} is taken for the best, and {better} is better: {why}",
+            "the checkpoint with the "
+            f"{'smallest' if direction.greater else 'greatest'} {metric}{met} is taken "
+            f"for the best, but {better} is better: {why}",
             cause="greater_is_better is False for a metric that grows as the model "
-            "gets better."
+            "improves."
             if direction.greater
-            else "greater_is_better is True, as it is by default for every metric "
-            "whose name does not end in 'loss'.",
+            else "greater_is_better is True, the default for every metric whose name "
+            "does not end in 'loss'.",
             fix=f"TrainingArguments(..., greater_is_better={direction.greater}).",
             places=[
                 Place("config", "greater_is_better"),
@@ -113,7 +113,7 @@ class MetricDirectionReversed(Rule):
                 "metric": metric,
                 "evaluations": len(values),
             },
-            healthy="greater_is_better says which way the metric is better",
+            healthy="greater_is_better matches the metric's direction",
         )
 
 

@@ -1,13 +1,14 @@
 """The rule ADP034, misplaced-optimizer-state.
 
 ## What it does
-Finds optimizers whose loaded states stand by other parameters than they belong to.
+Finds optimizers whose loaded states are assigned to the wrong parameters.
 
 ## Why is this bad?
-`optimizer.load_state_dict` goes by the order of the parameters and looks at no name and
-no shape. Where the optimizer was built over another order (sorted names, other groups,
-an adapter put on first), every moment is another tensor's: the next step raises, or,
-where shapes agree, pushes each tensor by the size and direction of another one.
+`optimizer.load_state_dict` goes by the order of the parameters and ignores names and
+shapes. Where the optimizer was built in a different order (sorted names, other groups,
+an adapter added first), every moment belongs to a different tensor: the next step
+raises, or, where shapes agree, moves each tensor by the size and direction of another
+one.
 
 ## Evidence
 The states of each optimizer before the first step, and after each `load_state_dict` of
@@ -34,15 +35,15 @@ optimizer.state.items()]`.
 ## What to try
 1. Build the optimizer over the same parameters, in the same order and groups, as where
    its state was saved: `[p for p in model.parameters() if p.requires_grad]`.
-2. Put the adapter on, and load its weights, before the optimizer is built and loaded.
+2. Add the adapter, and load its weights, before the optimizer is built and loaded.
 3. Pass `model.named_parameters()` to the optimizer and compare `param_names` of the
    saved groups (torch 2.6 and later).
-4. Begin with a new optimizer and a warm-up rather than with moments of others.
+4. Start with a new optimizer and a warm-up rather than with wrong moments.
 
 ## Known problems
-After a hundred steps and more the direction of B fades from its moments, and a swap is
-not seen. Other adapters than LoRA, initialisations that are not 0, and moments in 8
-bits are judged by their shapes and names alone.
+After a hundred steps and more the direction of B no longer matches its moments, and a
+swap is not seen. Adapters other than LoRA, initialisations that are not 0, and moments
+in 8 bits are judged only by their shapes and names.
 
 ## References
 - wochenlong/lora-scripts-next#320 (states shifted by one parameter)
@@ -94,16 +95,16 @@ class MisplacedOptimizerState(Rule):
             count = int(fit["misshapen_count"])
             reason, names = "shape", misshapen
             words = (
-                f"the states of {count} of {counted(fit['states'], 'parameter')} have "
-                f"another shape than their parameter: {in_words(misshapen)}"
+                f"the states of {count} of {counted(fit['states'], 'parameter')} "
+                f"differ in shape from their parameter: {in_words(misshapen)}"
             )
         elif misnamed or swapped:
             reason, pairs = ("names", misnamed) if misnamed else ("swapped", swapped)
             count, names = len(pairs), list(pairs)
             one, other = next(iter(pairs.items()))
             words = (
-                f"{count} tensors have the states of others: {short_name(one)} that of "
-                f"{short_name(other)}"
+                f"{count} tensors have the states of others: {short_name(one)} has "
+                f"that of {short_name(other)}"
             )
         else:
             return None
@@ -111,9 +112,9 @@ class MisplacedOptimizerState(Rule):
             Severity.ERROR,
             f"{when}: {words}",
             cause="The optimizer's state was saved for other parameters, or for these "
-            "in another order: load_state_dict goes by order alone.",
+            "in a different order: load_state_dict goes only by order.",
             fix="Build the optimizer over the same parameters in the same order as "
-            "where its state was saved, the adapter on the model before it.",
+            "when its state was saved, after adding the adapter.",
             places=[
                 Place("optimizer", "state"),
                 *(Place("param", name) for name in names if name),

@@ -1,15 +1,15 @@
 """The rule ADP036, rank-budget-out-of-step.
 
 ## What it does
-Finds AdaLoRA runs whose rank allocator is never called, is told another time than that
-of the training, or has given all ranks away.
+Finds AdaLoRA runs whose rank allocator is never called, gets the wrong step number, or
+has pruned all ranks.
 
 ## Why is this bad?
-AdaLoRA starts with `init_r` ranks per layer and takes them from the layers that need
-them least, until `target_r` are left on average. That is done by a method which nothing
-calls by itself. Without it AdaLoRA is a LoRA of `init_r` with a penalty on top; with a
-clock that is too fast, ranks are taken before it is known which are needed; with one
-that is too slow, they are never taken. The loss falls all the same.
+AdaLoRA starts with `init_r` ranks per layer and prunes those of the layers that need
+them least, until `target_r` are left on average. A method does this that nothing calls
+automatically. Without it AdaLoRA is a LoRA of `init_r` with a penalty on top; with step
+numbers that run too fast, ranks are pruned before it is known which are needed; if they
+run too slowly, never. The loss falls all the same.
 
 ## Evidence
 The step that `update_and_allocate` was told at each optimizer step, the ranks whose
@@ -17,7 +17,7 @@ singular value is not 0, and `tinit`, `tfinal`, `deltaT` and `total_step`.
 - *never-called*: no call in the window, although the step is behind `tinit` by
   `deltaT`, at which the first ranks should have gone (by 4 steps at least), and all
   ranks are there. Runs that end before are left alone.
-- *stands-still*: what it is told grows by less than 0.1 per optimizer step over 8
+- *stands-still*: the step it is passed grows by less than 0.1 per optimizer step over 8
   steps: an epoch, or a constant.
 - *too-fast*, *too-slow*: the length of the run in the allocator's steps (from the
   Trainer's max_steps or a schedule of transformers; else what it was told so far) is
@@ -40,12 +40,12 @@ n)`.
 
 ## Known problems
 Where the length of a run is not known (a loop without a schedule of transformers), a
-`total_step` that is too large shows only by hand. Calls are heard if PEFT was imported
-when watching began.
+`total_step` that is too large can only be found by hand. Calls are seen if PEFT was
+imported when watching began.
 
 ## Known myths
 "The rank of the layers shrinks": measured, the tensors keep the shape of init_r, and
-what is given away is 0 in `lora_E`; the shapes are smaller in the saved file only.
+pruned ranks are 0 in `lora_E`; the shapes are smaller only in the saved file.
 
 ## References
 - Zhang et al. 2023, AdaLoRA, arXiv:2303.10512
@@ -131,11 +131,11 @@ class RankBudgetOutOfStep(Rule):
         yield self._finding(
             plan,
             "never-called",
-            f"{at_steps(first, last)}: all {number(float(ranks[-1]))} ranks of "
-            f"AdaLoRA adapter {plan.adapter} are there; from step {plan.begin} on they "
-            "were to be given away, and update_and_allocate was not called",
-            "Nothing calls update_and_allocate by itself: neither backward, nor the "
-            "optimizer, nor a Trainer.",
+            f"{at_steps(first, last)}: all {number(float(ranks[-1]))} ranks of AdaLoRA "
+            f"adapter {plan.adapter} remain; from step {plan.begin} on they should "
+            "have been pruned, but update_and_allocate was not called",
+            "Nothing calls update_and_allocate automatically: neither backward, nor "
+            "the optimizer, nor a Trainer.",
             "model.base_model.update_and_allocate(step) after optimizer.step() and "
             "before zero_grad; with a Trainer in a callback's on_optimizer_step.",
             ([CALL, Place("config", "target_r")], (first, last)),
@@ -159,9 +159,9 @@ class RankBudgetOutOfStep(Rule):
         return self._finding(
             plan,
             "stands-still",
-            f"{at_steps(*steps)}: update_and_allocate was told {number(clock.told[0])} "
-            f"at first and {number(clock.told[-1])} at last",
-            "It is told something else than the step: an epoch, or a constant.",
+            f"{at_steps(*steps)}: update_and_allocate was passed "
+            f"{number(clock.told[0])} at first and {number(clock.told[-1])} at last",
+            "It is passed something other than the step: an epoch, or a constant.",
             "Pass the number of the optimizer step: update_and_allocate(global_step).",
             ([CALL], steps),
         )
@@ -175,11 +175,11 @@ class RankBudgetOutOfStep(Rule):
         return self._finding(
             plan,
             "too-fast",
-            f"{at_steps(*steps)}: the allocator's clock goes {number(clock.pace)} per "
-            f"optimizer step and up to {number(length)}, total_step is {plan.total}: "
-            f"all ranks are given away at optimizer step {end}",
-            "It is told the number of the micro-batch, and total_step counts optimizer "
-            "steps."
+            f"{at_steps(*steps)}: the allocator's step number grows by "
+            f"{number(clock.pace)} per optimizer step, up to {number(length)}, but "
+            f"total_step is {plan.total}: pruning is over at optimizer step {end}",
+            "It is passed the number of the micro-batch, but total_step counts "
+            "optimizer steps."
             if micro
             else "total_step is much smaller than the number of steps of this run.",
             "Call it once per optimizer step, with the number of that step."
@@ -194,10 +194,10 @@ class RankBudgetOutOfStep(Rule):
         return self._finding(
             plan,
             "too-slow",
-            f"{at_steps(*steps)}: at the end of the run the allocator will be told "
-            f"{number(length)}, total_step is {plan.total}: "
-            f"{number(100 * plan.share_left(length))} % of the ranks that were to be "
-            "given away will still be there",
+            f"{at_steps(*steps)}: at the end of the run the allocator's step number "
+            f"will be {number(length)}, but total_step is {plan.total}: "
+            f"{number(100 * plan.share_left(length))} % of the ranks to be pruned will "
+            "remain",
             "total_step is much larger than the number of steps of this run.",
             f"total_step={round(length)}, with tinit and tfinal to match.",
             ([Place("config", "total_step"), CALL], steps),
@@ -210,7 +210,7 @@ class RankBudgetOutOfStep(Rule):
             f"{at_steps(steps[0], steps[-1])}: no rank of AdaLoRA adapter "
             f"{plan.adapter} is left, target_r is {plan.target}: it adds nothing",
             "Importance is weight times gradient. The gradients were cleared to 0 "
-            "before update_and_allocate was called, so all ranks were worth 0.",
+            "before update_and_allocate was called, so all ranks had importance 0.",
             "Call update_and_allocate after optimizer.step() and before zero_grad.",
             ([CALL, Place("config", "target_r")], (steps[0], steps[-1])),
             severity=Severity.ERROR,
@@ -241,7 +241,7 @@ class RankBudgetOutOfStep(Rule):
                 "total_step": plan.total,
                 "threshold": OFF,
             },
-            healthy="the allocator is told each optimizer step, up to total_step",
+            healthy="the allocator is passed each optimizer step, up to total_step",
         )
 
 

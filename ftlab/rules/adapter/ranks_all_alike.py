@@ -1,12 +1,12 @@
 """The rule ADP051, ranks-all-alike.
 
 ## What it does
-Finds LoRA adapters all of whose pairs have a product of rank 1, whatever their r is.
+Finds LoRA adapters in which the product of every pair has rank 1, whatever r is.
 
 ## Why is this bad?
-Where all rows of A begin with the same values, all columns of B get the same gradient,
-and all rows of A again: nothing ever tells them apart. The adapter has the memory of
-rank r and learns what rank 1 can learn; a larger r changes nothing.
+Where all rows of A start with the same values, all columns of B get the same gradient,
+and so do all rows of A: they stay identical. The adapter has the memory of rank r and
+learns what rank 1 can learn; a larger r changes nothing.
 
 ## Evidence
 `effective_rank` of every pair with r above 1, wherever the product is not 0. A finding
@@ -19,17 +19,16 @@ By hand: `torch.linalg.matrix_rank(layer.lora_A["default"].weight)` is 1, and `(
 a[:1]).all()` for this weight `a`.
 
 ## What to try
-1. `torch.nn.init.kaiming_uniform_(lora_A, a=math.sqrt(5))`, as PEFT draws it, or a
-   normal law; never `ones_`, `constant_` or `fill_`.
-2. When r is enlarged: draw the new rows of A and set the new columns of B to 0, in
-   place of repeating what is there.
+1. `torch.nn.init.kaiming_uniform_(lora_A, a=math.sqrt(5))`, as in PEFT, or a normal
+   distribution; never `ones_`, `constant_` or `fill_`.
+2. To increase r: initialize the new rows of A randomly and set the new columns of B to
+   0, instead of repeating existing ones.
 
 ## Known problems
-Ranks that are only partly alike, or whose A and B are both 0 (an adapter padded to a
-larger r), are not found: the latter is done on purpose as well. One value in all of A
-is not found under a LayerNorm: it takes the mean away, so that A x is 0 but for its
-rounding, and what is learned of that has 1.02 to 1.07. Layers that somebody wrote are
-not measured.
+Ranks that are only partly identical, or whose A and B are both 0 (an adapter padded to
+a larger r), are not found: the latter can be intentional. One value in all of A is not
+found under a LayerNorm: it takes the mean away, so that A x is 0 but for its rounding,
+and what is learned of that has 1.02 to 1.07. Custom layers are not measured.
 
 ## References
 - Hu et al. 2021, LoRA, section 4.1: A is drawn from a Gaussian
@@ -110,16 +109,17 @@ class RanksAllAlike(Rule):
         return self.finding(
             Severity.WARNING,
             f"steps {steps[0]}-{steps[1]}: the product of all "
-            f"{counted(len(pairs), 'pair')} of adapter {adapter} has rank 1, with an r "
-            f"of {rank}: {in_words(modules)}",
-            cause="All rows of A began with the same values (ones_, constant_, one row "
-            "repeated), so that all ranks get the same gradients for ever.",
-            fix="Draw A anew: torch.nn.init.kaiming_uniform_(lora_A, a=math.sqrt(5)).",
+            f"{counted(len(pairs), 'pair')} of adapter {adapter} has rank 1, though r "
+            f"is {rank}: {in_words(modules)}",
+            cause="All rows of A started with the same values (ones_, constant_, one "
+            "row repeated), so all ranks always get the same gradients.",
+            fix="Reinitialize A: torch.nn.init.kaiming_uniform_(lora_A, "
+            "a=math.sqrt(5)).",
             places=[
                 *(Place("param", name) for name in factors),
                 *(Place("module", name) for name in modules),
             ],
             steps=steps,
             evidence={"pairs": len(pairs), "r": rank, "threshold": ALIKE},
-            healthy="an effective rank that is well above 1 from the first steps on",
+            healthy="an effective rank well above 1 from the first steps on",
         )

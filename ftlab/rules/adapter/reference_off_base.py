@@ -1,32 +1,32 @@
 """The rule ADP031, reference-off-base.
 
 ## What it does
-Finds adapters whose initialisation has changed the base weights, and passes that take
-the model without that adapter for the base model.
+Finds adapters whose initialisation changed the base weights, and forward passes that
+use the model without that adapter as the base model.
 
 ## Why is this bad?
-PiSSA, OLoRA, CorDA, LoftQ and LoRA-GA put a part into the adapter and take it out of
-the base: together they are the model as it was. With the adapter off, or another
-one on, what runs is the residual. As a reference for DPO or a KL term it is wrong from
-the first step on; an ordinary adapter put on it starts from a broken model.
+PiSSA, OLoRA, CorDA, LoftQ and LoRA-GA move a part of the base into the adapter:
+together they are the original model. With the adapter off, or a different one active,
+only the residual runs. As a reference for DPO or a KL term it is wrong from the first
+step on; an ordinary adapter put on it starts from a broken model.
 
 ## Evidence
 `init_lora_weights` of every adapter, and the state of the layers at each forward; there
 is no threshold. A forward without a gradient graph, with the adapter's layers disabled
 or the adapter inactive, is taken for a reference: a warning. Without such a pass it is
-information only: training and saving are fine.
+only info: training and saving are fine.
 Measured (PiSSA, rank 8, a random model): with the adapter on the logits differ from
 those of the base by 2e-7, with it off by 0.5; with the default one by 0 both times.
 By hand: compare logits under `with model.disable_adapter():` with a fresh base's.
 
 ## What to try
-1. Load a second, untouched base for the reference pass.
+1. Load a second, unmodified base for the reference pass.
 2. Convert on saving: `save_pretrained(path,
    path_initial_model_for_weight_conversion=...)`.
 3. Use the default initialisation where switching the adapter off makes a reference.
 
 ## Known problems
-A look at the model with the adapter off, for curiosity, counts as a reference.
+Running the model with the adapter off for any other purpose counts as a reference too.
 
 ## References
 - huggingface/transformers#34468
@@ -85,10 +85,10 @@ class ReferenceOffBase(Rule):
             Severity.WARNING if steps else Severity.INFO,
             f"{seen}: {in_words(weights)}",
             cause=f"init_lora_weights={method!r} moves a part of each weight into the "
-            "adapter: base and adapter together are the model as it was, the base "
-            "alone is not.",
-            fix="Take the reference from an untouched copy of the base, or use the "
-            "default init_lora_weights.",
+            "adapter: base and adapter together are the original model, the base alone "
+            "is not.",
+            fix="Use an unmodified copy of the base as the reference, or the default "
+            "init_lora_weights.",
             places=[
                 *(Place("param", name) for name in weights),
                 Place("config", "init_lora_weights"),

@@ -1,15 +1,15 @@
 """The rule ADP048, reference-off-start.
 
 ## What it does
-Finds references of preference training that are not what the policy began as: they are
-the policy itself, or the base model under an adapter that was trained before.
+Finds references in preference training that are not the initial policy: they are the
+policy itself, or the base model under a previously trained adapter.
 
 ## Why is this bad?
-DPO, KTO and a KL term hold the policy near a model that stays as it was. Where the
-reference is the policy, every log-ratio and every reward is 0 for good: the loss stays
-at log 2, the KL at 0, and nothing holds the model. Where it is the base model under an
-adapter that supervised training has made, the first step begins far away from it, and
-part of what was learnt there is unlearnt.
+DPO, KTO and a KL term keep the policy near a fixed model. Where the reference is the
+policy, every log-ratio and every reward is always 0: the loss stays at log 2, the KL at
+0, and nothing constrains the model. Where it is the base model under an adapter from
+supervised training, the first step starts far away from it, and part of what was
+learned there is unlearned.
 
 ## Evidence
 On the first steps and now and then, some elements of the last module's output are kept
@@ -27,17 +27,17 @@ is run twice is not judged. Measured on a tiny GPT-2, 16 steps of DPO at 1e-3: 0
 at all steps with `copy.copy(model)`, 0.662 to 0.721 with `copy.deepcopy(model)`.
 - *base-under-adapter*: in half of the steps the model runs without a graph and with all
   of its adapter layers off, while the adapter that is trained held values other than 0
-  before the first step, and no optimizer held a state. It is information only: to stay
-  near the base is a choice as well. Measured on a tiny Llama after 30 steps of
-  supervised training: the first DPO loss is 0.598, with a copy of the adapter 0.693.
+  before the first step, and no optimizer held a state. It is only info: staying near
+  the base is a valid choice too. Measured on a tiny Llama after 30 steps of supervised
+  training: the first DPO loss is 0.598, with a copy of the adapter 0.693.
 By hand: `(model(**batch).logits - reference(**batch).logits).abs().max()` is 0 before
 the first step, and must not be 0 later.
 
 ## What to try
 1. `reference = copy.deepcopy(model).eval()`, before the first step, under no_grad.
 2. With a fresh adapter: `with torch.no_grad(), model.disable_adapter():`.
-3. With an adapter that was trained before: load it a second time under another name,
-   frozen, and `set_adapter` for the reference pass and back; TRL's DPOTrainer does so.
+3. With a previously trained adapter: load it a second time under another name, frozen,
+   and `set_adapter` for the reference pass and back; TRL's DPOTrainer does so.
 
 ## Known problems
 Dropout makes the two passes differ, so that nothing is seen. Where the loss is another
@@ -46,7 +46,7 @@ from policy gradients with one update per batch: old log-probabilities are the s
 twice, and right, and where all rewards are alike their loss is constant too. A
 reference adapter that is trained along with the policy looks like two adapters that
 learn from each other, unless one knows by its name what it is for; it is not reported.
-Nor is a second model that is trained, or a copy of something else: it is not watched.
+Nor is a second trained model, or a copy of something else: it is not watched.
 
 ## References
 - huggingface/trl#2046, #5534 (one object as policy and reference)
@@ -73,23 +73,23 @@ from ftlab.runlog.run import Run
 
 _RUN = {
     "copy": "a shallow copy of the model",
-    "base": "the model within the PeftModel, called by itself,",
+    "base": "the model inside the PeftModel, called directly,",
     "same-object": "the model itself, a second time,",
 }
 
 _CAUSE = {
     "copy": "copy.copy(model) makes a second module with the same submodules: both "
-    "hold the very same weights, and the optimizer moves them.",
-    "base": "get_peft_model puts its layers into the model that it is given: what is "
-    "called as the base model runs the adapter too.",
+    "share the same weights, which the optimizer updates.",
+    "base": "get_peft_model replaces layers of the given model in place: calling it as "
+    "the base model runs the adapter too.",
     "same-object": "The reference is the policy: the same object, or the model with "
-    "its adapter left on. Every margin is 0, and the loss is what it is for 0.",
+    "its adapter still active. Every margin is 0, so the loss is constant.",
 }
 
 _FIX = {
     "copy": "reference = copy.deepcopy(model).eval(), before the first step.",
     "base": "Run the reference in `with torch.no_grad(), model.disable_adapter():`, or "
-    "take a copy.deepcopy(base) before get_peft_model.",
+    "make a copy.deepcopy(base) before get_peft_model.",
     "same-object": "Run the reference in `with torch.no_grad(), "
     "model.disable_adapter():`, or on a copy.deepcopy(model) made before training.",
 }
@@ -134,8 +134,8 @@ class ReferenceOffStart(Rule):
             seen = f"; the loss is {loss:.6g} at every step: that of a margin of 0"
         return self.finding(
             Severity.WARNING if loss is None else Severity.ERROR,
-            f"{at_steps(first, last)}: {_RUN[found.reason]} gives bit for bit what the "
-            f"training pass gives, in {len(found.steps)} of "
+            f"{at_steps(first, last)}: {_RUN[found.reason]} gives bit for bit the same "
+            f"output as the training pass, in {len(found.steps)} of "
             f"{counted(found.measured, 'measured step')}{seen}",
             cause=_CAUSE[found.reason],
             fix=_FIX[found.reason],
@@ -151,8 +151,8 @@ class ReferenceOffStart(Rule):
                 "measured": found.measured,
                 **({} if loss is None else {"loss": loss}),
             },
-            healthy="after the first update the reference gives something else than "
-            "the policy",
+            healthy="after the first update the reference's output differs from the "
+            "policy's",
         )
 
     def _base(self, adapters: list[str], steps: list[int]) -> Finding:
@@ -160,13 +160,13 @@ class ReferenceOffStart(Rule):
         return self.finding(
             Severity.INFO,
             f"{at_steps(steps[0], steps[-1])}: passes without a graph run the base "
-            f"model, all adapters off, and the trained adapter {names} was not 0 when "
+            f"model, all adapters off, but the trained adapter {names} was not 0 when "
             "training began",
-            cause="If these passes are the reference, it is not what the policy began "
-            "as: that is the base model with the adapter as it was loaded.",
+            cause="If these passes are the reference, it is not the initial policy, "
+            "which is the base model with the loaded adapter.",
             fix="Load the adapter a second time under another name, frozen, and "
-            "set_adapter to it for the reference pass; or leave it so, if the policy "
-            "is to stay near the base.",
+            "set_adapter to it for the reference pass; or leave it, if the policy "
+            "should stay near the base.",
             places=[
                 Place("object", "reference"),
                 *(Place("object", f"adapter {name}") for name in adapters),
@@ -174,7 +174,7 @@ class ReferenceOffStart(Rule):
             ],
             steps=(steps[0], steps[-1]),
             evidence={"reason": "base-under-adapter", "steps": len(steps)},
-            healthy="before the first step policy and reference give the same",
+            healthy="before the first step policy and reference agree",
         )
 
 

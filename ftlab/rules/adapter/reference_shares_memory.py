@@ -1,11 +1,11 @@
 """The rule ADP053, reference-shares-memory.
 
 ## What it does
-Finds frozen tensors (of a target network, a reference, a kept copy) that are the very
-memory of tensors that are trained.
+Finds frozen tensors (of a target network, a reference, a saved copy) that share memory
+with trained tensors.
 
 ## Why is this bad?
-The copy that shall stand still moves with each update. The difference between the two
+The copy that should stay fixed moves with each update. The difference between the two
 is always 0: a KL term, a consistency loss or a "before and after" has no effect, and
 nothing fails.
 
@@ -26,9 +26,9 @@ By hand: `reference.data_ptr() == policy.data_ptr()`.
 3. `copy.deepcopy(model)` for a whole reference.
 
 ## Known problems
-A frozen view of all of a model that is meant to follow it (for generation beside the
-training, within one module) is warned: it is no reference. A reference outside of the
-watched model is not seen. Two LoRA adapters that share memory are told by ADP050.
+A frozen view of a whole model that should follow it (for generation during training,
+within one module) is reported, though it is not a reference. A reference outside of the
+watched model is not seen. Two LoRA adapters that share memory are reported by ADP050.
 
 ## References
 - pytorch/pytorch#34765, pytorch/tutorials#188 (a state dict is references)
@@ -67,11 +67,11 @@ class ReferenceSharesMemory(Rule):
         count = count_of(shared["frozen"])
         yield self.finding(
             Severity.WARNING,
-            f"from step {steps_of(run)[0]}: {counted(count, 'frozen tensor')} are the "
-            f"memory of trained ones and move with them: {in_words(frozen)} is "
+            f"from step {steps_of(run)[0]}: {counted(count, 'frozen tensor')} share "
+            f"the memory of trained ones and change with them: {in_words(frozen)} and "
             f"{in_words(trained)}",
-            cause="The copy was assigned, not copied: reference.data = policy.data, or "
-            "load_state_dict(policy.state_dict(), assign=True).",
+            cause="The tensors were assigned, not copied: reference.data = "
+            "policy.data, or load_state_dict(policy.state_dict(), assign=True).",
             fix="reference.data.copy_(policy.data), or load_state_dict without "
             "assign=True; copy.deepcopy for a whole model.",
             places=[
@@ -81,5 +81,5 @@ class ReferenceSharesMemory(Rule):
             ],
             steps=steps_of(run),
             evidence={"reason": "same-memory", "tensors": count, "threshold": 0},
-            healthy="what is frozen has memory of its own",
+            healthy="frozen tensors have memory of their own",
         )

@@ -1,13 +1,13 @@
 """The rule ADP046, resumed-at-its-end.
 
 ## What it does
-Finds Trainers that resume from a checkpoint at which their training is over.
+Finds Trainers that resume from a checkpoint at which training is already complete.
 
 ## Why is this bad?
-`max_steps` and `num_train_epochs` count from the beginning of the first run, not from
-the checkpoint. Where they were left as they are, `train()` makes one more update and
-returns: nothing is learnt, no error is raised, and the weights that come out have had
-one update at the end of the schedule, or one beyond it.
+`max_steps` and `num_train_epochs` count from the start of the first run, not from the
+checkpoint. If they are left unchanged, `train()` makes one more update and returns:
+nothing is learned, no error is raised, and the resulting weights have had one more
+update at, or beyond, the end of the schedule.
 
 ## Evidence
 The step at which training goes on, which the Trainer reads from the checkpoint, and the
@@ -18,13 +18,13 @@ By hand: `trainer.state.global_step` and `trainer.state.max_steps` in a callback
 `on_train_begin`, or `global_step` in the checkpoint's `trainer_state.json`.
 
 ## What to try
-1. Raise `max_steps`, or `num_train_epochs`, to what both runs shall make together.
-2. For a second stage on other data: load the weights, and leave
-   `resume_from_checkpoint` out.
+1. Raise `max_steps`, or `num_train_epochs`, to the total of both runs.
+2. For a second stage on different data: load only the weights, without
+   `resume_from_checkpoint`.
 
 ## Known problems
-A script that is run again when all is done, and resumes by itself, is warned too: it
-changes the weights by one update.
+A script that is run again after completion, and resumes automatically, is reported too:
+it changes the weights by one update.
 
 ## References
 - huggingface/transformers, `Trainer.train(resume_from_checkpoint=...)`
@@ -61,11 +61,13 @@ class ResumedAtItsEnd(Rule):
             return
         yield self.finding(
             Severity.WARNING,
-            f"the {trainer} goes on at step {first.step} of {end}: nothing is left",
-            cause="max_steps and num_train_epochs count from the first run's begin, "
-            "and the checkpoint is at their end: train() makes one update and returns.",
-            fix="Raise max_steps or num_train_epochs to what both runs make together; "
-            "or load the weights without resume_from_checkpoint.",
+            f"the {trainer} resumes at step {first.step} of {end}: nothing is left to "
+            "train",
+            cause="max_steps and num_train_epochs count from the start of the first "
+            "run, and the checkpoint is at their end: train() makes one update and "
+            "returns.",
+            fix="Raise max_steps or num_train_epochs to the total of both runs; or "
+            "load only the weights, without resume_from_checkpoint.",
             places=[
                 Place("config", "max_steps"),
                 Place("config", "num_train_epochs"),
@@ -73,5 +75,5 @@ class ResumedAtItsEnd(Rule):
             ],
             steps=span(run, first.step),
             evidence={"reason": "at-its-end", "first_step": first.step, "end": end},
-            healthy="the step that a run is to end at is above that of its checkpoint",
+            healthy="the run's last step is above that of its checkpoint",
         )

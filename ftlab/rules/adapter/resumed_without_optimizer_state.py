@@ -1,13 +1,13 @@
 """The rule ADP027, resumed-without-optimizer-state.
 
 ## What it does
-Finds runs that go on with trained weights and an optimizer that has forgotten
-everything, or a schedule that begins again.
+Finds runs that continue with trained weights but a fresh optimizer, or a schedule that
+restarts.
 
 ## Why is this bad?
 Adam's moments and its step count are gone: its first steps move every weight by the
-whole learning rate, whatever the gradient's size, and the warm-up comes a second time.
-The loss jumps right after the resume and may settle elsewhere.
+full learning rate, whatever the gradient's size, and the warm-up runs a second time.
+The loss jumps right after resuming and may settle elsewhere.
 
 ## Evidence
 Before the first step: whether the optimizers hold any state, where the schedulers
@@ -19,8 +19,8 @@ stand, whether B of a trainable adapter is not 0, and the number of the first st
   is above 0, or the optimizer has another learning rate than its scheduler has set: its
   state was loaded over it. A scheduler that is made for a second stage sets the rate of
   a live optimizer when it is made, and they agree. A warning.
-- *trained-before*: nothing says that this is a resume, and the weights were trained
-  before. Noted only: it is what starting a second stage looks like too.
+- *trained-before*: nothing says that this is a resumed run, but the weights were
+  trained before. Info: starting a second stage looks the same.
 SGD without momentum keeps no state and is left out, as are adapters whose
 initialisation is not 0 (PiSSA, OLoRA, LoftQ, ...).
 Measured on a tiny Llama, AdamW at 5e-3, resumed at step 20: after 4 steps the weights
@@ -29,15 +29,15 @@ By hand: `len(optimizer.state)`, `scheduler.last_epoch`, `trainer.state.global_s
 
 ## What to try
 1. `trainer.train(resume_from_checkpoint=folder)`, with optimizer.pt and scheduler.pt in
-   the folder: save_only_model leaves them out.
-2. In a loop of your own save and load `optimizer.state_dict()` and
-   `scheduler.state_dict()` with the adapter.
-3. If this is a new stage: warm up again, and it is fine.
+   the folder: save_only_model omits them.
+2. In a custom loop save and load `optimizer.state_dict()` and `scheduler.state_dict()`
+   with the adapter.
+3. For a new stage this is fine: warm up again.
 
 ## Known problems
 A resume without the optimizer, in a hand-written loop that counts from 0, cannot be
-told from a second stage.
-Optimizers that are first seen at their first step are not judged.
+told from a second stage. Optimizers that are first seen at their first step are not
+judged.
 
 ## References
 - huggingface/peft#859, lm-sys/FastChat#1280, tloen/alpaca-lora#72
@@ -99,19 +99,21 @@ class ResumedWithoutOptimizerState(Rule):
     ) -> Finding:
         first = first_facts(run)
         kind = str(first.optimizers[0].get("class", "optimizer"))
-        where = f"training goes on at step {first.step}" if first.step else "at step 0"
+        where = (
+            f"training continues at step {first.step}" if first.step else "at step 0"
+        )
         names = ", ".join(taught)
         with_what = f" with adapter {names}, whose lora_B is not 0" if taught else ""
         again = ", and the schedule at 0" if epochs and not any(epochs) else ""
         return self.finding(
             Severity.WARNING if resumed else Severity.INFO,
             f"{where}{with_what}, and {an(kind)} without any state{again}",
-            cause="The weights were loaded and the optimizer's moments and step count "
-            "were not: its next steps have full size in every element."
+            cause="The weights were loaded, but not the optimizer's moments and step "
+            "count: its next steps have full size in every element."
             if resumed
-            else "The adapter was trained before, or its B was drawn at random, and "
-            "the optimizer is new. Right for a second stage; if this is a resume, "
-            "moments and schedule are lost.",
+            else "The adapter was trained before, or its B is random, and the "
+            "optimizer is new. Fine for a second stage; when resuming, moments and "
+            "schedule are lost.",
             fix="Load the optimizer's and the scheduler's state with the weights: "
             "trainer.train(resume_from_checkpoint=...), or load_state_dict of both.",
             places=[
@@ -130,18 +132,18 @@ class ResumedWithoutOptimizerState(Rule):
 
     def _schedule(self, run: Run, loaded_over: list[list[float]]) -> Finding:
         first = first_facts(run).step
-        goes_on = f"training goes on at step {first}" if first else "at step 0"
+        goes_on = f"training continues at step {first}" if first else "at step 0"
         rates = ""
         if loaded_over:
             now, set_to = loaded_over[0]
             rates = f", with {number(set_to)} where the optimizer has {number(now)}"
         return self.finding(
             Severity.WARNING,
-            f"{goes_on} with a used optimizer, every schedule stands at 0{rates}: the "
-            "warm-up comes again",
-            cause="The optimizer's state was loaded and the scheduler's was not.",
+            f"{goes_on} with a used optimizer, but every schedule is at 0{rates}: the "
+            "warm-up runs again",
+            cause="The optimizer's state was loaded, but not the scheduler's.",
             fix="scheduler.load_state_dict(...) with the optimizer's; a Trainer does "
-            "it where scheduler.pt is in the checkpoint.",
+            "this if scheduler.pt is in the checkpoint.",
             places=[
                 Place("call", "lr_scheduler.last_epoch"),
                 Place("call", "scheduler.load_state_dict"),
@@ -149,7 +151,7 @@ class ResumedWithoutOptimizerState(Rule):
             ],
             steps=span(run, first),
             evidence={"reason": "schedule", "first_step": first, "last_epoch": 0},
-            healthy="a resumed scheduler stands at the step that the run goes on at",
+            healthy="a resumed scheduler is at the step at which the run continues",
         )
 
 

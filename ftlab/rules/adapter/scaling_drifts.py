@@ -1,14 +1,14 @@
 """The rule ADP057, scaling-drifts.
 
 ## What it does
-Finds adapters whose scaling is multiplied again and again by the same factor while they
-are trained.
+Finds adapters whose scaling is repeatedly multiplied by the same factor during
+training.
 
 ## Why is this bad?
-`scale_layer(c)` multiplies what is there, and `unscale_layer()` is what undoes it.
-Where it is called in each step, or at each evaluation, and not undone, the adapter is
-c^n times as strong after n calls: it takes over, or fades out. The weights of no step
-fit the scaling of the next one, and after loading the scaling is alpha / r again.
+`scale_layer(c)` multiplies the current scaling, and `unscale_layer()` undoes it. Where
+it is called in each step, or at each evaluation, and not undone, the adapter is c^n
+times as strong after n calls: it takes over, or fades out. The weights of no step fit
+the scaling of the next one, and after loading the scaling is alpha / r again.
 
 ## Evidence
 `scaling` of each active LoRA pair, measured with its norms. Reported where it has
@@ -17,18 +17,18 @@ whole power of the same factor (to 1 % of its logarithm), beyond a relative 1e-3
 the last 2 measurements at least; and where it was nowhere constant for more than 4
 measurements in between. There is no threshold on how far it has come. One change, a
 schedule that goes back, and one whose changes differ (a linear or cosine ramp) are left
-to ADP017, which notes them.
+to ADP017.
 Measured with peft 0.21.2: `scale_layer(1.05)` before each step makes 2 to 5.3 in 20
 steps; with `unscale_layer()` after it, it is 2 at every measurement.
 By hand: print `layer.scaling` of one LoRA layer at two steps.
 
 ## What to try
-1. `unscale_layer()` after what was done at another strength, in `finally`.
+1. `unscale_layer()` after the work at a different strength, in `finally`.
 2. `with rescale_adapter_scale(model, 0.5):` does both.
-3. `set_scale(adapter, c)` starts from alpha / r each time: it does not pile up.
+3. `set_scale(adapter, c)` starts from alpha / r each time: it does not accumulate.
 
 ## Known problems
-Who anneals the strength by a constant factor on purpose is warned. Scaling is measured
+Annealing the strength by a constant factor on purpose is reported. Scaling is measured
 every 16 steps: a drift shows after 64.
 
 ## References
@@ -103,14 +103,13 @@ class ScalingDrifts(Rule):
         grown = abs(now) > abs(before)
         yield self.finding(
             Severity.WARNING,
-            f"{at_steps(first, last)}: the scaling of {who} went from "
-            f"{number(before)} to {number(now)}, by the same factor again and again: "
-            f"{in_words(names)}",
-            cause="Something multiplies the scaling in each step or at each evaluation "
-            "and does not undo it: scale_layer without unscale_layer, or an "
-            f"assignment. The adapter {'takes over' if grown else 'fades out'}.",
+            f"{at_steps(first, last)}: the scaling of {who} went from {number(before)} "
+            f"to {number(now)}, by the same factor each time: {in_words(names)}",
+            cause="The scaling is multiplied in each step or at each evaluation and "
+            "not restored: scale_layer without unscale_layer, or an assignment. The "
+            f"adapter {'takes over' if grown else 'fades out'}.",
             fix="unscale_layer() after scale_layer(), in a finally block, or with "
-            "rescale_adapter_scale(model, c): around what is done at that strength.",
+            "rescale_adapter_scale(model, c): around the work at that strength.",
             places=[
                 *(Place("module", name) for name in names),
                 Place("config", "scaling"),
@@ -122,7 +121,7 @@ class ScalingDrifts(Rule):
                 "last": now,
                 "threshold": CHANGES,
             },
-            healthy="scaling is one number while an adapter is trained",
+            healthy="scaling is constant while an adapter is trained",
         )
 
 

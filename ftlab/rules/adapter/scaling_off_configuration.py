@@ -1,22 +1,22 @@
 """The rule ADP017, scaling-off-configuration.
 
 ## What it does
-Finds LoRA layers whose scaling is not what their own alpha and rank give, and adapters
-whose configuration was given another alpha than their layers were made with.
+Finds LoRA layers whose scaling does not match their own alpha and rank, and adapters
+whose configuration has a different alpha than their layers.
 
 ## Why is this bad?
 The scaling is a plain number in the layer and not saved with the adapter. A layer that
 was scaled by hand (an ablation, a weight for combining adapters, an evaluation that
 raised half-way) learns with that number; after loading it is alpha / r again, and the
-adapter is as much too strong or too weak as the two differ. So it is with an alpha that
-is set in the configuration afterwards: the layers do not look at it, and the file does.
+adapter is too strong or too weak by the difference. The same goes for an alpha set in
+the configuration afterwards: the layers do not read it, but it is saved.
 
 ## Evidence
 `scaling` of each active pair, measured with its norms, against alpha / r, or alpha /
 sqrt(r) with rsLoRA, of the *layer* (so alpha_pattern and rank_pattern are considered);
 whether it is rsLoRA the configuration says, which is what is saved. The threshold is a
 relative difference of 1e-6. A warning where some pairs of an adapter differ, or all by
-different factors; only noted where all its active pairs differ by one factor, as after
+different factors; info where all its active pairs differ by one factor, as after
 `set_scale` for the whole adapter. 0 is another rule's (ADP011).
 *configuration*: `lora_alpha` of the configuration against the alpha of the layers,
 where it has no alpha_pattern. A warning. Measured on peft 0.21.2: after
@@ -28,18 +28,18 @@ hasattr(m, "lora_alpha")}`.
 ## What to try
 1. `layer.set_scale(adapter, 1)` restores alpha / r; `unscale_layer()` undoes
    scale_layer.
-2. *configuration*: set lora_alpha before get_peft_model, or give it back its value.
+2. *configuration*: set lora_alpha before get_peft_model, or restore its value.
 3. For strengths that differ by layer: `alpha_pattern={"q_proj": 32}`, which is saved.
-4. For an evaluation at another strength: `with rescale_adapter_scale(model, 0.5):`.
+4. For an evaluation at a different strength: `with rescale_adapter_scale(model, 0.5):`.
 
 ## Known problems
-Who sets another alpha before saving so that the adapter is served at another strength
-is warned. A training step inside `rescale_adapter_scale` is noted. AdaLoRA's scaling
-has another meaning and is not judged.
+Setting a different alpha before saving, to serve the adapter at a different strength,
+is reported. A training step inside `rescale_adapter_scale` is info. AdaLoRA's scaling
+has a different meaning and is not judged.
 
 ## References
 - huggingface/peft: `peft.helpers.rescale_adapter_scale`, `LoraLayer.set_scale`
-- NVIDIA/TensorRT-LLM#1668, vllm-project/vllm#6909 (a scaling that did not travel along)
+- NVIDIA/TensorRT-LLM#1668, vllm-project/vllm#6909 (a scaling that was not saved)
 """
 
 import math
@@ -124,10 +124,10 @@ class ScalingOffConfiguration(Rule):
         return self.finding(
             Severity.WARNING,
             f"lora_alpha of adapter {adapter} is {number(asked)} in its configuration "
-            f"and {number(alpha)} in its layers: it will be {number(asked / alpha)} "
-            "times as strong after it was saved and loaded",
-            cause="The configuration was changed after the layers were made; they took "
-            "alpha from it once.",
+            f"but {number(alpha)} in its layers: it will be {number(asked / alpha)} "
+            "times as strong after saving and loading",
+            cause="The configuration was changed after the layers were created; they "
+            "read alpha only once.",
             fix="Set lora_alpha in the LoraConfig before get_peft_model.",
             places=[Place("config", "lora_alpha"), Place("config", "scaling")],
             steps=(run.facts.step, run.facts.step),
@@ -156,8 +156,9 @@ class ScalingOffConfiguration(Rule):
             f"step {steps[0]}: the scaling of {len(factors)} of "
             f"{counted(len(active), 'LoRA pair')} is {span} times what alpha and r "
             f"give: {in_words(names)}",
-            cause="Something changed the layer's scaling after it was made (set_scale, "
-            "scale_layer, an assignment); the adapter's file does not hold it.",
+            cause="Something changed the layer's scaling after it was created "
+            "(set_scale, scale_layer, an assignment); the adapter's file does not "
+            "store it.",
             fix="layer.set_scale(adapter, 1); for strengths that differ by layer use "
             "alpha_pattern.",
             places=[

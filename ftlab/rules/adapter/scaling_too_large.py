@@ -1,14 +1,14 @@
 """The rule ADP018, scaling-too-large.
 
 ## What it does
-Finds adapters whose scaling makes them outgrow the weight that they are put on, and
-tells this apart from a learning rate that does so.
+Finds adapters whose scaling makes them outgrow their base weight, and tells this apart
+from a learning rate that does so.
 
 ## Why is this bad?
-The change that an optimizer step makes to B A is multiplied by the scaling. With
-`use_rslora=True` that is alpha / sqrt(r), and the usual alpha = 2 r becomes 2 sqrt(r):
-16 for r = 64, eight times what the learning rate was tuned for. The first steps throw
-the model off, the loss jumps and settles above its start.
+An optimizer step's change of B A is multiplied by the scaling. With `use_rslora=True`
+that is alpha / sqrt(r), and the usual alpha = 2 r becomes 2 sqrt(r): 16 for r = 64,
+eight times what the learning rate was tuned for. The first steps throw the model off,
+the loss jumps and settles above its start.
 
 ## Evidence
 `scaling` and `ratio` (norm of scaling x B A over the norm of the base weight) of each
@@ -45,15 +45,15 @@ By hand: `{n: m.scaling for n, m in model.named_modules() if hasattr(m, "lora_al
 3. Without rsLoRA: `lora_alpha` of r to 2 r.
 
 ## Known problems
-A large scaling with a learning rate that was tuned for it is only noted. An error of
-the first steps becomes a note where the loss comes back within 64. Weights that are
-almost 0 make any ratio large; so the median over the pairs is judged.
+A large scaling with a learning rate that was tuned for it is info. An error in the
+first steps becomes info where the loss recovers within 64. Weights that are almost 0
+make any ratio large; so the median over the pairs is judged.
 
 ## Known myths
 "alpha should be 2 r": measured on the same tiny Llama with AdamW, alpha / r of 0.5, 2
 and 8 and the learning rate of B divided likewise gave the same loss after 60 steps,
-4.2712 each time: alpha and the learning rate of B are one knob, and it is their product
-that can be too large.
+4.2712 each time: alpha and the learning rate of B act as one, and their product can be
+too large.
 
 ## References
 - Kalajdzievski 2023, rsLoRA, arXiv:2312.03732
@@ -183,7 +183,7 @@ class ScalingTooLarge(Rule):
                 "threshold_scaling": LARGE,
                 "threshold_fall": FALL,
             },
-            healthy="the adapter stays smaller than the weight that it changes",
+            healthy="the adapter stays smaller than its base weight",
         )
 
 

@@ -1,15 +1,15 @@
 """The rule ADP040, setting-without-effect.
 
 ## What it does
-Finds settings of a PEFT configuration that were made and change nothing: settings of a
-start that is not asked for, fields of LoRA that AdaLoRA never reads, variants that no
-layer has, biases where there are none, tokens that are listed twice, and ranks above
-what a weight can hold.
+Finds settings of a PEFT configuration that have no effect: settings of an
+initialisation that is not selected, LoRA fields that AdaLoRA never reads, variants that
+no layer has, biases where there are none, tokens that are listed twice, and ranks above
+what a weight can have.
 
 ## Why is this bad?
-The configuration says one thing, and another one is trained. Two runs that are compared
-over such a setting are the same run; the paper's method is not the one that was used;
-and the saved configuration tells it wrong for ever.
+The configuration says one thing, but the run does another. Two runs that are compared
+over such a setting are the same run; the paper's method was not used; and the saved
+configuration stays wrong.
 
 ## Evidence
 Each setting against the layers that were made; there is no threshold but 0 effect.
@@ -24,23 +24,23 @@ Each setting against the layers that were made; there is no threshold but 0 effe
 - *repeated*: a token twice in trainable_token_indices. Each gets a row of its own, and
   only one of them is used. Unknown tokens share one id: nothing was added to the
   tokenizer, or the list was made before.
-- *no-bias* (only noted): `bias="lora_only"` and no adapted layer has a bias;
-  `bias="all"` and nothing in the model has.
-- *above-size* (only noted): the rank of every adapted layer is above the smaller side
-  of its weight, so that its factors hold more than the weight itself.
+- *no-bias* (info): `bias="lora_only"` and no adapted layer has a bias; `bias="all"` and
+  nothing in the model has.
+- *above-size* (info): the rank of every adapted layer is above the smaller side of its
+  weight, so that its factors hold more than the weight itself.
 By hand: `model.peft_config["default"]` against `layer.scaling`, `layer.r`,
 `layer.lora_variant` of an adapted layer.
 
 ## What to try
-1. EVA, CorDA, LoRA-GA: set `init_lora_weights` too, and make the call that it needs.
+1. EVA, CorDA, LoRA-GA: set `init_lora_weights` too, and make the required call.
 2. AdaLoRA: `init_r` and `target_r` for the rank; no setting of LoRA's start.
-3. Tokens: `tokenizer.add_tokens(...)` first, then `convert_tokens_to_ids`, and look at
+3. Tokens: `tokenizer.add_tokens(...)` first, then `convert_tokens_to_ids`, and check
    the ids.
-4. Take out what the model cannot use.
+4. Remove what the model cannot use.
 
 ## Known problems
-Settings that are without effect for some of the layers only are not told. What is
-written for several models is noted where it asks for biases that one does not have.
+Settings without effect in only some of the layers are not reported. A configuration for
+several models is info where it requests biases that one does not have.
 
 ## Known myths
 "fan_in_fan_out must be right": measured on 0.21.2, LoRA, VeRA, IA3, FourierFT and
@@ -68,15 +68,17 @@ from ftlab.runlog.run import Run
 _WHY = {
     "other-start": (
         "init_lora_weights is {used}: only {start!r} reads {field}.",
-        "init_lora_weights={start!r}, and the call that it needs; or no {field}.",
+        "Set init_lora_weights={start!r}, and make the required call; or remove "
+        "{field}.",
     ),
     "other-method": (
-        "AdaLoRA's layers do not read {field}; used is: {used}.",
-        "init_r and target_r for the rank, lora_alpha for the scaling; no {field}.",
+        "AdaLoRA's layers do not read {field}; they use {used}.",
+        "Use init_r and target_r for the rank, lora_alpha for the scaling; remove "
+        "{field}.",
     ),
     "no-variant": (
-        "Not one layer computes what {field} asks for: {used} were made.",
-        "Take {field} out, or use a base (or method) that has it.",
+        "No layer implements {field}: the layers are {used}.",
+        "Remove {field}, or use a base (or method) that supports it.",
     ),
     "repeated": (
         "The tokens {used} are listed more than once; unknown tokens all get the same "
@@ -84,13 +86,13 @@ _WHY = {
         "Add the tokens to the tokenizer first, then list each id once.",
     ),
     "no-bias": (
-        "There is no bias that it could train.",
+        "There is no bias to train.",
         'bias="none".',
     ),
     "above-size": (
-        "The smaller side of the largest adapted weight is {used}: no product of the "
-        "factors can use a higher rank.",
-        "A rank below that of the weights.",
+        "The smaller side of the largest adapted weight is {used}: the product of the "
+        "factors cannot have a higher rank.",
+        "Choose a rank below that of the weights.",
     ),
 }
 """By reason: the cause and the fix."""
@@ -132,12 +134,12 @@ class SettingWithoutEffect(Rule):
         }
         return self.finding(
             Severity.INFO if reason in _NOTED else Severity.WARNING,
-            f"from step {steps_of(run)[0]}: {field} of adapter {adapter} is without "
+            f"from step {steps_of(run)[0]}: {field} of adapter {adapter} has no "
             f"effect: {value[:80]}",
             cause=cause.format(**words),
             fix=fix.format(**words),
             places=[Place("config", field)],
             steps=steps_of(run),
             evidence={"reason": reason, "value": value[:80], "threshold": 0},
-            healthy="every setting that was made is used by the layers",
+            healthy="every setting is used by the layers",
         )

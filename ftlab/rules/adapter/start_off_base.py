@@ -1,15 +1,16 @@
 """The rule ADP043, start-off-base.
 
 ## What it does
-Finds layers whose fresh adapter, one factor of which is 0, does not give what the layer
-under it gives: DoRA magnitudes that are not the norms of the weight, and layers of
-one's own that leave the bias of the base out.
+Finds layers whose fresh adapter, one factor of which is 0, changes the layer's output:
+DoRA magnitudes that are not the norms of the weight, and custom layers that omit the
+bias of the base.
 
 ## Why is this bad?
-A fresh adapter is nothing: the first step starts from the pretrained model. DoRA
-normalises each row of the weight and multiplies it with a magnitude. If that is not
-the row's norm, every row has another length from the first step on. The model is broken
-before it has learned anything, nothing is raised, and the loss may fall all the same.
+A fresh adapter should have no effect: the first step starts from the pretrained model.
+DoRA normalises each row of the weight and multiplies it by a magnitude. If that is not
+the row's norm, every row has a different length from the first step on. The model is
+broken before it has learned anything, nothing is raised, and the loss may fall all the
+same.
 
 ## Evidence
 In the first forward of the first step: the output of each layer that has one frozen
@@ -17,22 +18,22 @@ linear layer and one trained product of low rank, against what the frozen layer 
 for the same input. A finding when one factor is exactly 0, the outputs are more than
 0.02 apart (relative, above the rounding of bfloat16), and the reason is proven: the
 output is at least five times nearer, and within 0.02, to the base scaled by trained
-magnitude / norm of the weight, or to the base without its bias. What differs
-for any other reason is left alone. Measured (a tiny Llama, DoRA by hand, magnitudes of
-a layer that was drawn anew): 0.75 from the base, 1e-7 from the scaled one; PEFT's DoRA
+magnitude / norm of the weight, or to the base without its bias. What differs for any
+other reason is not reported. Measured (a tiny Llama, DoRA by hand, magnitudes of a
+layer that was drawn anew): 0.75 from the base, 1e-7 from the scaled one; PEFT's DoRA
 and the same layer with its own norms: 1e-7 from the base. PEFT's DoRA, whose base is
 loaded after get_peft_model: as the wrong one.
 By hand: `magnitude / layer.weight.norm(dim=1)` before the first step: 1 in each row
 (`dim=0` where columns are normalised).
 
 ## What to try
-1. Take the magnitudes of the pretrained weight: `layer.weight.norm(dim=1)`.
+1. Compute the magnitudes from the pretrained weight: `layer.weight.norm(dim=1)`.
 2. Load the base's weights before get_peft_model, not after.
 3. Compare once: outputs with the adapter and without, before the first step.
 
 ## Known problems
-Magnitudes that were trained on beside factors that stayed at 0 look the same. Quantised
-bases, convolutions, embeddings and compiled layers are not looked at.
+Magnitudes that were trained while the factors stayed at 0 look the same. Quantised
+bases, convolutions, embeddings and compiled layers are not checked.
 
 ## References
 - ml-explore/mlx-examples#832 (magnitudes of a layer without the pretrained weight)
@@ -109,13 +110,13 @@ class StartOffBase(Rule):
         return self.finding(
             Severity.WARNING,
             f"step 0: {counted(len(found), 'layer')} with a fresh adapter "
-            f"{'are' if len(found) > 1 else 'is'} not the base layer, output "
-            f"{number(first['off_base'])} away: {in_words(modules)}",
+            f"{'differ' if len(found) > 1 else 'differs'} from the base layer, output "
+            f"off by {number(first['off_base'])}: {in_words(modules)}",
             cause=f"The trained magnitudes are not the norms of the weight{ratio}: "
-            "they were taken of other weights than the pretrained ones."
+            "they were not computed from the pretrained weights."
             if scaled
             else "The output is that of the frozen weight without its bias.",
-            fix="magnitude = base.weight.norm(dim=1), of the pretrained weight."
+            fix="magnitude = base.weight.norm(dim=1), from the pretrained weight."
             if scaled
             else "Call the frozen layer (base(x)), or add its bias.",
             places=[

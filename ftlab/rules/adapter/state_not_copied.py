@@ -1,14 +1,14 @@
 """The rule ADP033, state-not-copied.
 
 ## What it does
-Finds weights that are put back from a state dict which is the model's own memory, and
-files that such a dict is written to after further updates.
+Finds weights that are restored from a state dict that shares the model's memory, and
+files to which such a dict is written after further updates.
 
 ## Why is this bad?
 `model.state_dict()` copies nothing: its tensors are the weights. A "best" state kept in
-a variable goes on changing with every update, and loading it at the end changes nothing
-at all; writing it to `best.pt` writes the weights of that moment. What is evaluated and
-saved is the last state, under the name of the best one.
+a variable keeps changing with every update, and loading it at the end changes nothing
+at all; writing it to `best.pt` writes the current weights. What is evaluated and saved
+is the last state, under the name of the best one.
 
 ## Evidence
 At each `load_state_dict` (and PEFT's `set_peft_model_state_dict`): the addresses of the
@@ -36,8 +36,8 @@ what is loaded of that file has a loss of 1.220, as after step 23.
 
 ## Known problems
 A dict that was filled in place by `torch.distributed.checkpoint.load` is the model's
-own memory too and was loaded by that: the write is seen, and nothing is said. Where a
-file is written, `v.detach()` of a state dict's tensor is not known again, nor is what
+own memory too and was loaded by that: the write is seen, and nothing is reported. Where
+a file is written, `v.detach()` of a state dict's tensor is not recognised, nor is what
 `save_pretrained(..., state_dict=best)` writes.
 
 ## References
@@ -88,17 +88,17 @@ class StateNotCopied(Rule):
         file = str(entry.detail.get("file", "")) or "what was written"
         return self.finding(
             Severity.ERROR,
-            f"step {entry.step}: {file} has {counted(stale, 'trainable tensor')} of a "
-            f"state dict that was taken {counted(updates, 'update')} before, with the "
-            "values of now",
-            cause="The state was kept as state_dict() gives it, without a copy: it has "
-            "been trained on since, and the file holds the weights as they are.",
-            fix="Keep a copy: copy.deepcopy(model.state_dict()), or write the file at "
-            "once.",
+            f"step {entry.step}: {file} has {counted(stale, 'trainable tensor')} from "
+            f"a state dict that was taken {counted(updates, 'update')} before, with "
+            "current values",
+            cause="The state_dict() was kept without a copy: it changed with every "
+            "update, and the file contains the current weights.",
+            fix="Keep a copy: copy.deepcopy(model.state_dict()), or write the file "
+            "immediately.",
             places=[Place("call", "state_dict"), Place("file", file)],
             steps=(entry.step, entry.step),
             evidence={"reason": "written-late", "tensors": stale, "updates": updates},
-            healthy="what is written is a copy, or was taken after the last update",
+            healthy="a written state is a copy, or was taken after the last update",
         )
 
     def _finding(self, entry: LedgerEntry, aliased: int) -> Finding:
@@ -106,11 +106,11 @@ class StateNotCopied(Rule):
             Severity.ERROR,
             f"step {entry.step}: {words_of(entry)} was given the model's own memory "
             f"for {counted(aliased, 'trainable tensor')}: nothing changed",
-            cause="The state was kept as state_dict() gives it, without a copy: it has "
-            "been trained on since, and putting it back restores nothing.",
+            cause="The state_dict() was kept without a copy: it changed with every "
+            "update, and loading it restores nothing.",
             fix="Keep a copy: copy.deepcopy(model.state_dict()), or clone each tensor.",
             places=[Place("call", "load_state_dict"), Place("call", "state_dict")],
             steps=(entry.step, entry.step),
             evidence={"reason": "own-memory", "tensors": aliased},
-            healthy="the tensors that are put back are copies",
+            healthy="the restored tensors are copies",
         )

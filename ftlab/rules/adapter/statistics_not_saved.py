@@ -1,32 +1,32 @@
 """The rule ADP044, statistics-not-saved.
 
 ## What it does
-Finds batch norms beside an adapter whose running statistics move in training and are
-not saved with the adapter.
+Finds batch norms in a model with an adapter whose running statistics change in training
+but are not saved with the adapter.
 
 ## Why is this bad?
-A frozen batch norm has frozen weights, not frozen statistics: in training mode it goes
-on averaging over the batches it sees. Evaluation uses these averages, and an adapter's
-file does not hold them. The adapter that is loaded again sits on the old statistics:
-it gives other answers than the model that was just evaluated.
+A frozen batch norm has frozen weights, not frozen statistics: in training mode it keeps
+averaging over the batches it sees. Evaluation uses these averages, but an adapter's
+file does not contain them. The reloaded adapter uses the old statistics: its outputs
+differ from those of the model that was just evaluated.
 
 ## Evidence
 The count of batches of each batch norm, before and after the first forward of a
 measured step, where the model has adapters and the norm is no copy in modules_to_save.
 The threshold is 0. A note (*moves*); a warning where a Trainer trains, which saves the
 adapter alone, and once an adapter was saved in the run (*saved*). Measured (two
-convolutions with LoRA, pictures of another mean, 14 steps): logits of the model and of
-its reloaded adapter differ by 0.053, by 0 with the norms in modules_to_save.
+convolutions with LoRA, images with a different mean, 14 steps): logits of the model and
+of its reloaded adapter differ by 0.053, by 0 with the norms in modules_to_save.
 By hand: `{n: m.num_batches_tracked for n, m in model.named_modules() if hasattr(m,
 "num_batches_tracked")}` before and after a step.
 
 ## What to try
-1. Keep them still: `module.eval()` for the batch norms after each `model.train()`.
+1. Keep them fixed: `module.eval()` for the batch norms after each `model.train()`.
 2. Save them: `modules_to_save=["bn1", ...]` in the adapter's configuration.
 3. Merge and save the whole model.
 
 ## Known problems
-Who saves the whole state dict besides is warned too.
+Also saving the whole state dict does not prevent the warning.
 
 ## References
 - PEFT, troubleshooting guide: "Bad results from a loaded PEFT model", batch norm layers
@@ -78,10 +78,10 @@ class StatisticsNotSaved(Rule):
         return self.finding(
             Severity.WARNING if saved else Severity.INFO,
             f"{at_steps(*steps)}: the running statistics of "
-            f"{counted(len(norms), 'batch norm')} move, and the adapter's file does "
-            f"not hold them: {in_words(norms)}",
-            cause="Batch norms in training mode average over each batch, also where "
-            "their weights are frozen; PEFT saves parameters of the adapter only.",
+            f"{counted(len(norms), 'batch norm')} change, but the adapter's file does "
+            f"not contain them: {in_words(norms)}",
+            cause="Batch norms in training mode average over each batch, even if their "
+            "weights are frozen; PEFT saves only the adapter's parameters.",
             fix="Put these norms into modules_to_save, or keep them in evaluation mode "
             "while training.",
             places=[
@@ -94,5 +94,5 @@ class StatisticsNotSaved(Rule):
                 "norms": len(norms),
                 "threshold": 0,
             },
-            healthy="statistics stand still, or are saved with the adapter",
+            healthy="statistics do not change, or are saved with the adapter",
         )

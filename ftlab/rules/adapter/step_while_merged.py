@@ -5,9 +5,9 @@ Finds optimizer steps that change an adapter while it is merged into the base we
 
 ## Why is this bad?
 Merging adds the old product B0 A0 to the base weight; unmerging subtracts the new one,
-B1 A1. The difference stays in the frozen base, one more with every such step: with the
+B1 A1. The difference stays in the frozen base, and grows with every such step: with the
 adapter off the model is no longer the base model, and a reference for DPO or a KL term
-is a moving one.
+drifts.
 
 ## Evidence
 What is merged into every adapter layer, read at each optimizer step; there is no
@@ -22,7 +22,7 @@ By hand: keep `w0 = layer.base_layer.weight.clone()` and look at
 
 ## What to try
 1. Order: merge, use the merged weights, unmerge, and only then optimizer.step().
-2. Reload the base weights: what has been added cannot be told from them any more.
+2. Reload the base weights: what has been added can no longer be separated from them.
 3. Sync only the adapter, or merge into a copy.
 
 ## Known problems
@@ -84,10 +84,10 @@ class StepWhileMerged(Rule):
             f"{at_steps(steps[0], steps[-1])}: the optimizer stepped while "
             f"{len(layers)} adapter layers were merged: base weights of "
             f"{in_words(layers)}{moved if change else ''}",
-            cause="The merge added B A as it was; unmerging subtracts B A as it is "
-            "after the step. The difference stays in the frozen base weights.",
-            fix="Call unmerge_adapter() before optimizer.step(), and load the base "
-            "weights anew: they hold what was left in them.",
+            cause="The merge added the old B A; unmerging subtracts the B A after the "
+            "step. The difference stays in the frozen base weights.",
+            fix="Call unmerge_adapter() before optimizer.step(), and reload the base "
+            "weights, which still contain the difference.",
             places=[
                 *(Place("param", name) for name in weights),
                 *(Place("call", call) for call in calls_of(run, "merge")),

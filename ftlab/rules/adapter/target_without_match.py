@@ -5,12 +5,12 @@ Finds entries of an adapter's configuration that match nothing in the model: nam
 `target_modules`, `target_parameters` and `modules_to_save`, indices in
 `layers_to_transform`, keys of `rank_pattern` and `alpha_pattern`, and names in
 `exclude_modules` that exclude nothing; regular expressions that are a part of names;
-indices that PEFT has compared with the numbers of experts in place of blocks; and IA3's
-`feedforward_modules` that leave the feed-forward part out.
+indices that PEFT compared with the numbers of experts instead of blocks; and IA3's
+`feedforward_modules` that omit the feed-forward part.
 
 ## Why is this bad?
 PEFT raises only when *nothing* matches. As long as one entry does, the others are
-dropped in silence: half of the layers carry no adapter, a rank stays at its default, a
+silently ignored: half of the layers have no adapter, a rank stays at its default, a
 head is neither trained nor saved, and training just ends at a worse loss.
 
 ## Evidence
@@ -61,17 +61,17 @@ n.endswith("up_proj")]`, and `{n: type(m) for n, m in base.named_modules()}`.
 
 ## What to try
 1. Print the names: `[n for n, m in base.named_modules() if isinstance(m, Linear)]`.
-2. `target_modules="all-linear"` takes all linear layers of any model but its head.
+2. `target_modules="all-linear"` selects all linear layers of any model except its head.
 3. A key of `rank_pattern` must match up to the *end* of the module's name; no `^`.
-4. `exclude_modules=["vision_tower"]` compares ends of names: to exclude what is inside
-   it takes a regular expression, `r".*vision_tower.*"`.
+4. `exclude_modules=["vision_tower"]` compares ends of names: to exclude what is inside,
+   use a regular expression, `r".*vision_tower.*"`.
 5. Alternatives of an expression in one group: `r".*\.(q|v)_proj"`.
 6. IA3: `feedforward_modules=["down_proj"]`, one of the target_modules.
 
 ## Known problems
-A list for many models is only noted where its role is carried out, also when its author
-wanted the one layer that is missing. Entries that PEFT adds itself (`classifier`,
-`score`, `qa_outputs`) do not count while one of them matches.
+A list for many models is info where its role is fulfilled, even if its author wanted
+the one layer that is missing. Entries that PEFT adds itself (`classifier`, `score`,
+`qa_outputs`) do not count while one of them matches.
 
 ## Known myths
 "PEFT tells me when a target does not exist": measured on 0.21.2 with GPT-2, `["c_attn",
@@ -120,8 +120,8 @@ _ALWAYS_WRONG = {
     "rank_pattern": "a key that matches no adapted layer: its rank is not used",
     "alpha_pattern": "a key that matches no adapted layer: its alpha is not used",
     "target_parameters": "a parameter that the model does not have",
-    "modules_to_save": "a module that the model does not have: nothing is trained "
-    "and saved in its place",
+    "modules_to_save": "a module that the model does not have: nothing is trained or "
+    "saved for it",
 }
 
 
@@ -202,10 +202,10 @@ class TargetWithoutMatch(Rule):
             f"{without if verdict.missed else ''}",
             cause=f"{verdict.why[0].upper()}{verdict.why[1:]}. PEFT raises only when "
             "no entry at all matches.",
-            fix="Take the names from this model (named_modules), or "
+            fix="Use names from this model (named_modules), or "
             'target_modules="all-linear".'
             if field.startswith("target")
-            else f"Correct {field} ({listed(lost, 4)}) by the names of this model.",
+            else f"Correct {field} ({listed(lost, 4)}) with names from this model.",
             places=[
                 Place("config", field),
                 *(Place("module", name) for name in verdict.missed),
@@ -233,7 +233,7 @@ class TargetWithoutMatch(Rule):
             ],
             steps=steps_of(run),
             evidence={"reason": cut.reason, "layers": cut.count, "threshold": 0},
-            healthy="every entry finds the layers that it names, and no others",
+            healthy="every entry matches the layers that it names, and no others",
         )
 
     def _indices(
@@ -246,14 +246,14 @@ class TargetWithoutMatch(Rule):
         blocks, read = misread["blocks"], misread["read"]
         yield self.finding(
             Severity.WARNING,
-            f"step {steps_of(run)[0]}: {count_of(outside)} adapted layers of "
-            f"adapter {adapter} stand in other blocks than layers_to_transform names: "
+            f"step {steps_of(run)[0]}: {count_of(outside)} adapted layers of adapter "
+            f"{adapter} are in blocks that layers_to_transform does not name: "
             f"{in_words(names)}",
-            cause=f"PEFT has compared the indices with the numbers in {read}, not in "
-            f"{blocks}: it passes over a list at the root, and before 0.20 over all "
-            "numbers of a path but the last.",
-            fix=f'layers_pattern="{blocks.rpartition(".")[2]}" beside '
-            "layers_to_transform, or an expression as target_modules.",
+            cause=f"PEFT compared the indices with the numbers in {read}, not in "
+            f"{blocks}: it skips a list at the root, and before 0.20 all numbers of a "
+            "path but the last.",
+            fix=f'layers_pattern="{blocks.rpartition(".")[2]}" with '
+            "layers_to_transform, or a regular expression as target_modules.",
             places=[
                 Place("config", "layers_to_transform"),
                 *(Place("module", name) for name in names),
@@ -265,7 +265,7 @@ class TargetWithoutMatch(Rule):
                 "blocks": ",".join(map(str, misread["indices"])),
                 "threshold": 0,
             },
-            healthy="adapters stand in the blocks that layers_to_transform names",
+            healthy="adapters are in the blocks that layers_to_transform names",
         )
 
     def _sides(self, run: Run, adapter: str, described: Described) -> Iterator[Finding]:
@@ -279,9 +279,9 @@ class TargetWithoutMatch(Rule):
             f"side ({len(outside)} at the output, {len(inside)} at the input): "
             f"{in_words([*outside, *inside])}",
             cause="IA3 scales the layers that feedforward_modules names at their input "
-            "and all others at their output. The last layer of the feed-forward part "
-            "belongs there, keys and values do not.",
-            fix=f"{FIELD}=[...] with the last layer of the feed-forward part alone.",
+            "and all others at their output. Only the last feed-forward layer belongs "
+            "there, not keys and values.",
+            fix=f"{FIELD}=[...] with only the last layer of the feed-forward part.",
             places=[
                 Place("config", FIELD),
                 *(Place("module", name) for name in [*outside, *inside]),

@@ -1,14 +1,14 @@
 """The rule ADP049, targets-shifted-by-prompt.
 
 ## What it does
-Finds losses of one's own that cut the logits of a prompt-tuned model where they begin:
-each position is taught a token that comes a whole prompt later.
+Finds custom losses that slice the logits of a prompt-tuned model at the wrong end: each
+position is trained on a token that comes a whole prompt later.
 
 ## Why is this bad?
 Prompt tuning and P-tuning put virtual tokens in front of the text, and there are logits
 for them too. The first `T` of `T + n` rows belong to the prompt and to all but the last
-`n` tokens: compared with the labels, each is taught to look `n` tokens further ahead
-than the model can know. The loss falls all the same, to what such a guess is worth.
+`n` tokens: compared with the labels, each is trained to predict a token `n` positions
+too far ahead. The loss falls all the same, as far as such guesses go.
 
 ## Evidence
 The gradient of the logits, on the first steps and now and then: that of cross entropy
@@ -21,14 +21,14 @@ virtual tokens and rows of 12: 1.0 and 0.03 for `logits[:, :12]`, 0.0 and 1.0 fo
 By hand: `model(**batch).logits.shape[1] - batch["input_ids"].shape[1]`.
 
 ## What to try
-1. Give the labels to the model: `model(**batch, labels=labels).loss` puts -100 in front
+1. Pass the labels to the model: `model(**batch, labels=labels).loss` puts -100 in front
    of them.
 2. `logits = logits[:, -labels.shape[1]:]` before the loss.
 
 ## Known problems
 Only prompts that PEFT puts in front are known; a loss that is not cross entropy over
-the tokens of the input is not judged. Prefix tuning adds keys and values, no positions:
-its logits are as long as the labels.
+the tokens of the input is not judged. Prefix tuning adds keys and values, not
+positions: its logits are as long as the labels.
 
 ## References
 - PEFT, `PeftModelForCausalLM.forward` ("concat prompt labels")
@@ -87,12 +87,12 @@ class TargetsShiftedByPrompt(Rule):
         yield self.finding(
             Severity.ERROR,
             f"{at_steps(int(steps[0]), int(steps[-1]))}: {share:.0%} of the positions "
-            f"are taught the token {counted(tokens, 'position')} further on: the "
-            "logits are cut at their beginning, where the prompt is",
+            f"are trained on the token {counted(tokens, 'position')} further ahead: "
+            "the logits are taken from their beginning, where the prompt is",
             cause=f"The prompt's {counted(tokens, 'virtual token')} have logits too, "
-            "in front of those of the text; the loss compares the first ones with the "
+            "before those of the text; the loss compares the first ones with the "
             "labels.",
-            fix="logits = logits[:, -labels.shape[1]:] before the loss, or give the "
+            fix="logits = logits[:, -labels.shape[1]:] before the loss, or pass the "
             "labels to the model, which puts -100 in front of them.",
             places=[
                 Place("config", "num_virtual_tokens"),
@@ -107,7 +107,7 @@ class TargetsShiftedByPrompt(Rule):
                 "threshold": EARLY,
                 "virtual_tokens": tokens,
             },
-            healthy="each position behind the prompt predicts the token that follows",
+            healthy="each position after the prompt predicts the next token",
         )
 
 

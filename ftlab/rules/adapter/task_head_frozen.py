@@ -1,14 +1,14 @@
 """The rule ADP015, task-head-frozen.
 
 ## What it does
-Finds a head for classes, values or spans that is frozen and still as it was drawn, in a
-model with adapters, alone or under an adapter of its own.
+Finds a head for classes, values or spans that is frozen and still random, in a model
+with adapters, with or without an adapter of its own.
 
 ## Why is this bad?
 The head is new: no checkpoint has it. PEFT freezes the base with everything in it, and
-keeps the head trainable only when it is told of the task. Frozen it stays a random
+keeps the head trainable only if it knows the task. A frozen head stays a random
 projection, the adapter must bend the whole model towards it, and since it is not saved
-either, another random one stands there after loading.
+either, a different random one is there after loading.
 
 ## Evidence
 Linear layers outside of the numbered blocks that map to fewer values than they get and
@@ -32,12 +32,12 @@ model.named_parameters() if "score" in n and p.requires_grad]`.
 ## What to try
 1. `LoraConfig(task_type="SEQ_CLS", ...)`; `TOKEN_CLS`, `QUESTION_ANS` likewise.
 2. `modules_to_save=["score"]` with the name that the head has in this model.
-3. *adapted*: take the head out of target_modules, and name it in modules_to_save.
-4. Not `requires_grad_(True)` by hand: the head would train and not be saved.
+3. *adapted*: remove the head from target_modules, and name it in modules_to_save.
+4. Do not use `requires_grad_(True)` by hand: the head would be trained but not saved.
 5. `modules_to_save=names.append("score")` passes None: append returns nothing.
 
 ## Known problems
-A frozen head that was trained before is left alone. With few weights (2 classes) the
+A frozen head that was trained before is not reported. With few weights (2 classes) the
 interval is wide, and a head that was hardly trained looks fresh (300 steps with 1e-4:
 1.5 standard errors).
 
@@ -96,14 +96,14 @@ class TaskHeadFrozen(Rule):
         return self.finding(
             Severity.WARNING,
             f"step {steps_of(run)[0]}: {head['module']} {tuple(head['shape'])} is "
-            f"frozen{' under an adapter' if adapted else ''} and as it was drawn: "
-            f"deviation {number(head['std'])}, drawn with "
+            f"frozen{' under an adapter' if adapted else ''} and still random: "
+            f"deviation {number(head['std'])}, initialized with "
             f"{number(head['expected_std'])}; task_type is {said}",
-            cause="An adapter is trained for random weights that nobody saves: after "
-            "loading it stands on other ones."
+            cause="An adapter is trained on random weights that are not saved: after "
+            "loading it is on different ones."
             if adapted
-            else "PEFT freezes the whole base; without the task's type, and not named "
-            "in modules_to_save, the new head is frozen with it, and not saved.",
+            else "PEFT freezes the whole base; without a task_type or an entry in "
+            "modules_to_save, the new head is frozen too, and not saved.",
             fix='LoraConfig(task_type="SEQ_CLS", ...), or '
             f'modules_to_save=["{head["module"].rpartition(".")[2]}"].',
             places=[

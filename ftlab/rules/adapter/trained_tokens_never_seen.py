@@ -1,32 +1,32 @@
 """The rule ADP042, trained-tokens-never-seen.
 
 ## What it does
-Notes rows of the embedding that are trained by themselves (`trainable_token_indices`)
-while none of their tokens comes up in the batches.
+Finds embedding rows that are trained individually (`trainable_token_indices`) while
+none of their tokens occurs in the batches.
 
 ## Why is this bad?
-A row of the input embedding learns only from its own token. If the token is never
-there, its gradient is exactly 0, and the new token means nothing after training. With a
-head that is tied or trained as well it is worse: all other tokens push it away.
+A row of the input embedding learns only from its own token. If the token never occurs,
+its gradient is exactly 0, and the new token means nothing after training. With a head
+that is tied or trained as well it is worse: all other tokens push it away.
 
 ## Evidence
 The ids whose rows are trained, against all ids that the batches have held since the
 first step. A note when after 16 steps not one of them was there. Measured on a tiny
 Llama with three such rows: the gradient of their values is exactly 0 in each step, the
-loss falls, and nothing is said.
+loss falls, and nothing warns about it.
 By hand: `set(ids) & set(batch["input_ids"].flatten().tolist())` over some batches.
 
 ## What to try
 1. `tokenizer.convert_tokens_to_ids(new_tokens)` after they were added: ids that were
    counted from the vocabulary's size or from `model.config.vocab_size`, which is often
-   padded, are others.
+   padded, are wrong.
 2. Look at a tokenized row: is the new token one id, or several pieces?
-3. The tokenizer that made the data must be the one that the tokens were added to: a
-   dataset that was cached before knows none of them.
+3. The data must be tokenized with the tokenizer that the tokens were added to: a
+   dataset that was cached before contains none of them.
 
 ## Known problems
-Tokens that are rare in the data may take more than 16 steps to come up; this is why it
-is only noted. Batches of embeddings are not counted.
+Tokens that are rare in the data may take more than 16 steps to occur; hence it is info.
+Batches of embeddings are not counted.
 
 ## References
 - PEFT, LoraConfig: trainable_token_indices
@@ -75,12 +75,12 @@ class TrainedTokensNeverSeen(Rule):
         steps = (int(run.steps.step[known[0]]), int(run.steps.step[known[-1]]))
         yield self.finding(
             Severity.INFO,
-            f"{at_steps(*steps)}: rows of {counted(trained, 'token')} are trained by "
-            "themselves, and none of them was in any batch",
-            cause="The ids are not those of the tokens that the data holds, or the "
-            "tokens are very rare.",
-            fix="tokenizer.convert_tokens_to_ids(tokens), with the tokenizer that made "
-            "the data.",
+            f"{at_steps(*steps)}: rows of {counted(trained, 'token')} are trained "
+            "individually, but none of them was in any batch",
+            cause="The ids are not those of the tokens in the data, or the tokens are "
+            "very rare.",
+            fix="tokenizer.convert_tokens_to_ids(tokens), with the tokenizer that the "
+            "data was tokenized with.",
             places=[Place("config", "trainable_token_indices")],
             steps=steps,
             evidence={
@@ -89,5 +89,5 @@ class TrainedTokensNeverSeen(Rule):
                 "seen": 0,
                 "threshold": STEPS,
             },
-            healthy="the tokens come up in the batches",
+            healthy="the tokens occur in the batches",
         )

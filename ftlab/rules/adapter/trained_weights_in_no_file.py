@@ -1,13 +1,13 @@
 """The rule ADP055, trained-weights-in-no-file.
 
 ## What it does
-Finds files of somebody's own (`torch.save`, `save_file`, `accelerator.save_state`) that
-lack weights which were trained, where no other file has them either.
+Finds custom saves (`torch.save`, `save_file`, `accelerator.save_state`) that lack
+trained weights that no other file contains either.
 
 ## Why is this bad?
-A filter that keeps too little goes unseen: the file is there and loads with
+A filter that keeps too little goes unnoticed: the file exists and loads with
 `strict=False`. A or B alone adds nothing to the base, and what a checkpoint lacks is
-drawn anew on resume, under the moments of other weights. The tensors of
+reinitialized on resume, with the moments of other weights. The tensors of
 `state_dict()` are detached: `if v.requires_grad` keeps none of them.
 
 ## Evidence
@@ -32,16 +32,16 @@ By hand: `trained = {n for n, p in model.named_parameters() if p.requires_grad}`
 
 ## What to try
 1. `model.save_pretrained(folder)`: it knows what belongs to the adapter.
-2. `peft.get_peft_model_state_dict(model, adapter_name=...)` in place of a filter.
+2. `peft.get_peft_model_state_dict(model, adapter_name=...)` instead of a filter.
 3. `{n: p.detach() for n, p in model.named_parameters() if p.requires_grad}`: parameters
    know whether they are trained, and a state dict's tensors do not.
-4. accelerate: what a pre-save hook takes out of `weights` it has to write itself.
+4. accelerate: what a pre-save hook removes from `weights` it has to save itself.
 
 ## Known problems
 What is written by other means (pickle, NumPy, torch.distributed.checkpoint), before
 watching begins or after it ends is not seen. Half of an adapter that was written on
-purpose, to look at it, as the last thing and with nothing else saved, is reported too.
-Sharded parameters are not judged.
+purpose, to inspect it, last and with nothing else saved, is reported too. Sharded
+parameters are not judged.
 
 ## References
 - speechbrain/speechbrain#2715 (a state dict filtered by requires_grad is empty)
@@ -61,32 +61,33 @@ from ftlab.runlog.run import Run
 
 _CAUSES = {
     "empty": (
-        "The tensors of a state dict are detached: none requires a gradient, and a "
-        "filter that asks for it keeps nothing.",
-        "Filter model.named_parameters() in place of state_dict(), or "
+        "The tensors of a state dict are detached: none requires a gradient, so a "
+        "filter by requires_grad keeps nothing.",
+        "Filter model.named_parameters() instead of state_dict(), or use "
         "model.save_pretrained(folder).",
     ),
     "moments": (
-        "The optimizer's state was written and its weights were not: a filter or a "
-        "pre-save hook has dropped them.",
-        "Write all weights that the optimizer holds beside its state; a pre-save hook "
-        "that takes weights out of the list has to save them itself.",
+        "The optimizer's state was saved but its weights were not: a filter or a "
+        "pre-save hook dropped them.",
+        "Save all weights that the optimizer holds with its state; a pre-save hook "
+        "that removes weights from the list has to save them itself.",
     ),
     "torn": (
-        "A filter by name keeps a part of the adapter: one factor without the other, "
-        "or LoRA without what modules_to_save has trained.",
-        "model.save_pretrained(folder), or get_peft_model_state_dict(model) in place "
-        "of the filter.",
+        "A filter by name keeps only a part of the adapter: one factor without the "
+        "other, or LoRA without what modules_to_save has trained.",
+        "Use model.save_pretrained(folder), or get_peft_model_state_dict(model) "
+        "instead of the filter.",
     ),
     "other-adapter": (
-        "The file was made of another adapter than the one that was trained.",
-        "get_peft_model_state_dict(model, adapter_name=...) with the name of the "
-        "adapter that is trained.",
+        "The file contains a different adapter than the trained one.",
+        "Use get_peft_model_state_dict(model, adapter_name=...) with the name of the "
+        "trained adapter.",
     ),
     "beside": (
-        "What was written holds the adapter, or a part of the model, and not these "
+        "The saved files contain the adapter, or a part of the model, but not these "
         "weights, which were trained as well.",
-        "Write them too if they are needed; modules_to_save makes them the adapter's.",
+        "Save them too if they are needed; modules_to_save makes them part of the "
+        "adapter.",
     ),
 }
 
@@ -138,7 +139,7 @@ class TrainedWeightsInNoFile(Rule):
                 "trained": int(detail["of"]),
                 "threshold": 0,
             },
-            healthy="each tensor that was trained is in one of the files",
+            healthy="each trained tensor is in one of the files",
         )
 
 

@@ -1,17 +1,17 @@
 """The rule ADP020, trained-weights-not-saved.
 
 ## What it does
-Finds parameters that are trained and that saving leaves out: beside an adapter, or the
-adapter itself where its base model was saved in place of it.
+Finds trained parameters that saving omits: those outside an adapter, or the adapter
+itself where its base model was saved instead.
 
 ## Why is this bad?
 `save_pretrained` of a PeftModel, and every checkpoint of a Trainer, write the adapter's
 own tensors and the copies in modules_to_save, nothing else. A head, norms or embeddings
-that were unfrozen by hand learn, the evaluation in the same process is good, and the
-reloaded model has the old ones: for new tokens, random rows. A base model that is saved
-with its adapter still on it (`model.get_base_model().save_pretrained(folder)`) is worse
-off: its adapted layers are in the file under PEFT's names, from_pretrained finds none
-of them, and draws these layers at random.
+that were unfrozen by hand are trained, the evaluation in the same process is good, but
+the reloaded model has the old ones: for new tokens, random rows. A base model that is
+saved with its adapter still on it (`model.get_base_model().save_pretrained(folder)`) is
+worse off: its adapted layers are in the file under PEFT's names, from_pretrained finds
+none of them, and initializes these layers randomly.
 
 ## Evidence
 What PEFT's own `get_peft_model_state_dict` selects of the model's parameters, against
@@ -44,14 +44,15 @@ By hand: `[k for k in safe_open(file, "pt").keys() if "base_layer" in k]`, and
 2. For new tokens: `trainable_token_indices=[...]`, modules_to_save with both
    embeddings, or `model.save_pretrained(folder, save_embedding_layers=True)`.
 3. `bias="all"` or `"lora_only"` for biases.
-4. Save them yourself beside the adapter, and load them after it.
+4. Save them yourself next to the adapter, and load them after it.
 5. *wrapped-base*, *unloaded*: `model.save_pretrained(folder)` of the PeftModel, or
    `model.merge_and_unload().save_pretrained(folder)` for a model without PEFT. A file
    that exists still holds everything: rename `base_layer.` away and add the adapter.
 
 ## Known problems
-Who saves such weights in code of their own beside the adapter is warned too. Prompt
-learning is not judged. A merged model is saved whole; the warning is about the adapter.
+Saving such weights with custom code next to the adapter is reported too. Prompt
+learning is not judged. A merged model is saved completely; the warning is about the
+adapter.
 
 ## References
 - huggingface/peft#577, #2738 (a trainable head that is not in the file)
@@ -104,8 +105,9 @@ class TrainedWeightsNotSaved(Rule):
             yield self._finding(run, lost)
         elif unknown := list(facts.get("undecided", ())):
             yield self.cannot_tell(
-                f"PEFT saves {in_words(unknown)} only if the base model has another "
-                "vocabulary size, and its configuration is not on this machine",
+                f"PEFT saves {in_words(unknown)} only if the base model has a "
+                "different vocabulary size, but its configuration is not on this "
+                "machine",
                 "model.save_pretrained(folder, save_embedding_layers=True) saves them "
                 "in any case",
             )
@@ -132,27 +134,28 @@ class TrainedWeightsNotSaved(Rule):
         return self.finding(
             Severity.WARNING if apart else Severity.ERROR,
             f"step {entry.step}, saved to {detail['folder']}: {detail['inside']} of "
-            f"{counted(detail['keys'], 'key')} have PEFT's names in them, such as "
+            f"{counted(detail['keys'], 'key')} contain PEFT's names, such as "
             f"{detail['example']}",
-            cause="The base model within the PeftModel was saved with the adapter on "
-            "it: from_pretrained finds none of these keys and draws the adapted layers "
-            "at random.",
+            cause="The base model inside the PeftModel was saved with the adapter on "
+            "it: from_pretrained finds none of these keys and initializes the adapted "
+            "layers randomly.",
             fix="model.save_pretrained(folder) of the PeftModel, or "
             "model.merge_and_unload().save_pretrained(folder).",
             places=[Place("call", "save_pretrained"), Place("file", "adapter keys")],
             steps=(entry.step, entry.step),
             evidence={"reason": "wrapped-base", "keys": detail["inside"]},
-            healthy="a model that is saved whole has no key with base_layer in it",
+            healthy="a fully saved model has no key with base_layer in it",
         )
 
     def _unloaded(self, entry: LedgerEntry) -> Finding:
         return self.finding(
             Severity.WARNING,
             f"step {entry.step}, saved to {entry.detail['folder']}: the model without "
-            "the adapter that was trained, and the adapter was not saved",
-            cause="unload() takes the adapter off without merging it: what is saved is "
-            "the base model as it was before training.",
-            fix="merge_and_unload() in place of unload(), or save the PeftModel first.",
+            "the trained adapter, which was not saved",
+            cause="unload() removes the adapter without merging it: the saved model is "
+            "the base model from before training.",
+            fix="Use merge_and_unload() instead of unload(), or save the PeftModel "
+            "first.",
             places=[Place("call", "unload"), Place("call", "save_pretrained")],
             steps=(entry.step, entry.step),
             evidence={"reason": "unloaded", "keys": int(entry.detail.get("keys", 0))},
@@ -164,10 +167,10 @@ class TrainedWeightsNotSaved(Rule):
         return self.finding(
             Severity.WARNING,
             f"step {entry.step}, saved to {entry.detail['folder']}: the model with "
-            f"{', '.join(sorted(map(repr, merged)))} merged into it, and {trained} is "
-            "what was trained",
-            cause="merge_and_unload() merges the adapters that it is told, or else the "
-            "active ones; what was trained is neither merged nor saved.",
+            f"{', '.join(sorted(map(repr, merged)))} merged into it, but {trained} was "
+            "trained",
+            cause="merge_and_unload() merges the adapters it is given, or else the "
+            "active ones; the trained one is neither merged nor saved.",
             fix=f"model.set_adapter({trained}) before merge_and_unload(), or "
             f"merge_and_unload(adapter_names=[{trained}]).",
             places=[
@@ -177,7 +180,7 @@ class TrainedWeightsNotSaved(Rule):
             ],
             steps=(entry.step, entry.step),
             evidence={"reason": "other-merged", "adapters": len(held)},
-            healthy="the adapter that was trained is among those that are merged",
+            healthy="the trained adapter is among the merged ones",
         )
 
     def _others(self, entry: LedgerEntry, saved: set[str], held: set[str]) -> Finding:
@@ -185,15 +188,15 @@ class TrainedWeightsNotSaved(Rule):
         return self.finding(
             Severity.WARNING,
             f"step {entry.step}, saved to {entry.detail['folder']}: the adapter "
-            f"{', '.join(sorted(map(repr, saved)))}, and {trained} is what was trained",
-            cause="selected_adapters names another adapter than the optimizer holds: "
-            "what was trained is in no file.",
+            f"{', '.join(sorted(map(repr, saved)))}, but {trained} was trained",
+            cause="selected_adapters does not name the adapter that the optimizer "
+            "holds: the trained one is in no file.",
             fix=f"model.save_pretrained(folder, selected_adapters=[{trained}]), or "
-            "leave selected_adapters out.",
+            "omit selected_adapters.",
             places=[Place("call", "save_pretrained"), Place("file", "adapter keys")],
             steps=(entry.step, entry.step),
             evidence={"reason": "other-adapter", "adapters": len(held)},
-            healthy="the adapter that was trained is among those that are saved",
+            healthy="the trained adapter is among the saved ones",
         )
 
     def _finding(self, run: Run, lost: Sequence[str]) -> Finding:
@@ -202,10 +205,10 @@ class TrainedWeightsNotSaved(Rule):
         wanted = ", ".join(repr(name) for name in modules)
         return self.finding(
             Severity.WARNING if is_saved_by_peft(run) else Severity.INFO,
-            f"from step {run.facts.step}: saving the adapter leaves out {len(lost)} of "
+            f"from step {run.facts.step}: saving the adapter omits {len(lost)} of "
             f"{counted(trained, 'trainable tensor')}: {in_words(lost)}",
-            cause="They were unfrozen beside the adapter: PEFT writes the adapter's "
-            "own tensors and modules_to_save, so these are lost on reload.",
+            cause="They were unfrozen separately: PEFT saves only the adapter's own "
+            "tensors and modules_to_save, so these are lost on reload.",
             fix="Name them in the configuration before get_peft_model: "
             f"modules_to_save=[{wanted}] (new tokens: trainable_token_indices, or "
             "save_pretrained(..., save_embedding_layers=True)).",
@@ -216,7 +219,7 @@ class TrainedWeightsNotSaved(Rule):
             ],
             steps=span(run, run.facts.step),
             evidence={"left_out": len(lost), "trainable": trained, "threshold": 0},
-            healthy="every trainable tensor is in what save_pretrained writes",
+            healthy="save_pretrained writes every trainable tensor",
         )
 
 

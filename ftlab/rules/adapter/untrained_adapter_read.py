@@ -1,15 +1,15 @@
 """The rule ADP059, untrained-adapter-read.
 
 ## What it does
-Finds folders that the run has saved, and that are loaded for the adapter that was
-trained while another one, which was never trained, lies there.
+Finds folders saved by the run that are loaded to get the trained adapter but contain a
+different one, which was never trained.
 
 ## Why is this bad?
 `save_pretrained(folder)` writes each adapter that is not called "default" into a folder
-of its name, and "default" into `folder` itself. Who calls get_peft_model, adds an
-adapter of another name and trains that has two; `from_pretrained(base, folder)` reads
-"default", whose B are all 0. Every key is found, nothing warns, and the model answers
-like its base.
+of its name, and "default" into `folder` itself. Calling get_peft_model, adding an
+adapter of a different name and training that gives two; `from_pretrained(base, folder)`
+reads "default", whose B are all 0. Every key is found, nothing warns, and the model
+behaves like its base.
 
 ## Evidence
 At each `load_adapter` (`PeftModel.from_pretrained` calls it), into whatever model, from
@@ -24,12 +24,12 @@ By hand: `ls folder folder/*/`, and the B of `folder/adapter_model.safetensors`.
 1. `PeftModel.from_pretrained(base, folder + "/name")`.
 2. `model.delete_adapter("default")` before training, or train "default" itself.
 3. `model.save_pretrained(folder, selected_adapters=["name"])` still writes into
-   `folder/name`; nothing then lies in `folder` that could be taken for it.
+   `folder/name`; then there is nothing in `folder` that could be mistaken for it.
 
 ## Known problems
-Loads in another process are not seen: give the folder to
-`ftlab.preflight(model, adapter=folder)` there (ADP028). Adapters that begin elsewhere
-than at B = 0 are not judged.
+Loads in other processes are not seen: pass the folder to
+`ftlab.preflight(model, adapter=folder)` there (ADP028). Adapters that do not start at B
+= 0 are not judged.
 
 ## References
 - huggingface/peft#1059, #699 (what is in the folder of several adapters)
@@ -75,10 +75,10 @@ class UntrainedAdapterRead(Rule):
         folder = entry.detail["folder"]
         return self.finding(
             Severity.WARNING,
-            f"step {entry.step}: the adapter in {folder} was loaded, of which every B "
-            f"is 0; {name!r}, which was trained, lies in {folder}/{name}",
+            f"step {entry.step}: the adapter loaded from {folder} has only zeros in B; "
+            f"{name!r}, which was trained, is in {folder}/{name}",
             cause="PEFT saves an adapter that is not called 'default' one folder below "
-            "and loads what lies in the folder itself: one that was never trained.",
+            "and loads what is in the folder itself: one that was never trained.",
             fix=f"PeftModel.from_pretrained(base, folder + '/{name}'), or "
             "model.delete_adapter('default') before training.",
             places=[
@@ -88,7 +88,7 @@ class UntrainedAdapterRead(Rule):
             ],
             steps=(entry.step, entry.step),
             evidence={"reason": "other-in-root", "adapters": 1},
-            healthy="the folder that is loaded holds the adapter that was trained",
+            healthy="the loaded folder contains the trained adapter",
         )
 
 

@@ -1,32 +1,33 @@
 """The rule ADP021, wrapper-name-in-keys.
 
 ## What it does
-Finds modules wrapped one by one, whose wrapper's name gets into the keys that are
-saved: `layers.0._orig_mod.self_attn...`.
+Finds individually wrapped modules whose wrapper's name ends up in the saved keys:
+`layers.0._orig_mod.self_attn...`.
 
 ## Why is this bad?
-A file with such keys is full of numbers that nobody finds again: loading goes by name,
-skips what it does not know and starts from a fresh adapter, or from random layers.
-Resuming from a Trainer's checkpoint does so without a word.
+A file with such keys cannot be loaded back: loading goes by name, skips what it does
+not know and starts from a fresh adapter, or from random layers. Resuming from a
+Trainer's checkpoint does so silently.
 
 ## Evidence
 The keys that saving would write (PEFT's own selection for adapters, parameter names for
 a transformers model), and how many hold the name of a wrapper that stands within the
-model: `_orig_mod` of torch.compile, `module` of DDP. The wrapper around the whole model
-is taken off by save_pretrained and does not count, nor does FSDP's. There is no
+model: `_orig_mod` of torch.compile, `module` of DDP. save_pretrained removes the
+wrapper around the whole model, which does not count, nor does FSDP's. There is no
 threshold. Measured with torch 2.13, peft 0.21.2, transformers 5.23: all keys of wrapped
-layers carry the name, also with `get_peft_model(torch.compile(base))`.
+layers contain the name, also with `get_peft_model(torch.compile(base))`.
 By hand: `[k for k in peft.get_peft_model_state_dict(model) if "_orig_mod" in k]`.
 
 ## What to try
-1. `layer.compile()` in place of `layers[i] = torch.compile(layer)`: it compiles in
-   place and leaves every name as it is.
+1. `layer.compile()` instead of `layers[i] = torch.compile(layer)`: it compiles in place
+   and changes no name.
 2. `torch.compile(model)` around the whole PeftModel, after get_peft_model.
-3. For a file that exists: drop `_orig_mod.` from its keys and load it again.
+3. For an existing file: drop `_orig_mod.` from its keys and load it again.
 
 ## Known problems
-Who strips the keys in code of their own is warned too. A model of one's own that is no
-transformers or PEFT model is left alone: its state dict is loaded as its author likes.
+Stripping the keys with custom code is reported too. A custom model that is not a
+transformers or PEFT model is not judged: its author decides how its state dict is
+loaded.
 
 ## References
 - MakazhanAlpamys/Soup#335, #351, #380 (320 of 320 keys with `_orig_mod.`)
@@ -72,11 +73,11 @@ class WrapperNameInKeys(Rule):
             f"from step {run.facts.step}: saving writes {renamed['renamed']} of "
             f"{counted(renamed['keys'], 'key')} with {mark!r} in them, such as "
             f"{renamed['example']}; wrapped: {in_words(modules)}",
-            cause="The modules were wrapped one by one (layers[i] = "
-            "torch.compile(...)), so the wrapper's name is a part of every name "
-            "within: loading finds nothing under these names and starts afresh.",
+            cause="The modules were wrapped individually (layers[i] = "
+            "torch.compile(...)), so the wrapper's name is part of every name inside: "
+            "loading finds nothing under these names and starts afresh.",
             fix="Compile in place: layer.compile(), or wrap the whole model once. Drop "
-            f"'{mark}.' from the keys of files that were saved already.",
+            f"'{mark}.' from the keys of files that are already saved.",
             places=[
                 Place("file", what),
                 *(Place("module", name) for name in modules),
@@ -87,5 +88,5 @@ class WrapperNameInKeys(Rule):
                 "keys": renamed["keys"],
                 "threshold": 0,
             },
-            healthy="no key that is saved holds the name of a wrapper",
+            healthy="no saved key contains the name of a wrapper",
         )

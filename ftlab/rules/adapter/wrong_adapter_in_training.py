@@ -1,15 +1,15 @@
 """The rule ADP008, wrong-adapter-in-training.
 
 ## What it does
-Finds training forwards that run another adapter than the one that the optimizer holds,
-and adapters that are switched away before the backward of their own forward.
+Finds training forwards that run a different adapter than the one the optimizer holds,
+and adapters that are deactivated before the backward of their own forward.
 
 ## Why is this bad?
 `set_adapter` does two things: it chooses what the forward runs, and it makes that one
 trainable and freezes all others. When it is called in an evaluation and not undone, the
-loss is computed by one adapter while the optimizer holds another one: neither learns.
-When it is called between forward and backward, the first adapter is frozen by the time
-its gradient arrives, and the gradient is dropped.
+loss is computed by one adapter while the optimizer holds a different one: neither
+learns. When it is called between forward and backward, the first adapter is frozen by
+the time its gradient arrives, and the gradient is dropped.
 
 ## Evidence
 Which adapters are active, read of the layers at each forward with a graph and after
@@ -33,16 +33,17 @@ By hand: `model.active_adapters` in the training loop, and `[n for n, p in
 model.named_parameters() if p.requires_grad]`.
 
 ## What to try
-1. Set the adapter back after an evaluation or a reference pass; TRL's `use_adapter` is
-   a context manager that does it.
+1. Restore the adapter after an evaluation or a reference pass; TRL's `use_adapter` is a
+   context manager for this.
 2. To train two adapters at once make both active: `model.base_model.set_adapter(["a",
    "b"])`; or call backward for each one before the next set_adapter.
 3. One optimizer per adapter, or one that holds both, built while both are trainable.
-4. After `delete_adapter` of the adapter that is trained: build the optimizer anew.
+4. After `delete_adapter` of the trained adapter: rebuild the optimizer.
 
 ## Known problems
-Training in turn, with one optimizer per adapter, is reported when the second optimizer
-is neither passed nor has stepped yet: pass all, `watch(model, [first, second])`.
+Alternating training, with one optimizer per adapter, is reported when the second
+optimizer is neither passed nor has stepped yet: pass all, `watch(model, [first,
+second])`.
 
 ## References
 - huggingface/transformers#32084 (two adapters in one forward)
@@ -154,12 +155,12 @@ class WrongAdapterInTraining(Rule):
         return self.finding(
             Severity.WARNING if left.was_loaded else Severity.INFO,
             f"{at_steps(*left.steps)}: the training forward runs adapter {now}, which "
-            f"an evaluation made active; {before}, which was trained until then and is "
-            "in the optimizer too, gets no gradient any more",
+            f"an evaluation activated; {before}, which was trained until then and is "
+            "in the optimizer too, no longer gets a gradient",
             cause=f"set_adapter({now!r}) was called for an evaluation and not undone: "
-            f"it made {now} trainable, and froze {before}.",
+            f"it made {now} trainable and froze {before}.",
             fix=f"Call model.set_adapter({before!r}) after the evaluation, and give "
-            f"the optimizer the tensors of {before} alone.",
+            f"the optimizer only the tensors of {before}.",
             places=[
                 *_in_turn(_tensors(run, [now]), _tensors(run, [before])),
                 Place("call", "set_adapter"),
@@ -171,7 +172,7 @@ class WrongAdapterInTraining(Rule):
                 "held": before,
                 "threshold": 0,
             },
-            healthy="an evaluation leaves the adapter active that it found",
+            healthy="the same adapter is active before and after an evaluation",
         )
 
     def _frozen(self, run: Run, found: list[Pass], held: set[str]) -> Finding:
@@ -183,8 +184,8 @@ class WrongAdapterInTraining(Rule):
             f"{', '.join(ran)}, which is frozen; {', '.join(mine)}, which the "
             "optimizer holds, ran in none",
             cause=f"{', '.join(ran)} is the active adapter (a reference, or one that "
-            "was loaded for a comparison). What is trainable was chosen apart from "
-            "what is active, and takes no part in the loss.",
+            "was loaded for a comparison). The trainable adapter is not the active "
+            "one, and does not contribute to the loss.",
             fix=f"Call model.set_adapter({mine[0]!r}) before the training forward.",
             places=[
                 *_in_turn(_tensors(run, mine), [Place("object", f"adapter {ran[0]}")]),
@@ -210,11 +211,11 @@ class WrongAdapterInTraining(Rule):
         return self.finding(
             Severity.ERROR,
             f"{at_steps(first, last)}: adapter {', '.join(lost)} ran in the forward "
-            "and was not active any more when backward came",
+            "but was no longer active at backward",
             cause="set_adapter was called between forward and backward: it freezes the "
-            "adapters that it leaves, and a frozen tensor's gradient is dropped.",
-            fix="Call backward before the next set_adapter, or make all of them active "
-            "at once: model.base_model.set_adapter([...]).",
+            "deactivated adapters, and a frozen tensor's gradient is dropped.",
+            fix="Call backward before the next set_adapter, or activate all of them at "
+            "once: model.base_model.set_adapter([...]).",
             places=[
                 *_tensors(run, lost),
                 *(Place("call", call) for call in calls or ["set_adapter"]),
@@ -226,7 +227,8 @@ class WrongAdapterInTraining(Rule):
                 "lost": ", ".join(lost),
                 "passes": len(found),
             },
-            healthy="what ran in the forward is trainable until its backward is over",
+            healthy="an adapter stays trainable from its forward to the end of its "
+            "backward",
         )
 
 
@@ -237,16 +239,16 @@ def _why_wrong(run: Run, ran: list[str], mine: list[str]) -> tuple[str, str]:
     left = [name for name in mine if name in there]
     if left:
         return (
-            "Another adapter was made active after the optimizer was built. It is in "
+            "A different adapter was activated after the optimizer was built. It is in "
             "no optimizer group, and the one that is was frozen by the switch.",
-            f"Call model.set_adapter({left[0]!r}) before training goes on, or build "
+            f"Call model.set_adapter({left[0]!r}) before training continues, or build "
             f"the optimizer for {now}.",
         )
     return (
-        f"The model does not have {', '.join(mine)} any more: delete_adapter takes the "
-        f"active adapter as well, and PEFT makes one that is left active, {now} here.",
-        f"Build the optimizer anew, and then the scheduler: {anew}, if {now} shall be "
-        "trained. If not, delete no adapter that the optimizer holds.",
+        f"The model no longer has {', '.join(mine)}: delete_adapter also deletes an "
+        f"active adapter, and PEFT activates a remaining one, here {now}.",
+        f"Rebuild the optimizer, and then the scheduler: {anew}, if {now} should be "
+        "trained. Otherwise do not delete an adapter that the optimizer holds.",
     )
 
 

@@ -6,26 +6,26 @@ each micro-batch is an update of its own.
 
 ## Why is this bad?
 The number alone does nothing: `accelerator.accumulate(model)` makes the prepared
-optimizer leave out its steps. Without it the batch is K times smaller than was asked
-for, there are K times as many updates, a schedule ends K times too early, and each
-gradient is divided by K all the same, by `accelerator.backward`.
+optimizer skip its steps. Without it the batch is K times smaller than configured, there
+are K times as many updates, a schedule ends K times too early, and each gradient is
+divided by K all the same, by `accelerator.backward`.
 
 ## Evidence
 Three updates or more, all of them of one backward whose loss was divided by K, while
-accelerate was told to gather K and was not in the middle of it. Updates at the last
-batch of a prepared loader are left out: there accelerate steps whatever it has
-gathered. Measured on a tiny Llama with K = 4 and 24 batches: 24 updates in place of 6,
-each of 0.25 times the mean loss of 2 rows.
+accelerate was set to accumulate K and was not in the middle of it. Updates at the last
+batch of a prepared loader are ignored: there accelerate steps in any case. Measured on
+a tiny Llama with K = 4 and 24 batches: 24 updates instead of 6, each of 0.25 times the
+mean loss of 2 rows.
 By hand: print `accelerator.sync_gradients` in the loop: it is always True.
 
 ## What to try
 1. `with accelerator.accumulate(model):` around forward, backward, step and zero_grad.
-2. `gradient_accumulation_steps=1` where nothing shall be accumulated.
+2. `gradient_accumulation_steps=1` where nothing should be accumulated.
 3. Accumulated by hand: step each K-th time; `accelerator.backward` divides already.
 
 ## Known problems
 Read from the graph of the loss, as GRD017's evidence: a loss from a kernel of its own
-is not judged. A Trainer gathers by itself and is not meant.
+is not judged. A Trainer accumulates by itself and is not judged.
 
 ## References
 - accelerate, Accelerator.accumulate, Accelerator.backward
@@ -77,10 +77,10 @@ class AccumulationNeverHappens(Rule):
         asked = int(updates[-1].backwards[-1].detail["accelerate"])
         return self.finding(
             Severity.WARNING,
-            f"{at_steps(*steps)}: gradient_accumulation_steps={asked} and each update "
-            f"is made of 1 backward, its loss divided by {asked}",
-            cause="accelerator.accumulate(model) is not around the step: the number "
-            "alone divides the loss and leaves out no step.",
+            f"{at_steps(*steps)}: gradient_accumulation_steps={asked} but each update "
+            f"has 1 backward, its loss divided by {asked}",
+            cause="accelerator.accumulate(model) is missing around the step: the "
+            "setting alone divides the loss but skips no step.",
             fix="with accelerator.accumulate(model): forward, backward, step and "
             "zero_grad; or gradient_accumulation_steps=1.",
             places=[
@@ -94,7 +94,7 @@ class AccumulationNeverHappens(Rule):
                 "gathered": asked,
                 "threshold": UPDATES,
             },
-            healthy="an update is made of as many backwards as accelerate shall gather",
+            healthy="each update has as many backwards as gradient_accumulation_steps",
         )
 
 

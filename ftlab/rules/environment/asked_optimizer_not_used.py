@@ -1,39 +1,39 @@
 """The rule ENV002, asked-optimizer-not-used.
 
 ## What it does
-Finds Trainers whose optimizer, or whose loader, has other values than the arguments
-ask for: they were handed over, or are made by a method of somebody's own.
+Finds Trainers whose optimizer, or loader, has values that differ from the arguments: it
+was passed in, or is created by a custom method.
 
 ## Why is this bad?
-With `optimizers=(optimizer, None)` the Trainer reads neither learning_rate nor
-weight_decay, optim or adam_beta1 any more. Nothing is raised; trackers log the
-arguments. A sweep over the learning rate then trains the same run again and again.
+With `optimizers=(optimizer, None)` the Trainer no longer reads learning_rate,
+weight_decay, optim or adam_beta1. Nothing is raised; trackers log the arguments. A
+sweep over the learning rate then trains the same run again and again.
 
 ## Evidence
 Only arguments that differ from the default of their class, against the groups of the
-optimizer at the begin: no group has the value asked for (up to 1 %). Groups with rates
-of their own leave one that has it; the peak of a OneCycleLR counts as its rate. A run
-that goes on from a checkpoint is ADP047's. *family*: the words of `optim` ("adafactor",
-"sgd", ...) against the optimizer's class. *own-rates*: an Adafactor with
-`relative_step=True` has no rate that could be asked for. *loader*: the batch size of
-the loader against per_device_train_batch_size, in one process.
-Measured with transformers 5.23 and 4.57: asked for 5e-3 and a decay of 0.1, an AdamW
-handed over with lr=1e-4 trains at 1e-4 with its own decay of 0.01.
+optimizer at the start: no group has the configured value (up to 1 %). Groups with rates
+of their own leave one that has it; the peak of a OneCycleLR counts as its rate. A
+resumed run is ADP047's. *family*: the words of `optim` ("adafactor", "sgd", ...)
+against the optimizer's class. *own-rates*: an Adafactor with `relative_step=True` has
+no rate that could be set. *loader*: the batch size of the loader against
+per_device_train_batch_size, in one process.
+Measured with transformers 5.23 and 4.57: with arguments of 5e-3 and a decay of 0.1, an
+AdamW passed in with lr=1e-4 trains at 1e-4 with its own decay of 0.01.
 By hand: `trainer.optimizer.param_groups[0]` against `trainer.args`.
 
 ## What to try
-1. Make the optimizer of the arguments: `AdamW(parameters, lr=args.learning_rate,
+1. Create the optimizer from the arguments: `AdamW(parameters, lr=args.learning_rate,
    weight_decay=args.weight_decay)`.
-2. Hand over no optimizer; `optimizer_cls_and_kwargs=` where a class is all you need.
-3. Take the arguments out.
+2. Pass no optimizer; `optimizer_cls_and_kwargs=` where a class is all you need.
+3. Remove the arguments.
 
 ## Known problems
-A value that the optimizer reads from elsewhere on purpose, and that was left in the
-arguments, is told too.
+A value that the optimizer takes from elsewhere on purpose, and that was left in the
+arguments, is reported too.
 
 ## References
 - transformers, Trainer.create_optimizer
-- huggingface/transformers#4520 (handing over an optimizer)
+- huggingface/transformers#4520 (passing an optimizer)
 """
 
 import math
@@ -82,21 +82,21 @@ class AskedOptimizerNotUsed(Rule):
             yield self._finding(run, [told])
 
     def _finding(self, run: Run, off: list[tuple[str, Any, str, str]]) -> Finding:
-        told = [f"{name}={value} and {used} is used" for name, value, used, _ in off]
+        told = [f"{name}={value} but {used} is used" for name, value, used, _ in off]
         loads = off[0][3] == "loader"
         what = "loader" if loads else "optimizer"
         return self.finding(
             Severity.WARNING,
-            f"the {what} is not as the arguments ask: {listed(told, 4)}",
-            cause=f"The {what} was handed over, or a method of your own makes it: the "
+            f"the {what} does not match the arguments: {listed(told, 4)}",
+            cause=f"The {what} was passed in, or a custom method creates it: the "
             "Trainer does not read these arguments then.",
-            fix="Make it of the arguments (lr=args.learning_rate, ...), or take the "
-            "arguments out.",
+            fix="Create it from the arguments (lr=args.learning_rate, ...), or remove "
+            "the arguments.",
             places=[Place("config", name) for name, *_ in off]
             + [Place("object", "train_dataloader" if loads else "optimizer")],
             steps=span(run),
             evidence={"reason": off[0][3], "settings": len(off), "threshold": SAME},
-            healthy="what is set in the arguments is what trains",
+            healthy="the run uses what is set in the arguments",
         )
 
 

@@ -2,17 +2,17 @@
 
 ## What it does
 Finds TRL trainings with `completion_only_loss=True` or `assistant_only_loss=True` whose
-batches leave no token of the text out of the loss.
+batches exclude no token of the text from the loss.
 
 ## Why is this bad?
-TRL marks prompts with a mask that its own collator turns into labels of -100. Another
-collator makes labels of all tokens, and a dataset of plain texts has no prompt to mark.
-Nothing is raised: the prompts, often most of the tokens, are learnt too, and the loss
-cannot be compared with that of a run in which they are not.
+TRL marks prompts with a mask that its own collator turns into labels of -100. A
+different collator makes labels from all tokens, and a dataset of plain texts has no
+prompt to mask. Nothing is raised: the prompts, often most of the tokens, are trained on
+too, and the loss cannot be compared with that of a run in which they are not.
 
 ## Evidence
 Labels of -100 and padding of all steps so far. *no-mask*, with TRL's collator: no more
-labels of -100 than padding. *foreign-collator*: at most one more per row, for a
+labels of -100 than padding. *foreign-collator*: at most one more per row, since a
 collator that ignores padding ignores the end of the text where that is the same token.
 Measured with TRL 1.16 and 0.24: texts of 11 tokens, `completion_only_loss=True` and
 plain texts train 44 of 44 tokens; prompt and completion with transformers'
@@ -22,15 +22,15 @@ By hand: `(next(iter(trainer.get_train_dataloader()))["labels"] == -100).sum()`,
 
 ## What to try
 1. No data_collator: TRL's own knows the mask.
-2. Columns "prompt" and "completion" (or messages) in place of "text".
-3. In a collator of one's own: `labels[completion_mask == 0] = -100`.
+2. Columns "prompt" and "completion" (or messages) instead of "text".
+3. In a custom collator: `labels[completion_mask == 0] = -100`.
 
 ## Known problems
 Packed and padding-free batches are not judged, nor batches without an attention mask.
 
 ## References
 - TRL, SFTTrainer, "Train on completion only", DataCollatorForLanguageModeling
-- huggingface/trl#1507, #3315 (prompts in the loss against expectation)
+- huggingface/trl#1507, #3315 (prompts unexpectedly in the loss)
 """
 
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ class CompletionOnlyNotApplied(Rule):
         """Yield one finding where no text is left out in any step."""
         chosen = [each for each in SETTINGS if asked(run).get(each) is True]
         if not chosen:
-            yield self.cannot_tell("what was asked for is not known", "watch(trainer)")
+            yield self.cannot_tell("the arguments are not known", "watch(trainer)")
             return
         table = run.steps
         known = np.logical_and.reduce([table.known(column) for column in COLUMNS])
@@ -93,15 +93,16 @@ class CompletionOnlyNotApplied(Rule):
         first, last = int(steps[0]), int(steps[-1])
         return self.finding(
             Severity.WARNING,
-            f"{at_steps(first, last)}: {name}=True, and all {labels} tokens of the "
+            f"{at_steps(first, last)}: {name}=True, but all {labels} tokens of the "
             "text are trained on",
-            cause="The collator is not TRL's, and makes labels of every token."
+            cause="The collator is not TRL's, and makes labels from every token."
             if foreign
-            else "The rows have no prompt and completion (or messages) that a mask "
-            "could be made of.",
+            else "The rows have no prompt and completion (or messages) to build a mask "
+            "from.",
             fix="Leave data_collator out: TRL's own applies the mask."
             if foreign
-            else 'Columns "prompt" and "completion" (or "messages") for "text".',
+            else 'Use columns "prompt" and "completion" (or "messages") instead of '
+            '"text".',
             places=[Place("config", name), Place("data", "labels")],
             steps=(first, last),
             evidence={

@@ -1,24 +1,23 @@
 """The rule ENV004, epoch-below-one-update.
 
 ## What it does
-Finds Trainers whose data does not suffice for what is asked of an epoch: no whole batch
-where the last one is dropped, so that nothing is trained, or fewer rows than one update
-shall be made of.
+Finds Trainers with too little data per epoch: no full batch where the last one is
+dropped, so that nothing is trained, or fewer rows than one update should use.
 
 ## Why is this bad?
 *no-batch*: with `dataloader_drop_last=True` and fewer rows than a batch, `train()`
 returns after 0 steps with a loss of 0.0 and a line in the log; the model is what it
 was, and is saved as trained. *short-window*: gradient_accumulation_steps counts within
-an epoch. Where it has fewer batches, each update is made of all rows and no more: the
-batch that was asked for is never reached, and an epoch is one update.
+an epoch. Where it has fewer batches, each update uses all rows and no more: the
+configured batch size is never reached, and an epoch is one update.
 
 ## Evidence
-Batches of the loader, its batch size and the rows of the dataset, at the begin; no
+Batches of the loader, its batch size and the rows of the dataset, at the start; no
 threshold. Measured with transformers 5.23 and 4.57: 3 rows, batches of 8 and
 drop_last make 0 of 5 steps (with num_train_epochs alone an error is raised); 16 rows in
 batches of 4 and gradient_accumulation_steps=64 make one update per epoch, of 16 rows
-and not of 256. *short-window* is only noted: who tries a script on a few rows, or
-trains on all of them at once, does it on purpose.
+instead of 256. *short-window* is info: trying a script on a few rows, or training on
+all of them at once, is done on purpose.
 By hand: `len(trainer.get_train_dataloader())`, `trainer.state.global_step` at the end.
 
 ## What to try
@@ -27,7 +26,7 @@ By hand: `len(trainer.get_train_dataloader())`, `trainer.state.global_step` at t
 3. More data; the filter that left so few rows may be wrong.
 
 ## Known problems
-Data without a length (a stream) tells only when it is used up.
+Data without a length (a stream) is judged only when it is exhausted.
 
 ## References
 - transformers, Trainer.set_initial_training_values
@@ -84,16 +83,16 @@ class EpochBelowOneUpdate(Rule):
             ],
             steps=span(run),
             evidence={"reason": "no-batch", "rows": rows, "batch_size": size},
-            healthy="an epoch has a batch at least",
+            healthy="an epoch has at least one batch",
         )
 
     def _short(self, run: Run, batches: int, window: int) -> Finding:
         return self.finding(
             Severity.INFO,
-            f"gradient_accumulation_steps={window} and an epoch has "
-            f"{counted(batches, 'batch', 'batches')}: each update is made of these",
-            cause="Gradients are not gathered beyond the end of an epoch.",
-            fix=f"gradient_accumulation_steps={batches} says the same; more rows, or "
+            f"gradient_accumulation_steps={window} but an epoch has "
+            f"{counted(batches, 'batch', 'batches')}: each update uses only these",
+            cause="Gradients are not accumulated beyond the end of an epoch.",
+            fix=f"gradient_accumulation_steps={batches} is equivalent; more rows, or "
             "smaller batches, make more updates.",
             places=[
                 Place("config", "gradient_accumulation_steps"),
@@ -105,5 +104,5 @@ class EpochBelowOneUpdate(Rule):
                 "batches": batches,
                 "threshold": window,
             },
-            healthy="an epoch has more batches than an update is made of",
+            healthy="an epoch has more batches than an update uses",
         )

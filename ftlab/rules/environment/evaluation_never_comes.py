@@ -1,20 +1,20 @@
 """The rule ENV003, evaluation-never-comes.
 
 ## What it does
-Finds Trainers that shall evaluate, choose their best checkpoint or stop early, and that
-never come to an evaluation, or to enough of them.
+Finds Trainers that should evaluate, choose their best checkpoint or stop early, but
+that never reach an evaluation, or enough of them.
 
 ## Why is this bad?
-`load_best_model_at_end` then loads nothing: the last model comes out, as if it had been
-chosen. Early stopping never stops. Nothing is raised and nothing is logged.
+`load_best_model_at_end` then loads nothing: the last model is returned as if it had
+been chosen. Early stopping never stops. Nothing is raised and nothing is logged.
 
 ## Evidence
 The evaluations that come in the planned steps, counted from `eval_strategy`,
-`eval_steps` and `eval_delay`, and from what the installed Trainer does at its last
-step, which its own callback is asked for. A warning where a choice depends on one
-(load_best_model_at_end, save_strategy="best", early stopping) or where the length comes
-of num_train_epochs; a note where max_steps was set, for a short try is set so on
-purpose. *patience* (only noted): early stopping that needs more evaluations than come.
+`eval_steps` and `eval_delay`, and from what the installed Trainer's own callback does
+at its last step. A warning where a choice depends on one (load_best_model_at_end,
+save_strategy="best", early stopping) or where the length comes from num_train_epochs;
+info where max_steps was set, since a short trial is set up like this on purpose.
+*patience* (info): early stopping that needs more evaluations than there are.
 Measured: `eval_steps=100` in 6 steps with load_best_model_at_end gives no evaluation
 and no best checkpoint with transformers 4.57, and one at the end with 5.23; with
 `eval_delay=100` there is none in both.
@@ -27,7 +27,7 @@ By hand: `[e for e in trainer.state.log_history if "eval_loss" in e]`, and
 3. A smaller `eval_delay`.
 
 ## Known problems
-Where a callback or a method of somebody's own evaluates, nothing is said.
+Where a custom callback or method evaluates, nothing is reported.
 
 ## References
 - transformers, DefaultFlowCallback.on_step_end
@@ -92,23 +92,23 @@ class EvaluationNeverComes(Rule):
         what = f", and {', '.join(waits)} waits for one" if waits else ""
         return self.finding(
             Severity.WARNING if loud else Severity.INFO,
-            f"none of the {counted(steps, 'step')} evaluates: {by} is {value}{what}",
-            cause="The first evaluation is planned for later than the run's end.",
+            f"no evaluation in {counted(steps, 'step')}: {by} is {value}{what}",
+            cause="The first evaluation is scheduled after the end of the run.",
             fix=f"eval_steps={max(1, steps // 10)}, or eval_strategy='epoch', without "
             "an eval_delay beyond the end.",
             places=[Place("config", each) for each in (by, *waits)],
             steps=span(run),
             evidence={"reason": "none", "evaluations": 0, "planned_steps": steps},
-            healthy="an evaluation comes before the run ends",
+            healthy="an evaluation before the run ends",
         )
 
     def _too_few(self, run: Run, count: int, patience: int) -> Finding:
         return self.finding(
             Severity.INFO,
-            f"early stopping waits for {patience} evaluations without progress, and "
+            f"early stopping waits for {patience} evaluations without progress, but "
             f"there are only {count} in all",
-            cause="The first evaluation is the best so far: it takes one more than the "
-            "patience to stop.",
+            cause="The first evaluation is the best so far: stopping takes one more "
+            "than the patience.",
             fix="Evaluate more often, or lower early_stopping_patience.",
             places=[
                 Place("config", "early_stopping_patience"),
@@ -120,5 +120,5 @@ class EvaluationNeverComes(Rule):
                 "evaluations": count,
                 "threshold": patience,
             },
-            healthy="more evaluations come than early stopping waits for",
+            healthy="more evaluations than early stopping waits for",
         )

@@ -1,32 +1,33 @@
 """The rule ENV006, trained-in-evaluation-precision.
 
 ## What it does
-Finds trainings whose weights an evaluation before them has cast to half precision:
-`bf16_full_eval` or `fp16_full_eval`, and `evaluate()` before `train()`.
+Finds training runs whose weights were cast to half precision by an evaluation before
+them: `bf16_full_eval` or `fp16_full_eval`, and `evaluate()` before `train()`.
 
 ## Why is this bad?
 Outside of training the Trainer casts the model itself, and never back. A first
-`trainer.evaluate()`, for the numbers of the base, leaves weights, adapters among them,
-in bfloat16: updates below a 256th of a weight are lost, float16 overflows, and what is
+`trainer.evaluate()`, for baseline numbers, leaves weights, including adapters, in
+bfloat16: updates below a 256th of a weight are lost, float16 overflows, and what is
 saved is rounded. Nothing is raised.
 
 ## Evidence
 One of the two arguments is True; the Trainer has logged an evaluation before the
-training; all that is trained is in that precision; and it was in another one when the
-Trainer began to be watched, or the model's configuration names float32. Weights that
-were loaded in half precision were so before: nothing is said.
+training; all trained parameters are in that precision; and they were in a different one
+when watching began, or the model's configuration names float32. Weights that were
+loaded in half precision are not reported.
 Measured with transformers 5.23 and 4.57: `bf16_full_eval=True`, evaluate(), train() of
 a float32 model trains bfloat16; without the first evaluate() float32.
 By hand: `{p.dtype for p in model.parameters()}` before and after `trainer.evaluate()`.
 
 ## What to try
-1. `bf16_full_eval=False` for a Trainer that trains; or another Trainer to evaluate.
-2. `model.float()` after the evaluation, before the optimizer is made.
+1. `bf16_full_eval=False` for a Trainer that trains; or evaluate with a separate
+   Trainer.
+2. `model.float()` after the evaluation, before the optimizer is created.
 3. `bf16=True`: autocast, with weights in float32.
 
 ## Known problems
-An adapter in float32 on a base loaded in half precision is told only where the Trainer
-was watched before the evaluation: the configuration names the base's precision.
+An adapter in float32 on a base loaded in half precision is reported only where the
+Trainer was watched before the evaluation: the configuration names the base's precision.
 `predict()` casts too and logs nothing: that is not seen.
 
 ## References
@@ -75,8 +76,8 @@ class TrainedInEvaluationPrecision(Rule):
     def _finding(self, run: Run, name: str, dtype: str) -> Finding:
         return self.finding(
             Severity.WARNING,
-            f"all that is trained is in {dtype}, into which an evaluation before the "
-            f"training has cast it: {name}=True",
+            f"all trained parameters are in {dtype}, cast by an evaluation before "
+            f"training: {name}=True",
             cause="Outside of training the Trainer casts the model itself to evaluate, "
             "and does not cast it back.",
             fix=f"{name}=False for a Trainer that trains, or model.float() between "
@@ -84,5 +85,5 @@ class TrainedInEvaluationPrecision(Rule):
             places=[Place("config", name), Place("call", "evaluate")],
             steps=span(run),
             evidence={"reason": "cast", "dtype": dtype},
-            healthy="an evaluation leaves what is trained in its precision",
+            healthy="an evaluation does not change the precision of trained parameters",
         )

@@ -1,24 +1,24 @@
 """The rule MOD026, autocast-lost.
 
 ## What it does
-Finds models that were trained in mixed precision until the function that switches it on
-was taken off the model, and that go on in the precision of their weights.
+Finds models that were trained in mixed precision until the autocast wrapper was removed
+from the model, and that continue in the precision of their weights.
 
 ## Why is this bad?
 Activations are in float32 from then on: a step takes longer and needs more memory,
-often too much. Losses and gradients are rounded otherwise than before, and a run with
-float16 and a scaler goes on scaling for nothing. Nothing says so, and
-`accelerator.mixed_precision` is what it was.
+often too much. Losses and gradients are rounded differently than before, and a run with
+float16 and a scaler keeps scaling for nothing. Nothing warns about it, and
+`accelerator.mixed_precision` is unchanged.
 
 ## Evidence
 On the steps on which slow measurements are due: whether autocast is on at the calls of
 modules within the model's forward, and whether it decorates the `forward` that was put
-on the model. A finding where both were so, and neither is at the last 2 steps that were
-looked at. There is no threshold on how much ran in which precision: one call under
-autocast is enough for it to be on. Autocast that a loop enters around the call of the
-model is the loop's own decision, step by step, and is left alone. Measured with
-accelerate 1.15: after `unwrap_model(model, keep_fp32_wrapper=False)` all modules of a
-tiny Llama run in float32, of the very object that is trained.
+on the model. A finding where both were so, and neither is at the last 2 checked steps.
+There is no threshold on how much ran in which precision: one call under autocast is
+enough for it to be on. Autocast that a loop enters around the call of the model is the
+loop's own decision, step by step, and is not reported. Measured with accelerate 1.15:
+after `unwrap_model(model, keep_fp32_wrapper=False)` all modules of a tiny Llama run in
+float32, of the very object that is trained.
 By hand: `"_original_forward" in vars(model)` is true as long as it is prepared; or the
 dtype of an `mlp`'s output in a forward hook.
 
@@ -26,16 +26,17 @@ dtype of an `mlp`'s output in a forward hook.
 1. `accelerator.unwrap_model(model)`, which leaves the wrapper on. Use
    `keep_fp32_wrapper=False` only after the last step.
 2. `accelerator.get_state_dict(model)` for saving, which touches nothing.
-3. Where it was taken off, prepare the model again before going on.
+3. Where it was removed, prepare the model again before continuing.
 
 ## Known problems
 A second stage in full precision on a model that was unwrapped on purpose is reported.
-Compiled models are not looked into, nor is what another package than torch calls
-autocast.
+Compiled models are not inspected, nor are autocast implementations of packages other
+than torch.
 
 ## References
 - accelerate `utils/other.py`, `extract_model_from_parallel`
-- huggingface/accelerate#948, huggingface/diffusers#1855 (may one go on after it?)
+- huggingface/accelerate#948, huggingface/diffusers#1855 (can training continue after
+  it?)
 - huggingface/accelerate#1025 (the default was changed)
 """
 
@@ -101,10 +102,10 @@ class AutocastLost(Rule):
             Severity.WARNING,
             f"{at_steps(last + 1, end)}: autocast to {dtype} is off in the forward of "
             f"{name}; it was last seen on at step {last}",
-            cause="The function that switched autocast on was taken off the model that "
-            "is being trained, as unwrap_model(model, keep_fp32_wrapper=False) does.",
-            fix="Use accelerator.unwrap_model(model) as it is while training goes on, "
-            "or accelerator.get_state_dict(model) to save.",
+            cause="The autocast wrapper was removed from the model in training, as "
+            "unwrap_model(model, keep_fp32_wrapper=False) does.",
+            fix="Use plain accelerator.unwrap_model(model) during training, or "
+            "accelerator.get_state_dict(model) to save.",
             places=[
                 Place("call", "unwrap_model"),
                 Place("config", "keep_fp32_wrapper"),
@@ -112,5 +113,5 @@ class AutocastLost(Rule):
             ],
             steps=(last + 1, end),
             evidence={"reason": "wrapper-removed", "last_on": last},
-            healthy="what is on at the first steps is on at the last ones",
+            healthy="autocast stays on from the first step to the last",
         )

@@ -1,20 +1,20 @@
 """The rule MOD004, buffer-without-values.
 
 ## What it does
-Finds buffers that hold memory without values, or other values than those of a module
-built anew, and parameters that are still on the meta device.
+Finds buffers with uninitialized memory, or with values that differ from those of a
+freshly built module, and parameters that are still on the meta device.
 
 ## Why is this bad?
 A model built on `meta` and given memory with `to_empty` is filled by `load_state_dict`,
 which says that all keys match. Buffers outside the state dict (the frequencies of a
-rotary embedding) are not filled by anything: the model is noise, or NaN.
+rotary embedding) are never filled: the model outputs noise, or NaN.
 
 ## Evidence
-Every buffer is looked at when watching begins (*no-values*; what is still on the meta
-device is *meta*): NaN, or magnitudes above 1e30, cannot be meant (masks of -inf or of
-the lowest number are left alone). Modules that have no parameters and are built from a
+Every buffer is checked when watching begins (*no-values*; what is still on the meta
+device is *meta*): NaN, or magnitudes above 1e30, cannot be intended (masks of -inf or
+of the lowest number are ignored). Modules that have no parameters and are built from a
 configuration alone are built again on the CPU, and their buffers outside the state dict
-compared: 2 % of the largest value are allowed, for bf16 rounds by 0.4 %. Rotary
+compared: 2 % of the largest value are allowed, since bf16 rounds by 0.4 %. Rotary
 embeddings that change with the length (dynamic, longrope) are not compared. Measured:
 after `.bfloat16()` the frequencies of a rotary embedding are off by 0.02 % of the
 largest (tiny Llama) to 0.18 % (64 frequencies, base 500,000).
@@ -27,8 +27,7 @@ By hand: `{n: b.isfinite().all().item() for n, b in model.named_buffers()}`, and
 `inv_freq` with that of a model built without `meta`.
 
 ## Known problems
-A buffer of one's own is compared with nothing but what no buffer can hold; zeros there
-are not noticed.
+A custom buffer is only checked for impossible values; zeros there are not noticed.
 
 ## References
 - huggingface/transformers#45902, NovaSky-AI/SkyRL#1709, hiyouga/LlamaFactory#10820
@@ -75,8 +74,8 @@ class BufferWithoutValues(Rule):
             Severity.ERROR,
             f"step {step}: {counted(len(bad), 'buffer')} without sensible values: "
             f"{listed(words)}",
-            cause="Buffers outside the state dict are filled by nothing after "
-            "to_empty(): load_state_dict reports that all keys match.",
+            cause="Nothing fills buffers outside the state dict after to_empty(), "
+            "though load_state_dict reports that all keys match.",
             fix="Build these buffers again after to_empty(), or load the model with "
             "from_pretrained.",
             places=[
@@ -85,7 +84,7 @@ class BufferWithoutValues(Rule):
             ],
             steps=(0, step),
             evidence={"buffers": len(bad), "threshold": 0.02, "reason": "no-values"},
-            healthy="finite values, the same as in a module built anew",
+            healthy="finite values, the same as in a freshly built module",
         )
 
     def _on_meta(self, step: int, names: list[str]) -> Finding:
@@ -93,7 +92,7 @@ class BufferWithoutValues(Rule):
             Severity.ERROR,
             f"step {step}: {counted(len(names), 'tensor')} on the meta device, where "
             f"nothing is stored: {in_words(names)}",
-            cause="They were never given memory, and no offloading hook brings them.",
+            cause="They were never given memory, and no offloading hook loads them.",
             fix="model.to_empty(device=...) and load their values, or load with "
             "low_cpu_mem_usage=False.",
             places=[Place("param", name) for name in names],

@@ -1,37 +1,38 @@
 """The rule MOD025, checkpointed-twice.
 
 ## What it does
-Finds modules that are computed again twice in each backward, because two kinds of
-gradient checkpointing were put around the same module.
+Finds modules that are recomputed twice in each backward, because two kinds of gradient
+checkpointing wrap the same module.
 
 ## Why is this bad?
-Forward runs three times in place of two, and a step takes about a quarter longer. The
-second checkpoint saves nothing: what it keeps is what the first one keeps already.
-Nothing says so, and the numbers are right.
+Forward runs three times instead of two, and a step takes about a quarter longer. The
+second checkpoint saves nothing: it keeps what the first one keeps already. Nothing
+warns about it, and the results are correct.
 
 ## Evidence
-How often each module ran in forward and again within backward, and, once something ran
-again twice as often, which calls of `torch.utils.checkpoint.checkpoint` are among the
-callers of each module in forward. A module counts when all within the inner checkpoint
-ran again at least twice for each call in forward, and the outer one holds nothing else:
-no other module, no parameter of its own. There is no threshold; it must be so at 2 of
-the steps on which slow measurements are due, the last one that was looked at included.
+How often each module ran in forward and again within backward, and, once something was
+recomputed twice as often, which calls of `torch.utils.checkpoint.checkpoint` are among
+the callers of each module in forward. A module counts when all within the inner
+checkpoint ran again at least twice for each call in forward, and the outer one holds
+nothing else: no other module, no parameter of its own. There is no threshold; it must
+be so at 2 of the steps on which slow measurements are due, including the last checked
+one.
 Measured on four blocks of a Llama with torch 2.13, CheckpointWrapper around blocks that
 have `gradient_checkpointing` on: 3 runs a step with `use_reentrant=True` inside; 2 runs
-with `use_reentrant=False` inside, which is no fault and not reported.
+with `use_reentrant=False` inside, which is not a fault and not reported.
 By hand: count the calls of `model.layers[0].mlp` in one step with a forward pre-hook.
 
 ## What to try
 1. Keep one of the two: leave out `model.gradient_checkpointing_enable()` (and
    `gradient_checkpointing=True` of a trainer's arguments) where FSDP's
    `activation_checkpointing` or `apply_activation_checkpointing` is used.
-2. `model.gradient_checkpointing_disable()` on a model that comes with it on.
+2. `model.gradient_checkpointing_disable()` on a model that has it on by default.
 
 ## Known problems
-A checkpoint of a stage of several blocks, with others around single blocks in it, runs
-these again twice on purpose and is left alone; of a stage of one block it cannot be
-told apart. Checkpoint functions of other packages than torch are not seen, and compiled
-blocks are not looked into.
+A checkpoint of a stage of several blocks, with others around single blocks in it,
+recomputes these twice on purpose and is not reported; with a stage of one block it
+cannot be told apart. Checkpoint functions of packages other than torch are not seen,
+and compiled blocks are not inspected.
 
 ## References
 - meta-llama/llama-cookbook#740 (FSDP's checkpointing and transformers' own)
@@ -101,10 +102,10 @@ class CheckpointedTwice(Rule):
         return self.finding(
             Severity.WARNING,
             f"{at_steps(*steps)}: {counted(len(names), 'module')} ran {number(runs)} "
-            f"times for each forward, twice of these in backward: {in_words(names)}",
-            cause="Two checkpoints lie in one another around the same modules: one "
-            f"that {outer or 'the loop'} calls, and one that {inner or 'the loop'} "
-            "calls in it.",
+            f"times for each forward, two of these in backward: {in_words(names)}",
+            cause="Two checkpoints are nested around the same modules: one called by "
+            f"{outer or 'the loop'}, and inside it one called by "
+            f"{inner or 'the loop'}.",
             fix="Keep one of the two: leave out gradient_checkpointing_enable(), or "
             "apply_activation_checkpointing (FSDP's activation_checkpointing).",
             places=[

@@ -1,47 +1,47 @@
 """The rule MOD011, checkpointing-without-effect.
 
 ## What it does
-Finds models on which gradient checkpointing is switched on and that keep all their
-activations nevertheless.
+Finds models that keep all their activations although gradient checkpointing is switched
+on.
 
 ## Why is this bad?
-Memory is as high as without it, and nothing says so: batches stay small, or training
-fails for want of memory with all the usual advice followed already.
+Memory is as high as without it, and nothing warns about it: batches stay small, or
+training runs out of memory although all the usual advice was followed.
 
 ## Evidence
 The calls of modules on the steps on which slow measurements are due: which ran in
 forward, and which ran again within backward. A block counts when it ran with a graph in
 training mode, its parameters have gradients, and nothing in it ran in backward. There
-is no threshold; it must be so at 2 steps, the last one that was looked at included.
-- *forward-replaced*: the block carries the mark and is of a class that looks at it
-  (transformers' `GradientCheckpointingLayer`). That class looks in `forward` since
+is no threshold; it must be so at 2 steps, including the last checked one.
+- *forward-replaced*: the block has the flag set and is of a class that reads it
+  (transformers' `GradientCheckpointingLayer`). That class reads it in `forward` since
   5.23, in `__call__` before: a forward that was set on the instance, or on the class,
-  runs in its place. By hand: `"forward" in vars(block)`.
-- *mark-unread*: the mark is on something that never looks at it, and no block carries
-  it: it was set by hand, or the blocks were replaced after it was switched on.
+  runs instead. By hand: `"forward" in vars(block)`.
+- *mark-unread*: the flag is set on something that never reads it, and on no block: it
+  was set by hand, or the blocks were replaced after it was switched on.
 - *config-unread*: `config.gradient_checkpointing` is true. transformers reads it while
   the model is built, and only for classes that support it.
-- *enabled-by-nothing*: the Trainer's arguments ask for it, and the model's own
-  `gradient_checkpointing_enable` has marked nothing.
+- *enabled-by-nothing*: the Trainer's arguments enable it, but the model's own
+  `gradient_checkpointing_enable` has flagged no block.
 
 The last three only where nothing at all ran in backward. Measured on a tiny Llama: 306
 thousand values are kept for backward without checkpointing, 49 thousand with it, and
 306 thousand in each of these cases, without a warning. Blocks in evaluation mode are
-what MOD006 tells.
+reported by MOD006.
 
 ## What to try
 1. Switch it on last, after every change of the model:
    `model.gradient_checkpointing_enable()`.
-2. Let a patched forward call the one that was there: `old = block.forward`, and then
-   `old(...)`; or patch a part of the block and not the block.
-3. In a model of one's own call `torch.utils.checkpoint.checkpoint` around each block.
+2. Let a patched forward call the original one: `old = block.forward`, and then
+   `old(...)`; or patch a part of the block instead of the block.
+3. In a custom model, call `torch.utils.checkpoint.checkpoint` around each block.
 By hand: `sum(n.numel() ...)` of what `torch.autograd.graph.saved_tensors_hooks` is
 given, with and without it.
 
 ## Known problems
-A model that checkpoints long inputs only is reported while all inputs are short.
-Compiled blocks are not looked into, nor are checkpoint functions of other packages than
-torch and transformers: they may store elsewhere in place of computing again.
+A model that checkpoints only long inputs is reported while all inputs are short.
+Compiled blocks are not inspected, nor are checkpoint functions of packages other than
+torch and transformers: they may offload instead of recomputing.
 
 ## Known myths
 - "`use_cache=True` switches checkpointing off": transformers 5.23 switches the cache
@@ -125,8 +125,8 @@ class CheckpointingWithoutEffect(Rule):
         who = f"{counted(len(names), 'block')}: {in_words(names)}"
         return self.finding(
             Severity.WARNING,
-            f"{at_steps(*steps)}: gradient checkpointing is switched on and nothing "
-            f"was computed again in backward{f', in {who}' if block else ''}",
+            f"{at_steps(*steps)}: gradient checkpointing is switched on but nothing "
+            f"was recomputed in backward{f', in {who}' if block else ''}",
             cause=cause.format(short_name(names[0]), text_of(records[0], "class")),
             fix=fix,
             places=[*modules, ENABLE, config]
@@ -134,35 +134,35 @@ class CheckpointingWithoutEffect(Rule):
             else [config, ENABLE, *modules],
             steps=steps,
             evidence={"reason": reason, "modules": len(names)},
-            healthy="what is marked runs once more in backward",
+            healthy="checkpointed blocks are recomputed in backward",
         )
 
 
 _REASONS = {
     "block": (
         "forward-replaced",
-        "{1} looks at its mark in its own forward, and another forward runs in its "
-        "place: one that was set on the instance or on the class.",
-        "Call the forward that was there before from the one that replaces it, or "
-        "patch a part of the block; then switch checkpointing on again.",
+        "{1} checks its flag in its own forward, but a different forward runs instead: "
+        "one that was set on the instance or on the class.",
+        "Call the original forward from the one that replaces it, or patch a part of "
+        "the block; then switch checkpointing on again.",
     ),
     "mark": (
         "mark-unread",
-        "{0} ({1}) carries the mark and never looks at it, and no block does: it was "
+        "The flag is set on {0} ({1}), which never reads it, and on no block: it was "
         "set by hand, or the blocks were replaced after it was switched on.",
         "Call model.gradient_checkpointing_enable() after all changes of the model.",
     ),
     "config": (
         "config-unread",
-        "The configuration asks for it. That is read while a model is built, and only "
-        "by classes that support it; setting it later does nothing.",
+        "The configuration enables it, but that is read only while a model is built, "
+        "and only by classes that support it; setting it later does nothing.",
         "Call model.gradient_checkpointing_enable() on the model.",
     ),
     "arguments": (
         "enabled-by-nothing",
-        "The trainer's arguments ask for it, and {1} has marked no block when it was "
-        "called: its gradient_checkpointing_enable does nothing here.",
-        "Pass the call on to the model inside, or checkpoint each block in its forward "
+        "The trainer's arguments enable it, but gradient_checkpointing_enable of {1} "
+        "has no effect here: it flagged no block.",
+        "Forward the call to the inner model, or checkpoint each block in its forward "
         "with torch.utils.checkpoint.",
     ),
 }

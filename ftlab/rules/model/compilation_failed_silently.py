@@ -8,23 +8,23 @@ Each frame that fails runs eagerly from then on. Compilation is switched on, tak
 time, and brings nothing; the one warning in the log is easily lost.
 
 ## Evidence
-What Dynamo notes of each frame: how the attempt ended, and whether
+What Dynamo records about each frame: how the attempt ended, and whether
 `torch._dynamo.config.suppress_errors` was on. A frame counts that belongs to a forward
 of the watched model and ended in an error of the compiler or the backend; graph breaks
-are none. There is no threshold. It is a warning where no frame of the model was
-compiled, and else a remark. Measured with torch 2.13: with a backend that raises,
+do not count. There is no threshold. It is a warning where no frame of the model was
+compiled, otherwise info. Measured with torch 2.13: with a backend that raises,
 `counters["frames"]` shows 1 tried and 0 compiled, and training goes on.
 
 ## What to try
 1. `torch._dynamo.config.suppress_errors = False`, and unset the environment variable
    `TORCHDYNAMO_SUPPRESS_ERRORS`: the error shows.
-2. Mend what it says, or take another backend: `torch.compile(model,
-   backend="aot_eager")` needs no compiler.
+2. Fix it, or use a different backend: `torch.compile(model, backend="aot_eager")` needs
+   no compiler.
 3. Leave `torch.compile` out where it cannot work.
 By hand: `torch._dynamo.utils.counters["frames"]`: `total` far above `ok`.
 
 ## Known problems
-What failed before watching began is not known.
+Failures before watching began are not known.
 
 ## References
 - torch `_dynamo/convert_frame.py`, `ConvertFrame.__call__`
@@ -72,12 +72,12 @@ class CompilationFailedSilently(Rule):
         yield self.finding(
             Severity.INFO if compiled else Severity.WARNING,
             f"step {step}: compiling {counted(count, 'frame')} of the model failed "
-            f"({error}) and {compiled} went well, at {in_words(names)}; what failed "
-            "runs eagerly",
+            f"({error}) and {compiled} succeeded, at {in_words(names)}; failed frames "
+            "run eagerly",
             cause="torch._dynamo.config.suppress_errors is on: the error was written "
             f"to the log, and Python runs the code instead. It says: {reason}",
             fix="Set torch._dynamo.config.suppress_errors = False to see the error; "
-            "mend it, or take another backend.",
+            "fix it, or use a different backend.",
             places=[
                 Place("config", "suppress_errors"),
                 Place("call", "torch.compile"),

@@ -1,19 +1,20 @@
 """The rule MOD020, compiled-model-bypassed.
 
 ## What it does
-Finds trainings of a `torch.compile(model)` that never call what was compiled.
+Finds training with `torch.compile(model)` that never calls the compiled model.
 
 ## Why is this bad?
-Everything runs eagerly, at the speed of an uncompiled model, and nobody says so: the
-wrapper has all attributes of the module inside, and only a call of itself is compiled.
+Everything runs eagerly, at the speed of an uncompiled model, and nothing warns about
+it: the wrapper has all attributes of the inner module, but only calls of the wrapper
+itself are compiled.
 
 ## Evidence
-Calls of the module inside, of which a hook sees whether Dynamo looks at them. A run is
-reported when the watched model is compiled as a whole and by nothing else, the module
-inside was called with a graph at every step, at 2 steps at least, and never through the
-wrapper, in evaluations neither. There is no threshold. Calls under another stance than
-the default (`force_eager`) do not count. Measured with torch 2.13:
-`net.training_step(x)` and `net._orig_mod(x)` compile 0 frames, and `net(x)` compiles 1.
+Calls of the inner module; a hook sees whether Dynamo traces them. A run is reported
+when the watched model is compiled as a whole and by nothing else, the module inside was
+called with a graph at every step, at 2 steps at least, and never through the wrapper,
+not even in evaluations. There is no threshold. Calls under a stance other than the
+default (`force_eager`) do not count. Measured with torch 2.13: `net.training_step(x)`
+and `net._orig_mod(x)` compile 0 frames, and `net(x)` compiles 1.
 
 ## What to try
 1. Call the compiled model itself: `net(**batch)`.
@@ -22,8 +23,8 @@ the default (`force_eager`) do not count. Measured with torch 2.13:
 By hand: `torch._dynamo.utils.counters["frames"]` after some steps is empty.
 
 ## Known problems
-`model.compile()` is left alone: what passes it by (`model.forward(x)`) calls no hook.
-So are parts that are compiled for themselves, and models of a class of torch's own,
+`model.compile()` is not checked: what bypasses it (`model.forward(x)`) calls no hook.
+Neither are parts that are compiled separately, and models of a class of torch's own,
 such as `Sequential`.
 
 ## References
@@ -77,15 +78,15 @@ class CompiledModelBypassed(Rule):
         first, last = int(steps[0]), int(steps[-1])
         yield self.finding(
             Severity.WARNING,
-            f"{at_steps(first, last)}: the model is compiled, and none of its {calls} "
-            "calls in training went through what torch.compile returned",
-            cause="Only calls of the compiled object itself are compiled. A method or "
-            "attribute of it (training_step, _orig_mod) is that of the module inside, "
+            f"{at_steps(first, last)}: the model is compiled, but none of its {calls} "
+            "calls in training went through the compiled model",
+            cause="Only calls of the compiled object itself are compiled. Its methods "
+            "and attributes (training_step, _orig_mod) are those of the inner module, "
             "which runs eagerly.",
             fix="Call the compiled model itself, or use model.compile(), which works "
             "in place.",
             places=[Place("call", "torch.compile"), Place("module", "model")],
             steps=(first, last),
             evidence={"calls": calls, "compiled": 0, "threshold": 0},
-            healthy="calls of the model inside come from the compiled one",
+            healthy="calls of the inner model go through the compiled one",
         )

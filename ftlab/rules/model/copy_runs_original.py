@@ -5,33 +5,33 @@ Finds copies of the model (a reference, an average, a best state) that are calle
 run the model that they were copied from.
 
 ## Why is this bad?
-The copy has weights of its own, and nothing reads them. A reference answers as the
-policy does, so that a KL term is 0 for good; an average or a best state is evaluated
-with the weights of now. No number is wrong enough to be noticed.
+The copy has weights of its own, but nothing reads them. A reference gives the policy's
+outputs, so that a KL term is always 0; an average or a best state is evaluated with the
+current weights. No number is wrong enough to be noticed.
 
 ## Evidence
 A module of the watched model has a `forward` of its own instance: a function that is
-bound to it, through wrappers, partials and closures. `copy.deepcopy` copies functions
-as themselves, so another module of the class that holds the very same function runs
-the first one. It is reported from the first step on in which such a copy was called and
-some of its weights were others than the model's. There is no threshold: a copy that is
-never called, or that still has the model's values, is left alone.
+bound to it, through wrappers, partials and closures. `copy.deepcopy` does not copy
+functions, so a second module of the class that holds the same function runs the first
+one. It is reported from the first step on in which such a copy was called and some of
+its weights differed from the model's. There is no threshold: a copy that is never
+called, or that still has the model's values, is not reported.
 Measured with torch 2.13 on a tiny GPT-2 after 6 steps: weights of model and copy differ
 by 6e-3, and their logits by exactly 0.
 By hand: `vars(copied)["forward"] is vars(model)["forward"]`.
 
 ## What to try
-1. Copy first, and wrap `forward` afterwards, in the copy too if it is to have it.
-2. `model.compile()` in place of `model.forward = torch.compile(model.forward)`: it
-   survives a copy.
-3. `vars(copied).pop("forward")` gives a copy the forward of its class again.
+1. Copy first, and wrap `forward` afterwards, also in the copy if needed.
+2. `model.compile()` instead of `model.forward = torch.compile(model.forward)`: it
+   survives copying.
+3. `vars(copied).pop("forward")` restores the class's forward in a copy.
 4. Set a bound method (`types.MethodType`) or a hook instead of a closure.
 
 ## Known problems
-Copies are looked for at steps 0, 1, 2, 4, 8, and so on, and calls after the end of the
-watching are not heard. A copy that is compiled as a whole is not listened to, nor one
-that another function was set on.
-The copy that is itself trained, in place of the model, is told by GRD003.
+Copies are looked for at steps 0, 1, 2, 4, 8, and so on, and calls after the end of
+watching are not seen. A copy that is compiled as a whole is not observed, nor one with
+a different function set on it.
+A copy that is itself trained, instead of the model, is reported by GRD003.
 
 ## References
 - Python, `copy`: functions are returned unchanged
@@ -82,12 +82,13 @@ class CopyRunsOriginal(Rule):
         yield self.finding(
             Severity.WARNING,
             f"{at_steps(first, last)}: a copy of the model (or of a part of it) has "
-            f"other weights, and {counted(count, 'call')} of it ran the model's own",
+            f"different weights, but {counted(count, 'call')} of it ran the model's "
+            "own",
             cause="forward was set on the instance (model.forward = ...), and "
-            "copy.deepcopy copies a function as itself: it is still bound to the "
-            "model that was copied.",
+            "copy.deepcopy does not copy functions: it is still bound to the original "
+            "model.",
             fix="Copy first and wrap forward afterwards, or use model.compile(); "
-            'vars(copied).pop("forward") mends a copy.',
+            'vars(copied).pop("forward") repairs a copy.',
             places=[
                 Place("call", "copy.deepcopy"),
                 Place("call", "model.forward"),
@@ -99,5 +100,5 @@ class CopyRunsOriginal(Rule):
                 "calls": count,
                 "threshold": 0,
             },
-            healthy="a copy runs its own weights",
+            healthy="a copy runs with its own weights",
         )

@@ -2,40 +2,40 @@
 
 ## What it does
 Finds adapters whose layers have no dropout although their configuration has one now,
-and the other way round.
+and vice versa.
 
 ## Why is this bad?
-A layer gets its dropout when it is made and never looks at the configuration again: a
-value that is set afterwards changes nothing. The run is one with the old value, what is
-logged and saved says the new one, and two runs that are compared over it are the same.
+A layer gets its dropout when it is created and never reads the configuration again: a
+value that is set afterwards changes nothing. The run uses the old value, logs and files
+show the new one, and two runs that are compared over it are the same.
 
 ## Evidence
-The settings of the configuration that end in `dropout`, against the modules that the
-adapter's layers hold for it, of adapters that learn. There is no threshold.
+The settings of the configuration that end in `dropout`, against the dropout modules in
+the layers of adapters that are trained. There is no threshold.
 - *never-made*: the configuration has a value above 0, and all layers hold an Identity,
   which PEFT makes for 0 alone.
 - *still-made*: the configuration says 0, and all layers hold a dropout above 0.
-- *other-value* (only noted): both are above 0 and differ in all layers, as after a
-  schedule of one's own.
+- *other-value* (info): both are above 0 and differ in all layers, as after a custom
+  schedule.
 
-A dropout that was made and is set to 0 by its `p`, as `disable_dropout` of TRL does, is
-not told. It is only noted where another adapter has the very same configuration object.
+A dropout that is set to 0 through its `p`, as `disable_dropout` of TRL does, is not
+reported. It is info where another adapter has the very same configuration object.
 Measured on peft 0.21.2: after `model.peft_config["default"].lora_dropout = 0.3` on an
-adapter that was made with 0, 4 of 4 layers hold an Identity, two forwards of one batch
-in training mode are equal to the last bit, and the saved file says 0.3.
+adapter that was created with 0, 4 of 4 layers hold an Identity, two forwards of one
+batch in training mode are equal to the last bit, and the saved file says 0.3.
 By hand: `{n: m.lora_dropout for n, m in model.named_modules() if hasattr(m,
 "lora_dropout")}`.
 
 ## What to try
 1. Set the value in the LoraConfig before `get_peft_model`.
-2. To change one that was made: `for m in model.modules(): if isinstance(m,
+2. To change an existing one: `for m in model.modules(): if isinstance(m,
    torch.nn.Dropout): m.p = 0.1`, and the configuration with it.
-3. For a new adapter make a new configuration; do not change one that is in use.
+3. For a new adapter create a new configuration; do not change one that is in use.
 
 ## Known problems
-A configuration that is changed while the training goes on is seen when the facts are
-read anew. Who takes the dropouts out of the layers by hand, and leaves the
-configuration, is warned.
+A configuration that is changed during training is seen when the facts are read again.
+Removing the dropouts from the layers by hand, without changing the configuration, is
+reported.
 
 ## References
 - PEFT, `LoraLayer.update_layer`: a Dropout above 0, else an Identity
@@ -94,12 +94,12 @@ class DropoutOffConfiguration(Rule):
         return self.finding(
             Severity.WARNING if sure else Severity.INFO,
             f"from step {steps_of(run)[0]}: {setting} of adapter {adapter} is "
-            f"{number(asked)} in its configuration, and its {counted(layers, 'layer')} "
+            f"{number(asked)} in its configuration, but its {counted(layers, 'layer')} "
             f"drop {has}" + (" at all" if not used else ""),
-            cause="The configuration was changed after the adapter was made. A layer "
-            "gets its dropout once, when it is made, and does not look there again.",
+            cause="The configuration was changed after the adapter was created. A "
+            "layer reads its dropout only once, when it is created.",
             fix=f"Set {setting} in the configuration before get_peft_model; or set p "
-            "of the layers' own dropouts.",
+            "of the dropouts in the layers.",
             places=[Place("config", setting), Place("object", f"adapter {adapter}")],
             steps=steps_of(run),
             evidence={
@@ -108,7 +108,7 @@ class DropoutOffConfiguration(Rule):
                 "used": max(used, default=0.0),
                 "layers": layers,
             },
-            healthy="the layers drop what the configuration says",
+            healthy="the layers use the configured dropout",
         )
 
 

@@ -1,36 +1,35 @@
 """The rule MOD006, evaluation-mode-in-training.
 
 ## What it does
-Finds models, and blocks of models, that are trained in evaluation mode although
-something in them depends on the mode.
+Finds models, and blocks of models, that are trained in evaluation mode although they
+contain modules that depend on the mode.
 
 ## Why is this bad?
-Dropout does nothing, the model overfits more than was planned, and gradient
-checkpointing of transformers is off with it: memory jumps after the first evaluation.
-Where only some blocks are concerned, each part of the model is trained in its own way.
+Dropout does nothing, the model overfits more than planned, and gradient checkpointing
+of transformers is off too: memory jumps after the first evaluation. Where only some
+blocks are affected, parts of the model are trained differently.
 
 ## Evidence
 `training` of every module whose output depends on it (dropout above 0, batch norm,
 checkpointed blocks), at training forwards with a graph, from two steps in a row on.
-Modules of whose parameters none got a gradient are left alone (a frozen tower, a
-teacher), and so is a dropout alone that is off while its parent is not, unless the same
-dropout of other blocks is on. There is no threshold.
-- *switched*: parts that were on at the step before are off. That is an alarm.
+Modules none of whose parameters got a gradient are ignored (a frozen tower, a teacher),
+and so is a single dropout that is off while its parent is not, unless the same dropout
+of other blocks is on. There is no threshold.
+- *switched*: parts that were on at the step before are off. This raises an alarm.
 - *put-back*: `train()` was called on the model, or the PeftModel in it, before the
-  forward of two steps at least and of half of them, and all dropouts of the adapter
-  that learns were off when it came. An alarm: mode and configuration ask for them.
+  forward of two steps at least and of half of them, and all dropouts of the trained
+  adapter were off at the forward. An alarm: mode and configuration require them.
 - *base-alone*: the PeftModel is in training mode, the model in it is not, and with it
-  all dropouts of the adapter that learns are off. An alarm, also from the start:
-  `get_peft_model` leaves an adapter's own dropouts on, whatever the base is in, so that
-  somebody called `eval()` on the base, which is where the adapter lives.
-- *checkpointing*: checkpointing is switched on, and was off from the start. What it
-  costs is memory alone, and `prepare_model_for_kbit_training` switches it on unasked:
-  noted.
+  all dropouts of the trained adapter are off. An alarm, also from the start:
+  `get_peft_model` leaves an adapter's own dropouts on, whatever mode the base is in, so
+  `eval()` must have been called on the base, which contains the adapter.
+- *checkpointing*: checkpointing is switched on, and was off from the start. It only
+  costs memory, and `prepare_model_for_kbit_training` switches it on by default: info.
 - *from-the-start*: it was off when the run began, and none of this is known. This is
-  only noted: to train without dropout by `model.eval()` is usual, and from_pretrained
-  leaves it so for those who forget `model.train()`; nothing that can be recorded tells
-  the two apart.
-- *statistics*: batch norms alone. Freezing them is usual, and only noted.
+  info: training without dropout by `model.eval()` is common, and from_pretrained leaves
+  the model like this if `model.train()` is forgotten; nothing in the records tells the
+  two apart.
+- *statistics*: only batch norms. Freezing them is common: info.
 
 Measured: with a dropout of 0.3 two forwards of one batch in evaluation mode are equal
 to the last bit; `from_pretrained` returns a model in evaluation mode, and what
@@ -42,14 +41,14 @@ By hand: `[n for n, m in model.named_modules() if not m.training]` before a back
 
 ## What to try
 1. `model.train()` before the loop, and again after each evaluation and generation.
-2. In a hook of one's own: remember `model.training`, and put back what it was.
+2. In a custom hook: save `model.training`, and restore it.
 3. A teacher that shares its modules with the model (`get_base_model()`, a pass within
-   `disable_adapter`): put the mode back after its forward.
-4. A dropout that shall be off: set its p to 0, so that it says so.
+   `disable_adapter`): restore the mode after its forward.
+4. To switch a dropout off: set its p to 0, which is explicit.
 
 ## Known problems
-Dropout that is switched off for the last part of a run by `model.eval()`, on purpose,
-is an alarm; by its p it is none. So is evaluation mode that is meant, set in each step
+Switching dropout off for the last part of a run by `model.eval()`, on purpose, raises
+an alarm; through its p it does not. So does intended evaluation mode, set in each step
 of a trainer that calls `train()` in each step, if lora_dropout is above 0.
 
 ## Known myths
@@ -167,7 +166,7 @@ class EvaluationModeInTraining(Rule):
                 "threshold": 0,
                 **total,
             },
-            healthy="what depends on the mode is in training mode where it learns",
+            healthy="trained modules that depend on the mode are in training mode",
         )
 
 

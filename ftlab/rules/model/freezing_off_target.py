@@ -1,51 +1,51 @@
 """The rule MOD014, freezing-off-target.
 
 ## What it does
-Finds attempts to freeze or thaw that reach nothing, or other blocks than they name:
-`requires_grad` as an attribute of a module, misspelled on a parameter, and a text that
-is found in the numbers of other blocks too (`"layers.1"` in `layers.10`).
+Finds attempts to freeze or unfreeze that have no effect, or affect the wrong blocks:
+`requires_grad` as an attribute of a module, misspelled on a parameter, and a string
+that also matches the numbers of other blocks (`"layers.1"` in `layers.10`).
 
 ## Why is this bad?
 Nothing is raised. A module stores any attribute that it is given, so that all of the
 "frozen" base is trained, at the memory of full fine-tuning, and an adapter's file does
-not hold it. A test of names that catches two more blocks leaves them untrained, or
+not contain it. A name filter that matches two more blocks leaves them untrained, or
 trains them.
 
 ## Evidence
-*attribute*: a module (or parameter) holds a bool called `requires_grad`, or nearly so,
-and at least nine tenths of its elements, adapters aside, do the opposite. The tenth is
-left for what a model freezes itself, such as positions. `trainable = False` counts on a
-parameter, as in Keras. Where the code of the module's own class sets the attribute it
-is only noted: it may mean something else there. The same for one that says `True` over
-frozen weights while adapters learn: PEFT has frozen them since. Measured with torch
-2.13: after `module.requires_grad = False` on a tiny ViT all 48 tensors still require a
-gradient, and move.
-*digits*: a list of more than ten like blocks falls into two kinds by what is frozen in
-them, and the smaller kind is made of all blocks whose number begins with certain
-digits, and of blocks below ten that stand in a row: 1, 10, 11 of 12. Of all 4,094
-choices among 12 blocks 7 look so. Blocks in one row never do. It is a note
-where only one block is caught (10 of 11 blocks), and where the chosen are both ends of
-the list: who trains the middle alone leaves 0, 1, 10 and 11 of 12 out on purpose.
+*attribute*: a module (or parameter) holds a bool called `requires_grad`, or a
+misspelling of it, and at least nine tenths of its elements, adapters aside, do the
+opposite. The tenth is for what a model freezes itself, such as positions. `trainable =
+False` counts on a parameter, as in Keras. Where the code of the module's own class sets
+the attribute it is info: it may mean something else there. The same for one that says
+`True` over frozen weights while adapters learn: PEFT has frozen them since.
+Measured with torch 2.13: after `module.requires_grad = False` on a tiny ViT all 48
+tensors still require a gradient, and move.
+*digits*: a list of more than ten equal blocks falls into two kinds by what is frozen in
+them, and the smaller kind consists of all blocks whose number begins with certain
+digits, and of consecutive blocks below ten: 1, 10, 11 of 12. Of all 4,094 choices among
+12 blocks 7 look like this. Consecutive blocks never do. It is info where only one block
+is caught (10 of 11 blocks), and where the selected ones are both ends of the list:
+training only the middle excludes 0, 1, 10 and 11 of 12 on purpose.
 By hand: `[n for n, p in model.named_parameters() if p.requires_grad]`.
 
 ## What to try
 1. `module.requires_grad_(False)`, with the underscore, or
    `for p in module.parameters(): p.requires_grad = False`.
-2. Compare numbers, not texts: `for block in model.model.layers[:2]:
-   block.requires_grad_(False)`; or end the text with a dot, `"layers.1."`.
+2. Compare numbers, not strings: `for block in model.model.layers[:2]:
+   block.requires_grad_(False)`; or end the string with a dot, `"layers.1."`.
 3. Build the optimizer after freezing, from what requires a gradient.
 
 ## Known problems
-Who freezes blocks 1, 10 and 11 on purpose, by a list, is warned. Blocks that PEFT
-chooses (`layers_to_transform`) are not looked at. Attributes that were set and are
-overruled later by `requires_grad_` of some parts are not reported.
+Freezing blocks 1, 10 and 11 on purpose, by a list, is reported. Blocks that PEFT
+selects (`layers_to_transform`) are not checked. Attributes that are later overridden by
+`requires_grad_` of some parts are not reported.
 
 ## Known myths
 "`module.requires_grad = False` freezes": measured above; only tensors have it.
 
 ## References
 - pytorch, `torch.nn.Module.requires_grad_`
-- huggingface/peft#3490 (names that were matched by a prefix alone)
+- huggingface/peft#3490 (names matched only by a prefix)
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,11 +95,12 @@ class FreezingOffTarget(Rule):
         call = f"requires_grad_({value})"
         return self.finding(
             severity,
-            f"from step {steps_of(run)[0]}: {attribute} = {value} stands on "
-            f"{in_words(where)}, and {counted(count, 'parameter')} there {state}: "
+            f"from step {steps_of(run)[0]}: {attribute} = {value} is set on "
+            f"{in_words(where)}, but {counted(count, 'parameter')} there {state}: "
             f"{in_words(names)}",
             cause=f"{attribute} = {value} sets an attribute that torch does not read: "
-            "only requires_grad of a tensor, and requires_grad_ of a module, decide.",
+            "only requires_grad of a tensor, and requires_grad_() of a module, have an "
+            "effect.",
             fix=f"module.{call}, with the underscore, before the optimizer is built.",
             places=[
                 *param_places(names),
@@ -113,7 +114,7 @@ class FreezingOffTarget(Rule):
                 "attributes": len(marks),
                 "threshold": 0.9,
             },
-            healthy="what an attribute says of freezing is what the parameters do",
+            healthy="parameters are frozen or trained as the attribute says",
         )
 
     def _digits(self, run: Run, blocks: Mapping[str, Any]) -> Finding:
@@ -128,12 +129,12 @@ class FreezingOffTarget(Rule):
         return self.finding(
             Severity.WARNING if sure else Severity.INFO,
             f"from step {steps_of(run)[0]}: of {blocks['blocks']} blocks in {path} "
-            f"those with the numbers {chosen} are {what} otherwise than the rest: all "
-            f"whose number begins with {digits}",
-            cause=f"A text such as {begin!r} was looked for in the names: it is found "
-            f"in {begin}0 as well. Blocks {', '.join(map(str, caught))} were caught.",
-            fix=f"End the text with a dot ({begin + '.'!r}), or take the blocks by "
-            f"their index: {last}[{blocks['begins'][0]}].requires_grad_(...).",
+            f"those with the numbers {chosen} are {what} differently from the rest: "
+            f"all whose number begins with {digits}",
+            cause=f"The names were searched for a string such as {begin!r}, which also "
+            f"matches {begin}0. Blocks {', '.join(map(str, caught))} were caught.",
+            fix=f"End the string with a dot ({begin + '.'!r}), or select the blocks by "
+            f"index: {last}[{blocks['begins'][0]}].requires_grad_(...).",
             places=[
                 *param_places(names),
                 *(Place("module", f"{path}.{number}") for number in caught),
@@ -147,7 +148,7 @@ class FreezingOffTarget(Rule):
                 "caught": len(caught),
                 "threshold": FEWEST,
             },
-            healthy="blocks are chosen by their index, or by a text that ends in a dot",
+            healthy="blocks are selected by index, or by a string that ends in a dot",
         )
 
 

@@ -1,19 +1,19 @@
 """The rule MOD003, less-quantised-than-asked.
 
 ## What it does
-Finds models that were to be loaded in 4 bits and whose blocks hold more than a tenth of
-their weights in floating point.
+Finds models configured for 4 bits whose blocks hold more than a tenth of their weights
+in floating point.
 
 ## Why is this bad?
-The memory that quantisation was to save is spent all the same, and nobody says so: the
-model loads, trains and is called quantised.
+The memory that quantisation should save is used all the same, and nothing warns about
+it: the model loads, trains and is called quantised.
 
 ## Evidence
 The configuration (`quantization_config.load_in_4bit`) against the weights: elements of
 matrices within numbered blocks in 4 bits and in floating point. Layers that the
-configuration leaves out by whole names or by a pattern (`llm_int8_skip_modules`) do not
-count, nor does the head, as long as anything is in 4 bits: `["model"]` leaves out all
-that a Llama has. Threshold: a tenth of the elements.
+configuration excludes by whole names or by a pattern (`llm_int8_skip_modules`) do not
+count, nor does the head, as long as anything is in 4 bits: `["model"]` excludes
+everything in a Llama. Threshold: a tenth of the elements.
 Measured over the default configurations of 24 architectures of transformers 5.23, were
 all their linear layers quantised: 0 in 13 dense ones, at most 1.8 % where there is a
 state space, a recurrence or a convolution (RecurrentGemma; 3.7 % in a tiny Mamba), and
@@ -22,15 +22,15 @@ state space, a recurrence or a convolution (RecurrentGemma; 3.7 % in a tiny Mamb
 is 22 %.
 
 ## What to try
-1. Look at what is left: experts that are one three-dimensional parameter are no linear
-   layers, and bitsandbytes passes them by.
-2. `llm_int8_skip_modules` matches the ends of names: `["proj"]` leaves out all
+1. Look at what is left: experts stored as one three-dimensional parameter are not
+   linear layers, and bitsandbytes skips them.
+2. `llm_int8_skip_modules` matches the ends of names: `["proj"]` excludes all
    projections.
 By hand: `{n: p.dtype for n, p in model.named_parameters() if p.dim() > 1}`.
 
 ## Known problems
-Loading that ran out of memory on one device and was dispatched elsewhere may leave
-layers unquantised on purpose.
+A model that did not fit on one device and was dispatched elsewhere may have unquantised
+layers on purpose.
 
 ## References
 - unslothai/unsloth#6936 (fused experts)
@@ -90,16 +90,16 @@ class LessQuantisedThanAsked(Rule):
         yield self.finding(
             Severity.WARNING,
             f"step {step}: {share:.0%} of the blocks' weights are in floating point, "
-            f"of a model that was to be in 4 bits: {in_words(names)}",
-            cause="Only linear layers are quantised. Fused experts, parameters of "
-            "one's own and layers added later are not, and an entry of "
-            "llm_int8_skip_modules may match more than was meant."
+            f"in a model configured for 4 bits: {in_words(names)}",
+            cause="Only linear layers are quantised. Fused experts, custom parameters "
+            "and layers added later are not, and an entry of llm_int8_skip_modules may "
+            "match more than intended."
             if facts["elements"]
             else "No layer is in 4 bits: an entry of llm_int8_skip_modules names a "
-            "module around all of them, or the layers are of no kind that is.",
-            fix="Look at their dtypes: {n: p.dtype for n, p in "
-            "model.named_parameters()}; choose a quantisation that knows these "
-            "layers, or count with their memory.",
+            "module that contains all of them, or the layers are of no supported kind.",
+            fix="Check their dtypes, {n: p.dtype for n, p in "
+            "model.named_parameters()}; use a quantisation that supports these layers, "
+            "or plan for their memory.",
             places=[
                 *(Place("param", name) for name in names),
                 Place("config", "load_in_4bit"),

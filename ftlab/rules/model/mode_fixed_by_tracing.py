@@ -5,40 +5,40 @@ Finds traced modules whose dropouts do not follow `train()` and `eval()`: they w
 traced in the other mode.
 
 ## Why is this bad?
-`torch.jit.trace` and `torch.fx.symbolic_trace` keep what ran, and in which mode it ran.
-`training` is set as usual afterwards, and the graph does not look at it: a part that
-was traced in evaluation mode is trained without dropout and overfits, and one that was
-traced in training mode drops in every evaluation, and in what is shipped.
+`torch.jit.trace` and `torch.fx.symbolic_trace` record what ran, and in which mode.
+`training` is set as usual afterwards, but the graph does not read it: a part that was
+traced in evaluation mode is trained without dropout and overfits, and one that was
+traced in training mode applies dropout in every evaluation, and in production.
 
 ## Evidence
-Each dropout in a module's graph has its chance and whether to drop as constants. There
-is no threshold.
-- *off-in-training*: a chance above 0, "do not drop", and the module says that it is in
-  training mode at a training forward after which it has gradients.
-- *on-in-evaluation*: a chance above 0, "drop", from a `Dropout` module, and the module
-  says that it is in evaluation mode while the model is evaluated. A function may have
-  been told to drop always, as Monte Carlo dropout does, and is not counted.
+Each dropout in a module's graph has its probability and whether to drop as constants.
+There is no threshold.
+- *off-in-training*: a probability above 0, "do not drop", and the module says that it
+  is in training mode at a training forward after which it has gradients.
+- *on-in-evaluation*: a probability above 0, "drop", from a `Dropout` module, and the
+  module says that it is in evaluation mode while the model is evaluated. A function may
+  always drop on purpose, as in Monte Carlo dropout, and is not counted.
 
-Left alone are modules without gradients (a frozen encoder), and those that stay in the
-mode that they were traced in. Measured with torch 2.13, a `Dropout(0.5)` traced in
-evaluation mode: `aten::dropout(x, 0.5, False)`, and two forwards after `train()` are
-equal to the last bit.
+Modules without gradients (a frozen encoder), and those that stay in the mode they were
+traced in, are ignored. Measured with torch 2.13, a `Dropout(0.5)` traced in evaluation
+mode: `aten::dropout(x, 0.5, False)`, and two forwards after `train()` are equal to the
+last bit.
 By hand: `print(module.inlined_graph)`, or `module.code` of torch.fx.
 
 ## What to try
 1. `torch.compile`: it makes a graph for each mode.
-2. `torch.jit.script` in place of `trace`; its graph asks for `training`.
+2. `torch.jit.script` instead of `trace`; its graph reads `training`.
 3. Trace in training mode for training, and again in evaluation mode for use.
 
 ## Known problems
 A dropout of 0 when tracing leaves no trace of what it was configured to be, and that of
-attention (`scaled_dot_product_attention`) is written down as 0 in evaluation mode: both
-are not seen. Batch norms are not looked at: fixed statistics are usual. An exported
-program (`torch.export`) is left alone: it raises when `train()` is called on it.
+attention (`scaled_dot_product_attention`) is recorded as 0 in evaluation mode: neither
+is seen. Batch norms are not checked: fixed statistics are common. An exported program
+(`torch.export`) is not checked: it raises when `train()` is called on it.
 
 ## References
 - pytorch/pytorch#29177 (a traced module does the same in both modes)
-- pytorch/pytorch#68190 (torch.fx writes `training` down as a constant)
+- pytorch/pytorch#68190 (torch.fx records `training` as a constant)
 """
 
 from collections.abc import Iterator
@@ -53,10 +53,10 @@ from ftlab.runlog.run import Run
 TABLE = "traced"
 
 _SAID = {
-    "off-in-training": "is trained in training mode, and {dropouts} (up to {p}) in its "
-    "graph never drop",
-    "on-in-evaluation": "is evaluated in evaluation mode, and {dropouts} (up to {p}) "
-    "in its graph drop",
+    "off-in-training": "is in training mode, but {dropouts} (up to {p}) in its graph "
+    "never drop",
+    "on-in-evaluation": "is in evaluation mode, but {dropouts} (up to {p}) in its "
+    "graph drop",
 }
 
 _TRACED_IN = {"off-in-training": "evaluation", "on-in-evaluation": "training"}
@@ -108,9 +108,9 @@ class ModeFixedByTracing(Rule):
             f"{at_steps(*steps)}: {name.name} {said}",
             cause=f"It was traced in {_TRACED_IN[kind]} mode. Whether to drop is a "
             "constant in the graph: train() and eval() set an attribute that the graph "
-            "does not look at.",
+            "does not read.",
             fix="Use torch.compile or torch.jit.script, which follow the mode, or "
-            "trace the module in the mode that it is used in.",
+            "trace the module in the mode it is used in.",
             places=[Place("module", name.name), Place("call", "torch.jit.trace")],
             steps=steps,
             evidence={"reason": kind, "dropouts": dropouts, "threshold": 0},

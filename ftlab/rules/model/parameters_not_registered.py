@@ -1,26 +1,27 @@
 """The rule MOD008, parameters-not-registered.
 
 ## What it does
-Finds parameters that take part in the loss and that the model does not know of, because
-a module keeps them in a list, a dict or an object of its own, or has only a tensor that
-was made of one, such as `Parameter(...).to(dtype)`.
+Finds parameters that contribute to the loss but are not registered, because a module
+keeps them in a list, a dict or another object, or has only a tensor derived from one,
+such as `Parameter(...).to(dtype)`.
 
 ## Why is this bad?
-`model.parameters()` does not name them, so the optimizer does not get them and they
-stay as drawn. `model.to(...)` does not move them, `state_dict()` does not save
+`model.parameters()` does not include them, so the optimizer does not get them and they
+keep their initial values. `model.to(...)` does not move them, `state_dict()` does not
+save
 them, PEFT neither freezes nor adapts them. Nothing fails: the layers run, and they have
 gradients.
 
 ## Evidence
-The attributes of every module, lists, dicts and objects of one's own within them four
-deep, for parameters that require a gradient and that `model.parameters()` does not
-yield; such a parameter counts when backward has given it a gradient. Whether an
-optimizer holds it is asked of all optimizers in the process: one that is held is
-trained, and only noted, for it is not saved with the model (*not-saved*); the others
-are *not-trained*. There is no threshold. Layers that are kept so on purpose (a teacher,
-a discriminator) have no gradient or an optimizer of their own. Measured: of a list of
-two linear layers per block 0 bytes change in 6 steps of AdamW over
-`model.parameters()`, while each of them has a gradient.
+The attributes of every module, lists, dicts and custom objects within them up to four
+levels deep, for parameters that require a gradient and that `model.parameters()` does
+not yield; such a parameter counts when backward has given it a gradient. All optimizers
+in the process are searched for it: one that is held is trained, and info, since it is
+not saved with the model (*not-saved*); the others are *not-trained*. There is no
+threshold. Layers that are kept like this on purpose (a teacher, a discriminator) have
+no gradient or an optimizer of their own. Measured: of a list of two linear layers per
+block 0 bytes change in 6 steps of AdamW over `model.parameters()`, while each of them
+has a gradient.
 By hand: `sum(p.numel() for p in model.parameters())` against what you expect, and
 `model.state_dict().keys()`.
 
@@ -29,11 +30,12 @@ By hand: `sum(p.numel() for p in model.parameters())` against what you expect, a
    the plain container.
 2. `self.register_parameter(name, parameter)` for a single one.
 3. `Parameter(a.to(dtype))`: cast and scale before it becomes a parameter.
-4. Kept out on purpose: `requires_grad_(False)`, and no gradient is computed in vain.
+4. If kept out on purpose: `requires_grad_(False)`, so that no gradient is computed in
+   vain.
 
 ## Known problems
-Plain tensors made with `requires_grad=True` are not looked for, nor what closures and
-globals hold. Objects of torch, transformers, PEFT and accelerate are not looked into.
+Plain tensors with `requires_grad=True` are not searched for, nor what closures and
+globals hold. Objects of torch, transformers, PEFT and accelerate are not inspected.
 
 ## References
 - pytorch, `torch.nn.ModuleList` and `torch.nn.Module.register_parameter`
@@ -52,15 +54,15 @@ from ftlab.runlog.run import Run
 TABLE = "unregistered"
 
 _OF_A_CONTAINER = (
-    "torch registers modules and parameters that are attributes themselves, or in a "
+    "torch registers only modules and parameters that are direct attributes, or in a "
     "ModuleList, ModuleDict or ParameterList."
 )
 _OF_A_TENSOR = (
-    "casting, moving or scaling a Parameter gives a tensor that is none, and only a "
-    "Parameter is registered."
+    "casting, moving or scaling a Parameter gives a plain tensor, which is not "
+    "registered."
 )
 _KEEP = "Keep them in torch.nn.ModuleList (ModuleDict, ParameterList)."
-_MAKE = "self.weight = torch.nn.Parameter(tensor.to(dtype)): the Parameter comes last."
+_MAKE = "self.weight = torch.nn.Parameter(tensor.to(dtype)): create the Parameter last."
 
 
 class ParametersNotRegistered(Rule):

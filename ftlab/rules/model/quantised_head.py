@@ -1,22 +1,22 @@
 """The rule MOD007, quantised-head.
 
 ## What it does
-Finds heads in 4 or 8 bits in a model that is trained: a new head of a task, which
-cannot learn so, and the output embeddings.
+Finds heads in 4 or 8 bits in a model that is trained: a new task head, which then
+cannot learn, and the output embeddings.
 
 ## Why is this bad?
-A quantised weight requires no gradient. A new head that was quantised stays a random
-projection for good, and the adapter has to bend the whole model towards it. Output
-embeddings in 4 bits put their rounding straight into the logits, where no later layer
-makes up for it.
+A quantised weight requires no gradient. A new head that was quantised always stays a
+random projection, and the adapter has to bend the whole model towards it. Output
+embeddings in 4 bits put their rounding error straight into the logits, where no later
+layer can compensate.
 
 ## Evidence
 Linear layers outside of the numbered blocks and of the pretrained body whose weight is
 quantised, in a run with an optimizer. With as many rows as the vocabulary it is the
-output head; other ones are heads of a task. New is a head whose deviation is that of
-the model's `initializer_range`, or of `nn.Linear` itself, within 4 standard errors
-(s / sqrt(2 n)) plus 3 % for the rounding of 4 bits. A head that an adapter was put on,
-one in 8 bits that is not new, and a task's head that is not new are only noted.
+output head; others are task heads. A head is new if its deviation is that of the
+model's `initializer_range`, or of `nn.Linear` itself, within 4 standard errors
+(s / sqrt(2 n)) plus 3 % for the rounding of 4 bits. A head with an adapter, one in 8
+bits that is not new, and a task head that is not new are info.
 Measured over 600 fresh heads in NF4: the deviation moves by at most 3.4 % (2 x 64
 weights), from 64 x 256 on by at most 0.3 %. A tiny Llama in NF4 is off by 15 % in its
 logits with the head in floating point, and by 17 % with the head in NF4 too.
@@ -24,13 +24,13 @@ By hand: `{n: type(m).__name__ for n, m in model.named_modules() if "head" in n}
 `model.score.weight.dtype`.
 
 ## What to try
-1. Leave `llm_int8_skip_modules` alone, or name the head in it as well: what is given
-   there replaces what transformers would have skipped.
-2. In a loop that swaps layers: leave out what is not in a numbered block.
+1. Do not set `llm_int8_skip_modules`, or name the head in it as well: it replaces what
+   transformers would have skipped.
+2. In a loop that swaps layers: skip what is not in a numbered block.
 3. With a head left in floating point: `modules_to_save=["score"]`.
 
 ## Known problems
-Memory may be worth the error of a head with 256,000 rows in 4 bits.
+With 256,000 rows the memory saved may be worth the error of a 4-bit head.
 
 ## Known myths
 "A new head in 4 bits is silent with transformers": measured on 5.23, a head that the
@@ -54,12 +54,12 @@ from ftlab.runlog.run import Run
 
 CAUSES: Mapping[str, str] = {
     "fresh-head": "The new head was quantised with the rest of the model: quantised "
-    "weights require no gradient, so it stays as it was drawn.",
+    "weights require no gradient, so it keeps its random initialization.",
     "task-head": "The head was quantised with the rest of the model. It cannot be "
     "trained.",
     "output-head": "The output embeddings were quantised with the blocks: a list in "
-    "llm_int8_skip_modules replaces the default, and a loop of one's own skips "
-    "nothing by itself.",
+    "llm_int8_skip_modules replaces the default, and a custom loop skips nothing by "
+    "itself.",
 }
 
 
@@ -90,8 +90,8 @@ class QuantisedHead(Rule):
         kind, severity = _judged(head)
         first, _ = steps = steps_of(run)
         fresh = (
-            f", and as it was drawn: deviation {number(head['std'])}, drawn with "
-            f"{number(head['drawn_with'])}"
+            ", and still at its random initialization: deviation "
+            f"{number(head['std'])}, initialized with {number(head['drawn_with'])}"
             if kind == "fresh-head"
             else ""
         )
@@ -101,8 +101,8 @@ class QuantisedHead(Rule):
             f"step {first}: {head['module']} {tuple(head['shape'])} is in "
             f"{head['bits']} bits{fresh}",
             cause=CAUSES[kind],
-            fix=f'Quantise with "{last}" in llm_int8_skip_modules, beside what else '
-            "shall be skipped, or leave that setting alone.",
+            fix=f'Quantise with "{last}" added to llm_int8_skip_modules, or do not set '
+            "that at all.",
             places=[
                 Place("module", head["module"]),
                 Place("param", f"{head['module']}.weight"),

@@ -2,19 +2,19 @@
 
 ## What it does
 Finds a model whose blocks are trained (their norms, biases or other small parts) while
-all their matrices are quantised and carry no adapter.
+all their matrices are quantised and have no adapter.
 
 ## Why is this bad?
-Quantised weights cannot be updated. A loop of one's own runs all the same: embeddings,
-norms and the head move a little, the loss with them, and the transformer stays what it
-was. transformers' Trainer refuses such a model; other loops do not.
+Quantised weights cannot be updated. A custom loop runs all the same: embeddings, norms
+and the head move a little, the loss with them, but the transformer does not change.
+transformers' Trainer refuses such a model; other loops do not.
 
 ## Evidence
 Facts: the quantised layers, and that there is no PEFT configuration; the trainable
 tensors of numbered blocks, none of which belongs to an adapter; and an optimizer or a
-step, for a model that is only used has the same trainable tensors. Training a head
-alone, on a quantised body that is frozen on purpose, is no finding: then nothing within
-the blocks is trainable. There is no threshold.
+step, since a model used only for inference has the same trainable tensors. Training
+only a head, on a quantised body that is frozen on purpose, is not reported: then
+nothing within the blocks is trainable. There is no threshold.
 Measured: of 14 quantised matrices 0 bytes changed in 4 steps of AdamW, while 4 norms,
 the embedding and the head moved.
 
@@ -92,10 +92,10 @@ class QuantisedWeightsNeverTrain(Rule):
         yield self.finding(
             Severity.ERROR,
             f"step {step}: {counted(len(layers), 'quantised layer')} cannot be trained "
-            f"and have no adapter; trained are {in_words(moving)}",
-            cause="The model was loaded quantised and is trained as it is. Quantised "
-            "weights do not require gradients; only what was left out of the "
-            "quantisation moves.",
+            f"and have no adapter; only {in_words(moving)} are trained",
+            cause="The model was loaded quantised and is trained without an adapter. "
+            "Quantised weights do not require gradients; only unquantised parameters "
+            "change.",
             fix="Put LoRA on the quantised layers (prepare_model_for_kbit_training, "
             "then get_peft_model with target_modules='all-linear'), or load the model "
             "in bf16.",
@@ -106,7 +106,7 @@ class QuantisedWeightsNeverTrain(Rule):
                 "trained_in_blocks": len(trained),
                 "threshold": 0,
             },
-            healthy="each quantised layer that shall learn carries an adapter",
+            healthy="each quantised layer that should learn has an adapter",
         )
 
 

@@ -1,15 +1,15 @@
 """The rule MOD022, recompiled-until-the-limit.
 
 ## What it does
-Finds frames of the model that were compiled anew until Dynamo gave them up.
+Finds frames of the model that were recompiled until Dynamo gave up.
 
 ## Why is this bad?
-Compiling takes longer than many steps. From the limit on, whatever matches none of the
-graphs that there are runs eagerly, and one line in the log is all that says so.
+Compiling takes longer than many steps. After the limit, whatever matches none of the
+existing graphs runs eagerly, and only one line in the log says so.
 
 ## Evidence
-What Dynamo notes of each frame: the guard for which it had to be compiled anew, and
-that its limit was reached (`torch._dynamo.config.recompile_limit`, 8 by default;
+What Dynamo records about each frame: the guard that caused the recompilation, and that
+its limit was reached (`torch._dynamo.config.recompile_limit`, 8 by default;
 `accumulated_recompile_limit`, 256). There is no threshold of our own: runs with two
 shapes, dynamic shapes, or a graph for evaluation stay below torch's. The guard, and
 the line that needs it, are those of the last time. Measured with torch 2.13: a module
@@ -17,7 +17,7 @@ that counts its calls in a Python integer gets 8 graphs in 8 steps, and none fro
 on; with a tensor for a counter it is 1 graph.
 
 ## What to try
-By the guard that is told:
+Depending on the guard:
 1. A number on a module (`self.calls == 7`): keep it in a tensor (`register_buffer`), or
    change it outside of forward; `torch._dynamo.config.allow_unspec_int_on_nn_module`.
 2. A size (`size mismatch`): `torch.compile(dynamic=True)`, or pad to few lengths.
@@ -26,8 +26,8 @@ By the guard that is told:
 By hand: `TORCH_LOGS=recompiles` prints every reason.
 
 ## Known problems
-Blocks of one class that are compiled for themselves share one limit. The limit of
-frames that are no forward of the model's modules is not told.
+Blocks of one class that are compiled separately share one limit. The limit of frames
+that are not a forward of the model's modules is not reported.
 
 ## References
 - torch `_dynamo/convert_frame.py`, `_dynamo/cache_size.py`
@@ -71,9 +71,9 @@ class RecompiledUntilTheLimit(Rule):
             f"step {step}: the recompile limit is reached in the forward of "
             f"{in_words(names)}, which runs eagerly from here on: {guard}{where}",
             cause=f"The guard {guard} failed again and again: it holds for one value "
-            "only, and each other one takes a graph of its own.",
-            fix="Keep what changes in a tensor or outside of forward, use dynamic "
-            "shapes for sizes, or raise recompile_limit where the values are few.",
+            "only, and each other value needs its own graph.",
+            fix="Keep changing values in a tensor or outside of forward, use dynamic "
+            "shapes for sizes, or raise recompile_limit if there are few values.",
             places=[
                 *(Place("module", name) for name in names),
                 Place("call", "torch.compile"),

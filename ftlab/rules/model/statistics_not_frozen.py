@@ -5,34 +5,35 @@ Finds batch norms in a frozen part of the model whose running statistics follow 
 training data.
 
 ## Why is this bad?
-`requires_grad=False` freezes weights. Running means and variances are no parameters:
+`requires_grad=False` freezes weights. Running means and variances are not parameters:
 in training mode every batch is averaged into them, and in evaluation the part gives
-other features than it was frozen with. A head that is saved alone, features that were
-stored, and a second head on the same part no longer fit.
+different features than when it was frozen. A head saved on its own, cached features,
+and a second head on the same part no longer fit.
 
 ## Evidence
 The running mean of each batch norm in whose surrounding module nothing requires a
-gradient, beside a model that trains and has no adapter: how far its channels have moved
-on average since the first forward, in the deviations that it had then. Read in the
-first 8 steps and on a schedule; from 4 such steps on. The threshold is 0.3, twice what
-a slight change of the data gives: to train a head on a frozen part in training mode is
-common, and does no harm while the statistics stay near. Measured on a tiny ResNet whose
-norms had averaged over 100 batches of noise: 0.015 at most within 40 steps on more of
-the same (4 and 32 pictures per batch), 0.15 in 20 steps on data that are 0.3 deviations
+gradient, in a model that trains and has no adapter: how far its channels have moved on
+average since the first forward, in units of its deviation then. Read in the first 8
+steps and on a schedule; from 4 such steps on. The threshold is 0.3, twice what a slight
+change of the data gives: training a head on a frozen part in training mode is common,
+and does no harm while the statistics stay near. Measured on a tiny ResNet whose norms
+had averaged over 100 batches of noise: 0.015 at most within 40 steps on more of the
+same (4 and 32 images per batch), 0.15 in 20 steps on data that are 0.3 deviations
 brighter, 0.51 on data of mean 1 and deviation 2.
-Parts whose weights change are left out: they are averages of another part.
+Parts whose weights change are ignored: they are averages of another part.
 By hand: a copy of `norm.running_mean` before training, against the one after it.
 
 ## What to try
 1. `part.eval()` after each `model.train()`, or a `train` method of the model that does.
-2. A frozen norm in its place: `torchvision.ops.FrozenBatchNorm2d`.
+2. Use a frozen norm instead: `torchvision.ops.FrozenBatchNorm2d`.
 3. Save the whole state dict, buffers too, if the statistics are meant to follow.
 
 ## Known problems
-Statistics that are fitted to new data on purpose (AdaBN) look the same, and are warned
-of: whether it is meant, no record tells. Norms without a momentum (`momentum=None`),
-those that share their module with something trained, and models with adapters
-(ADP044) are not judged. Shorter runs than 4 steps are not either.
+Statistics that are fitted to new data on purpose (AdaBN) look the same, and are
+reported: no record tells whether it is intended. Norms without a momentum
+(`momentum=None`), those that share their module with something trained, and models with
+adapters
+(ADP044) are not judged. Neither are runs of fewer than 4 steps.
 
 ## References
 - pytorch/pytorch#86590, lightly-ai/lightly#1438 (frozen, and still averaging)
@@ -97,7 +98,7 @@ class StatisticsNotFrozen(Rule):
             f"{counted(len(norms), 'batch norm')} in frozen parts follow the data, by "
             f"up to {shift:.2g} deviations: {in_words(norms)}",
             cause="requires_grad=False freezes weights, not running statistics: in "
-            "training mode, which model.train() puts on all modules, each batch is "
+            "training mode, which model.train() sets on all modules, each batch is "
             "averaged into them.",
             fix="Put the frozen part into evaluation mode after each model.train(): "
             "model.backbone.eval().",
@@ -107,8 +108,8 @@ class StatisticsNotFrozen(Rule):
             ],
             steps=steps,
             evidence={"norms": len(norms), "shift": shift, "threshold": SHIFT},
-            healthy="means of a frozen part stay within 0.02 deviations on data alike, "
-            "and do not move in evaluation mode",
+            healthy="means of a frozen part stay within 0.02 deviations on similar "
+            "data, and do not move in evaluation mode",
         )
 
 

@@ -1,47 +1,47 @@
 """The rule MOD016, teacher-with-dropout.
 
 ## What it does
-Finds teachers and references that answer within each training step with dropout on:
-frozen parts of the model, other models, and the model itself without its adapter.
+Finds teachers and references that run within each training step with dropout on: frozen
+parts of the model, other models, and the model itself without its adapter.
 
 ## Why is this bad?
-What they say is a target, and it is drawn by chance: the same batch gives another one
-each time. The student learns the noise, a KL term never comes to 0 where both are the
-same, and ratios of a policy to its reference are off by as much. `torch.no_grad()`
+Their output is a target, and it is random: the same batch gives a different one each
+time. The student learns the noise, a KL term never reaches 0 where both are the same,
+and ratios of a policy to its reference are off as well. `torch.no_grad()`
 does not switch dropout off.
 
 ## Evidence
 Calls without gradients in the training steps 0 to 3 and in two of every 16: whether the
 module that is called, and dropouts above 0 in it, are in training mode. A finding where
-it was so from the first or second step on, in at least 0.9 of the steps looked at and
-in two at least, so that an evaluation does not count; no call of these was given what
-an earlier one was given, as Monte Carlo dropout does (that is only noted); and some of
-its weights stayed the same to the last bit: a mean teacher moves, and drops on purpose.
+it was so from the first or second step on, in at least 0.9 of the checked steps and in
+two at least, so that an evaluation does not count; no call of these was given what an
+earlier one was given, as Monte Carlo dropout does (that is info); and some of its
+weights stayed the same to the last bit: a mean teacher moves, and drops on purpose.
 - *part*: the largest frozen part of the watched model. It must have been given a tensor
   that something which learns beside it was given too, and that one no numbers which the
-  part was not given: a frozen tower whose features are learned from is no teacher.
+  part was not given: a frozen tower that provides features is not a teacher.
 - *other*: another model of the process, of which the same holds. It is looked for when
   the first training forward is given no labels.
-- *own*: the model itself, its adapters off, or with those alone that no optimizer
-  holds. Dropouts of its base count.
+- *own*: the model itself, its adapters off, or only with those that no optimizer holds.
+  Dropouts of its base count.
 
-Measured on a GPT-2 of two blocks with a dropout of 0.1, random weights: two answers of
-the teacher to one batch differ by a KL of 0.003 (0.004 with one in attention too); in
+Measured on a GPT-2 of two blocks with a dropout of 0.1, random weights: two outputs of
+the teacher for one batch differ by a KL of 0.003 (0.004 with one in attention too); in
 evaluation mode by 0.
 By hand: `print(teacher.training)` before its forward; call it twice and compare.
 
 ## What to try
-1. `teacher.eval()` before its forward, each time: `train()` of what holds it switches
-   it on again. In a module of one's own, override `train` so that it stays off.
+1. `teacher.eval()` before its forward, each time: `train()` on its parent switches it
+   on again. In a custom module, override `train` so that it stays off.
 2. For the model without its adapter: `model.eval()` around the pass and `model.train()`
    after it; or dropouts of p 0 in the base. TRL: `disable_dropout=True`.
-3. Outputs of a fixed teacher may be computed once, before training.
+3. Outputs of a fixed teacher can be computed once, before training.
 
 ## Known problems
 A teacher that is run in no training step, is given other tensors than the student (of
 another tokenizer, or moved to another device), or drops by
-`torch.nn.functional.dropout` alone in another model, is not seen. Who distils the noise
-of one pass each on purpose is warned.
+`torch.nn.functional.dropout` alone in another model, is not seen. Distilling the noise
+of a single pass on purpose is reported.
 
 ## References
 - PyTorch documentation, Autograd mechanics: evaluation mode is not `no_grad`
@@ -121,10 +121,9 @@ class TeacherWithDropout(Rule):
             Severity.INFO if noisy.repeated else Severity.WARNING,
             f"{at_steps(*noisy.steps)}: {who} ran without gradients and with "
             f"{counted(noisy.dropouts, 'dropout')} (up to {number(float(p))}) on",
-            cause="It is in training mode, as train() of what holds it leaves it; "
-            "no_grad does not switch dropout off, so that its answers are drawn by "
-            "chance.",
-            fix="Call eval() on it before each of its passes"
+            cause="It is in training mode, as train() on its parent leaves it; no_grad "
+            "does not switch dropout off, so its outputs are random.",
+            fix="Call eval() on it before each of its forward passes"
             + (", and train() after it." if kind == "own" else "."),
             places=[call, module] if kind == "own" else [module, call],
             steps=noisy.steps,
@@ -135,7 +134,7 @@ class TeacherWithDropout(Rule):
                 "share": SHARE,
                 "threshold": FEWEST,
             },
-            healthy="a teacher answers in evaluation mode",
+            healthy="a teacher runs in evaluation mode",
         )
 
 

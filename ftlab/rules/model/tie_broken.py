@@ -1,14 +1,14 @@
 """The rule MOD015, tie-broken.
 
 ## What it does
-Finds models whose configuration ties the head to the embedding, and in which the two
-are tensors of their own that are trained.
+Finds models whose configuration ties the head to the embedding, but in which the two
+are separate tensors that are trained.
 
 ## Why is this bad?
-They drift apart: the model is another one than its configuration says. Whatever ties by
-the configuration (`tie_weights()`, converters, inference engines that keep one table)
-writes one over the other, and what that has learned is gone. Until then both take
-memory, in the optimizer too.
+They drift apart: the model no longer matches its configuration. Whatever ties by the
+configuration (`tie_weights()`, converters, inference engines that keep one table)
+overwrites one with the other, and what that has learned is gone. Until then both take
+memory, also in the optimizer.
 
 ## Evidence
 The model's class can tie (`_tied_weights_keys`), its configuration (of the text part)
@@ -16,23 +16,24 @@ says `tie_word_embeddings=True`, and the weights of `get_input_embeddings()` and
 `get_output_embeddings()` are two parameters with two addresses, of one shape and not
 quantised, of which at least one is trainable (*two-tensors*). Copies of
 `modules_to_save` are followed (*copies*): a copy of *both* sides counts as
-well, unless PEFT keeps them as one (`ensure_weight_tying=True`). A copy of
-one side alone is told by ADP029. There is no threshold. Two frozen copies of equal
-values do no harm and are not reported.
+well, unless PEFT keeps them as one (`ensure_weight_tying=True`). A copy of only one
+side is reported by ADP029. There is no threshold. Two frozen copies of equal values do
+no harm and are not reported.
 Measured (transformers 5.23, a tiny tied Qwen2, `model.lm_head.weight =
-Parameter(weight.float().clone())`, 16 steps of AdamW at 2e-3): the two are apart by
-0.70 of the embedding's norm. The file of `save_pretrained` holds both.
+Parameter(weight.float().clone())`, 16 steps of AdamW at 2e-3): the two differ by 0.70
+of the embedding's norm. The file of `save_pretrained` holds both.
 By hand: `model.get_output_embeddings().weight is model.get_input_embeddings().weight`.
 
 ## What to try
 1. `model.tie_weights()` after `load_state_dict(assign=True)`, after a cast that makes a
    new `Parameter`, and after replacing the head; before the optimizer is built.
 2. Cast in place: `model.lm_head.to(torch.float32)` keeps the parameter, and the tie.
-3. Two on purpose: `model.config.tie_word_embeddings = False`, for the file as well.
+3. If two are intended: `model.config.tie_word_embeddings = False`, for the file as
+   well.
 4. PEFT: `ensure_weight_tying=True` with both in `modules_to_save` (from 0.19 on).
 
 ## Known problems
-Who merges the two again by hand before saving is warned all the same.
+Merging the two by hand before saving is reported all the same.
 
 ## Known myths
 "The next load ties them": measured with transformers 5.23, `from_pretrained` of a file
@@ -54,17 +55,17 @@ from ftlab.rules.rule import Rule
 from ftlab.runlog.run import Run
 
 _BY_PEFT = (
-    "modules_to_save copies the embedding and the head one by one: of one tied weight "
-    "they make two that are trained apart.",
-    "ensure_weight_tying=True in the LoraConfig, or untie the model first and say so: "
+    "modules_to_save copies the embedding and the head separately: one tied weight "
+    "becomes two that are trained separately.",
+    "ensure_weight_tying=True in the LoraConfig, or untie the model first, with "
     "config.tie_word_embeddings = False.",
 )
 
 _BY_HAND = (
-    "The head got a parameter of its own: load_state_dict(assign=True), a cast that "
+    "The head got its own parameter: from load_state_dict(assign=True), a cast that "
     "makes a new Parameter, or a new head, without tie_weights() after it.",
-    "model.tie_weights() before the optimizer is built; or, if they shall be two, "
-    "model.config.tie_word_embeddings = False.",
+    "model.tie_weights() before the optimizer is built; or, if they should be "
+    "separate, model.config.tie_word_embeddings = False.",
 )
 
 
@@ -92,7 +93,7 @@ class TieBroken(Rule):
         calls = [] if copies else [Place("call", "tie_weights")]
         return self.finding(
             Severity.WARNING,
-            f"from step {steps_of(run)[0]}: tie_word_embeddings is true, and "
+            f"from step {steps_of(run)[0]}: tie_word_embeddings is true, but "
             f"{in_words(names)} are two tensors, of which {in_words(trained)} "
             f"{'learns' if len(trained) == 1 else 'learn'}",
             cause=cause,

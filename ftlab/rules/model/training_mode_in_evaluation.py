@@ -4,17 +4,17 @@
 Finds evaluations that run in training mode while dropout is on.
 
 ## Why is this bad?
-Every number of such an evaluation is drawn by chance and too bad: the best checkpoint
-is chosen by luck, and early stopping ends a run that was still learning. Batch norms
-take what they see of the evaluation's data into the model.
+Every number of such an evaluation is random and too pessimistic: the best checkpoint is
+chosen by luck, and early stopping ends a run that was still learning. Batch norms
+update their statistics with the evaluation data.
 
 ## Evidence
 The ledger: two forwards or more in a row without gradients and in training mode, at no
 more than half of the steps; and the dropouts above 0 that were on in the same step.
-Passes at every step (a reference model, rollouts) are left alone. There is no other
+Passes at every step (a reference model, rollouts) are ignored. There is no other
 threshold. *losses*: every such forward was given labels, so that its loss was measured.
-A warning. *outputs*: one was not. Only noted, for what it is for is not recorded:
-rollouts, Monte Carlo dropout.
+A warning. *outputs*: one was not. Info, since the purpose is not recorded: rollouts,
+Monte Carlo dropout.
 Measured on a Llama of two blocks, LoRA trained for 40 steps, 20 evaluations of one
 batch: with a dropout of 0.3 losses from 4.619 to 4.672 in training mode and 4.604 each
 time in evaluation mode; with 0.05 from 4.510 to 4.523, and 4.508.
@@ -23,16 +23,16 @@ and compare.
 
 ## What to try
 1. `model.eval()` before the evaluation and `model.train()` after it.
-2. `torch.no_grad()` alone switches off gradients and nothing else.
-3. Where dropout is to be on (Monte Carlo dropout), leave it so.
+2. `torch.no_grad()` switches off gradients and nothing else.
+3. Where dropout should be on (Monte Carlo dropout), leave it.
 
 ## Known problems
-Rollouts that are drawn every few steps are noted. Who measures losses with Monte Carlo
-dropout on purpose, now and then in the training, is warned.
+Rollouts that are sampled every few steps are info. Measuring losses with Monte Carlo
+dropout on purpose, now and then during training, is reported.
 
 ## References
 - PyTorch documentation, Autograd mechanics: evaluation mode is not `no_grad`
-- `ftlab.explain("MOD006")`, the same mistake the other way round
+- `ftlab.explain("MOD006")`, the same mistake in the other direction
 """
 
 from collections.abc import Iterator
@@ -86,7 +86,7 @@ class TrainingModeInEvaluation(Rule):
             f"{at_steps(first, last)}: {counted(forwards, 'forward')} without "
             f"gradients ran in training mode, with {counted(dropouts, 'dropout')} on",
             cause="model.eval() was not called before the evaluation; no_grad does not "
-            "switch off dropout, so that its loss and its texts are drawn by chance.",
+            "switch off dropout, so its losses and outputs are random.",
             fix="Call model.eval() before the evaluation and model.train() after it.",
             places=[Place("call", "model.eval")],
             steps=(first, last),

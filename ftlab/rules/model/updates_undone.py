@@ -1,57 +1,57 @@
 """The rule MOD012, updates-undone.
 
 ## What it does
-Finds loops that take back what the optimizer has done: each update, all of them from
-time to time, or most of them at each evaluation.
+Finds loops that undo the optimizer's updates: each one, all of them from time to time,
+or most of them at each evaluation.
 
 ## Why is this bad?
-The loss, the gradients and the learning rate look like a training, and the model learns
-nothing, or only what it learned since the last time. With a copy of the weights (an
-average, a "best" state, a safety copy) it takes one wrong or missing line.
+The loss, the gradients and the learning rate look normal, but the model learns nothing,
+or only what it learned since the last time. With a copy of the weights (an average, a
+"best" state, a backup) it takes one wrong or missing line.
 
 ## Evidence
 - *put-back*: sums in float64 of every tensor that an optimizer holds, before an update,
   after it, and before the next one, at the first steps and then every 64. At 4 of them
   in a row, the last included, every tensor that the update had changed was exactly what
   it was before. Whole tensors are summed: loops that train some rows of an embedding
-  and put back the others are not concerned. Where the model was used without a graph
-  before the weights were put back, it is a note: trying an update out and taking it
-  back may be the purpose.
+  and restore the others are not affected. Where the model was used without a graph
+  before the weights were restored, it is info: trying an update and undoing it may be
+  the purpose.
 - *back-at-first*: up to 128 elements of 3 trained tensors, after each update and
-  before the next one. All of them exactly what they were at the first update, 4 times,
-  at no more than half of the steps, and never anything else that was written.
+  before the next one. All of them were exactly what they were at the first update, 4
+  times, at no more than half of the steps, and nothing else was ever written.
 - *left-by-evaluation*: the same elements at the first forward without a graph after an
   update. At the last 2 evaluations at least the model was evaluated with other weights
-  than the update had left, and the next update began from those, while nobody wrote to
-  the weights at any other time. Reported as a warning where 0.9 of the way since the
-  last evaluation is lost (median), and as a note from 0.05 on. Lookahead and other
-  averages that are meant to stay keep 0.2 to 0.8 of the way.
+  than the update had left, and the next update began from those, while the weights were
+  not written at any other time. A warning where 0.9 of the progress since the last
+  evaluation is lost (median), and info from 0.05 on. Lookahead and other averages that
+  are meant to stay keep 0.2 to 0.8 of the progress.
 
 Not counted: steps before which an optimizer's state was loaded or another optimizer
 took over (trials, folds, a rollback), adapters that were merged, and runs whose frozen
 weights have changed by as much (ReLoRA).
 Measured over 40 steps of a tiny Llama with AdamW at 1e-3: an average with a decay of
-0.999 that stays after each 8 steps takes back 0.995 of the way, and the loss is at 4.2
-in place of 2.8; every value is bit-equal in a run that swaps it in and back.
+0.999 that stays after each 8 steps undoes 0.995 of the progress, and the loss is at 4.2
+instead of 2.8; every value is bit-equal in a run that swaps it in and back.
 
 ## What to try
-1. Put the weights back after an evaluation, in `finally`: `ema.store(parameters)`,
+1. Restore the weights after an evaluation, in `finally`: `ema.store(parameters)`,
    `ema.copy_to(parameters)`, and `ema.restore(parameters)` when it is over.
 2. Look at what is copied into parameters after `optimizer.step()`: `.data`, `copy_`,
-   `load_state_dict`; and at the condition that it stands under.
+   `load_state_dict`; and at the condition around it.
 3. Call the average's `update()` after each step: one that never is keeps the first
    weights.
 By hand: keep `w = p.detach().clone()` before a step and print `(p - w).abs().max()`
 after it, and again before the next one.
 
 ## Known problems
-An average whose decay grows with the steps stays close to the weights; taking it over
-is only noted. Meta-learning that goes back to the same weights for more than 4 tasks
-with one optimizer, before it moves them, is reported until it does.
+An average whose decay grows with the steps stays close to the weights; adopting it is
+info. Meta-learning that goes back to the same weights for more than 4 tasks with one
+optimizer, before it moves them, is reported until it does.
 
 ## References
-- PKU-YuanGroup/Open-Sora-Plan#186 (an average that is not taken out again)
-- MultimediaTechLab/YOLO#97 (an average that is never updated, put in at each epoch)
+- PKU-YuanGroup/Open-Sora-Plan#186 (an average that is not swapped out again)
+- MultimediaTechLab/YOLO#97 (an average that is never updated, swapped in at each epoch)
 - Zhang et al. 2019, Lookahead, arXiv:1907.08610
 """
 
@@ -121,17 +121,17 @@ class UpdatesUndone(Rule):
         tried = bool(np.isin(steps, _evaluated(run)).any())
         return self.finding(
             Severity.INFO if tried else Severity.ERROR,
-            f"{_at(steps)}: each update that was looked at was undone before the next "
-            f"one: {counted(int(back[looked][-1]), 'tensor')} went back to exactly "
-            "what they were",
+            f"{_at(steps)}: each checked update was undone before the next one: "
+            f"{counted(int(back[looked][-1]), 'tensor')} returned to exactly their old "
+            "values",
             cause="Something writes the old values into the weights after "
-            "optimizer.step(): a copy that is put back, or a state that is loaded.",
-            fix="Take out what is copied into the weights between two updates, or "
-            "look at the condition that it stands under.",
+            "optimizer.step(): a copy that is restored, or a state that is loaded.",
+            fix="Remove the code that copies values into the weights between two "
+            "updates, or check the condition around it.",
             places=[Place("call", "optimizer.step"), Place("call", "copy_")],
             steps=_span(steps),
             evidence={"reason": "put-back", "updates": len(steps), "threshold": OFTEN},
-            healthy="the next update begins from what the last one has left",
+            healthy="each update starts from the weights that the last one left",
         )
 
     def _at_first(self, run: Run) -> Finding | None:
@@ -145,11 +145,11 @@ class UpdatesUndone(Rule):
         return self.finding(
             Severity.WARNING,
             f"{_at(steps)}: the weights were exactly those of the first step again, "
-            f"{counted(len(steps), 'time')}: all that was learned before was lost",
-            cause="A copy of the first weights is put into the model from time to "
+            f"{counted(len(steps), 'time')}: everything learned before was lost",
+            cause="A copy of the first weights is loaded into the model from time to "
             "time: an average that is never updated, or a state kept at the start.",
-            fix="Update the average after each step, or take out what puts the copy "
-            "back.",
+            fix="Update the average after each step, or remove the code that restores "
+            "the copy.",
             places=[Place("call", "copy_"), Place("call", "load_state_dict")],
             steps=_span(steps),
             evidence={
@@ -176,13 +176,14 @@ class UpdatesUndone(Rule):
             return None
         return self.finding(
             Severity.WARNING if lost >= MOST else Severity.INFO,
-            f"{_at(steps)}: training went on from other weights than the last update "
-            f"had left, those of an evaluation, {counted(len(steps), 'time')}; "
-            f"{lost:.0%} of the way since the evaluation before was lost each time",
-            cause="Other weights, an average of them as a rule, were put in for the "
-            "evaluation and not taken out again.",
-            fix="Keep the weights before they are exchanged and put them back when "
-            "the evaluation is over, in a finally block.",
+            f"{_at(steps)}: training continued from the weights of an evaluation "
+            f"instead of those of the last update, {counted(len(steps), 'time')}; "
+            f"{lost:.0%} of the progress since the previous evaluation was lost each "
+            "time",
+            cause="Other weights, usually an average, were swapped in for the "
+            "evaluation and not swapped out again.",
+            fix="Save the weights before swapping and restore them when the evaluation "
+            "is over, in a finally block.",
             places=[Place("call", "evaluate"), Place("call", "copy_")],
             steps=_span(steps),
             evidence={
@@ -191,7 +192,7 @@ class UpdatesUndone(Rule):
                 "lost": number(lost),
                 "threshold": MOST,
             },
-            healthy="after an evaluation the weights are bit by bit what they were",
+            healthy="after an evaluation the weights are bit-equal to those before",
         )
 
 

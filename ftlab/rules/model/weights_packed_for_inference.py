@@ -1,37 +1,37 @@
 """The rule MOD001, weights-packed-for-inference.
 
 ## What it does
-Finds 4-bit weights that bitsandbytes has packed for its CPU kernel for inference and
-that are then trained through, merged into or saved.
+Finds 4-bit weights that bitsandbytes has packed for its CPU inference kernel and that
+are then used in training, merged into or saved.
 
 ## Why is this bad?
-On a CPU with AVX512-BF16 the first forward in eval mode packs every 4-bit weight, for
-good. The kernel that reads packed weights (`gemv_4bit`) has no backward: gradients end
-at every 4-bit layer from then on. PEFT's merge reads the packed bytes as if they were
-not packed, and the merged model is noise. `state_dict()` unpacks the bytes and leaves
-the scales transposed, in memory and in what is saved.
+On a CPU with AVX512-BF16 the first forward in eval mode packs every 4-bit weight
+permanently. The kernel that reads packed weights (`gemv_4bit`) has no backward:
+gradients end at every 4-bit layer from then on. PEFT's merge reads the packed bytes as
+if they were not packed, and the merged model outputs noise. `state_dict()` unpacks the
+bytes and leaves the scales transposed, in memory and in the saved file.
 
 ## Evidence
 `quant_state.packing_format_for_cpu` of each 4-bit weight, read at training forwards and
 before merges; and unpacked weights whose `quant_state.absmax` still has two dimensions.
-There is no threshold. That weights would be packed at the first evaluation is told as
-information.
+There is no threshold. Weights that will be packed at the first evaluation are reported
+as info.
 Measured with bitsandbytes 0.50.2, a Llama of width 128 and NF4: after one evaluation 4
 of 6 LoRA tensors have no gradient; merging an adapter of zeros changes the logits by
 117 % (0 without packing); after `state_dict()` the weights are off by 25 % (0.15 %
-with double quantisation, whose scales are turned back).
+with double quantisation, whose scales are transposed back).
 
 ## What to try
 1. Before the first evaluation: `for m in model.modules(): if hasattr(m,
    "support_avx512bf16_for_cpu"): m.support_avx512bf16_for_cpu = False`.
-2. What is packed stays packed: load the base again, then the adapter.
-3. `bnb_4bit_use_double_quant=True` keeps `state_dict()` right, not the rest.
+2. Packed weights stay packed: load the base again, then the adapter.
+3. `bnb_4bit_use_double_quant=True` keeps `state_dict()` correct, but not the rest.
 By hand: `getattr(layer.weight.quant_state, "packing_format_for_cpu", False)`, and
 `layer.weight.quant_state.absmax.shape` after `model.state_dict()`.
 
 ## Known problems
-With the package `kernels` installed bitsandbytes may take another path on the CPU; that
-was not measured.
+With the package `kernels` installed bitsandbytes may take a different path on the CPU;
+that was not measured.
 
 ## References
 - bitsandbytes 0.50.2: `nn/modules.py` (Linear4bit.forward), `functional.py`
@@ -51,26 +51,27 @@ from ftlab.runlog.run import Run
 
 FIX = (
     "Set support_avx512bf16_for_cpu = False on every Linear4bit before the first "
-    "evaluation; what is packed already has to be loaded again."
+    "evaluation; weights that are already packed have to be loaded again."
 )
 CAUSE = (
-    "A forward in eval mode on this CPU packed the 4-bit weights for inference, for "
-    "good. "
+    "A forward in eval mode on this CPU permanently packed the 4-bit weights for "
+    "inference. "
 )
 WHAT: Mapping[str, tuple[str, str]] = {
     "trained": (
         "are used packed in a training forward",
-        "The kernel that reads them, gemv_4bit, has no backward: no gradient goes "
+        "The kernel that reads them, gemv_4bit, has no backward: no gradient passes "
         "through these layers.",
     ),
     "merged": (
         "were packed when an adapter was merged into them",
-        "PEFT reads the packed bytes as if they were not: what was merged is noise.",
+        "PEFT reads the packed bytes as if they were not packed: the merged weights "
+        "are noise.",
     ),
     "saved": (
         "have scales that belong to other blocks",
         "state_dict() unpacked the bytes and left the scales transposed: weights are "
-        "wrong from then on, in memory and in what was saved.",
+        "wrong from then on, in memory and in the saved file.",
     ),
 }
 
@@ -116,7 +117,7 @@ class WeightsPackedForInference(Rule):
             places=[*(Place("module", name) for name in layers), *_further(run, what)],
             steps=steps,
             evidence={"reason": what, "layers": len(layers), "threshold": 0},
-            healthy="no weight is packed while it is trained, merged into or saved",
+            healthy="no weight is packed when it is trained, merged into or saved",
         )
 
     def _warning(self, run: Run, facts: Mapping[str, Any]) -> Iterator[Finding]:
@@ -129,7 +130,7 @@ class WeightsPackedForInference(Rule):
             f"the first forward in eval mode will pack "
             f"{counted(len(packable), '4-bit weight')}: {in_words(packable)}",
             cause="This CPU has AVX512-BF16, and bitsandbytes packs 4-bit weights for "
-            "it. Training, merging and saving after that go wrong.",
+            "it. Training, merging and saving fail after that.",
             fix=FIX,
             places=[
                 *(Place("module", name) for name in packable),

@@ -1,8 +1,8 @@
 """The rule NUM007, epsilon-vanishes.
 
 ## What it does
-Finds weights in float16 that an optimizer divides by its second moment plus an eps
-which float16 cannot hold.
+Finds float16 weights whose optimizer divides by its second moment plus an eps too small
+for float16.
 
 ## Why is this bad?
 The smallest number of float16 is 6e-8; Adam's eps of 1e-8 is rounded to 0. So is the
@@ -26,7 +26,7 @@ first step.
 3. `eps=1e-4`: Adam is then nearly SGD for small gradients.
 
 ## Known problems
-An optimizer of another library may divide in float32: it is not judged.
+Optimizers of other libraries may divide in float32: they are not judged.
 
 ## References
 - torch.optim, `_single_tensor_adam`: the root and eps are added in the state's dtype
@@ -96,10 +96,10 @@ class EpsilonVanishes(Rule):
             places += params(affected)
         return self.finding(
             Severity.ERROR if spoiled else Severity.WARNING,
-            f"{counted(len(affected), 'tensor')} in float16, and {kind} with eps "
+            f"{counted(len(affected), 'tensor')} in float16, and {kind} has eps "
             f"{number(eps)}, which is 0 in float16{done if spoiled else ''}",
             cause=f"{kind} divides by the root of its second moment plus eps, in the "
-            "dtype of the weights: where squared gradients vanish too, by 0.",
+            "dtype of the weights: where squared gradients underflow too, by 0.",
             fix="Keep the weights in float32 under autocast with a GradScaler, or "
             "train in bf16; in pure float16 at least eps=1e-4.",
             places=places,

@@ -1,39 +1,39 @@
 """The rule NUM025, evaluation-loss-rises.
 
 ## What it does
-Finds runs whose evaluation loss rises while the training loss goes on falling: the
-training samples are learnt by heart.
+Finds runs whose evaluation loss rises while the training loss keeps falling: the model
+overfits.
 
 ## Why is this bad?
-From the turn on every step makes the model better at the samples it has seen and worse
-at all others. The training loss looks better than ever, and the last checkpoint is
-worse than one that was there long before.
+From that point on every step makes the model better at the samples it has seen and
+worse at all others. The training loss looks better than ever, but the last checkpoint
+is worse than a much earlier one.
 
 ## Evidence
 The losses of the evaluations against the training loss of the steps between them, from
 the start of the run; at least 6 evaluations. Evaluation *rises* when each of the last
 three is above the lowest median of three by 2 % and by 8 times its noise (taken from
 second differences); training *falls* when its mean since the turn is below that of as
-many steps before it, by 3 standard errors. Those spoke in none of 4,000 simulated
+many steps before it, by 3 standard errors. These fired in none of 4,000 simulated
 healthy runs and in none of 48 real ones (`ftlab.runlog.divergence`).
 A warning from 10 % above the lowest on, and then the finding says:
 - *learnt-by-heart*: nothing picks the better checkpoint.
-Noted only, as legal reasons are known: below 10 %; *best-is-kept* where
+Reported as info, as there are legitimate reasons: below 10 %; *best-is-kept* where
 `load_best_model_at_end` brings the best one back; *score-is-best* where accuracy, or
 another score of the same evaluations, was never better than in the last three (a
-classifier that is right more often, and surer where it is wrong).
+classifier that is right more often, but more confident where it is wrong).
 By hand: plot `eval_loss` and `loss` of `trainer.state.log_history`; or look at
 `watch.divergence`.
 
 ## What to try
-1. Stop at the turn: `load_best_model_at_end=True`, `EarlyStoppingCallback`.
+1. Stop at the minimum: `load_best_model_at_end=True`, `EarlyStoppingCallback`.
 2. Fewer epochs, more or other samples, a lower rank, dropout, weight decay.
 3. Are there duplicates, or is the training set shorter than it should be?
 
 ## Known problems
-An evaluation set of another kind than the training set rises without anything being
-learnt by heart: what would decide it is a part of the training data held out. Loops of
-one's own that evaluate without a Trainer record no evaluations.
+With an evaluation set of a different kind than the training set the loss rises without
+overfitting: a held-out part of the training data would tell. Custom loops that evaluate
+without a Trainer record no evaluations.
 
 ## References
 - Prechelt 1998, Early Stopping - But When?
@@ -94,10 +94,10 @@ class EvaluationLossRises(Rule):
             f"{at_steps(*steps)}: {found.metric} rises, {number(found.lowest)} -> "
             f"{number(now)}, while the training loss falls, {number(found.before)} -> "
             f"{number(found.after)}",
-            cause="The training samples are learnt by heart; what is learnt holds for "
-            "no others.",
+            cause="The model overfits: it memorizes the training samples and does not "
+            "generalize.",
             fix=f"Keep the checkpoint of about step {found.since}: "
-            "load_best_model_at_end=True; fewer epochs, or more samples.",
+            "load_best_model_at_end=True; use fewer epochs, or more samples.",
             places=[Place("object", found.metric), Place("object", "loss")],
             steps=steps,
             evidence={

@@ -2,12 +2,12 @@
 
 ## What it does
 Finds runs whose loss cannot fall, because no update has changed what the model
-computes. It is the symptom at the end of a chain: what caused it, where another rule
-knows, stands above it.
+computes. It is the last symptom of a chain: where another rule finds the cause, it is
+shown above this one.
 
 ## Why is this bad?
 The optimizer steps, the learning rate follows its schedule, the loss moves up and down
-with the batches, and nothing is learnt: the run is paid for and lost.
+with the batches, and nothing is learned: the run is paid for and wasted.
 
 ## Evidence
 The loss itself is not judged: a flat curve may be a small learning rate, a hard task or
@@ -25,15 +25,16 @@ Measured over the gallery's healthy runs (LoRA, DoRA, full, experts, bf16, closu
 accelerate, compiled): a fifth to all of the tensors moved in the first effective step
 (with LoRA half: every lora_B), and in later ones all but those of experts without
 tokens. Weights that move between steps, as copies of master weights do, count as
-moving, and so do tensors in whose place others stand while the model runs
-(`torch.func.functional_call`). A loss of exactly 0 is left alone: all has been learnt.
+moving, and so do tensors that others replace while the model runs
+(`torch.func.functional_call`). A loss of exactly 0 is not reported: everything has been
+learned.
 
 ## What to try
-1. Mend what stands above it.
-2. Nothing does: by hand, `before = [p.clone() for p in model.parameters()]`, one step,
+1. Fix what is shown above it.
+2. If nothing is: by hand, `before = [p.clone() for p in model.parameters()]`, one step,
    and `[torch.equal(a, b) for a, b in zip(before, model.parameters())]`.
 3. An optimizer of your own must write in place (`p.sub_(...)`, `p.data = ...`): `p = p
-   - lr * p.grad` only gives a local name a new value.
+   - lr * p.grad` only rebinds a local name.
 
 ## Known problems
 A flat loss of a model that does change (labels that carry no signal, a learning rate
@@ -127,10 +128,10 @@ class FlatLoss(Rule):
             f"median loss {number(float(early))}, then {number(float(late))}",
             cause=f"{kind}.step changes no parameter, though each has a gradient."
             if alone
-            else "Nothing that is trained reaches the model's output.",
+            else "No trained parameter affects the model's output.",
             fix="Let the optimizer write in place: p.sub_(...) under torch.no_grad()."
             if alone
-            else "Mend what is named above; see the page for a check by hand.",
+            else "Fix what is named above; see the page for a check by hand.",
             places=[Place("call", "optimizer.step"), Place("object", "loss")]
             if alone
             else [Place("object", "loss")],
@@ -143,7 +144,8 @@ class FlatLoss(Rule):
                 "loss_before": float(early),
                 "loss_after": float(late),
             },
-            healthy="every lora_B moves at the first step, all from the third on",
+            healthy="every lora_B moves at the first step, all tensors from the third "
+            "on",
         )
 
 

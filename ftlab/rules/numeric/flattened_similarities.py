@@ -1,19 +1,19 @@
 """The rule NUM019, flattened-similarities.
 
 ## What it does
-Finds losses of cosines that are multiplied with a small constant, so that the softmax
-stays even whatever the vectors are.
+Finds losses of cosine similarities that are multiplied by a small constant, so that the
+softmax stays nearly uniform whatever the vectors are.
 
 ## Why is this bad?
-Cosines lie between -1 and 1, and a temperature of 0.07 is to be divided by. Multiplied
-with it they differ by 0.14 at most: the loss cannot fall below
+Cosines lie between -1 and 1, and should be divided by a temperature of 0.07. Multiplied
+by it they differ by 0.14 at most: the loss cannot fall below
 ln(1 + (C - 1) / e^0.14), which is 1.96 for 8 pairs, where guessing costs 2.08. Its
-gradients are nearly those of an even softmax, and pairs that are hard to tell apart
-weigh no more than others.
+gradients are nearly those of a uniform softmax, and hard pairs weigh no more than
+others.
 
 ## Evidence
-The graph behind a cross entropy: the constant f that its scores were multiplied with,
-below 1, and behind that the product of two matrices, which it keeps. All vectors in
+The graph behind a cross entropy: the constant f that its scores were multiplied by,
+below 1, and before that the product of two matrices, which it keeps. All vectors in
 both have length 1 (within 0.02, as in bf16), each time they are measured: so no score
 can exceed 1, at any time of the run. The lowest loss, ln(1 + (C - 1) exp(-2 f)), is
 above 0.8 of ln(C): with f = 0.05 and 32 pairs, 3.37 of 3.47. Scores of vectors of other
@@ -26,8 +26,8 @@ By hand: `logits.max() - logits.min()` of what the loss gets; `vectors.norm(dim=
 
 ## Known problems
 Vectors that have no gradient are not kept in the graph: their lengths are unknown, and
-nothing is said. The same holds for a scale that is learned or lies on a GPU, and for
-`cosine_similarity`, which is no product of matrices.
+nothing is reported. The same holds for a scale that is learned or lies on a GPU, and
+for `cosine_similarity`, which is not a matrix product.
 
 ## References
 - van den Oord et al. 2018 (the loss); Radford et al. 2021, section 2.3 (scale 1 / 0.07)
@@ -83,15 +83,15 @@ class FlattenedSimilarities(Rule):
         step, op = int(row.steps[0]), row.text("factor_op")
         return self.finding(
             Severity.WARNING,
-            f"step {step}: cosines are multiplied with {number(row.factor)} before the "
-            f"loss, which cannot fall below {number(lowest)}; guessing gives "
-            f"{number(chance)}",
-            cause="The scores are multiplied with the temperature that they should be "
-            "divided by: the softmax stays even for any vectors."
+            f"step {step}: cosine similarities are multiplied by {number(row.factor)} "
+            f"before the loss, which cannot fall below {number(lowest)}; guessing "
+            f"gives {number(chance)}",
+            cause="The scores are multiplied by the temperature instead of divided by "
+            "it: the softmax stays nearly uniform for any vectors."
             if op == "mul"
-            else "The scores of vectors of length 1 are divided by a number above 1: "
-            "the softmax stays even for any vectors.",
-            fix="Divide by the temperature, or multiply with a scale of 10 to 100.",
+            else "The scores of unit vectors are divided by a number above 1: the "
+            "softmax stays nearly uniform for any vectors.",
+            fix="Divide by the temperature, or multiply by a scale of 10 to 100.",
             places=[Place("op", op), Place("op", "cross_entropy")],
             steps=(step, int(row.steps[-1])),
             evidence={

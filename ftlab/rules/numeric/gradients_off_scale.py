@@ -1,11 +1,11 @@
 """The rule NUM006, gradients-off-scale.
 
 ## What it does
-Finds updates whose gradients are not divided by what the loss was multiplied with: the
-calls of a GradScaler are incomplete, or in another order than they belong.
+Finds updates whose gradients are not divided by what the loss was multiplied by: the
+calls of a GradScaler are incomplete, or in the wrong order.
 
 ## Why is this bad?
-The gradients are up to 65536 times too large or too small. Adam hides it, for it
+The gradients are up to 65536 times too large or too small. Adam hides it, since it
 divides by their size, until eps, clipping, weight decay or the first overflow matter.
 
 ## Evidence
@@ -13,34 +13,35 @@ The step ledger: of each backward, how often the graph of its loss holds a produ
 `scaler.scale` has made; where `unscale_` was called; and whether `optimizer.step` ran
 within `scaler.step`. Found in 2 updates at a scale other than 1.
 - *stepped-past-scaler*: scaled losses, nothing unscaled, and `optimizer.step()` itself.
-- *loss-not-scaled*: `scaler.step`, but backward ran on the loss as it was; what
-  `scaler.scale` returned was thrown away.
+- *loss-not-scaled*: `scaler.step`, but backward ran on the original loss; the result of
+  `scaler.scale` was discarded.
 - *scaled-in-part*: some of the backwards of one update are scaled and others not.
-- *scaled-twice*: the loss went through `scaler.scale` twice, its own or another one's.
+- *scaled-twice*: the loss went through `scaler.scale` twice, of the same scaler or of
+  two.
 - *unscaled-too-early*: after `unscale_` further scaled losses were added.
 - *updated-in-between*: `scaler.update()` ran after the backward and before a
-  `scaler.step`: of two optimizers the second divides by another scale, and the scale
-  grows twice as fast. A warning if the scale changed there before an update that was
-  made, else noted. *unscaled-twice*, an error: `unscale_` had run before that
+  `scaler.step`: with two optimizers the second divides by a different scale, and the
+  scale grows twice as fast. A warning if the scale changed there before an update that
+  was made, else info. *unscaled-twice*, an error: `unscale_` had run before that
   `update()`, which makes torch forget it.
-Quiet: gradients that somebody changed by hand before the step (he may have divided
-them), losses that are multiplied by hand, and, but for *stepped-past-scaler* and the
-last two, loops with several optimizers. Measured on a small Llama with a scale of
-65536: gradient norms of 5e4 or 1e-5 at the update, 0.8 where the order is right. Two
-optimizers, an update after each and `growth_interval=3`: half the gradient at 8 of 24
-updates of the second, and a scale that grew from 256 to a million in 18 iterations.
+Quiet: gradients that were changed by hand before the step (they may have been divided),
+losses that are multiplied by hand, and, but for *stepped-past-scaler* and the last two,
+loops with several optimizers. Measured on a small Llama with a scale of 65536: gradient
+norms of 5e4 or 1e-5 at the update, 0.8 where the order is right. Two optimizers, an
+update after each and `growth_interval=3`: half the gradient at 8 of 24 updates of the
+second, and a scale that grew from 256 to a million in 18 iterations.
 By hand: `scaler.unscale_(optimizer)` and print a gradient norm, with and without it.
 
 ## What to try
 1. `scaler.scale(loss).backward()` for each micro-batch; once per update, then,
    `unscale_` (for clipping), `scaler.step(optimizer)`, `scaler.update()`.
-2. With accelerate: `accelerator.backward(loss)` and the prepared optimizer, no scaler
-   of one's own.
+2. With accelerate: `accelerator.backward(loss)` and the prepared optimizer, without a
+   scaler of your own.
 
 ## Known problems
-A `scaler.update()` that was forgotten is not looked for: torch raises at the next step.
-accelerate's optimizers each call `update()` in their own `step`: with two of them in
-fp16 the order is wrong in the library. One optimizer with two groups is not.
+A missing `scaler.update()` is not checked: torch raises at the next step. accelerate's
+optimizers each call `update()` in their own `step`: with two of them in fp16 the order
+is wrong in the library. One optimizer with two groups is not.
 
 ## References
 - torch.amp, "Gradient accumulation": unscale_ and update once per effective batch
@@ -115,8 +116,8 @@ class GradientsOffScale(Rule):
             severity,
             f"{at_steps(first, last)}: in {counted(len(told.found), 'update')} "
             f"scaler.update() ran before an optimizer had stepped, and {what}",
-            cause="scaler.update() is called after each scaler.step(optimizer), not "
-            "once when all of them have stepped.",
+            cause="scaler.update() is called after each scaler.step(optimizer), "
+            "instead of once after all of them.",
             fix="Call scaler.step for every optimizer, then scaler.update() once.",
             places=[
                 Place("call", "scaler.update before scaler.step"),
@@ -192,20 +193,20 @@ def _within_scaler(backs: Sequence[int], *, late: bool) -> str:
 _ORDER = "Scale each loss, unscale_ once before clipping, scaler.step, scaler.update."
 _TOLD = {
     "stepped-past-scaler": (
-        "optimizer.step() itself was called, with gradients that are still scaled",
-        "The loss is scaled and scaler.step(optimizer) is not called: nothing divides "
+        "optimizer.step() was called directly, with gradients that are still scaled",
+        "The loss is scaled but scaler.step(optimizer) is not called: nothing unscales "
         "the gradients, and nothing skips an overflow.",
-        "Call scaler.step(optimizer) in place of optimizer.step().",
+        "Call scaler.step(optimizer) instead of optimizer.step().",
         ("optimizer.step", "scaler.step"),
     ),
     "loss-not-scaled": (
         "scaler.step divided gradients of a loss that was not scaled",
-        "backward is called on the loss and not on what scaler.scale(loss) returns.",
+        "backward is called on the loss instead of on scaler.scale(loss).",
         "scaler.scale(loss).backward().",
         ("loss.backward", "scaler.scale"),
     ),
     "scaled-in-part": (
-        "only a part of the losses was scaled",
+        "only some of the losses were scaled",
         "Some of the backwards of an update run on a loss that did not go through the "
         "scaler: after unscaling their gradients are nearly 0.",
         "scaler.scale(loss).backward() for each of them.",
@@ -213,14 +214,14 @@ _TOLD = {
     ),
     "scaled-twice": (
         "the loss was scaled twice and the gradients unscaled once",
-        "The loss goes through scaler.scale twice: of one's own loop and of a library.",
+        "The loss goes through scaler.scale twice: in the loop and in a library.",
         "Keep one of the two scalers.",
         ("scaler.scale",),
     ),
     "unscaled-too-early": (
         "scaled gradients were added after unscale_",
         "unscale_ is called while gradients are still accumulated: later micro-batches "
-        "are added as many times too large as the scale is.",
+        "are added too large, by the loss scale.",
         _ORDER,
         ("scaler.unscale_", "scaler.update"),
     ),

@@ -5,9 +5,9 @@ Finds gradients of which a large part was rounded to 0 in float16, because nothi
 too little, multiplies the loss.
 
 ## Why is this bad?
-Below 6e-8 a float16 gradient is 0. The elements that are lost are the small ones, of
-which most layers have most; what is left has one or two significant bits. The loss
-falls at first, and stops where fp32 would go on.
+Below 6e-8 a float16 gradient is 0. The small elements are lost, which are the majority
+in most layers; what is left has one or two significant bits. The loss falls at first,
+and stops where fp32 would go on.
 
 ## Evidence
 Of a sample of each gradient, the share of exact zeros, and the share of the others that
@@ -22,13 +22,13 @@ coarse; with a scale of 65536 no zeros.
 By hand: `(p.grad == 0).float().mean()` with and without a scaler.
 
 ## What to try
-1. `torch.amp.GradScaler`, and its scale as it comes (65536).
+1. `torch.amp.GradScaler`, with its default scale (65536).
 2. bf16, whose smallest numbers are those of float32.
 3. A scaler whose scale has fallen below 1: see NUM004 for why.
 
 ## Known problems
-A gradient that is 0 throughout tells nothing and is not counted. DDP over a number of
-ranks that is no power of two divides the coarse numbers out of sight.
+A gradient that is 0 throughout says nothing and is not counted. DDP over a number of
+ranks that is not a power of two hides the coarse numbers.
 
 ## References
 - Micikevicius et al. 2018, Mixed Precision Training (arXiv:1710.03740), loss scaling
@@ -111,10 +111,10 @@ class GradientsUnderflow(Rule):
             f"{at_steps(*steps)}: {number(100 * zero.values[line][lost[line]].mean())} "
             f"% of the gradient of {counted(len(found), 'tensor')} is exactly 0 "
             f"{told}, and {number(100 * coarse.values[line][lost[line]].mean())} % of "
-            f"the rest has a few bits: {in_words(name.name for name in found)}",
-            cause="In float16 a gradient below 6e-8 is 0: the loss is not multiplied, "
-            "or not enough.",
-            fix="Use torch.amp.GradScaler with the scale that it comes with, or bf16.",
+            f"the rest has only a few bits: {in_words(name.name for name in found)}",
+            cause="In float16 a gradient below 6e-8 is 0: the loss is not scaled, or "
+            "not enough.",
+            fix="Use torch.amp.GradScaler with its default scale, or bf16.",
             places=[Place("call", "GradScaler.scale"), *params(found)],
             steps=steps,
             evidence={
@@ -123,7 +123,7 @@ class GradientsUnderflow(Rule):
                 "share_of_elements": float(weights[line]),
                 "threshold": SHARE,
             },
-            healthy="hardly a zero but in rows that were not used",
+            healthy="hardly any zeros except in unused rows",
         )
 
 

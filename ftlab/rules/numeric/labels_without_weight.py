@@ -5,8 +5,8 @@ Finds labels that a class weight of 0 takes out of the loss.
 
 ## Why is this bad?
 Class weights that are computed from a sample in which a class does not occur are 0
-there (or infinite, and replaced by 0). None of its samples counts, the model is never
-taught to predict it, and a batch with no other class has a loss of NaN.
+there (or infinite, and replaced by 0). None of its samples counts, the model never
+learns to predict it, and a batch with no other class has a loss of NaN.
 
 ## Evidence
 The cross entropy that backward is called on keeps its `weight` and its labels. A share
@@ -15,13 +15,13 @@ By hand: `(weight[labels[labels != -100]] == 0).float().mean()`.
 
 ## What to try
 1. Compute the weights from all of the training set, and add 1 to each count.
-2. Where a class is to be left out, give its labels -100: that says so.
+2. To exclude a class, set its labels to -100, which is explicit.
 
 ## Known problems
 Leaving a class out with a weight of 0 is common and legal (padding; the unlabelled
 points of SemanticKITTI in PRBonn/lidar-bonnetal, beside weights computed from counts),
-and no measurement tells it from a mistake: it is a note. What decides is whether the
-class is to be predicted. Weights of a binary cross entropy are not read.
+and no measurement tells it from a mistake: it is reported as info. It depends on
+whether the class should be predicted. Weights of a binary cross entropy are not read.
 
 ## References
 - torch, `torch.nn.CrossEntropyLoss` (`weight`, and the mean divided by its sum)
@@ -68,12 +68,12 @@ class LabelsWithoutWeight(Rule):
             Severity.INFO,
             f"step {step}: {number(100 * float(share[first]))} % of the labels belong "
             "to classes whose weight in the loss is 0",
-            cause="A class that occurs has weight 0: it was left out on purpose, or "
+            cause="A class that occurs has weight 0: it was excluded on purpose, or "
             "missing in the sample that the weights were computed from.",
-            fix="Compute the weights from the whole training set; a class that is not "
-            "to count can have the label -100.",
+            fix="Compute the weights from the whole training set; to exclude a class, "
+            "set its labels to -100.",
             places=[Place("config", "weight"), Place("op", row.text("loss"))],
             steps=(step, int(row.steps[-1])),
             evidence={"share": float(share[first]), "threshold": 0.0},
-            healthy="a weight above 0 for each class that is to be predicted",
+            healthy="a weight above 0 for each class that should be predicted",
         )

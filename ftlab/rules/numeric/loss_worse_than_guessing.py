@@ -1,49 +1,51 @@
 """The rule NUM026, loss-worse-than-guessing.
 
 ## What it does
-Finds models that are sure of the wrong tokens: the loss stands above that of giving
-each token the same chance.
+Finds models that are confident in the wrong tokens: the loss is above that of
+predicting each token with the same probability.
 
 ## Why is this bad?
-A language model that knows nothing has a loss of ln(vocabulary). One above it has to be
-sure and wrong. Before training that says that the labels are not those of the inputs;
-later, that the updates have destroyed what the model knew. The loss then falls nicely,
-as the model unlearns, and in its own curve such a run looks better than a healthy one.
+A language model that knows nothing has a loss of ln(vocabulary). A higher one means
+confident and wrong. Before training that means that the labels do not belong to the
+inputs; later, that the updates have destroyed what the model knew. The loss then falls
+nicely, as the model unlearns, and by its curve such a run looks better than a healthy
+one.
 
 ## Evidence
 The loss for each micro-batch against the logarithm of `vocabulary` (the logits of one
 position), where labels were in the batch: above 1.1 times it. A loop that accumulates
 may divide its losses by their number or not: there it is the cross entropy itself where
-that was measured, and elsewhere the sum by their number, the lower of the two. What the
-model puts out must be sure as well: the entropy of its softmax is below ln(vocabulary)
-by half of the loss's excess at least (by half of itself, where that is less), or it is
-another loss, or a sum of some, and nothing is said.
-- *not-of-the-inputs*: so at each of the first 3 steps, while the same logits held
-  against the next tokens of the inputs (`input_loss`) cost less than guessing: the
-  model knows the inputs, and not the labels. Labels of other samples, shuffled, or out
-  of step.
+that was measured, and elsewhere the sum by their number, the lower of the two. The
+model's output must be confident as well: the entropy of its softmax is below
+ln(vocabulary) by half of the loss's excess at least (by half of itself, where that is
+less), otherwise it is a different loss, or a sum of several, and nothing is reported.
+- *not-of-the-inputs*: at each of the first 3 steps, while the same logits compared with
+  the next tokens of the inputs (`input_loss`) cost less than guessing: the model can
+  predict the inputs, but not the labels. Labels of other samples, shuffled, or
+  misaligned.
 - *from-the-start*: the same, but the inputs cost as much, or could not be compared.
-  Another tokenizer, no language, or weights that know nothing and are sure of it, as
-  those of a head that is drawn with a large deviation: noted only, as such runs learn.
-- *left-behind*: it began below, and for 16 steps in a row it is above. A learning rate
-  that is far too high, or steps out of range.
+  A different tokenizer, data that is not language, or untrained weights that are
+  confident, such as a head initialized with a large deviation: reported as info, as
+  such runs learn.
+- *left-behind*: it began below, but is above for 16 steps in a row. A learning rate
+  that is far too high, or diverging steps.
 A base with random weights starts at ln(vocabulary): labels drawn at random stay at 0.99
 to 1.02 times it. trainproof's QLoRA of Qwen2.5-3B (ln of 151,936 is 11.9) began at 1.5
 with healthy data, and at 18.9, 17.0, 15.3 with the labels of each sample shuffled.
-A small Llama, GPT-2 and GPT-NeoX that were taught a language, 3 seeds: labels turned
-round begin at 1.85 to 2.08 times ln(vocabulary), the inputs at less than 0.01 times it.
+A small Llama, GPT-2 and GPT-NeoX that were taught a language, 3 seeds: reversed labels
+begin at 1.85 to 2.08 times ln(vocabulary), the inputs at less than 0.01 times it.
 By hand: `cross_entropy(model(**batch).logits[:, :-1].flatten(0, 1),
 batch["labels"][:, 1:].flatten())` against `math.log(model.config.vocab_size)`.
 
 ## What to try
-1. Decode one sample: `tokenizer.decode(labels[labels != -100])` must be its answer.
-2. Labels that a collator has shifted are shifted once more by the model.
-3. Left behind: begin again at a tenth of the learning rate, with warm-up and clipping.
+1. Decode one sample: `tokenizer.decode(labels[labels != -100])` must be its completion.
+2. Labels that a collator has shifted are shifted again by the model.
+3. *left-behind*: restart at a tenth of the learning rate, with warm-up and clipping.
 
 ## Known problems
-Bad labels that begin below ln(vocabulary) are not found: their loss comes to rest at
-the entropy of the labels' own frequencies, and so does that of good data that only has
-frequencies to offer. A baseline decides: the same run on data that is known to be good.
+Bad labels that begin below ln(vocabulary) are not found: their loss converges to the
+entropy of the label frequencies, and so does that of good data with nothing else to
+learn. A baseline decides: the same run on data that is known to be good.
 
 ## References
 - github.com/Mormolykos/trainproof, examples/gallery/bad_labels ("A single run cannot
@@ -124,15 +126,16 @@ class LossWorseThanGuessing(Rule):
             chance,
             loss,
             slice(0, FIRST),
-            words=f"before anything was learnt, and that of the inputs {number(inputs)}"
+            words="before anything was learned, and that of the inputs "
+            f"{number(inputs)}"
             if known
-            else "before anything was learnt",
-            cause="The labels are not those of the inputs, which the model knows."
+            else "before anything was learned",
+            cause="The labels do not belong to the inputs, which the model can predict."
             if known
-            else "The model is sure of other tokens: the labels are not those of the "
-            "inputs, the tokenizer is another one, or the weights are random.",
-            fix="Decode the labels of one sample, labels[labels != -100], beside its "
-            "inputs; they are to be equal, and the model shifts them.",
+            else "The model is confident in other tokens: the labels do not belong to "
+            "the inputs, the tokenizer is a different one, or the weights are random.",
+            fix="Decode the labels of one sample, labels[labels != -100], next to its "
+            "inputs; they should be equal, as the model shifts them.",
             places=[Place("data", "labels"), Place("object", "loss")],
             evidence={"input_loss": inputs},
             severity=Severity.WARNING if known else Severity.INFO,
@@ -147,10 +150,10 @@ class LossWorseThanGuessing(Rule):
             chance,
             loss,
             rows,
-            words="after it was below",
+            words="after being below",
             cause="The updates have destroyed what the model knew: they were too "
             "large.",
-            fix="Begin again from the weights as they were, at a tenth of the rate.",
+            fix="Restart from the original weights, at a tenth of the rate.",
             places=[Place("object", "loss"), Place("optimizer", "lr")],
         )
 

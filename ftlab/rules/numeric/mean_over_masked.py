@@ -1,28 +1,28 @@
 """The rule NUM027, mean-over-masked.
 
 ## What it does
-Finds losses that are the mean over all positions, those that a mask has set to 0 among
-them.
+Finds losses that are the mean over all positions, including those that a mask has set
+to 0.
 
 ## Why is this bad?
-The loss and its gradient are smaller than the mean over what counts by the share that
-counts: with answers of 6 % of the tokens 16 times. Under SGD that is a rate 16 times
-smaller, under clipping a limit that is never reached; the value looks like that of a
-model that has learnt all. Where batches are padded to their longest row, a token weighs
-less in a batch with a long one.
+The loss and its gradient are smaller than the mean over the positions that count, by
+the share that counts: with completions of 6 % of the tokens 16 times. Under SGD that is
+a rate 16 times smaller, under clipping a limit that is never reached; the value looks
+like that of a model that has learned everything. Where batches are padded to their
+longest row, a token weighs less in a batch with a long one.
 
 ## Evidence
 Read from the graph in steps 0 to 7 and in each 16th: the loss is a mean of losses of
 tokens (a cross entropy without reduction, or log-probabilities), which were multiplied
 by a tensor of the same size that is 0 or 1 everywhere, or some of which a cross entropy
-passed over (`ignore_index`). Told where at least a tenth of the positions does not
-count, in 3 backwards and in all that were looked at.
+passed over (`ignore_index`). Reported where at least a tenth of the positions does not
+count, in 3 backwards and in all that were checked.
 It is *info*: with Adam a constant share has next to no effect, a rate may have been
 chosen for it, and a mean over a fixed number of positions gives each token the same
-weight in all batches, as some published code means it. What decides it: whether the
-rate comes from somewhere that divides by `mask.sum()`.
-Measured with 3 of 47 positions: share 0.0638, loss 0.31 where the mean over the answers
-is 4.85.
+weight in all batches, as some published code intends. It depends on whether the rate
+was chosen for a loss that divides by `mask.sum()`.
+Measured with 3 of 47 positions: share 0.0638, loss 0.31 where the mean over the
+completions is 4.85.
 By hand: `loss / ((token_loss * mask).sum() / mask.sum())` is 1.
 
 ## What to try
@@ -32,8 +32,8 @@ By hand: `loss / ((token_loss * mask).sum() / mask.sum())` is 1.
    micro-batches of an update (`num_items_in_batch` of a Trainer).
 
 ## Known problems
-Masks that are put in otherwise (`masked_fill`, `where`), sums that are divided by a
-number of positions, and masks of another size than the losses are not seen.
+Masks that are applied differently (`masked_fill`, `where`), sums that are divided by a
+number of positions, and masks whose size differs from the losses are not seen.
 
 ## References
 - SafeAILab/EAGLE#340, d2l-ai/d2l-en#2076, uncbiag/ICON#83
@@ -78,9 +78,9 @@ class MeanOverMasked(Rule):
             f"{at_steps(first, last)}: the loss is a mean over all positions, of which "
             f"{share:.1%}{between} count: it is {1 / max(share, 1e-9):.3g} times "
             "smaller than the mean over those",
-            cause="The losses of masked positions are 0, and the mean divides by them "
-            "as well.",
-            fix="(token_loss * mask).sum() / mask.sum(); or choose the rate for it.",
+            cause="The losses of masked positions are 0, but the mean still counts "
+            "them.",
+            fix="(token_loss * mask).sum() / mask.sum(); or adapt the learning rate.",
             places=[Place("op", "mean"), Place("op", "mul"), Place("data", "labels")],
             steps=(first, last),
             evidence={

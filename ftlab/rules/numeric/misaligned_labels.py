@@ -1,40 +1,41 @@
 """The rule NUM014, misaligned-labels.
 
 ## What it does
-Finds language models that are trained to predict another token than the next one: the
-one that they read (`same`), the one after the next (`after`), or the one before.
+Finds language models that are trained to predict a token other than the next one: the
+current one (`same`), the one after the next (`after`), or the previous one.
 
 ## Why is this bad?
-Who predicts the token that it reads learns to copy: the loss falls to 0, and the model
-can say nothing new. Who predicts the one after the next drops every second word. The
-loss curve looks well in the first case and somewhat high in the second.
+A model that predicts the token it reads learns to copy: the loss falls to 0, and the
+model can generate nothing new. One that predicts the token after the next drops every
+second word. The loss curve looks good in the first case and somewhat high in the
+second.
 
 ## Evidence
 The cross entropy that backward is called on still holds the label of each position, and
 the batch its tokens (of an encoder-decoder, `decoder_input_ids`, if they are given). On
 steps 0-3, 4, 8, 16 and so on the labels that count are compared with the tokens before,
-at, one behind and two behind their position: one offset must explain at least 0.98 of
+at, one after and two after their position: one offset must explain at least 0.98 of
 them, and the next token less than 0.9, at 2 steps.
 Measured on a small Llama, GPT-2 and GPT-NeoX: 1.0 for the next token and 0.0 for all
 others; with labels that are shifted twice 1.0 for the one after the next. Masked words
 (BERT) differ from what is read, and no offset explains them.
-Where the labels of a batch stand one position ahead of its ids already, its samples are
+Where the labels of a batch are already one position ahead of its ids, its samples are
 named: their data was shifted.
 By hand: print `input_ids[0]` below the labels that the loss gets.
 
 ## What to try
-1. Models of transformers shift by themselves: pass `labels=input_ids`, unshifted.
+1. Models in transformers shift internally: pass `labels=input_ids`, unshifted.
 2. In your own loss shift exactly once: `logits[:, :-1]` against `labels[:, 1:]`.
-3. Encoder-decoders make `decoder_input_ids` of the labels: pass labels alone.
+3. Encoder-decoders make `decoder_input_ids` from the labels: pass only labels.
 
 ## Known problems
-Copying is what a text autoencoder is for: `same` is a note unless the model can
+Copying is the purpose of a text autoencoder: `same` is info unless the model can
 generate. Where a second head predicts further tokens, one cross entropy for the next
-token is enough. Positions that are picked one by one, packed without rows, or cut off
-before the head, cannot be compared; neither can a loss that is fused with the head.
+token is enough. Positions that are selected individually, packed without rows, or cut
+off before the head, cannot be compared; neither can a loss that is fused with the head.
 
 ## References
-- huggingface/transformers#44642 (labels are shifted internally; who shifts as well
+- huggingface/transformers#44642 (labels are shifted internally; shifting them again
   trains on the token after the next)
 """
 
@@ -59,24 +60,24 @@ STEPS = 2
 
 _REASONS = {"label_same": "same", "label_after": "after", "label_before": "before"}
 _WORDS = {
-    "same": "the token that they read",
+    "same": "the token just read",
     "after": "the token after the next",
     "before": "the token before",
 }
 _CAUSES = {
-    "same": "Logits and labels are not shifted against each other: each position is "
-    "asked for the token that it has just been given.",
+    "same": "Logits and labels are not shifted against each other: each position "
+    "predicts the token that it has just read.",
     "after": "Labels are shifted twice: once by the data or the loop, once by the "
     "model or the loss.",
     "before": "Labels are shifted in the wrong direction.",
 }
 _SHIFTED = (
-    "The labels of the data stand one position ahead of the ids, and the model or the "
-    "loss shifts them once more."
+    "The labels in the data are already one position ahead of the ids, and the model "
+    "or the loss shifts them again."
 )
 _FIX = (
-    "Shift exactly once: labels=input_ids for a model of transformers, or logits[:, "
-    ":-1] against labels[:, 1:] in a loss of your own."
+    "Shift exactly once: labels=input_ids for a transformers model, or logits[:, :-1] "
+    "against labels[:, 1:] in a custom loss."
 )
 
 
@@ -125,7 +126,7 @@ class MisalignedLabels(Rule):
             places=[Place("data", "labels"), Place("op", row.text("loss"))],
             steps=(first, last),
             evidence={"reason": reason, "share": share, "threshold": EXPLAINED},
-            healthy="labels that are the next token, or the masked one",
+            healthy="the label is the next token, or the masked one",
         )
 
 

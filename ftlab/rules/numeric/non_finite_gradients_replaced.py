@@ -1,12 +1,12 @@
 """The rule NUM009, non-finite-gradients-replaced.
 
 ## What it does
-Finds loops that go on with gradients that were NaN or infinite, because something has
-put other numbers in their place (`nan_to_num`, a mask) before the update.
+Finds loops that continue with gradients that were NaN or infinite, because something
+replaced the bad values (`nan_to_num`, a mask) before the update.
 
 ## Why is this bad?
-Nothing stops and nothing is logged, but what is learned from is made up: zeros, or the
-largest number of the dtype. Whatever overflows goes on overflowing.
+Nothing stops and nothing is logged, but the model learns from made-up gradients: zeros,
+or the largest number of the dtype. Whatever overflows keeps overflowing.
 
 ## Evidence
 `grad_norm` as backward has left it is not finite, the update was made and not skipped,
@@ -20,10 +20,10 @@ replaces none. By hand: `torch.isfinite(p.grad).all()` right after `backward()`.
 ## What to try
 1. `ftlab.debug(...)`: it stops at the op whose backward is not finite first.
 2. In fp16: a GradScaler, which skips such an update and lowers its scale.
-3. For a rare bad batch: leave the whole update out, and count how often.
+3. For a rare bad batch: skip the whole update, and count how often.
 
 ## Known problems
-A loop that leaves single bad updates out by itself is quiet, as is a rare repair.
+A loop that skips single bad updates itself is not reported, nor is a rare repair.
 
 ## References
 - torch.nan_to_num; torch.amp, "Gradient Scaling" (infs and NaNs skip the step)
@@ -79,8 +79,8 @@ class NonFiniteGradientsReplaced(Rule):
             "updates were made although their gradients were not finite after backward",
             cause="Something replaces NaN and infinities in the gradients between "
             "backward and the update: nan_to_num, a mask, a hook.",
-            fix="Mend what is not finite: ftlab.debug(...) stops at it. A GradScaler, "
-            "or a check of one's own, leaves the whole update out.",
+            fix="Fix what is not finite: ftlab.debug(...) stops at it. A GradScaler, "
+            "or a check of your own, skips the whole update.",
             places=[Place("call", "torch.nan_to_num"), *params(spoiled[::-1])],
             steps=(int(steps[0]), int(steps[-1])),
             evidence={
@@ -88,5 +88,5 @@ class NonFiniteGradientsReplaced(Rule):
                 "non_finite_tensors": len(spoiled),
                 "threshold": TIMES,
             },
-            healthy="every update made of finite gradients, as backward left them",
+            healthy="every update uses finite gradients, as computed by backward",
         )

@@ -6,41 +6,42 @@ called on, so it also sees what a trainer leaves out of its logs.
 
 ## Why is this bad?
 The gradient of such a loss is NaN nearly everywhere. One update with it turns the
-weights, and for good the moments of Adam, into NaN; nothing that follows can heal that.
+weights, and for good the moments of Adam, into NaN; no later step can repair that.
 
 ## Evidence
 The recorded loss of each step. There is no threshold: a finite loss never counts.
 Where no label counted (all are -100) the rule says so: torch then gives a NaN loss and
-gradients of exactly 0, so no weight is harmed.
+gradients of exactly 0, so no weight is affected.
 Where tensors are recorded the rule also says whether a gradient was non-finite at an
 earlier step while the loss was still finite: then the weights were poisoned first.
 The operation that made the first NaN is named where the loss lies on the CPU, or once
-a loss was seen not to be finite: the graph still holds what each operation has kept for
-backward, and the first one is looked for that gives a NaN from inputs that are none.
-Where the gradients were NaN first and the loss was not, the operations are named whose
-derivative is infinite at what they were given (root of 0, log of 0, an exponential that
-overflowed behind a mask); they are looked at on steps 0-3, 4, 8, 16 and so on.
-A step that a GradScaler skipped harms no weight. It counts only when the scale cannot
+a loss was seen not to be finite: the graph still holds what each operation saved for
+backward, and the rule searches for the first one that gives a NaN from inputs without
+one. Where the gradients were NaN first and the loss was not, the operations are named
+whose derivative is infinite at what they were given (root of 0, log of 0, an
+exponential that overflowed under a mask); they are checked on steps 0-3, 4, 8, 16 and
+so on.
+A step that a GradScaler skipped affects no weight. It counts only when the scale cannot
 have caused it: a NaN at three skipped steps in a row (multiplying a finite loss by a
 scale gives an infinity, never a NaN), or an infinity at a scale of 1 or less.
-transformers 5.23 puts the mean of the losses since the last log in the place of a
-non-finite one while `logging_nan_inf_filter` is true, its default. In a run made for
-this page (NaN from step 4 on, logged every step) the log said 4.85 and then 0.0.
+transformers 5.23 replaces a non-finite loss by the mean of the losses since the last
+log while `logging_nan_inf_filter` is true, its default. In a run made for this page
+(NaN from step 4 on, logged every step) the log said 4.85 and then 0.0.
 
 ## What to try
-1. When it says that every label is -100: look at the batch with `ftlab.tokens`. Answers
-   are cut off by the maximal length, or the mask covers them.
+1. If every label is -100: look at the batch with `ftlab.tokens`. Completions are
+   truncated by the maximum length, or the mask covers them.
 2. `ftlab.debug(...)`: it stops at the first tensor that is not finite, before the
    weights change, and names the module.
 3. In your own loss: `log_softmax` for `log(softmax(x))`, `torch.xlogy` for `p * log p`,
    a divisor that cannot be 0 for masked means.
 4. Reload the last good checkpoint, optimizer state included: it holds NaN too.
 5. In fp16: bf16, or float32 for the op that overflows. Set
-   `logging_nan_inf_filter=False`, so that the log tells the truth.
+   `logging_nan_inf_filter=False`, so that the log shows the real loss.
 
 ## Known problems
-A loss that is infinite by intention (an unreachable label under a hard mask) counts.
-While a GradScaler still brings its scale down, an infinite loss waits for scale 1.
+A loss that is infinite on purpose (an unreachable label under a hard mask) counts.
+While a GradScaler still lowers its scale, an infinite loss waits for scale 1.
 
 ## References
 - pytorch/pytorch#68425 (a NaN gradient through the branch of `where` not taken)
@@ -175,19 +176,19 @@ def _filtered(run: Run) -> str:
 
 
 _FIX_LABELS = (
-    "Look at the batch with ftlab.tokens(batch=..., tokenizer=...): are the answers "
-    "cut off by the maximal length, or does the mask cover them? Drop such samples, or "
-    "keep more of them."
+    "Look at the batch with ftlab.tokens(batch=..., tokenizer=...): are the "
+    "completions truncated by the maximum length, or does the mask cover them? Drop "
+    "such samples, or keep more of their text."
 )
 
 
 def _no_labels(finite: bool) -> str:
     """Say what a mean over no label is, and whether it did harm."""
     text = (
-        "Every label of these batches is -100, which the loss leaves out: the mean "
-        "over no label is 0/0."
+        "Every label of these batches is -100, which the loss ignores: the mean over "
+        "no labels is 0/0."
     )
-    return text + " The gradients stayed finite: no weight was harmed." * finite
+    return text + " The gradients stayed finite: no weight was affected." * finite
 
 
 def _made(origin: Origin, step: int, first: int) -> str:
@@ -195,7 +196,7 @@ def _made(origin: Origin, step: int, first: int) -> str:
     if not origin.ops:
         return ""
     what = "it" if step == first else f"the gradient of step {step}"
-    return f"; {origin.name} made {what}"
+    return f"; {origin.name} produced {what}"
 
 
 def _cause(poisoned: tuple[Place, ...], origin: Origin, harmless: bool) -> str:
@@ -207,19 +208,19 @@ def _cause(poisoned: tuple[Place, ...], origin: Origin, harmless: bool) -> str:
         )
     if harmless:
         return (
-            "The forward pass gives it at every scale, so lowering the loss scale "
-            "cannot help. The scaler skipped these steps: no weight was harmed yet."
-            f" {origin.cause}".rstrip()
+            "It occurs in the forward pass at every scale, so lowering the loss scale "
+            "cannot help. The scaler skipped these steps: no weight was affected yet. "
+            f"{origin.cause}".rstrip()
         )
     return origin.cause or (
-        "The forward pass or the loss made it, from gradients and weights that had "
-        "been finite as far as they were recorded. Which op it was the log cannot tell."
+        "It arose in the forward pass or the loss, while all recorded gradients and "
+        "weights were still finite. The log cannot tell which op it was."
     )
 
 
 def _fix(origin: Origin, step: int) -> str:
     run = (
-        f"Run ftlab.debug(...) up to step {step}: it stops at the tensor that was "
-        "non-finite first. Then go on from a checkpoint before that step."
+        f"Run ftlab.debug(...) up to step {step}: it stops at the first non-finite "
+        "tensor. Then resume from a checkpoint before that step."
     )
     return f"{origin.fix} {run}".strip()

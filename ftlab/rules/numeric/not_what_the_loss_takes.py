@@ -1,16 +1,16 @@
 """The rule NUM015, not-what-the-loss-takes.
 
 ## What it does
-Finds losses that are given probabilities where they take logits (`probabilities`), or
-scores or probabilities where they take log-probabilities (`scores`, `probabilities`).
+Finds losses that are given probabilities where they expect logits (`probabilities`), or
+scores or probabilities where they expect log-probabilities (`scores`, `probabilities`).
 
 ## Why is this bad?
-A cross entropy takes the softmax itself. Of probabilities, which lie between 0 and 1,
-that softmax is nearly flat: the loss cannot fall below ln(e + classes - 1) - 1, which
-is 3.87 for 128 classes, and its gradients are small. A likelihood of scores that no
-softmax has normalised has no lower end: the model raises all scores without learning.
-`kl_div` of probabilities is no divergence: it is below 0, and lowest where all
-probability is on the teacher's first choice.
+A cross entropy applies the softmax itself. For probabilities, which lie between 0 and
+1, that softmax is nearly uniform: the loss cannot fall below ln(e + classes - 1) - 1,
+which is 3.87 for 128 classes, and its gradients are small. A likelihood of unnormalized
+scores has no lower bound: the model raises all scores without learning. `kl_div` of
+probabilities is not a divergence: it is below 0, and lowest where all probability is on
+the teacher's top token.
 
 ## Evidence
 The graph of the loss that backward is called on: a softmax or a sigmoid, and nothing
@@ -25,15 +25,16 @@ By hand: walk `loss.grad_fn.next_functions`, or print `logits.exp().sum(-1)` and
 `logits.sum(-1)` of what the loss gets; a row of probabilities sums to 1.
 
 ## What to try
-1. `cross_entropy` and `binary_cross_entropy_with_logits` take the head's output.
-2. `nll_loss` takes `log_softmax(logits)`.
+1. `cross_entropy` and `binary_cross_entropy_with_logits` expect the head's output.
+2. `nll_loss` expects `log_softmax(logits)`.
 3. Keep softmax and sigmoid for predictions.
 
 ## Known problems
-A log-softmax twice changes nothing and does not count. A likelihood of probabilities
-(`nll_loss(softmax(x))`) is minus the expected accuracy, which some want: a note.
-Margins that are given to `nll_loss` on purpose would be found. A `kl_div` with
-`log_target`, or whose target has a gradient, is not told from other products.
+Applying log-softmax twice changes nothing and is not reported. A likelihood of
+probabilities (`nll_loss(softmax(x))`) is minus the expected accuracy, which may be
+intended: info. Margins that are passed to `nll_loss` on purpose would be found. A
+`kl_div` with `log_target`, or whose target has a gradient, cannot be told from other
+products.
 
 ## References
 - ariecattan/SciCo#2 (a softmax before CrossEntropyLoss, and the bound of the loss)
@@ -98,10 +99,10 @@ class NotWhatTheLossTakes(Rule):
         takes_rows = row.text("loss") == "cross_entropy" and op == "softmax"
         return self.finding(
             Severity.ERROR,
-            f"step {step}: {row.text('loss')} is given what a {op} puts out"
-            f"{bound if takes_rows else ''}",
-            cause=f"The loss takes logits and squeezes them itself: the {op} is "
-            "applied twice.",
+            f"step {step}: {row.text('loss')} is given the output of a "
+            f"{op}{bound if takes_rows else ''}",
+            cause=f"The loss expects logits and applies the {op} itself: it is applied "
+            "twice.",
             fix=f"Give the loss the logits, without the {op}.",
             places=[Place("op", op), Place("op", row.text("loss"))],
             steps=(step, int(row.steps[-1])),
@@ -117,11 +118,12 @@ class NotWhatTheLossTakes(Rule):
         wanted = given == "softmax"
         yield self.finding(
             Severity.INFO if wanted else Severity.ERROR,
-            f"step {step}: nll_loss is given {'probabilities' if wanted else 'scores'}"
-            f", no log-probabilities (log of a row's sum: {number(total[0])}, not 0)",
-            cause="No log_softmax lies between the head and nll_loss, which only picks "
-            "the label's entry and turns its sign.",
-            fix="Take cross_entropy, or give nll_loss what log_softmax puts out.",
+            f"step {step}: nll_loss is given "
+            f"{'probabilities' if wanted else 'scores'}, not log-probabilities (log of "
+            f"a row's sum: {number(total[0])}, not 0)",
+            cause="There is no log_softmax between the head and nll_loss, which only "
+            "picks the label's entry and negates it.",
+            fix="Use cross_entropy, or pass the output of log_softmax to nll_loss.",
             places=[Place("op", "cross_entropy"), Place("op", "nll_loss")],
             steps=(step, int(row.steps[-1])),
             evidence={
@@ -141,13 +143,13 @@ class NotWhatTheLossTakes(Rule):
         if not len(off) or not (off <= FROM_ONE).all():
             return
         step = int(row.steps[0])
-        given = f"what a {op} puts out" if squeezed else "scores"
+        given = f"the output of a {op}" if squeezed else "scores"
         yield self.finding(
             Severity.ERROR,
-            f"step {step}: kl_div is given {given}, no log-probabilities",
+            f"step {step}: kl_div is given {given}, not log-probabilities",
             cause="kl_div takes the logarithm of its target only: with such an input "
-            "it is no divergence, and its lowest value is below 0.",
-            fix="Give kl_div what log_softmax puts out, and the target's "
+            "it is not a divergence, and its lowest value is below 0.",
+            fix="Give kl_div the output of log_softmax, and the target's "
             "probabilities.",
             places=[Place("op", "kl_div"), Place("op", op)],
             steps=(step, int(row.steps[-1])),

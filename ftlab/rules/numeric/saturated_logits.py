@@ -1,36 +1,36 @@
 """The rule NUM013, saturated-logits.
 
 ## What it does
-Finds losses whose logits are multiplied with a constant so large that the softmax is
-sure of one class in every place, and wrong.
+Finds losses whose logits are multiplied by a constant so large that the softmax is
+certain of one class at every position, and wrong.
 
 ## Why is this bad?
-A softmax that is sure has a derivative of 0 where it is right, and one of full size
-where it is wrong, however small the error was. The loss is many times what it would be
-without the constant, and learning is driven by a few tokens.
+A saturated softmax has a derivative of 0 where it is right, and the maximum where it is
+wrong, however small the error was. The loss is many times what it would be without the
+constant, and learning is driven by a few tokens.
 
 ## Evidence
 The cross entropy that backward is called on still holds the log-probabilities of each
 token, and the graph behind it the constant (`logits / 1e-3`). A sample is measured on
 steps 0-3, 4, 8, 16 and so on. All of this must hold at one of them: the entropy of
-what the loss sees is below 0.05 of ln(classes); its loss is above ln(classes), which is
-what knowing nothing costs; and the same sample without the constant has less than half
-of that loss. Measured on a small Llama with temperature 1e-3: entropy 0.04 nats of
-4.85, loss 364, and 4.82 without the constant.
+what the loss sees is below 0.05 of ln(classes); its loss is above ln(classes), the loss
+of knowing nothing; and the same sample without the constant has less than half of that
+loss. Measured on a small Llama with temperature 1e-3: entropy 0.04 nats of 4.85, loss
+364, and 4.82 without the constant.
 The size of a logit proves nothing, though thresholds of 8 or 10 are in use: a tiny
-Llama and a tiny GPT-2 that learn their data by heart (200 steps to loss 0.005) pass 10
-within 100 steps and end, healthy, with logits of 17.3 and 20.3.
+Llama and a tiny GPT-2 that memorize their data (200 steps to loss 0.005) pass 10 within
+100 steps and end, healthy, with logits of 17.3 and 20.3.
 By hand: `p = logits.softmax(-1); torch.special.entr(p).sum(-1).mean()`, beside
 `math.log(p.shape[-1])`, with the scale and without it.
 
 ## What to try
-1. Leave temperature at 1 in training; it is for sampling.
+1. Leave the temperature at 1 in training; it is for sampling.
 2. In distillation divide by a temperature above 1, teacher and student alike.
 
 ## Known problems
 A scale that is learned, or kept on a device other than the CPU, is not read. Logits
-that come too large from the head itself are not told apart from a confident model.
-Losses that are fused with the head keep no log-probabilities.
+that are already too large in the head cannot be told from a confident model. Losses
+that are fused with the head keep no log-probabilities.
 
 ## References
 - torch, `torch.nn.functional.cross_entropy` (takes logits as they are)
@@ -81,13 +81,13 @@ class SaturatedLogits(Rule):
         step, op = int(row.steps[first]), row.text("factor_op")
         yield self.finding(
             Severity.ERROR,
-            f"step {step}: the logits are multiplied with {number(row.factor)} before "
+            f"step {step}: the logits are multiplied by {number(row.factor)} before "
             f"the loss: entropy {number(entropy[first])} of {number(chance)} nats, "
             f"loss {number(loss[first])}; without it {number(plain[first])}",
-            cause=f"A {'quotient' if op == 'div' else 'product'} with a constant makes "
-            "the softmax sure of one class everywhere; where it is wrong the gradient "
-            "is as large as it can be, where it is right it is 0.",
-            fix="Give the loss the logits as the head puts them out: temperature 1.",
+            cause=f"A {'quotient' if op == 'div' else 'product'} with a constant "
+            "saturates the softmax at every position: the gradient is at its maximum "
+            "where it is wrong, and 0 where it is right.",
+            fix="Pass the head's logits to the loss unchanged: temperature 1.",
             places=[Place("op", op), Place("module", row.text("head"))],
             steps=(step, int(row.steps[at[-1]])),
             evidence={

@@ -7,7 +7,7 @@ become far smaller.
 ## Why is this bad?
 With beta2 = 0.999 a second moment falls by a thousandth per update. bf16 has steps of
 1/256 to 1/128: the result is rounded back to what it was, at every update, for ever.
-One large gradient thus lowers the effective learning rate of all that follow.
+One large gradient thus lowers the effective learning rate of all later updates.
 
 ## Evidence
 `moment2_l2` between two measurements with at least 8 updates in between, `grad_l2` and
@@ -21,13 +21,13 @@ norm was 926.3409 at each measurement from step 0 to 16; in float32 it fell by 1
 By hand: `optimizer.state[p]["exp_avg_sq"].norm()` at two steps.
 
 ## What to try
-1. Weights, and so moments, in float32, computing in bf16 under autocast.
+1. Keep weights, and thus moments, in float32 and compute in bf16 under autocast.
 2. beta2 = 0.95: a fall of a twentieth is more than a step of bf16.
 3. Clip gradients from the first step on, and warm the learning rate up.
 
 ## Known problems
-What is found after few steps is no slower yet than in float32, which needs thousands of
-updates to recover as well; only in bf16 it never does.
+When found after few steps, it is no slower yet than in float32, which needs thousands
+of updates to recover as well; but in bf16 it never does.
 
 ## References
 - Nerogar/OneTrainer#1005 (moments in bf16)
@@ -110,12 +110,12 @@ class SecondMomentStuck(Rule):
         return self.finding(
             Severity.WARNING,
             f"{at_steps(*steps)}: the second moments of "
-            f"{counted(len(found), 'tensor')} ({number(100 * share)} % of what is "
-            f"trained) stay where they are, e.g. {number(worst.moment)} beside squared "
+            f"{counted(len(found), 'tensor')} ({number(100 * share)} % of the trained "
+            f"elements) do not decay, e.g. {number(worst.moment)} with squared "
             f"gradients of up to {number(worst.square)}: "
             f"{in_words(name.name for name in names)}",
-            cause=f"exp_avg_sq is {names[0].dtype.rpartition('.')[2]}: what beta2 "
-            "takes off at an update is less than half a step of it, and rounded away. "
+            cause=f"exp_avg_sq is {names[0].dtype.rpartition('.')[2]}: the decay by "
+            "beta2 at an update is less than half its precision, and rounded away. "
             f"Updates are {number(factor)} times too small.",
             fix="Keep weights and moments in float32 and compute in bf16 under "
             "autocast, or set betas=(0.9, 0.95).",
@@ -128,7 +128,7 @@ class SecondMomentStuck(Rule):
                 "squared_gradients": worst.square,
                 "share_of_elements": share,
             },
-            healthy="second moments that follow the squared gradients",
+            healthy="second moments follow the squared gradients",
         )
 
 

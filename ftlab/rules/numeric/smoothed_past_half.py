@@ -7,15 +7,16 @@ Finds losses in which label smoothing takes more than half of the target from th
 `label_smoothing` is the share that is spread over all classes, not the label's own.
 With 0.9 the best that a model can do is to give the label a tenth, and the loss cannot
 fall below 4.67 for 128 classes, where knowing nothing costs 4.85: the model stays
-unsure, and the loss looks as if nothing was learnt.
+uncertain, and the loss looks as if nothing was learned.
 
 ## Evidence
 The graph of the loss that backward is called on: a sum of two products with constants,
 one of the label's entry of a log-softmax, the other of its sum or mean over the
 classes, and the constants add up to 1 (within 0.001). A `cross_entropy` with
 `label_smoothing` and the Trainer's `label_smoothing_factor` are built so. The share is
-above 0.5; 0.1 is what the paper takes. The lowest loss with a share of s and C classes
-is the entropy of the target: -q ln q - (C - 1) r ln r, with r = s / C, q = 1 - s + r.
+above 0.5; 0.1 is the value in the paper. The lowest loss with a share of s and C
+classes is the entropy of the target: -q ln q - (C - 1) r ln r, with r = s / C, q = 1 -
+s + r.
 By hand: print `loss.grad_fn.next_functions[1][0]._saved_other`, which is s / C.
 
 ## What to try
@@ -24,8 +25,8 @@ By hand: print `loss.grad_fn.next_functions[1][0]._saved_other`, which is s / C.
 
 ## Known problems
 A loss with class weights beside the smoothing is not read, nor a target that is
-smoothed before it is given to the loss. Labels of which most are wrong can want as
-much: there the warning is to be silenced.
+smoothed before it is given to the loss. If most labels are wrong, this much can be
+intended: silence the warning then.
 
 ## References
 - Szegedy et al. 2016, Rethinking the Inception Architecture, section 7 (0.1)
@@ -74,8 +75,8 @@ class SmoothedPastHalf(Rule):
             f"step {step}: label smoothing spreads {number(share)} of the target over "
             f"{row.classes} classes: the loss cannot fall below {number(lowest)}, and "
             f"guessing gives {number(chance)}",
-            cause="The smoothing is the share of all classes together; the label's own "
-            "seems to have been meant.",
+            cause="The smoothing is the share spread over all classes; it seems to "
+            "have been set to the label's own share.",
             fix=f"{option}={number(1 - share)}, or 0.1.",
             places=[Place("config", option), Place("op", "cross_entropy")],
             steps=(step, int(row.steps[-1])),
@@ -85,7 +86,7 @@ class SmoothedPastHalf(Rule):
                 "guessing": chance,
                 "threshold": HALF,
             },
-            healthy="smoothing of 0.1 or so: the label keeps most of the target",
+            healthy="smoothing of about 0.1: the label keeps most of the target",
         )
 
 

@@ -1,32 +1,32 @@
 """The rule NUM010, stale-weight-casts.
 
 ## What it does
-Finds training forwards that compute with casts of weights from before the last update,
-because a context of autocast was never left in between.
+Finds training forwards that compute with weight casts from before the last update,
+because an autocast context was not left in between.
 
 ## Why is this bad?
 autocast casts a float32 weight once and keeps the cast until its outermost context is
 left. A loop within one `with torch.autocast(...)` runs forward and backward with the
-weights of its first step: the optimizer moves weights that nobody looks at. An outer
+weights of its first step: the optimizer updates weights that nothing reads. An outer
 context that is switched off (`enabled=False`) keeps them as well.
 
 ## Evidence
 `stale`, for up to eight linear layers: within a context that was open at the update and
 was not left until the next training forward, what the layer gives for ones differs from
-what its weight, cast anew, gives. There is no threshold: the two are computed by the
-same operation and must be equal. Only float32 weights that are trained are kept.
+what a fresh cast of its weight gives. There is no threshold: the two are computed by
+the same operation and must be equal. Only float32 weights that are trained are kept.
 Measured on a small Llama with LoRA in float32 under bf16 autocast: within one context
 over three updates all eight layers are stale from the second forward on; with a context
 for each iteration, update included, none is.
 By hand: `torch.clear_autocast_cache()` after `optimizer.step()` changes the next loss.
 
 ## What to try
-1. `with torch.autocast(...)` around the forward and the loss alone.
+1. `with torch.autocast(...)` only around the forward and the loss.
 2. `torch.autocast(..., cache_enabled=False)`, or `torch.clear_autocast_cache()` after
    each update, where the context must stay.
 
 ## Known problems
-Weights that only operations of one's own use are not compared.
+Weights that only custom operations use are not compared.
 
 ## References
 - torch.amp.autocast, `cache_enabled`; `torch/amp/autocast_mode.py`, `__exit__`
@@ -73,9 +73,9 @@ class StaleWeightCasts(Rule):
             f"{at_steps(first, last)}: the forward computed with weights from before "
             f"the last update in {counted(len(names), 'layer')} of {len(matrix.ids)} "
             f"that were compared: {in_words(name.name for name in names)}",
-            cause="optimizer.step() and the next forward are within one context of "
-            "autocast, which keeps the casts of float32 weights until it is left.",
-            fix="Put torch.autocast around forward and loss only; or pass "
+            cause="optimizer.step() and the next forward are within one autocast "
+            "context, which caches the casts of float32 weights until it is left.",
+            fix="Put torch.autocast only around forward and loss, or pass "
             "cache_enabled=False.",
             places=[Place("call", "torch.autocast"), *params(names)],
             steps=(first, last),
@@ -84,5 +84,6 @@ class StaleWeightCasts(Rule):
                 "compared": len(matrix.ids),
                 "threshold": 0,
             },
-            healthy="autocast left, or its store cleared, between update and forward",
+            healthy="autocast is left, or its cache cleared, between update and "
+            "forward",
         )

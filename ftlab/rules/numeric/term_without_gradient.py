@@ -1,19 +1,19 @@
 """The rule NUM012, term-without-gradient.
 
 ## What it does
-Finds a part of the loss that changes from step to step and has no gradient: it is
-added to the number that is logged, and nothing is learnt from it.
+Finds a part of the loss that changes from step to step and has no gradient: it is added
+to the logged loss, but nothing is learned from it.
 
 ## Why is this bad?
-A balance loss of experts, a z-loss or a penalty that reaches the sum through `.item()`,
-`.detach()` or `torch.no_grad()` is in the curve and not in the training. The experts
+A balance loss of experts, a z-loss or a penalty that enters the sum through `.item()`,
+`.detach()` or `torch.no_grad()` is in the curve but not in the training. The experts
 collapse, the logits grow, and the loss looks as if the term were there.
 
 ## Evidence
-The graph of the loss that backward is called on holds a sum with a summand that has no
-node. Where all other summands are cross entropies, their values are computed from what
-they have kept; the rest of the loss is the part without a gradient. It is measured in
-the first steps and on a schedule.
+The graph of the loss that backward is called on holds a sum with a term that has no
+node. Where all other terms are cross entropies, their values are computed from what
+they saved; the rest of the loss is the part without a gradient. It is measured in the
+first steps and on a schedule.
 A finding needs 3 such measurements, each above 1e-4 of the loss, that differ by more
 than 2e-6 of it: a constant that is added on purpose is the same each time. Measured:
 rounding left up to 1.3e-7 of the loss (means and sums over 64 to 16,384 tokens and 100
@@ -24,13 +24,13 @@ By hand: `loss.grad_fn.next_functions`, level by level; a summand without a grap
 
 ## What to try
 1. Keep the term as a tensor in the sum; `.item()` and `.detach()` are for the log.
-2. Look for a `torch.no_grad()` or a `.data` around what computes it.
+2. Look for a `torch.no_grad()` or a `.data` around its computation.
 
 ## Known problems
 Where a part of a model is frozen, its own loss has no graph, and is added all the same:
-there it is a note. A model with adapters is no such case.
+there it is info. A model with adapters is no such case.
 Beside other losses than cross entropies (label smoothing, focal, preference losses) and
-in half precision the value of the term cannot be read, and nothing is said.
+in half precision the value of the term cannot be read, and nothing is reported.
 
 ## References
 - torch, `torch.Tensor.detach` and `torch.Tensor.item` (neither keeps a graph)
@@ -93,13 +93,13 @@ class TermWithoutGradient(Rule):
             Severity.INFO if frozen else Severity.WARNING,
             f"{at_steps(int(at[0]), int(at[-1]))}: {number(100 * float(share.mean()))} "
             "% of the loss is a term that has no gradient: it varies by "
-            f"{number(float(np.ptp(term)))}, and nothing is learnt from it",
+            f"{number(float(np.ptp(term)))}, but nothing is learned from it",
             cause="A part of the model is frozen, and its loss is added; or the term "
             "was taken out of the graph by .item(), .detach() or no_grad()."
             if frozen
             else "The term was taken out of the graph before it was added: by .item(), "
             ".detach() or torch.no_grad().",
-            fix="Add the tensor itself, and use .item() in what is logged alone.",
+            fix="Add the tensor itself, and use .item() only for logging.",
             places=[Place("object", "loss"), Place("op", "add"), Place("call", "item")],
             steps=(int(at[0]), int(at[-1])),
             evidence={

@@ -1,8 +1,8 @@
 """The rule NUM002, update-below-precision.
 
 ## What it does
-Finds weights that the optimizer steps and that do not move, because the update is
-smaller than half the distance to the next number that their dtype can hold.
+Finds weights that the optimizer steps but that do not move, because the update is
+smaller than half the distance to the next number that their dtype can represent.
 
 ## Why is this bad?
 bf16 keeps 8 significant bits: near 1.0 the next number is 1.0078, so an update of 1e-5
@@ -15,15 +15,15 @@ learning rate above 0; and the dtype.
 - A tensor counts when in the median 90 % of it is stuck, and at none of at least 2
   measurements less than 75 % (Adam's first updates are the largest), taken while the
   learning rate was at its height (at least half of the largest, and not rising any
-  more): in warm-up and at the end of a decay small updates are meant.
-- A tensor is left out where even lr x gradient is 64 times half a step of its dtype:
+  more): in warm-up and at the end of a decay small updates are intended.
+- A tensor is not judged where even lr x gradient is 64 times half a step of its dtype:
   that is not rounded away, and an optimizer that writes nothing is NUM003.
-- An optimizer that is none of torch, transformers and bitsandbytes may keep what
-  rounding took away (Kahan), or round by chance. Then `still_share` must show over 32
-  steps that the same weights stay. Measured in bf16 at lr 1e-6: a plain AdamW left 98 %
-  where they were over 16 as over 128 steps, a Kahan sum 89 % and 37 %.
+- An optimizer from outside torch, transformers and bitsandbytes may keep what rounding
+  took away (Kahan), or round stochastically. Then `still_share` must show over 32 steps
+  that the same weights stay. Measured in bf16 at lr 1e-6: a plain AdamW left 98 % where
+  they were over 16 as over 128 steps, a Kahan sum 89 % and 37 %.
 - The finding needs 10 % of all trainable elements in such tensors: at common bf16
-  learning rates the norm weights (1.0) stand still in otherwise healthy runs.
+  learning rates the norm weights (1.0) do not move in otherwise healthy runs.
 Measured on a small Llama (weights of 0.02) with AdamW, share of stuck elements, median
 over tensors without the norms: in pure bf16 0.99 at lr 1e-6, 0.89 at 1e-5, 0.25 at 1e-4
 and 0.01 at 1e-3; norm weights 1.00 at all of them. In float32 under autocast 0.00.
@@ -110,10 +110,11 @@ class UpdateBelowPrecision(Rule):
         yield self.finding(
             Severity.ERROR if share >= MOST else Severity.WARNING,
             f"{at_steps(first, last)}: {number(100 * worst)} % of the weights in "
-            f"{counted(len(affected), 'tensor')} ({number(100 * share)} % of what is "
-            f"trained) did not move: {in_words(name.name for name in affected)}",
+            f"{counted(len(affected), 'tensor')} ({number(100 * share)} % of the "
+            "trained elements) did not move: "
+            f"{in_words(name.name for name in affected)}",
             cause=f"Their dtype is {' and '.join(dtypes)}, and at a learning rate of "
-            f"{number(rate)} the update is below half a step of it: rounded away.",
+            f"{number(rate)} the update is below half its precision: rounded away.",
             fix=_fix(dtypes),
             places=params(sorted(affected, key=lambda name: -_size(name))),
             steps=(first, last),
@@ -124,7 +125,7 @@ class UpdateBelowPrecision(Rule):
                 "dtype": ", ".join(dtypes),
                 "lr": rate,
             },
-            healthy="under a tenth of the weights keep their value in an update",
+            healthy="less than a tenth of the weights keep their value in an update",
         )
 
 
@@ -132,7 +133,8 @@ def _fix(dtypes: list[str]) -> str:
     if HALF.isdisjoint(dtypes):
         return (
             "Raise the learning rate: the update is too small even for this dtype. If "
-            "it looks right, see in watch.loss what clipping leaves of the gradients."
+            "the rate looks right, check in watch.loss what clipping leaves of the "
+            "gradients."
         )
     return (
         "Keep the trained weights in float32 and compute in bf16 under autocast, or "

@@ -1,13 +1,13 @@
 """The rule NUM004, updates-skipped-by-scaler.
 
 ## What it does
-Finds GradScalers that skip update after update, and tells whether the loss overflows,
-the gradients do, the scale is grown too often, or the scaler is made anew all the time.
+Finds GradScalers that skip update after update, and says whether the loss overflows,
+the gradients do, the scale grows too often, or the scaler is recreated each time.
 
 ## Why is this bad?
 A scaler skips each update whose gradients are not finite and halves its scale. Where
-the scale is not the reason it halves for ever: the loop runs, the learning rate moves,
-and no weight changes. Some skipped updates at the beginning are by design.
+the scale is not the cause it halves for ever: the loop runs, the learning rate moves,
+and no weight changes. A few skipped updates at the beginning are by design.
 
 ## Evidence
 `skipped`, `loss_scale` and `loss` of each step, and `grad_max` of each tensor.
@@ -17,9 +17,9 @@ and no weight changes. Some skipped updates at the beginning are by design.
   less, where the gradients are what they would be without a scaler. From 65536 that
   takes 16 halvings; a search that ends above 1 is healthy, however long it is.
 - *made-anew*: 3 skipped updates by a scaler that made no other, each followed by an
-  update of one more new scaler at a scale that is not lower: what was learnt from the
-  overflow is thrown away. `scaler` is the number of each step's scaler. One for each
-  optimizer, one per epoch, and one that is given the last one's scale are let pass.
+  update of yet another new scaler at a scale that is not lower: what the overflow
+  showed is lost. `scaler` is the number of each step's scaler. One for each optimizer,
+  one per epoch, and one that is given the last one's scale are not reported.
 - *grown-too-often*: since the first update that was made, at least 5 and a fifth of all
   were skipped one by one: the scale is doubled again as soon as it has been halved.
 Measured on a small Llama with LoRA: a scaler begun at 2^24 skipped 5 updates and
@@ -29,20 +29,20 @@ hand: print `scaler.get_scale()` after each `scaler.update()`, and
 `torch.isfinite(loss)` before it.
 
 ## What to try
-1. bf16 in place of fp16, without a scaler.
+1. bf16 instead of fp16, without a scaler.
 2. The op that overflows in float32: `ftlab.debug(...)` stops at it. Above 65504 fp16 is
    infinite, and so is `exp` above 11.09: use `logsumexp` and `log_softmax`.
 3. `growth_interval` at its default of 2000.
-4. One scaler, made before the loop, and its `state_dict` in the checkpoint.
+4. One scaler, created before the loop, and its `state_dict` in the checkpoint.
 
 ## Known problems
-A scaler of another library than torch is not seen. One that is made anew in each step
+Scalers of libraries other than torch are not seen. One that is recreated in each step
 and never skips is not reported: it works like a constant scale.
 
 ## References
 - torch.amp, "Gradient Scaling": `growth_interval`, `backoff_factor`
 - NVIDIA/apex#715 (the scale falls to 1e-305), NVIDIA/apex#864 (one skip in 2000 steps
-  is meant)
+  is by design)
 """
 
 from collections.abc import Iterator, Sequence
@@ -147,10 +147,10 @@ class UpdatesSkippedByScaler(Rule):
         return self.finding(
             Severity.WARNING,
             f"{at_steps(*steps)}: {len(lost)} updates were skipped, each by a new "
-            f"scaler, and the next one began at {number(scale)} again",
+            f"scaler, and the next one started at {number(scale)} again",
             cause="GradScaler(...) is called within the loop: the scale that is halved "
-            "after an overflow is thrown away, and the next update overflows, too.",
-            fix="Make the scaler once, before the loop.",
+            "after an overflow is lost, and the next update overflows too.",
+            fix="Create the scaler once, before the loop.",
             places=[
                 Place("call", "GradScaler"),
                 _UPDATE,
@@ -163,7 +163,7 @@ class UpdatesSkippedByScaler(Rule):
                 "scalers": int(table["scaler"][-1]) + 1,
                 "threshold": IN_A_ROW,
             },
-            healthy="one scaler, whose scale comes down until updates are made",
+            healthy="one scaler, whose scale falls until updates are made",
         )
 
     def _grown(self, run: Run, first: int) -> Iterator[Finding]:
@@ -178,9 +178,8 @@ class UpdatesSkippedByScaler(Rule):
             f"{at_steps(*steps)}: the scaler skipped {count} of {len(skipped)} "
             f"updates, with its scale between {number(np.nanmin(scales))} and "
             f"{number(np.nanmax(scales))}",
-            cause="The scale is grown again right after it has come down, until "
-            "gradients overflow: growth_interval is too small, or growth_factor too "
-            "large.",
+            cause="The scale grows again right after it was halved, until gradients "
+            "overflow: growth_interval is too small, or growth_factor too large.",
             fix="Leave growth_interval at 2000 and growth_factor at 2.",
             places=[_UPDATE, Place("config", "growth_interval")],
             steps=steps,

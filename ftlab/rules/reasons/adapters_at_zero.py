@@ -23,7 +23,7 @@ class Zeros:
 def adapters_at_zero(run: Run) -> Iterator[Zeros]:
     """Yield what moments prove, or else what the state of each adapter does."""
     if moved := _behind_moments(run):
-        words = f"the optimizer has moved {moved} B, and all of them are 0"
+        words = f"the optimizer has moments for {moved} B, but all of them are 0"
         yield Zeros("moments-without-weights", words, _trained_b(run))
         return
     live = str(start(run).get("base_class", ""))
@@ -36,7 +36,7 @@ def adapters_at_zero(run: Run) -> Iterator[Zeros]:
         if elsewhere or resumed or _is_loaded(run, name):
             reason = "resumed-at-zero" if resumed else "zero"
             reason = "other-class" if elsewhere else reason
-            told = f" (saved from {wanted}, put on {live})" if elsewhere else ""
+            told = f" (saved from {wanted}, loaded on {live})" if elsewhere else ""
             tensors = _b_of(name, row)
             words = f"every B of the adapter {name!r} is 0{told}: {in_words(tensors)}"
             yield Zeros(reason, words, tensors)

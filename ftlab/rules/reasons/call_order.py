@@ -36,8 +36,8 @@ def _after(state: str, entry: LedgerEntry) -> str:
 
 _ZEROED = Reason(
     "zero-grad-before-step",
-    "zero_grad was called between backward and the optimizer's step.",
-    "Call zero_grad before backward or after the optimizer's step.",
+    "zero_grad was called between backward and the optimizer step.",
+    "Call zero_grad before backward or after the optimizer step.",
     (Place("call", "optimizer.zero_grad"),),
 )
 
@@ -45,8 +45,9 @@ _ZEROED = Reason(
 def _step_too_early(call: Place) -> Reason:
     return Reason(
         "step-before-backward",
-        "The optimizer steps between the forward and its backward, when gradients were "
-        "just cleared; what backward computes is cleared before the next step.",
+        "The optimizer steps between the forward and its backward, right after "
+        "gradients were cleared; what backward computes is cleared before the next "
+        "step.",
         "Call loss.backward() before optimizer.step().",
         (call, Place("call", "loss.backward")),
     )
@@ -77,6 +78,6 @@ def no_grad_forward(run: Run, missing: Missing) -> Reason | None:
     return Reason(
         "forward-without-grad",
         "Every forward of the model ran with gradients switched off.",
-        "Take the training forward out of torch.no_grad() / inference_mode().",
+        "Move the training forward out of torch.no_grad() / inference_mode().",
         (Place("call", "model.forward"), Place("call", "torch.no_grad")),
     )

@@ -9,8 +9,8 @@ from ftlab.rules.reading.wiring import Described, count_of, names_of
 from ftlab.rules.reasons.target_verdicts import misspelled
 
 _EXPRESSION = (
-    "A regular expression is compared with the whole name of a module, and an entry of "
-    "a list with its end. {entry!r} is a part of names."
+    "A regular expression must match the whole name of a module, and an entry of a "
+    "list its end. {entry!r} only matches a part of names."
 )
 
 FEW = 2
@@ -64,9 +64,8 @@ def cut_entries(described: Described) -> Iterator[Cut]:
         yield _made(
             ("modules_to_save", "name-of-more", Severity.INFO),
             f"modules that only end with the letters {entry!r} are trained as well",
-            "modules_to_save compares the last letters of names, not whole names.",
-            f"Write the path that stands before it ('model.{entry}'), if they are not "
-            "meant.",
+            "modules_to_save compares the ends of names, not whole names.",
+            f"Include the path before it ('model.{entry}'), if they are not intended.",
             found,
         )
     yield from _misspelled(described)
@@ -79,8 +78,8 @@ def _longer_numbers(beyond: Mapping[str, Mapping[str, Any]]) -> Iterator[Cut]:
                 (field, "longer-number", Severity.WARNING),
                 f"layers whose number only begins with the one in {entry!r} are "
                 "matched as well",
-                "A regular expression ends a number only where it says so: the rest of "
-                "the number is taken by what follows.",
+                "A regular expression must say where a number ends: otherwise what "
+                "follows matches the remaining digits.",
                 r"A dot that is a dot behind the number, as in r'layers\.1\..*'.",
                 found,
             )
@@ -90,8 +89,8 @@ def _parents(unheeded: Mapping[str, Any]) -> Iterator[Cut]:
     for entry, inside in unheeded.items():
         yield _made(
             ("exclude_modules", "exclude_modules", Severity.WARNING),
-            f"adapted layers stand inside {entry!r}",
-            "exclude_modules compares whole names and their ends; the name of a parent "
+            f"adapted layers are inside {entry!r}",
+            "exclude_modules compares whole names and their ends; a parent's name "
             "excludes none of its children.",
             f'exclude_modules=r".*{entry}.*" (a regular expression).',
             inside,
@@ -132,7 +131,7 @@ def _misspelled(described: Described) -> Iterator[Cut]:
                 "misspelled",
                 Severity.WARNING,
                 f"adapted layers are called {near!r}; {entry!r} excludes nothing",
-                f"{entry!r} is spelled nearly like {near!r}, which carries adapters.",
+                f"{entry!r} is spelled almost like {near!r}, which has adapters.",
                 f"exclude_modules=[{near!r}].",
                 int(patterns[ends[near]]),
                 (ends[near],),

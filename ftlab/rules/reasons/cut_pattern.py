@@ -58,8 +58,8 @@ def lowest_layers(run: Run, missing: Missing) -> Reason | None:
         "there received a gradient, every recorded one above did. A detach, a "
         "no_grad block, a hand-written reentrant checkpoint whose input needs no "
         "gradient, and an op without a backward all look like this.",
-        f"Look at what is done with the output of {where}: return the tensor "
-        "itself and detach only copies; use checkpoint(..., use_reentrant=False).",
+        f"Check how the output of {where} is used: return the tensor itself and detach "
+        "only copies; use checkpoint(..., use_reentrant=False).",
         (place,),
     )
 
@@ -67,8 +67,8 @@ def lowest_layers(run: Run, missing: Missing) -> Reason | None:
 def _bypass(run: Run) -> str:
     hook = run.facts.model.get("input_requires_grad_hook") is True
     return (
-        " The hook that makes the embedding's output require a gradient is there, but "
-        "the input did not come through it (inputs_embeds, a soft prompt)."
+        " A hook makes the embedding's output require a gradient, but the input did "
+        "not pass through it (inputs_embeds, a soft prompt)."
         if hook
         else ""
     )

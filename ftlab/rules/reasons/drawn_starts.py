@@ -17,20 +17,20 @@ APART = 0.02
 
 CAUSES = {
     "asked": (
-        "{setting}=False draws all of the adapter; it is there for tests.",
+        "{setting}=False makes the whole adapter random; it is meant for tests.",
         "{setting}=True.",
         "{setting}",
     ),
     "odd-rank": (
-        "{method} begins as nothing by pairs of vectors that undo each other; with an "
-        "odd r one is left over, and PEFT draws all of them.",
-        "An even r.",
+        "{method} starts without effect through pairs of vectors that cancel; with an "
+        "odd r one is left over, and PEFT makes all of them random.",
+        "Use an even r.",
         "r",
     ),
     "drawn-again": (
-        "{setting}=True, and the tensors are random all the same: an initialisation "
+        "{setting}=True, but the tensors are random all the same: an initialisation "
         "was run over the model after get_peft_model.",
-        "Run it before get_peft_model, or leave the adapter's tensors out.",
+        "Run it before get_peft_model, or skip the adapter's tensors.",
         "{setting}",
     ),
 }

@@ -74,7 +74,7 @@ def cause_of(cut: MeasuredCut) -> str:
     if cut.kind == "checkpoint":
         return (
             f"A reentrant checkpoint runs {where}, and none of its inputs requires a "
-            "gradient: what it puts out has no graph."
+            "gradient: its output has no graph."
         )
     if cut.kind == "no-grad":
         return (
@@ -83,17 +83,17 @@ def cause_of(cut: MeasuredCut) -> str:
         )
     if cut.kind == "hook":
         return (
-            f"{where} puts out a tensor in the graph, and a forward hook of it hands "
-            f"on one without{_same(cut)}."
+            f"{where} returns a tensor in the graph, but one of its forward hooks "
+            f"returns one without{_same(cut)}."
         )
     if cut.kind == "between":
         return (
-            f"What {where} puts out is in the graph, and what {short_name(cut.to)} "
-            f"gets is not{_same(cut)}."
+            f"The output of {where} is in the graph, but the input of "
+            f"{short_name(cut.to)} is not{_same(cut)}."
         )
     return (
-        f"What {where} ({cut.module_class}) puts out has no graph, although what it "
-        f"is made from has one{_same(cut)}."
+        f"The output of {where} ({cut.module_class}) has no graph, although its inputs "
+        f"have one{_same(cut)}."
     )
 
 
@@ -114,11 +114,11 @@ def fix_of(cut: MeasuredCut) -> str:
     if cut.module_class in PACKED:
         return (
             "Set support_avx512bf16_for_cpu = False on every Linear4bit before the "
-            "first evaluation; load the model anew, for what is packed stays packed."
+            "first evaluation; reload the model, since packed weights stay packed."
         )
     return (
-        f"Look at what is done with the output of {where}: hand on the tensor itself "
-        "and detach only copies; no .data, .item(), numpy or no_grad on the way."
+        f"Check how the output of {where} is used: pass on the tensor itself and "
+        "detach only copies; no .data, .item(), numpy or no_grad on the way."
     )
 
 

@@ -101,7 +101,7 @@ _TARGETS = "target_modules"
 _WHY = (
     "target_modules names the embedding, whose factors PEFT calls lora_embedding_A and "
     "lora_embedding_B: a loop that keeps only '.lora_A.' and '.lora_B.' freezes them. "
-    "One of the two is exactly 0 and stays it, so they never add anything.",
-    "Leave requires_grad alone after get_peft_model, or match 'lora_'; or take the "
-    "embedding out of target_modules.",
+    "One of the two is exactly 0 and stays 0, so they never add anything.",
+    "Do not change requires_grad after get_peft_model, or match 'lora_'; or remove the "
+    "embedding from target_modules.",
 )

@@ -32,8 +32,8 @@ def quiet_adapter(run: Run, missing: Missing) -> Reason | None:
     return _reason(
         adapter,
         missing,
-        "Whether it is disabled, merged or not the active one, or the graph is cut "
-        "above all its layers, the run does not tell.",
+        "The run does not tell whether it is disabled, merged or inactive, or whether "
+        "the graph is cut above all its layers.",
     )
 
 
@@ -55,7 +55,7 @@ def _reason(adapter: str, missing: Missing, state: str) -> Reason:
         "adapter-not-in-forward",
         f"No tensor of adapter {adapter!r} took part in the forward pass{others}. "
         + state,
-        f"Look at model.active_adapters, call model.set_adapter({adapter!r}), "
+        f"Check model.active_adapters, call model.set_adapter({adapter!r}), "
         "model.enable_adapter_layers(), or unmerge_adapter() after an evaluation.",
         (Place("object", f"adapter {adapter}"),),
     )
@@ -69,7 +69,7 @@ def _seen_state(forwards: Sequence[State], adapter: str) -> str:
         return "Its layers were disabled."
     if forwards and not any(adapter in state.active for state in forwards):
         active = sorted(set().union(*(state.active for state in forwards)))
-        return f"Another adapter was the active one: {listed(active)}."
+        return f"A different adapter was active: {listed(active)}."
     return ""
 
 
@@ -81,5 +81,5 @@ def _state_of(run: Run, adapter: str) -> str:
     if pairs and all(pair.meta.get("merged") is True for pair in pairs):
         return "It is merged into the base weights, which are used instead."
     if pairs and not any(pair.meta.get("active", True) for pair in pairs):
-        return "It is disabled, or another adapter is the active one."
+        return "It is disabled, or a different adapter is active."
     return ""

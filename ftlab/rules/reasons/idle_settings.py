@@ -78,7 +78,7 @@ def _made_schedule(run: Run) -> str:
 def _loss(run: Run) -> Iterator[Idle]:
     value = asked(run).get("label_smoothing_factor")
     if value and made(run).get("smoothing") == "own-loss":
-        by = ("compute_loss", "a loss of your own")
+        by = ("compute_loss", "a custom loss")
         yield Idle("label_smoothing_factor", value, by, "own-loss", Severity.WARNING)
 
 

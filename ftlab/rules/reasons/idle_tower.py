@@ -31,19 +31,19 @@ def idle_tower(missing: Missing, calls: Sequence[Call]) -> Reason | None:
     ends = {_end(text_of(name, "module")) for name in missing.lost}
     shared = sorted(ends & {_end(text_of(name, "module")) for name in missing.reached})
     why = (
-        f" Layers of the part that learns are called {listed(shared)} too: "
-        "target_modules fits the ends of names."
+        f" Layers of the trained part are called {listed(shared)} too: target_modules "
+        "matches the ends of names."
         if shared
         else ""
     )
     path = short_name(calls[0].name)
     return Reason(
         KIND,
-        f"{parts} {'was' if len(calls) == 1 else 'were'} not called, as where no batch "
-        f"holds a picture or a sound; the adapters in it keep their first values.{why}",
-        f'Data of text alone: exclude_modules=r".*{path}.*" or a target_modules with '
+        f"{parts} {'was' if len(calls) == 1 else 'were'} not called, as when no batch "
+        f"contains an image or audio; its adapters keep their initial values.{why}",
+        f'For text-only data: exclude_modules=r".*{path}.*" or a target_modules with '
         "the path of the other part, as in "
-        r'r".*language_model.*\.(q_proj|v_proj)". Data with pictures: look at whether '
+        r'r".*language_model.*\.(q_proj|v_proj)". For data with images: check that '
         "they arrive (pixel_values in a batch).",
         (
             *named(calls),

@@ -27,44 +27,44 @@ _SWITCHED = Why(
     "switched",
     Severity.WARNING,
     "It was in training mode before: model.eval() was called, for an evaluation or by "
-    "a hook, and model.train() was not called after it.",
+    "a hook, without model.train() after it.",
     _FIX,
 )
 _PUT_BACK = Why(
     "put-back",
     Severity.WARNING,
-    "train() is called, and before the forward eval() is called again: by the pass of "
-    "a teacher or of a reference that shares its modules with the model.",
-    "Put the mode back after that pass: model.train() just before the forward.",
+    "train() is called, but eval() is called again before the forward: by the pass of "
+    "a teacher or reference that shares its modules with the model.",
+    "Restore the mode after that pass: model.train() just before the forward.",
 )
 _BASE_ALONE = Why(
     "base-alone",
     Severity.WARNING,
-    "The PeftModel is in training mode, and eval() was called on the model in it, "
-    "which holds the adapter too: as a teacher or a reference, most likely.",
-    "Call model.train() on the PeftModel after that; if the adapter's dropout shall be "
-    "off, configure lora_dropout=0.",
+    "The PeftModel is in training mode, but eval() was called on its inner model, "
+    "which contains the adapter too: most likely as a teacher or reference.",
+    "Call model.train() on the PeftModel after that; if the adapter's dropout should "
+    "be off, configure lora_dropout=0.",
 )
 _CHECKPOINTING = Why(
     "checkpointing",
     Severity.INFO,
-    "Gradient checkpointing is switched on, and blocks are checkpointed in training "
-    "mode only; from_pretrained returns a model in evaluation mode.",
+    "Gradient checkpointing is switched on, but blocks are checkpointed only in "
+    "training mode; from_pretrained returns a model in evaluation mode.",
     _FIX,
 )
 _FROM_THE_START = Why(
     "from-the-start",
     Severity.INFO,
     "It was in evaluation mode when the run began, as from_pretrained returns it. That "
-    "is right if dropout shall be off.",
-    "Call model.train() before the loop; if dropout shall be off, set its p to 0, so "
-    "that it says so.",
+    "is fine if dropout should be off.",
+    "Call model.train() before the loop; if dropout should be off, set its p to 0, "
+    "which is explicit.",
 )
 _STATISTICS = Why(
     "statistics",
     Severity.INFO,
-    "The batch norms use the statistics that they have, and gather none of this data.",
-    "Leave them so if they are frozen on purpose; else call model.train().",
+    "The batch norms use their existing statistics, and collect none from this data.",
+    "Fine if they are frozen on purpose; otherwise call model.train().",
 )
 
 

@@ -16,12 +16,12 @@ def none_returned(calls: Sequence[Call]) -> Reason:
     names = [_parts(each) for each in functions]
     return Reason(
         "backward-returns-none",
-        f"{listed(functions, 3)}, which runs in {in_words(within)}, was given a "
-        "gradient and returned None for an input that needs one: nothing goes on from "
-        f"there to the parameters of {in_words(call.name for call in calls)}.",
+        f"{listed(functions, 3)}, which runs in {in_words(within)}, received a "
+        "gradient but returned None for an input that needs one: nothing flows on to "
+        f"the parameters of {in_words(call.name for call in calls)}.",
         "Return one gradient for each input of forward, in its order; None only where "
         "ctx.needs_input_grad is False. torch.autograd.gradcheck(F.apply, inputs) in "
-        "float64 says whether they are right. Freeze what is not to learn.",
+        "float64 says whether they are right. Freeze what should not learn.",
         (
             *(Place("module", each) for each in within),
             *(Place("op", name) for name, _ in names),

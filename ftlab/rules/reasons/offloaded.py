@@ -18,9 +18,9 @@ def offloaded(_: Run, missing: Missing) -> Reason | None:
         "offloaded",
         "These weights are offloaded to the CPU or to disk: outside of the forward "
         "they are on the meta device. Each forward runs on copies that are dropped "
-        "after it, and with them goes their gradient.",
+        "after it, together with their gradients.",
         "Train with all trained weights on the device: load without offloading "
         "(device_map={'': 0}, or in 4 bits), or freeze what is offloaded. To train "
-        "more than fits use DeepSpeed ZeRO or FSDP with CPU offload.",
+        "more than fits, use DeepSpeed ZeRO or FSDP with CPU offload.",
         (Place("config", "device_map"),),
     )

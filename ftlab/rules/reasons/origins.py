@@ -52,40 +52,41 @@ def _texts(detail: Mapping[str, Sequence[str]], key: str) -> tuple[str, ...]:
 
 _CAUSES = {
     "zero times infinity": "An infinity was multiplied by 0, which is NaN: masking by "
-    "multiplication does not take an infinity away.",
+    "multiplication does not remove an infinity.",
     "log of zero": "The logarithm of 0 is -inf, and its derivative 1/0.",
     "log below zero": "The logarithm of a number below 0 is NaN.",
     "root below zero": "The root of a number below 0 is NaN.",
-    "root of zero": "The derivative of the root at 0 is infinite, and 0 times it NaN.",
+    "root of zero": "The derivative of the root at 0 is infinite, and 0 times infinity "
+    "is NaN.",
     "zero by zero": "0 was divided by 0, or an infinity by an infinity.",
     "division by zero": "A number was divided by 0.",
-    "overflow": "An exponential overflowed to infinity; where a mask leaves it out, "
-    "backward still multiplies its derivative by 0, which is NaN.",
+    "overflow": "An exponential overflowed to infinity; even if a mask excludes it, "
+    "backward multiplies its derivative by 0, which is NaN.",
     "infinite": "A reciprocal of 0 is infinite.",
-    "softmax of nothing": "A row of a softmax is -inf in all places (no key, no token "
-    "is allowed): it is 0/0 = NaN.",
-    "label of probability zero": "A label that counts has probability 0 (its logit is "
+    "softmax of nothing": "A row of a softmax is -inf at all positions (no key, no "
+    "token is allowed): it is 0/0 = NaN.",
+    "label of probability zero": "An unmasked label has probability 0 (its logit is "
     "-inf): its loss is infinite.",
     "no label counts": "No label counted: the mean over none is 0/0.",
     "mean of nothing": "The mean of an empty selection is 0/0.",
 }
 _FIXES = {
-    "zero times infinity": "Leave masked places out before the sum: "
+    "zero times infinity": "Exclude masked positions before the sum: "
     "masked_fill(~mask, 0), or torch.where on the result.",
-    "log of zero": "Take log_softmax for log(softmax(x)), torch.xlogy(p, p) for "
-    "p * log(p), or clamp what the logarithm is taken of.",
-    "log below zero": "Clamp what the logarithm is taken of above 0.",
-    "root below zero": "Clamp what the root is taken of at 0.",
-    "root of zero": "Add a small number under the root, or take "
+    "log of zero": "Use log_softmax for log(softmax(x)), torch.xlogy(p, p) for p * "
+    "log(p), or clamp the logarithm's input.",
+    "log below zero": "Clamp the logarithm's input above 0.",
+    "root below zero": "Clamp the root's input at 0.",
+    "root of zero": "Add a small number under the root, or use "
     "torch.linalg.vector_norm, whose derivative at 0 is 0.",
     "zero by zero": "Clamp the divisor: mask.sum().clamp(min=1).",
     "division by zero": "Clamp the divisor: mask.sum().clamp(min=1).",
-    "overflow": "Replace what the exponential is taken of in masked places before it, "
-    "not its result after it; or clamp it.",
+    "overflow": "Replace the exponential's input at masked positions, not its output; "
+    "or clamp it.",
     "infinite": "Keep the divisor away from 0.",
     "softmax of nothing": "Mask with torch.finfo(dtype).min, let each row see itself, "
-    "or take F.scaled_dot_product_attention.",
+    "or use F.scaled_dot_product_attention.",
     "label of probability zero": "Set such labels to -100 before the loss.",
-    "no label counts": "Drop batches without a label, or keep more of the answers.",
-    "mean of nothing": "Take the mean only where something is selected.",
+    "no label counts": "Drop batches without a label, or keep more of the completions.",
+    "mean of nothing": "Take the mean only if something is selected.",
 }

@@ -29,16 +29,15 @@ def only_plain(run: Run, described: Described) -> Iterator[Cut]:
     idle = alone and bool(run.facts.model.get("gradient_checkpointing"))
     what = " and ".join(sorted({name.rpartition(".")[2] for name in names}))
     besides = (
-        " The blocks are checkpointed, and nothing in them learns." if idle else ""
+        " The blocks are checkpointed, and nothing in them is trained." if idle else ""
     )
     yield Cut(
         "target_modules",
         "only-unquantised",
         Severity.WARNING if idle or len(within) > 1 else Severity.INFO,
-        f"quantised layers carry no adapter, and all others ({what}) do",
-        "A list made with type(module) is nn.Linear holds what is left of that class: "
-        "the quantised layers are of a class of their own (Linear4bit, Linear8bitLt)."
-        f"{besides}",
+        f"quantised layers have no adapter, but all others ({what}) do",
+        "A list built with type(module) is nn.Linear omits the quantised layers, which "
+        f"are of a different class (Linear4bit, Linear8bitLt).{besides}",
         'target_modules="all-linear", or isinstance(module, nn.Linear) in the list, '
         f"without {what}.",
         count_of(bare),

@@ -56,8 +56,9 @@ def _no_labels(run: Run, missing: Missing) -> Reason | None:
         return None
     return Reason(
         "no-labels",
-        "No label counted in the loss at any step: all of them are -100.",
-        "Look at ftlab.tokens(batch=..., tokenizer=...): the label mask covers all.",
+        "No label counted in the loss at any step: all labels are -100.",
+        "Look at ftlab.tokens(batch=..., tokenizer=...): the label mask covers "
+        "everything.",
         (Place("data", "labels"),),
     )
 
@@ -70,10 +71,10 @@ def _times_zero(run: Run, missing: Missing) -> Reason | None:
     named = [Place("config", "beta")] if asked(run).get("beta") == 0 else []
     return Reason(
         "loss-times-zero",
-        "Whatever the model computes is multiplied by a number that is exactly 0 on "
-        "its way to the loss, which is a constant" + (": beta is 0." if named else "."),
-        "Give the coefficient its value: an integer division, an empty setting or a "
-        "schedule that never leaves 0 makes it 0.",
+        "The model's output is multiplied by exactly 0 on its way to the loss, which "
+        "is a constant" + (": beta is 0." if named else "."),
+        "Set the coefficient: an integer division, an empty setting or a schedule that "
+        "never leaves 0 makes it 0.",
         (*named, Place("call", "loss.backward"), Place("op", str(products[0]))),
     )
 
@@ -84,14 +85,13 @@ def _zero_at_loss(run: Run, missing: Missing) -> Reason | None:
     grouped = str(first_facts(run).training.get("trainer_class")) in _GROUPED
     return Reason(
         "zero-at-loss",
-        "The gradient is exactly 0 already where the loss hands it to the output of "
-        "the model, so nothing within the model makes it 0: whatever the model "
-        "computes is multiplied by 0 in the loss.",
-        "Look at the rewards: where all of a group are equal each advantage is 0. "
+        "The gradient of the model's output is already exactly 0, so the cause is not "
+        "in the model: its output is multiplied by 0 in the loss.",
+        "Check the rewards: where all of a group are equal, each advantage is 0. "
         "frac_reward_zero_std in the Trainer's log is the share of such groups."
         if grouped
-        else "Print what the loss multiplies with: advantages, weights or a mask that "
-        "are 0 everywhere, or a clamp that holds everywhere.",
+        else "Print what the loss multiplies by: advantages, weights or a mask that "
+        "are 0 everywhere, or a clamp that is active everywhere.",
         (Place("call", "loss.backward"),),
     )
 
@@ -100,8 +100,8 @@ def _unknown(missing: Missing) -> Reason:
     if missing.none:
         return Reason(
             "unknown",
-            "They took no part in what the loss was computed from, or the graph is cut "
-            "on the way. The run does not tell which.",
+            "They did not contribute to the loss, or the graph is cut on the way. The "
+            "run does not tell which.",
             "Do they belong to the task (an unused head, a pooler)? Then freeze them. "
             "Otherwise look for detach, .data, no_grad or .item() on their way.",
         )
@@ -109,7 +109,7 @@ def _unknown(missing: Missing) -> Reason:
         "unknown",
         "They are in the graph, but something multiplies their gradient by exactly 0: "
         "a dead ReLU, a mask, a gate or a scaling of 0. The run does not tell which.",
-        "Look at the output of these modules: is it 0, saturated or masked everywhere?",
+        "Check the output of these modules: is it 0, saturated or masked everywhere?",
     )
 
 

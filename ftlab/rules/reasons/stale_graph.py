@@ -17,11 +17,11 @@ def stale_graph(run: Run, missing: Missing) -> Reason | None:
         return None
     return Reason(
         "stale-graph",
-        f"The compiled graph of {listed(found)} is used without looking at the model "
-        "(guard_filter_fn, or set_stance(skip_guard_eval_unsafe=True)): it is the one "
-        "that was made before these parameters were trainable, or there.",
-        "Call torch._dynamo.reset() after adding, switching or unfreezing, or leave "
-        "the guards on modules and parameters in.",
+        f"The compiled graph of {listed(found)} is reused without checking the model "
+        "(guard_filter_fn, or set_stance(skip_guard_eval_unsafe=True)): it was "
+        "compiled before these parameters existed or were trainable.",
+        "Call torch._dynamo.reset() after adding, switching or unfreezing, or keep the "
+        "guards on modules and parameters.",
         (
             *(Place("module", name) for name in found),
             Place("call", "torch.compile"),

@@ -16,12 +16,12 @@ def of_copies(_: Sequence[Call]) -> Reason:
     """Say that other tensors stood in for the parameters while the model ran."""
     return Reason(
         "gradients-on-copies",
-        "While the model ran, another tensor stood in the place of each of these "
-        "parameters, and that one got the gradient: what was given to functional_call "
-        "is no parameter of the model (state_dict() and .detach() give new tensors "
-        "over the same memory).",
+        "While the model ran, a different tensor replaced each of these parameters and "
+        "got the gradient: functional_call was not given the model's parameters "
+        "(state_dict() and .detach() give new tensors over the same memory).",
         "Pass the parameters themselves, functional_call(model, "
-        "dict(model.named_parameters()), ...), or give the optimizer what you pass.",
+        "dict(model.named_parameters()), ...), or pass the same tensors to the "
+        "optimizer.",
         (Place("call", "torch.func.functional_call"),),
     )
 
@@ -32,12 +32,12 @@ def made_anew(calls: Sequence[Call]) -> Reason:
     return Reason(
         "weight-made-anew",
         f"{listed([said(call) for call in calls], 3)} ran, and during the forward "
-        f"{short_name(first.to)} was replaced by a new Parameter. That one is a new "
-        "leaf and got the gradient; what it was computed from got none: "
-        "nn.Parameter(...) copies values and leaves the graph behind.",
+        f"{short_name(first.to)} was replaced by a new Parameter, a new leaf that got "
+        "the gradient; what it was computed from got none: nn.Parameter(...) copies "
+        "values without the graph.",
         "Compute with the tensor itself, F.linear(x, weight, bias), or use "
-        "torch.nn.utils.parametrize or functional_call; assign no nn.Parameter in "
-        "forward.",
+        "torch.nn.utils.parametrize or functional_call; do not assign an nn.Parameter "
+        "in forward.",
         (*named(calls), *(Place("param", call.to) for call in calls)),
     )
 
@@ -49,10 +49,9 @@ def of_another(calls: Sequence[Call]) -> Reason:
     around = "the model" if whole else short_name(first.to)
     return Reason(
         "forward-of-another",
-        f"The forward of {around} was set on the instance and belongs to another "
-        f"object: {short_name(first.name)} was never called, and the gradients are in "
-        "the parameters of that object. A copy (copy.deepcopy) takes such a forward "
-        "along as it is.",
+        f"The forward of {around} was set on the instance and belongs to a different "
+        f"object: {short_name(first.name)} was never called, and that object's "
+        "parameters have the gradients. copy.deepcopy does not rebind such a forward.",
         "Copy first, then compile or patch the copy: del copy.forward, or "
         "copy.forward = torch.compile(copy.forward).",
         (
@@ -70,7 +69,7 @@ def unreturned(calls: Sequence[Call]) -> Reason:
         "hook-returns-nothing",
         f"{listed([said(call) for call in calls], 3)} ran in a forward hook of "
         f"{listed([short_name(each) for each in around], 3)}, whose output stayed the "
-        "tensor that it was: what the hook computed was not returned.",
+        "same tensor: what the hook computed was not returned.",
         f"Return it: def hook(module, inputs, output): return output + "
         f"{short_name(first.name)}(output). A hook that returns None changes nothing.",
         (

@@ -45,7 +45,7 @@ def judge(
     near = misspelled(entry, ends)
     if near:
         names = tuple(ends[near]["names"])
-        why = f"{entry!r} is spelled nearly like {near!r}, which has no adapter"
+        why = f"{entry!r} is spelled almost like {near!r}, which has no adapter"
         return Verdict(Severity.WARNING, why, names)
     if entry.rpartition(".")[2] in OUTSIDE_BLOCKS:
         why = f"embeddings and head are not called {entry!r} here"
@@ -53,10 +53,12 @@ def judge(
     same = [block for block in bare if role and role_of(block["pattern"]) == role]
     adapted = {role_of(block["pattern"]) for block in blocks if block["adapted"]}
     if role and role in adapted:
-        why = f"the model calls its layers for the role of {entry!r} ({role}) otherwise"
+        why = f"the model has different names for the role of {entry!r} ({role})"
         return Verdict(Severity.INFO, why)
     names = tuple(name for block in (same or bare) for name in block["names"])
-    why = f"no layer is called {entry!r} here: names of another model, most likely"
+    why = (
+        f"no layer is called {entry!r} here: most likely a name from a different model"
+    )
     return Verdict(Severity.WARNING, why, names)
 
 

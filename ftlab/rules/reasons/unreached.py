@@ -73,10 +73,9 @@ def _bypassed(calls: Sequence[Call]) -> Reason:
     whole = first.name == MODEL
     return Reason(
         "wrapper-bypassed" if whole else "module-bypassed",
-        f"{where} itself was never called: {inside}, which is in it, was called "
-        f"directly. What {where} adds in its own forward (prompts, prefixes, a head) "
-        "takes no part.",
-        "Call model(...) in the loop, not what is inside of it (get_base_model(), "
+        f"{where} itself was never called: {inside} inside it was called directly. "
+        f"What {where} adds in its own forward (prompts, prefixes, a head) is skipped.",
+        "Call model(...) in the loop, not an inner model (get_base_model(), "
         ".base_model, .module)."
         if whole
         else f"Call {where} itself, not {inside}.",
@@ -89,10 +88,10 @@ def _not_called(calls: Sequence[Call]) -> Reason:
     if first.name == MODEL:
         return Reason(
             "model-not-called",
-            "Neither the model nor any module in it was called between one step of "
-            "the optimizer and the next: the loss is computed from something else.",
-            "Call model(...) on each batch in the loop, and compute the loss from what "
-            "it returns; look for an old copy of the model.",
+            "Neither the model nor any module in it was called between two optimizer "
+            "steps: the loss is computed from something else.",
+            "Call model(...) on each batch in the loop, and compute the loss from its "
+            "output; look for an old copy of the model.",
             (Place("call", "model.forward"), Place("object", "loss")),
         )
     parts = listed([short_name(call.name) for call in calls], 3)
@@ -101,12 +100,12 @@ def _not_called(calls: Sequence[Call]) -> Reason:
     layer = first.module_class if one else f"such as {first.module_class}"
     return Reason(
         "module-not-called",
-        f"{parts} ({layer}) {'was' if one else 'were'} never called, although "
-        f"{around} ran: the forward does not use {'it' if one else 'them'}, or takes "
-        "the weight and passes the module by, and with it any adapter on it.",
-        f"Look at the forward of {around}: call the module, self.layer(x), not "
-        "F.linear(x, self.layer.weight); switch off fused kernels that take the "
-        "weights. A part that the task does not use is to be frozen.",
+        f"{parts} ({layer}) {'was' if one else 'were'} never called, although {around} "
+        f"ran: the forward does not use {'it' if one else 'them'}, or uses the weight "
+        "directly, bypassing the module and any adapter on it.",
+        f"Check the forward of {around}: call the module, self.layer(x), not "
+        "F.linear(x, self.layer.weight); switch off fused kernels that use the "
+        "weights. Freeze a part that the task does not use.",
         (*named(calls), *([] if first.to == MODEL else [Place("module", first.to)])),
     )
 
@@ -117,10 +116,10 @@ def _taken(calls: Sequence[Call]) -> Reason:
     parts = listed([short_name(call.name) for call in calls], 3)
     return Reason(
         "weight-taken-directly",
-        f"{around} computes with the weight of {short_name(first.name)} itself (its "
-        f"output keeps it for backward) and never calls the module: {parts} "
-        f"({first.module_class}) and any adapter on it are passed by.",
-        f"In the forward of {around} call the module, self.layer(x), in place of "
+        f"{around} uses the weight of {short_name(first.name)} directly (its output "
+        f"saves it for backward) and never calls the module: {parts} "
+        f"({first.module_class}) and any adapter on it are bypassed.",
+        f"In the forward of {around} call the module, self.layer(x), instead of "
         "F.linear(x, self.layer.weight); switch off the fused implementation, or put "
         "the adapter on what it calls.",
         (*named(calls), *([] if first.to == MODEL else [Place("module", first.to)])),
@@ -132,9 +131,8 @@ def _unused(calls: Sequence[Call]) -> Reason:
     if first.name == MODEL:
         return Reason(
             "loss-without-model",
-            "The model ran and what it put out is in the graph, but no gradient came "
-            "back: the loss that backward began from is not computed from it, or from "
-            "a detached copy of it.",
+            "The model ran and its output is in the graph, but no gradient came back: "
+            "the loss is not computed from it, or only from a detached copy.",
             "Compute the loss from the model's own output; look for .detach(), .data, "
             ".item(), numpy() or argmax between the output and the loss.",
             (Place("object", "loss"), Place("call", "loss.backward")),
@@ -142,10 +140,10 @@ def _unused(calls: Sequence[Call]) -> Reason:
     parts = listed([said(call) for call in calls], 3)
     return Reason(
         "output-not-used",
-        f"{parts} ran and what came out is in the graph, but no gradient came back: "
-        "the loss does not depend on it, or only on a detached copy of it.",
-        f"Look at what is done with the output of {said(first)}: add it to what the "
-        "loss is computed from, or freeze the module.",
+        f"{parts} ran and the output is in the graph, but no gradient came back: the "
+        "loss does not depend on it, or only on a detached copy of it.",
+        f"Check how the output of {said(first)} is used: include it in the loss, or "
+        "freeze the module.",
         named(calls),
     )
 

@@ -38,15 +38,15 @@ def why_frozen(run: Run, found: Found) -> Why:
         return _loaded(run) if is_loaded(found) else _made_for_use()
     name = found[0][0]
     frozen = (
-        "All its tensors have requires_grad=False, and its configuration does not say "
-        "so: they were frozen after get_peft_model"
+        "All its tensors have requires_grad=False, unlike its configuration: they were "
+        "frozen after get_peft_model"
     )
     again = f"model.set_adapter({name!r}) makes it trainable again."
     if run.facts.model.get("quantized"):
         return Why(
             "frozen-afterwards",
-            f"{frozen}. prepare_model_for_kbit_training does this, and trainers that "
-            "prepare a PeftModel once more.",
+            f"{frozen}. prepare_model_for_kbit_training does this, and so do trainers "
+            "that prepare a PeftModel again.",
             f"Call prepare_model_for_kbit_training before get_peft_model; {again}",
             after=(Place("call", "prepare_model_for_kbit_training"),),
         )
@@ -54,7 +54,7 @@ def why_frozen(run: Run, found: Found) -> Why:
         "frozen-afterwards",
         f"{frozen}, by requires_grad_(False) on the model or a loop over its "
         "parameters.",
-        "Freeze nothing after get_peft_model, which has frozen the base, or leave out "
+        "Freeze nothing after get_peft_model, which already froze the base, or skip "
         f"names with 'lora_'; {again}",
         after=(Place("call", "requires_grad_"),),
     )
@@ -154,24 +154,24 @@ def why_part_frozen(
     """Return cause and fix of a part that is frozen beside pairs that learn."""
     if not off:
         return (
-            f"{field} asks for parameters that learn beside the pairs; something froze "
-            "them after get_peft_model (a loop that keeps only 'lora_A' and 'lora_B', "
-            "or 'lora_').",
-            "Leave requires_grad alone after get_peft_model, or freeze what is neither "
-            "'lora_' nor 'modules_to_save'.",
+            f"{field} makes parameters trainable besides the pairs, but something "
+            "froze them after get_peft_model (a loop that keeps only 'lora_A' and "
+            "'lora_B', or 'lora_').",
+            "Do not change requires_grad after get_peft_model, or freeze only what is "
+            "neither 'lora_' nor 'modules_to_save'.",
         )
     heard = any(entry.op == "delete_adapter" for entry in run.ledger)
     begin = (
-        "delete_adapter took the active adapter away"
+        "delete_adapter removed the active adapter"
         if heard
         else "As after delete_adapter of the adapter that was active"
     )
     return (
-        f"{begin}: PEFT made {adapter} active in its pairs, and left {in_words(off)} "
-        "as it was, for the deleted adapter had no copy of that. The base model's own "
-        "module runs instead.",
+        f"{begin}: PEFT activated {adapter} in its pairs, but not {in_words(off)}, of "
+        "which the deleted adapter had no copy. The base model's own module runs "
+        "instead.",
         f"model.set_adapter({adapter!r}) after delete_adapter, before the optimizer is "
-        "built: it switches the copies on as well.",
+        "built: it activates the copies as well.",
     )
 
 
@@ -181,15 +181,14 @@ def _loaded(run: Run) -> Why:
         return Why(
             "loaded-frozen",
             "The adapter was loaded for inference: transformers' load_adapter freezes "
-            "it, but not its copies in modules_to_save, unless it is asked not to.",
-            "model.load_adapter(folder, is_trainable=True), and the optimizer after "
-            "that.",
+            "it, but not its copies in modules_to_save, unless told otherwise.",
+            "model.load_adapter(folder, is_trainable=True), then build the optimizer.",
             (Place("call", "load_adapter"), config),
         )
     return Why(
         "loaded-frozen",
         "The adapter was loaded for inference: from_pretrained freezes what it loads "
-        "unless it is asked not to.",
+        "unless told otherwise.",
         "PeftModel.from_pretrained(base, folder, is_trainable=True).",
         (Place("call", "from_pretrained"), config),
     )
@@ -198,8 +197,8 @@ def _loaded(run: Run) -> Why:
 def _made_for_use() -> Why:
     return Why(
         "inference-mode",
-        "The adapter was made from a configuration with inference_mode=True, as saved "
-        "adapters have it, and is frozen therefore.",
+        "The adapter was created from a configuration with inference_mode=True, as "
+        "saved adapters have, and is therefore frozen.",
         "Set config.inference_mode = False before get_peft_model, or pass "
         "is_trainable=True to PeftModel.from_pretrained.",
         (Place("config", "inference_mode"),),

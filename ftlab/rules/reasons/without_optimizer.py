@@ -20,9 +20,9 @@ def without_optimizer(run: Run, missing: Sequence[str]) -> Reason:
             "built-before",
             "The optimizer was built before these parameters existed or became "
             "trainable (get_peft_model, set_adapter, unfreezing, a new head).",
-            "Build the optimizer from the parameters that are trainable now: "
-            "AdamW([p for p in model.parameters() if p.requires_grad]), or add them "
-            "with optimizer.add_param_group.",
+            "Build the optimizer from the currently trainable parameters: AdamW([p for "
+            "p in model.parameters() if p.requires_grad]), or add them with "
+            "optimizer.add_param_group.",
         )
     order = list(run.facts.model.get("peft") or {})
     newest = max(held, key=order.index)
@@ -34,10 +34,10 @@ def without_optimizer(run: Run, missing: Sequence[str]) -> Reason:
 _SELECTION = Reason(
     "left-out",
     "The optimizer holds other parameters of the same adapter in each of these layers: "
-    "it was built after get_peft_model, from a list that leaves these out (groups made "
-    "by name, a filter), or while they were frozen.",
-    "Add them to a group: those that no name matches are easily forgotten, as "
-    "lora_magnitude_vector is in groups for lora_A and lora_B.",
+    "it was built after get_peft_model, from a list that omits these (groups by name, "
+    "a filter), or while they were frozen.",
+    "Add them to a group: parameters that no name matches are easily forgotten, like "
+    "lora_magnitude_vector in groups for lora_A and lora_B.",
 )
 
 
@@ -58,9 +58,9 @@ def _left_out(run: Run, missing: Sequence[str]) -> bool:
 def _never_active(mine: str, newest: str) -> Reason:
     return Reason(
         "adapter-not-active",
-        f"The optimizer holds adapter {newest!r}, which was added last and never made "
-        f"the active one: {mine!r} still runs, and is trainable. add_adapter and "
-        "load_adapter leave the active adapter as it is.",
+        f"The optimizer holds adapter {newest!r}, which was added last but never "
+        f"activated: {mine!r} still runs, and is trainable. add_adapter and "
+        "load_adapter do not change the active adapter.",
         f"Call model.set_adapter({newest!r}) before the optimizer is built.",
         (Place("call", "set_adapter"), Place("object", f"adapter {newest}")),
     )
@@ -70,9 +70,9 @@ def _built_for_another(mine: str, other: str) -> Reason:
     return Reason(
         "built-for-another-adapter",
         f"The optimizer was built while adapter {other!r} was trainable; {mine!r} was "
-        "made the active one afterwards (set_adapter), which freezes the others.",
-        f"Build the optimizer after set_adapter({mine!r}); if {other!r} is to be "
-        f"trained, call model.set_adapter({other!r}).",
+        "activated afterwards (set_adapter), which freezes the others.",
+        f"Build the optimizer after set_adapter({mine!r}); to train {other!r}, call "
+        f"model.set_adapter({other!r}).",
     )
 
 

@@ -222,7 +222,7 @@ class Dashboard:
             self._broken.add(name)
             message = (
                 f"The dashboard's part {name!r} failed and is no longer updated "
-                f"({type(error).__name__}: {error}); training goes on."
+                f"({type(error).__name__}: {error}); training continues."
             )
             warnings.warn(message, FtlabWarning, stacklevel=3)
             return None

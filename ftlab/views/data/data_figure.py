@@ -64,8 +64,10 @@ def _lengths(axes: Axes, known: Lengths) -> None:
             va="top",
             fontsize=8,
         )
-    longer = ", the last bar holds longer ones" if known.longest > borders[-1] else ""
-    axes.set(xlabel=f"{known.unit} of a row{longer}", ylabel="rows", title="Lengths")
+    longer = (
+        ", the last bar includes longer ones" if known.longest > borders[-1] else ""
+    )
+    axes.set(xlabel=f"{known.unit} per row{longer}", ylabel="rows", title="Lengths")
 
 
 def _shares(axes: Axes, scan: DataScan) -> None:

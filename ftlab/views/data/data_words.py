@@ -25,7 +25,7 @@ def data_words(scan: DataScan) -> str:
         near = scan.near
         lines.append(
             f"Near duplicates: {near.rows:,} rows compared, {near.pairs:,} of "
-            f"{near.candidates:,} candidates are alike (Jaccard {near.threshold:g})"
+            f"{near.candidates:,} candidates are similar (Jaccard {near.threshold:g})"
         )
     for issue in scan.issues:
         lines += ["", f"{issue.severity.label.upper()} {issue.code} {issue.name}"]
@@ -81,7 +81,7 @@ def length_words(scan: DataScan) -> str:
             else "cuts nothing"
         )
     if known.error > 0:
-        words += f"; counted to within {known.error} of what the template renders"
+        words += f"; counted to within {known.error} of the rendered template"
     return words
 
 

@@ -165,12 +165,12 @@ class Checklist(View[ChecklistSummary], Sequence[CheckItem]):
             for word, text in said(item):
                 lines += _wrapped(f"  {word:<9}", text, 12)
         if noted := [each for each in summary.items if each.noted]:
-            lines += ["", "NOTED; a fault only where it is not meant so:"]
+            lines += ["", "NOTED; a fault only if unintended:"]
             for item in noted:
                 lines += _wrapped("  -", f"{item.layer}: {item.says}", 4)
                 lines += _wrapped("    do", item.fix, 7)
         if open_ := to_check(summary.items):
-            lines += ["", "NOT CHECKED; what would let it be checked:"]
+            lines += ["", "NOT CHECKED; what is needed to check it:"]
             lines += [part for text in open_ for part in _wrapped("  -", text, 4)]
         return "\n".join(lines)
 

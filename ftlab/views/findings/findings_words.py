@@ -34,7 +34,7 @@ def follows(finding: Finding) -> str:
     """Return which finding is the cause of this one, in words; ``""`` without one."""
     if not finding.follows:
         return ""
-    return f"mend {finding.follows}: this follows from it"
+    return f"fix {finding.follows}: this follows from it"
 
 
 def where(finding: Finding) -> str:

@@ -20,7 +20,7 @@ BLUE, ORANGE, GREEN = SERIES[:3]
 FEWEST_FOR_BAND = 4
 """With fewer layers than this, quartiles over layers say nothing."""
 TEXT_LAYERS = 12
-BAND = "middle half of your own layers"
+BAND = "middle half of this run's layers"
 FIELDS = ("a", "b", "ba", "low", "high")
 
 

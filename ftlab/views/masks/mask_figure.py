@@ -41,7 +41,7 @@ def draw_masks(
     )
     patches = [
         Patch(color=SEEN, label="attended to"),
-        Patch(color=BAD, label="attended to, illegal"),
+        Patch(color=BAD, label="attended to, but should not be"),
         Patch(color=MISSING, label="not attended to, but should be"),
         Patch(color="#f3f3f3", label="masked"),
     ]

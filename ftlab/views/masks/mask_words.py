@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MEANING: dict[Fault, str] = {
     "padding": "sees padding",
     "other sample": "sees another sample",
-    "future": "sees its future",
+    "future": "sees future tokens",
     "missing": "does not see what it should",
 }
 SHOWN = 8
@@ -63,7 +63,7 @@ def report_text(report: AttentionReport) -> str:
         lines.append(f"  {count(len(ranked) - SHOWN, 'more row')} in .table()")
     lines += [f"  padding, {plan_words(plan)}" for plan in report.plans]
     if any(not row.exact for row in report.rows):
-        lines.append("  shares are estimates: some queries stand for the others")
+        lines.append("  shares are estimates from a sample of queries")
     lines += [f"  {remark}" for remark in report.remarks]
     return "\n".join(lines)
 
@@ -80,7 +80,7 @@ def worst_first(report: AttentionReport) -> list[int]:
 def kind_words(kind: LayerKind) -> str:
     """Say which layers a kind is, and what its mask was read from."""
     layers = layers_words(kind.layers)
-    how = ["causal" if kind.causal else "both ways"]
+    how = ["causal" if kind.causal else "bidirectional"]
     if kind.window:
         how.append(f"{kind.window:,} keys at most")
     said = f"; read from {kind.read_from}" if kind.read_from else ""

@@ -84,7 +84,7 @@ def _going_on(report: Report) -> str:
 
 COMMANDS = {
     "back module": Button(
-        "Run the step again and stop at the module before",
+        "Run the step again and stop at the previous module",
         "Shift+ArrowLeft",
         "Shift+←",
         moves=True,
@@ -96,10 +96,13 @@ COMMANDS = {
         moves=True,
     ),
     "step op": Button(
-        "Go on to the next operation and stop", "ArrowRight", "→", moves=True
+        "Continue to the next operation and stop", "ArrowRight", "→", moves=True
     ),
     "step module": Button(
-        "Go on to the next module and stop", "Shift+ArrowRight", "Shift+→", moves=True
+        "Continue to the next module and stop",
+        "Shift+ArrowRight",
+        "Shift+→",
+        moves=True,
     ),
     "in float32": Button(
         "Would the step be finite with this operation in float32? Changes nothing",
@@ -118,13 +121,13 @@ COMMANDS = {
         label=lambda report: f"try without sample {one_sample(report)}",
     ),
     "resume": Button(
-        "Let training go on with this step as it is",
+        "Continue training with this step as it is",
         "Shift+R",
         "Shift+R",
         kind=_going_on,
     ),
     "resume as tried": Button(
-        "Let training go on; this step is taken as it was tried last",
+        "Continue training; this step is taken as last tried",
         ask=lambda controller: controller.commands.resume(with_patch=True),
         moves=True,
         applies=mended,

@@ -32,16 +32,16 @@ PLACE = ("op", "module", "forward", "loss", "gradients")
 """Rows below the buttons; lines, tensors and tokens are drawn."""
 _JOINTS = re.compile(r"(?<=[a-z_])\.(?=\w)|(?<=\w)\.(?=[a-z_])|/(?=\w)", re.IGNORECASE)
 MOVING = (
-    "step and back move within this step; resume lets training go on, abort takes the "
-    "step back and ends the run"
+    "step and back move within this step; resume continues training, abort undoes the "
+    "step and ends the run"
 )
 
 
 MENDING = (
-    "mend the cause, go back, resume; or abort: the weights stay as they were. Resume "
+    "fix the cause, go back, resume; or abort: the weights stay unchanged. Resume "
     "alone takes this step as it is"
 )
-TAKING = "resume as tried goes on with what was tried, for this step alone"
+TAKING = "resume as tried continues with what was tried, for this step only"
 IN_UPDATE = ("optimizer", "state")
 """Kinds of a stop within an optimizer's step, where the report's words are better."""
 
@@ -151,7 +151,7 @@ def _tensors(report: Report) -> str:
     if not rows:
         return ""
     return (
-        "<p><b>tensors</b> in the order in which they were made</p>"
+        "<p><b>tensors</b> in order of creation</p>"
         f'<div class="ftlab-p-wide"><table class="ftlab-p-tensors">{rows}</table></div>'
     )
 

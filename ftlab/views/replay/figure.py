@@ -82,7 +82,7 @@ def _draw_ops(axes: Any, scene: Scene) -> None:
     if trace.culprit >= 0:
         spot = (trace.culprit, _spot(float(height[trace.culprit])))
         axes.annotate("it begins here", spot, (6, -10), textcoords="offset points")
-    axes.set_title("magnitude of what each operation made", fontsize=8, loc="left")
+    axes.set_title("magnitude of each operation's output", fontsize=8, loc="left")
     axes.set_xlabel(f"operation; {scene.standing()}", fontsize=8)
     axes.tick_params(labelsize=7)
     axes.legend(fontsize=7, loc="lower right", markerscale=2)

@@ -143,7 +143,7 @@ def _chain(scene: Scene) -> str:
     rows = [_link(scene, link) for link in reversed(scene.chain[:LINKS])]
     rows.append(_made(scene))
     return (
-        "<p><b>what led here</b>, in the order in which it was made</p>"
+        "<p><b>what led here</b>, in order of creation</p>"
         f'<ol class="ftlab-r-chain">{"".join(rows)}</ol>'
     )
 
@@ -184,7 +184,7 @@ def _range(of: TracedLink | TracedOp) -> str:
 def _nearby(scene: Scene) -> str:
     rows = "".join(_near(scene, op) for op in scene.nearby)
     return (
-        "<p><b>operations</b> around it; a click goes there</p>"
+        "<p><b>operations</b> around it; click to go there</p>"
         f'<div class="ftlab-p-wide"><table class="ftlab-p-tensors ftlab-r-near">{rows}'
         "</table></div>"
     )

@@ -51,13 +51,13 @@ class Move:
 
 MOVES = {
     "what led there": Move(
-        "Go to the first of what led to it that is not ordinary",
+        "Go to the first unusual operation that led to it",
         "Home",
         "Home",
         lambda replay: replay.to_cause(),
     ),
     "back module": Move(
-        "Go back to where the module before began",
+        "Go back to the start of the previous module",
         "Shift+ArrowLeft",
         "Shift+←",
         lambda replay: replay.back("module"),
@@ -66,16 +66,16 @@ MOVES = {
         "Go one operation back", "ArrowLeft", "←", lambda replay: replay.back()
     ),
     "step op": Move(
-        "Go on to the next operation", "ArrowRight", "→", lambda replay: replay.step()
+        "Go to the next operation", "ArrowRight", "→", lambda replay: replay.step()
     ),
     "step module": Move(
-        "Go on to the next module",
+        "Go to the next module",
         "Shift+ArrowRight",
         "Shift+→",
         lambda replay: replay.step("module"),
     ),
     "where it begins": Move(
-        "Go to the operation that the anomaly begins with",
+        "Go to the operation where the anomaly begins",
         "End",
         "End",
         lambda replay: replay.to_culprit(),

@@ -94,7 +94,7 @@ class Scene:
         op, culprit = self.op, self.trace.culprit
         words = f"operation {op.index} of {len(self.trace.ops)}, {op.phase}"
         if op.index == culprit:
-            return f"{words}: here it begins"
+            return f"{words}: it begins here"
         if culprit < 0:
             return words
         distance = count(abs(op.index - culprit), "operation")

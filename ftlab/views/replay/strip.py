@@ -59,7 +59,7 @@ def strip_html(trace: Trace, bars: list[Bar], at: int) -> str:
     """Return the strip with what has not run yet at ``at`` faded."""
     shown = "".join(_bar_html(bar, at) for bar in bars)
     marks = f'<div class="ftlab-r-marks">{_mark(trace)}</div>'
-    label = "magnitude of what each operation made, in order"
+    label = "magnitude of each operation's output, in order"
     return (
         f'<div class="ftlab-f ftlab-p ftlab-r-strip">{marks}'
         f'<div class="ftlab-r-bars" role="img" aria-label="{label}">{shown}</div>'

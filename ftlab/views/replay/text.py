@@ -16,7 +16,7 @@ WIDEST = 60
 """Characters of a module's column."""
 LINKS = 3
 """Links of the chain that are written out."""
-CULPRIT = "<- here it begins"
+CULPRIT = "<- it begins here"
 
 
 def replay_text(scene: Scene) -> str:

@@ -136,7 +136,7 @@ def _last(steps: StepTable) -> str:
     text = f"last norm {number(float(norm[at]))}"
     limits = steps["clip_norm"][steps.known("clip_norm")]
     if not len(limits):
-        return f"{text}, no limit of the norm"
+        return f"{text}, no norm limit"
     text += f", limit {number(float(limits[-1]))}"
     after = float(norm[at]) * float(factor[at])
     return text + (f", clipped to {number(after)}" if factor[at] < 1 else "")
@@ -156,7 +156,7 @@ def _active(steps: StepTable) -> str:
     factor, known = steps["clip_coefficient"], steps.known("clip_coefficient")
     measured, many = int(known.sum()), int((known & (factor < 1)).sum())
     if not measured:
-        return "no single factor: clipped to a value, or in parts"
+        return "no single factor: clipped by value, or in parts"
     if not many:
         return f"never active in {count(measured, 'step')}"
     share = f"{100 * many / measured:.3g} %"

@@ -140,7 +140,9 @@ def _headline(summary: CostSummary) -> str:
     if not np.isfinite(summary.ms).any():
         return "Cost of watching: nothing recorded yet"
     looks = int(_looks(len(summary.ms)).sum())
-    first = f"{summary.first:.3g} ms for the first look, in {count(looks, 'step')}"
+    first = (
+        f"{summary.first:.3g} ms for the first measurements, in {count(looks, 'step')}"
+    )
     if not np.isfinite(summary.usual):
         return f"Cost of watching: {first}"
     share = f", {summary.share:.1%} of the time" if np.isfinite(summary.share) else ""

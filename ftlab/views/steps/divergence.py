@@ -93,7 +93,7 @@ class DivergenceView(View[tuple[Comparison, ...]]):
     def _text(self, summary: tuple[Comparison, ...]) -> str:
         if not summary:
             return (
-                f"{self.title}: no evaluation so far; a Trainer makes them with "
+                f"{self.title}: no evaluation so far; a Trainer evaluates with "
                 "eval_strategy='steps'"
             )
         return "\n  ".join([self.title, *map(repr, summary)])

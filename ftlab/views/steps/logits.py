@@ -41,7 +41,7 @@ class LogitsView(LinesView):
     Logits: measured at 1 step
     largest magnitude 3, largest over mean 2
     2.4 nats, 87 % of ln(16)
-    25 % on the likeliest token
+    25 % on the most likely token
     """
 
     title = "Logits"
@@ -97,7 +97,7 @@ class LogitsView(LinesView):
         logits = f"largest magnitude {_number(steps, at)}, largest over mean "
         logits += number(float(steps["logit_spread"][at]))
         sure = 100 * float(steps["top_probability"][at])
-        top = f"{sure:.3g} % on the likeliest token"
+        top = f"{sure:.3g} % on the most likely token"
         return logits, _entropy(steps, at), top
 
     def _data(self) -> Mapping[str, Any]:

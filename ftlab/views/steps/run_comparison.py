@@ -126,7 +126,7 @@ class RunComparisonView(View[ComparisonSummary]):
         if not found.steps:
             return "Two runs: they have no step in common"
         if first is None:
-            said = f"the same in all that was recorded of {count(found.steps, 'step')}"
+            said = f"everything recorded is the same in {count(found.steps, 'step')}"
             return "\n".join([f"Two runs: {said}", *_unlike(summary)])
         where = ""
         if first.sample is not None:

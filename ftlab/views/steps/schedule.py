@@ -31,10 +31,10 @@ MOST_GROUPS = 6
 class ScheduleView(LinesView):
     """The learning rate of each parameter group against the formula of its schedule.
 
-    The wide pale line is what was asked for, up to the planned end; the thin one is
+    The wide pale line is the plan, up to the planned end; the thin one is
     what the optimizer had. Groups with equal rates are drawn as one. Where the formula
     is not known (a function of one's own, a schedule that follows a metric) only the
-    realised rates are shown. A scheduler is taken to step once per optimizer step.
+    actual rates are shown. A scheduler is taken to step once per optimizer step.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class ScheduleView(LinesView):
     >>> ScheduleView(run)
     Schedule: 4 steps
     0.125 at step 3
-    off in 1 of 4 steps, first at step 3: 0.125, asked 0.5
+    off in 1 of 4 steps, first at step 3: 0.125, planned 0.5
     """
 
     title = "Schedule"
@@ -65,7 +65,7 @@ class ScheduleView(LinesView):
         self._seen = 0
 
     def headline(self) -> str:
-        """Return the rate now, and whether it is as asked, in one line."""
+        """Return the rate now, and whether it is as planned, in one line."""
         with self._lock:
             self._look()
             rates = self._run.steps["lr"]
@@ -80,7 +80,7 @@ class ScheduleView(LinesView):
         self._key, self._same, self._seen = None, (), 0
 
     def _look(self) -> None:
-        """See what was asked for, and which groups have rates of their own."""
+        """See the plan, and which groups have rates of their own."""
         run, taken = self._run, self._run.last_step + 1
         rates = run.steps["lr"]
         groups = rates.shape[1]
@@ -123,12 +123,12 @@ class ScheduleView(LinesView):
         rows |= {"warmup": "largest", "end": "largest"}
         rows |= {"off_low": "smallest", "off_high": "largest", "off": "latest"}
         wide = [
-            Series(f"asked_{group}", self._label(group, "asked"), colour, "plan")
+            Series(f"asked_{group}", self._label(group, "planned"), colour, "plan")
             for group, colour in zip(groups, SERIES, strict=False)
             if known
         ]
         thin = [
-            Series(f"rate_{group}", self._label(group, "realised"), colour)
+            Series(f"rate_{group}", self._label(group, "actual"), colour)
             for group, colour in zip(groups, SERIES, strict=False)
         ]
         marks = [
@@ -142,7 +142,7 @@ class ScheduleView(LinesView):
         )
         panels = [Panel("Learning rate", (*wide, *thin, *marks))]
         if known:
-            panels.append(Panel("Difference from asked", off, unit="% of the peak"))
+            panels.append(Panel("Difference from plan", off, unit="% of the peak"))
         stride = 1
         while self._planned() > stride * CAPACITY:
             stride *= 2
@@ -152,9 +152,9 @@ class ScheduleView(LinesView):
         if len(set(self._same)) == 1:
             return what
         members = [str(at) for at, one in enumerate(self._same) if one == group]
-        if what == "asked":
+        if what == "planned":
             # each pale line has the colour of its group's own; one is named for all
-            return "asked" if group == 0 else ""
+            return "planned" if group == 0 else ""
         return f"group{'s' if len(members) > 1 else ''} {', '.join(members)}"
 
     def _planned(self) -> int:
@@ -212,10 +212,10 @@ class ScheduleView(LinesView):
             return "formula not known" if self._schedule.given else "no scheduler given"
         tally = self._tally
         if tally.first is None:
-            return "as asked"
+            return "as planned"
         step, was, asked = tally.first
         text = f"off in {tally.wrong:,} of {count(tally.steps, 'step')}, first at step "
-        return f"{text}{step}: {number(was)}, asked {number(asked)}"
+        return f"{text}{step}: {number(was)}, planned {number(asked)}"
 
     def _notes(self) -> tuple[str, ...]:
         if not self._run.steps["lr"].size:
@@ -226,7 +226,7 @@ class ScheduleView(LinesView):
             notes[0] += f"; warm-up {'ends' if self._ahead() else 'ended'} at {warmup}"
         notes.append(self._verdict())
         if self._schedule.known and self._tally.counted.without_skipped:
-            notes.append("Skipped steps are left out of the count.")
+            notes.append("Skipped steps are not counted.")
         return tuple(notes)
 
     def _ahead(self) -> bool:

@@ -133,7 +133,7 @@ class SeedsView(View[SeedSummary]):
             return "Seeds: nothing recorded yet"
         lines = [
             f"Seeds: {count(summary.steps, 'step')}",
-            *wrapped(f"another start would see the same data: {summary.same}"),
+            *wrapped(f"a new start would see the same data: {summary.same}"),
         ]
         for each in summary.sources:
             said = f" ({_SAID[each.fixed]})" if each.fixed is False else ""

@@ -57,7 +57,7 @@ def trained_words(found: Fingerprint, trained: Fingerprint) -> str:
     """
     parts = ", ".join(trained.differing(found))
     digest = trained.digest[:SHORT]
-    return f"another tokenizer ({digest}) than these files hold: {parts}"
+    return f"a different tokenizer ({digest}) than in these files: {parts}"
 
 
 def trained_line(found: Fingerprint, trained: Fingerprint | None) -> tuple[Line, ...]:
@@ -87,7 +87,7 @@ def change_words(change: Change) -> str:
     unit = {"vocabulary": " ids", "merges": " bytes"}.get(change.part, "")
     left, right = change.left or "nothing", change.right or "nothing"
     if left == right:
-        return f"{left}{unit} on both sides, other ones"
+        return f"{left}{unit} on both sides, different ones"
     return f"{left}{unit if change.left else ''} against {right}"
 
 

@@ -125,13 +125,15 @@ def _texts(diff: TokenizerDiff) -> Iterator[Line]:
     words = f"{diff.equal} of {count(diff.texts, 'text')} have equal ids"
     renumbered = sum(each.same_pieces for each in diff.differences)
     if renumbered:
-        words += f", {renumbered} more the same pieces under other ids"
+        words += f", {renumbered} more the same pieces with different ids"
     below = [_difference(each) for each in diff.differences[:SHOWN]]
     rest = len(diff.differences) - SHOWN
     below += [f"... and {count(rest, 'more text')} in .table()"] if rest > 0 else []
     yield Line("=" if same else "≠", "texts", words, tuple(below))
     if not same and diff.prints[0].digest == diff.prints[1].digest:
-        said = "all parts are the same: ids are drawn at each call, as dropout does it"
+        said = (
+            "all parts are the same: ids are random at each call, as with BPE dropout"
+        )
         yield Line("≠", "repeated", said)
     yield Line("", "tokens", f"{left.tokens:,} against {right.tokens:,}")
     for name, words, unlike in (
@@ -185,7 +187,7 @@ def _ids(diff: TokenizerDiff) -> Iterator[Line]:
         ]
         rest = len(diff.shifted) - SHOWN
         more = [f"... and {rest} more"] if rest > 0 else []
-        words = f"{count(len(diff.shifted), 'token')} under another id"
+        words = f"{count(len(diff.shifted), 'token')} with a different id"
         yield Line("≠", "shifted", words, (*names, *more))
     if diff.moved is not None and any(_counts(diff.moved)):
         yield _moved(diff, diff.moved)
@@ -196,7 +198,7 @@ def _counts(moved: Moved) -> tuple[int, int, int]:
 
 
 def _moved(diff: TokenizerDiff, moved: Moved) -> Line:
-    said = [f"{count(moved.count, 'id')} for another piece"] * bool(moved.count)
+    said = [f"{count(moved.count, 'id')} for a different piece"] * bool(moved.count)
     for side, alone in ((diff.left, moved.left_only), (diff.right, moved.right_only)):
         said += [f"{count(alone, 'id')} only in {side.name}"] * bool(alone)
     first = [f"{at}: {a!r} against {b!r}" for at, a, b in moved.first[:SHOWN]]
@@ -236,6 +238,6 @@ def _verdict(diff: TokenizerDiff) -> str:
     unlike = [f"{count(parts, 'part')} differ{'s' if parts == 1 else ''}"] * bool(parts)
     if diff.texts:
         other = diff.texts - diff.equal
-        said = f"other ids in {other} of {count(diff.texts, 'text')}"
+        said = f"different ids in {other} of {count(diff.texts, 'text')}"
         unlike.insert(0, said if other else "the same ids in all texts")
     return ", ".join(unlike)

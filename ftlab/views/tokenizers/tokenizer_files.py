@@ -88,7 +88,7 @@ def _verdict(files: TokenizerFiles) -> str:
     said = [f"{count(len(files.problems), 'file')} cannot be read"]
     said = said if files.problems else []
     said += [f"{count(differ, 'disagreement')}"] if differ else []
-    said += ["not all is checked"] if "not checked" in status else []
+    said += ["not everything is checked"] if "not checked" in status else []
     return ", ".join(said) or "they agree"
 
 

@@ -151,7 +151,7 @@ class HighestLossesView(View[tuple[HighSample, ...]]):
         lines += [f"  {each!r}" for each in summary[:SHOWN]]
         rest = summary[SHOWN:]
         if rest:
-            lines.append(f"  {len(rest)} more in .table(), farthest above the usual:")
+            lines.append(f"  {len(rest)} more in .table(), furthest above the usual:")
             lines += [
                 f"  {each!r}" for each in sorted(rest, key=_unusualness)[:UNUSUAL]
             ]

@@ -148,14 +148,14 @@ class SideBySideView(View[SideBySide]):
             other = visible_name(samples[0])
             ends = self._serving and spot == len(sample.row.ids)
             if ends:
-                said.append(f"{name} is what {other} begins with")
+                said.append(f"{other} begins with all of {name}")
             elif spot is None:
-                said.append(f"{name} has the tokens of {other}")
+                said.append(f"{name} has the same tokens as {other}")
             else:
                 here, there = (_near(summary, n, spot) for n in (0, at))
                 said.append(
-                    f"first difference at position {spot:,}: {other} says {here}, "
-                    f"{name} says {there}"
+                    f"first difference at position {spot:,}: {other} has {here}, "
+                    f"{name} has {there}"
                 )
         return said
 
@@ -220,7 +220,7 @@ def _hidden(summary: SideBySide) -> tuple[list[str], list[str]]:
     """Say how many stretches stand before and behind those that are shown."""
     start = _start(summary)
     rest = len(summary.stretches) - start - LINES
-    before = [f"... {count(start, 'line')} before these, all the same"]
+    before = [f"... {count(start, 'line')} before these, all equal"]
     return (
         before if start else [],
         [f"... and {count(rest, 'more line')}"] if rest > 0 else [],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 16
 MEANING = {
-    "trained": ("#009e73", "trained: the loss counts it"),
+    "trained": ("#009e73", "trained: counted in the loss"),
     "context": ("#b9d7ea", "read, not trained (label -100)"),
     "padding": ("#bdbdbd", "padding (attention 0)"),
     "odd": ("#d55e00", "attention 0, but trained"),

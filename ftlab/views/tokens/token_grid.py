@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 MOST_SAMPLES, MOST_TOKENS = 8, 512
 """The grid shows so much; the table has everything."""
 SHIFT = (
-    "Labels stand at their own token. The model shifts them by one: each position is "
-    "trained to say the token after it."
+    "Labels are shown at their own token. The model shifts them by one: each position "
+    "is trained to predict the next token."
 )
 
 
@@ -91,7 +91,9 @@ def _facts(sample: Sample, summary: TokenSummary, at: int) -> list[str]:
     if row.labels is not None:
         tip.append(f"label {row.labels[at]}")
         if at + 1 < len(row.ids) and row.labels[at + 1] != IGNORED:
-            tip.append(f"learns to say next: {summary.texts[int(row.labels[at + 1])]}")
+            tip.append(
+                f"learns to predict next: {summary.texts[int(row.labels[at + 1])]}"
+            )
     if row.weights is not None and row.trained[at]:
         tip.append(f"weight {number(float(row.weights[at]))}")
     if row.positions is not None:

@@ -28,7 +28,10 @@ def test_names_the_base_weights():
     assert finding.severity is Severity.ERROR
     assert finding.place == Place("param", "layers.0.q.base_layer.weight")
     assert finding.places[-1] == Place("call", "merge_and_unload")
-    assert "3 of 3 base weights hold what the adapter 'default' adds" in finding.message
+    assert (
+        "3 of 3 base weights already contain what the adapter 'default' adds"
+        in finding.message
+    )
 
 
 def test_an_unmerged_base_is_fine():
@@ -45,7 +48,7 @@ def test_a_delta_too_small_to_tell_is_not_checked():
 def test_an_adapter_along_its_base_is_not_checked():
     outcome = report([0.5, 0.6, 0.5])
     assert outcome.findings == ()
-    assert "points along its base" in outcome.not_checked[0].reason
+    assert "aligned with its base" in outcome.not_checked[0].reason
 
 
 def by_hand(factor, live=1.0, **columns):
@@ -58,7 +61,7 @@ def test_an_adapter_that_is_on_what_was_given_it_is_named():
     (finding,) = by_hand(1.0)
     assert finding.severity is Severity.ERROR
     assert finding.place == Place("param", "q.base_layer.weight")
-    assert "2 base weights were given 1 times" in finding.message
+    assert "2 base weights were changed by 1 times" in finding.message
     assert finding.evidence["reason"] == "by-hand"
     assert by_hand(2.0)[0].evidence["factor"] == 2.0
 

@@ -83,7 +83,7 @@ def test_a_flag_that_is_set_by_hand_is_seen_too():
                 module._disable_adapters = True
 
     (finding,) = report(record(at_step(model, flip), 5)).findings
-    assert "was not heard" in finding.cause
+    assert "was not seen" in finding.cause
 
 
 def test_some_of_the_layers_are_a_warning():

@@ -96,7 +96,7 @@ def test_a_frozen_reference_beside_what_is_trained_is_fine():
 def test_the_class_that_it_was_saved_from_is_not_the_one_it_is_on():
     (finding,) = check(state(saved_from="LlamaForCausalLM", base_class="LlamaModel"))
     assert finding.evidence["reason"] == "other-class"
-    assert "saved from LlamaForCausalLM, put on LlamaModel" in finding.message
+    assert "saved from LlamaForCausalLM, loaded on LlamaModel" in finding.message
     assert check(state(saved_from="LlamaModel", base_class="LlamaModel")) == ()
 
 
@@ -125,7 +125,7 @@ def test_a_load_that_nobody_read():
     (finding,) = loading(LOST)
     assert finding.evidence["reason"] == "prefix"
     assert (finding.first_step, finding.place) == (1, Place("file", "adapter keys"))
-    assert "load_state_dict left 8 of 8 keys unread" in finding.message
+    assert "load_state_dict ignored 8 of 8 keys" in finding.message
 
 
 def test_another_load_of_the_step_that_was_read_forgives_it():
@@ -276,7 +276,7 @@ OUTDATED = ["a newer pickle beside"]
 def test_a_file_beside_a_newer_one_was_read():
     (finding,) = check(file(problems=OUTDATED, adapter="default"))
     assert finding.evidence["reason"] == "outdated-file"
-    assert "adapter_model.bin beside it is newer" in finding.message
+    assert "adapter_model.bin next to it is newer" in finding.message
     (other,) = check(file(problems=OUTDATED, different=[B]))
     assert other.evidence["reason"] == "values"
 

@@ -32,7 +32,7 @@ def test_names_the_key_that_is_another_one():
     assert finding.severity is Severity.ERROR
     assert finding.place == Place("config", "projection_prng_key")
     assert finding.evidence["reason"] == "drawn"
-    assert "saved with projection_prng_key=7, and the model has 0" in finding.message
+    assert "saved with projection_prng_key=7, but the model has 0" in finding.message
 
 
 def test_a_start_that_was_not_taken_from_the_base_is_told_by_the_base():

@@ -43,7 +43,7 @@ def test_another_base_is_named():
     assert finding.severity is Severity.WARNING
     assert finding.place == Place("param", next(iter(SAME)))
     assert finding.places[-1] == Place("config", "base_model_name_or_path")
-    assert "4 of the 4 base weights" in finding.message
+    assert "4 of the 4 sampled base weights" in finding.message
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_the_file_says_which_factor_is_due():
         Place("module", "model.q"),
     )
     assert "multiplies" not in finding.message
-    assert "with 1 what was trained with 4" in finding.message
+    assert "is 1, but was 4 in training" in finding.message
     assert "0.25 times as strong" in finding.cause
 
 
@@ -66,7 +66,7 @@ def test_a_load_in_the_run_that_leaves_the_settings():
     builder.step(ops=[("load", "adapter settings", detail)])
     (finding,) = Engine([AdapterScalingChanged()]).check(builder.run).findings
     assert (finding.first_step, finding.evidence["trained"]) == (1, 8.0)
-    assert finding.message.startswith("step 1: 1 LoRA layer")
+    assert finding.message.startswith("step 1: the scaling of 1 LoRA layer")
     assert finding.place == Place("config", "scaling")
 
 

@@ -76,7 +76,7 @@ def test_a_gradient_of_zero():
 def test_a_gradient_of_zero_from_the_loss_is_not_laid_on_the_adapter(values):
     (finding,) = check(run(pairs(), grads=(0.0, 0.0), values=values))
     assert finding.evidence["reason"] == "zero-from-loss"
-    assert "at what the loss multiplies with" in finding.fix
+    assert "what the loss multiplies by" in finding.fix
 
 
 def test_gradients_but_no_update():

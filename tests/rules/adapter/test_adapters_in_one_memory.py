@@ -28,7 +28,7 @@ def test_names_the_copy_that_is_none():
     (finding,) = check(row())
     assert finding.severity is Severity.WARNING
     assert finding.place == Place("param", "q.lora_B.ref.weight")
-    assert "default and ref are one memory in 1 of 2 layers" in finding.message
+    assert "default and ref share memory in 1 of 2 layers" in finding.message
 
 
 def test_what_nobody_trains_may_share():

@@ -19,7 +19,7 @@ def test_a_combination_that_was_passed_by_is_named():
     (found,) = Engine([CombinationNeverActive()]).check(run).findings
     assert found.severity is Severity.WARNING
     assert found.message == (
-        "step 0: adapter 'mix' was combined of others and never used: 2 forwards "
+        "step 0: adapter 'mix' was combined from others but never used: 2 forwards "
         "after it ran 'b'"
     )
     assert found.fix == "Call model.set_adapter('mix') before the model is evaluated."

@@ -101,7 +101,7 @@ def test_keys_that_are_not_read_are_another_rules_matter():
 
 
 @pytest.mark.parametrize(
-    ("problem", "reason"), [("pickled", "a pickle"), ("gone", "is not there")]
+    ("problem", "reason"), [("pickled", "a pickle"), ("gone", "does not exist")]
 )
 def test_what_cannot_be_read_is_not_checked(problem, reason):
     outcome = report(file={"problems": [problem]})
@@ -122,7 +122,7 @@ def test_an_adapter_that_was_merged_away_before_it_was_saved():
     builder.step(ops=[off, ("save", "model", GOOD | {"keys": 0})])
     (finding,) = Engine([IncompleteAdapterFile()]).check(builder.run).findings
     assert finding.evidence["reason"] == "merged-away"
-    assert "Keep what merge_and_unload returns" in finding.fix
+    assert "Use what merge_and_unload returns" in finding.fix
     places = {str(place) for place in finding.places}
     assert {"call merge_and_unload", "call save_pretrained"} < places
     assert "file adapter_model.safetensors" in places
@@ -146,7 +146,7 @@ def test_a_folder_below_holds_the_adapter_that_was_trained():
     file = {"keys": 8, "b": 4, "zero_b": 4, "below": ["sql"]}
     (finding,) = report(file=file).findings
     assert finding.evidence["reason"] == "other-in-root"
-    assert "in the folder sql below are not" in finding.message
+    assert "in the subfolder sql are not" in finding.message
     assert reasons(file=file | {"zero_b": 0}) == []
 
 

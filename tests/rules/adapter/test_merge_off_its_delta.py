@@ -28,7 +28,8 @@ def test_names_the_weights_the_factor_and_the_cause():
     assert finding.severity is Severity.WARNING
     assert finding.place == Place("param", "q.base_layer.weight")
     assert (
-        "2 base weights hold 0.25 times what the adapter 'default'" in finding.message
+        "2 base weights contain 0.25 times what the adapter 'default'"
+        in finding.message
     )
     assert "without its scaling of 4" in finding.cause
     assert finding.evidence["reason"] == "unscaled"

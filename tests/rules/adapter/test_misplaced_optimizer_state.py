@@ -39,14 +39,16 @@ def test_states_of_other_shapes():
 def test_moments_of_other_tensors():
     (finding,) = check(FINE, SWAPPED)
     assert finding.evidence["reason"] == "swapped"
-    assert "a.lora_B that of b.lora_B" in finding.message
+    assert "a.lora_B has that of b.lora_B" in finding.message
 
 
 def test_their_names_are_short_in_the_message():
     start = "base_model.model.model.layers"
     one, other = (f"{start}.{n}.q_proj.lora_B.default.weight" for n in "01")
     (finding,) = check(FINE | {"swapped": {one: other}})
-    assert "layers.0.q_proj.lora_B that of layers.1.q_proj.lora_B" in finding.message
+    assert (
+        "layers.0.q_proj.lora_B has that of layers.1.q_proj.lora_B" in finding.message
+    )
     assert finding.places[1] == Place("param", one)
 
 

@@ -25,7 +25,7 @@ def test_all_pairs_of_rank_one_at_every_step():
     assert finding.severity is Severity.WARNING
     assert (finding.first_step, finding.last_step) == (1, 3)
     assert places(finding)[-1] == "module model.layers.1.q"
-    assert "with an r of 8" in finding.message
+    assert "though r is 8" in finding.message
 
 
 def test_one_pair_or_one_step_of_another_rank_is_enough_to_be_fine():

@@ -23,7 +23,7 @@ def test_nothing_is_left_where_it_goes_on(step):
     (finding,) = check(step)
     assert finding.severity is Severity.WARNING
     assert finding.place == Place("config", "max_steps")
-    assert f"goes on at step {step} of 12" in finding.message
+    assert f"resumes at step {step} of 12" in finding.message
 
 
 @pytest.mark.parametrize("case", [{"step": 11}, {"step": 0, "end": 0}, {"trainer": ""}])

@@ -54,7 +54,7 @@ def test_a_trained_adapter_may_be_a_second_stage():
     assert finding.severity is Severity.INFO
     assert finding.evidence["reason"] == "trained-before"
     assert "whose lora_B is not 0" in finding.message
-    assert "drawn at random" in finding.cause
+    assert "its B is random" in finding.cause
 
 
 def test_the_schedule_it_was_trained_by_makes_it_a_resume():

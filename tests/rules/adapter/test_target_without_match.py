@@ -57,7 +57,7 @@ def test_a_role_that_got_no_adapter_is_a_warning_with_its_layers():
 def test_a_misspelled_name_is_compared_with_what_has_no_adapter():
     (finding,) = check(lora(llama(), target_modules=["q_proj", "v_porj"]))
     assert finding.severity is Severity.WARNING
-    assert "'v_porj' is spelled nearly like 'v_proj'" in finding.cause
+    assert "'v_porj' is spelled almost like 'v_proj'" in finding.cause
     assert all(name.endswith("v_proj") for name in places(finding)[1:])
 
 

@@ -28,7 +28,9 @@ def test_targets_that_stand_a_prompt_early_are_an_error():
     (finding,) = check(EARLY, (0.95, 0.01))
     assert finding.severity is Severity.ERROR
     assert finding.place == Place("config", "num_virtual_tokens")
-    assert "95% of the positions are taught the token 6 positions" in finding.message
+    assert (
+        "95% of the positions are trained on the token 6 positions" in finding.message
+    )
     assert (finding.evidence["early"], finding.evidence["right"]) == (0.95, 0.03)
 
 

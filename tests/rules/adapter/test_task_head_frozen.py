@@ -19,7 +19,7 @@ def test_a_fresh_head_that_is_frozen():
         "config task_type",
         "config modules_to_save",
     ]
-    assert "drawn with 0.02" in finding.message
+    assert "initialized with 0.02" in finding.message
 
 
 def test_a_head_that_is_kept_or_trained_by_hand_is_quiet():

@@ -129,7 +129,7 @@ KIND = {"kind": "adapter", "folder": "a"}
 def test_another_adapter_than_the_trained_one_was_saved():
     (finding,) = saving_adapters(["reference"])
     assert finding.evidence["reason"] == "other-adapter"
-    assert "'default' is what was trained" in finding.message
+    assert "'default' was trained" in finding.message
 
 
 def test_the_trained_one_among_all_saves_is_enough():

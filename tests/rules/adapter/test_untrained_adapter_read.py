@@ -30,7 +30,7 @@ def test_the_adapter_above_the_trained_one_is_loaded():
     (finding,) = check(read(), read())
     assert finding.severity is Severity.WARNING
     assert finding.place == Place("file", "adapter keys")
-    assert "lies in out/mine" in finding.message
+    assert "is in out/mine" in finding.message
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def test_no_group_has_the_rate_and_the_decay_asked_for():
     (finding,) = check(ASKED, {"lr": 0.0, "initial_lr": 1e-4, "weight_decay": 0.01})
     assert finding.severity is Severity.WARNING
     assert finding.place == Place("config", "learning_rate")
-    assert "learning_rate=0.001 and 0.0001 is used" in finding.message
-    assert "weight_decay=0.1 and 0.01 is used" in finding.message
+    assert "learning_rate=0.001 but 0.0001 is used" in finding.message
+    assert "weight_decay=0.1 but 0.01 is used" in finding.message
 
 
 @pytest.mark.parametrize(

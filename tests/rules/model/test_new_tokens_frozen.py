@@ -55,4 +55,4 @@ def test_trainable_rows_get_eight_updates(steps, dtype, found):
 
 def test_the_rows_that_are_trained_instead_are_named():
     (found,) = check(learnt="124,125")
-    assert "Trained instead are the rows 124,125." in found.cause
+    assert "The rows 124,125 are trained instead." in found.cause

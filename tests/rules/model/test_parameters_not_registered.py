@@ -50,4 +50,4 @@ def test_a_model_without_such_parameters_does_not_concern_it():
 def test_a_tensor_that_was_made_of_a_parameter_has_another_cure():
     (found,) = check(False, container="Tensor")
     assert "casting" in found.cause
-    assert "the Parameter comes last" in found.fix
+    assert "create the Parameter last" in found.fix

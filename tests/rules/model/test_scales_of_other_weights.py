@@ -25,7 +25,7 @@ def test_scales_that_do_not_follow_the_codes_are_of_other_weights():
         "config quant_state.absmax",
     ]
     assert found.message == (
-        "2 4-bit weights were written to, and their scales do not follow their codes: "
+        "2 4-bit weights were overwritten, but their scales do not match their codes: "
         "slope 0.02, -1 within blocks: q, v"
     )
     assert found.evidence["threshold"] == pytest.approx(-1 / 3)

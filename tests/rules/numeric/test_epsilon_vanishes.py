@@ -72,7 +72,7 @@ def test_the_groups_of_several_optimizers_are_counted_through():
     }
     builder.facts(optimizers=(first, second))
     (finding,) = Engine([EpsilonVanishes()]).check(builder.run).findings
-    assert "RMSprop with eps 1e-08" in finding.message
+    assert "RMSprop has eps 1e-08" in finding.message
 
 
 def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():

@@ -21,7 +21,7 @@ def test_cosines_that_are_made_smaller_are_found():
     assert finding.severity is Severity.WARNING
     assert finding.places == (Place("op", "mul"), Place("op", "cross_entropy"))
     assert "below 1.96" in finding.message
-    assert "multiplied with the temperature" in finding.cause
+    assert "multiplied by the temperature" in finding.cause
 
 
 def test_a_quotient_is_named_as_one():

@@ -78,7 +78,7 @@ def test_a_gradient_that_was_none_poisons_nothing():
     builder.step({"has_grad": [0], "grad_max": [NAN]})
     builder.step({"has_grad": [0], "grad_max": [NAN]}, loss=NAN)
     (finding,) = check(builder)
-    assert "forward pass or the loss made it" in finding.cause
+    assert "arose in the forward pass or the loss" in finding.cause
 
 
 def test_an_overflow_that_the_scaler_skipped_poisons_nothing():
@@ -87,7 +87,7 @@ def test_an_overflow_that_the_scaler_skipped_poisons_nothing():
     builder.step({"has_grad": [1], "grad_max": [INF]}, skipped=True)
     builder.step({"has_grad": [1], "grad_max": [1.0]}, loss=NAN)
     (finding,) = check(builder)
-    assert "forward pass or the loss made it" in finding.cause
+    assert "arose in the forward pass or the loss" in finding.cause
 
 
 def test_is_quiet_while_the_scaler_searches():
@@ -109,7 +109,7 @@ def test_nan_at_three_skipped_steps_in_a_row_is_no_search(count, found):
 def test_skipped_steps_are_a_warning():
     (finding,) = check(losses(*[NAN] * 4, skipped=True, loss_scale=1024.0))
     assert finding.severity is Severity.WARNING
-    assert "no weight was harmed" in finding.cause
+    assert "no weight was affected" in finding.cause
 
 
 def test_an_infinite_loss_at_scale_one_counts():
@@ -129,7 +129,7 @@ def test_a_batch_without_labels_is_named(norm):
     (finding,) = check(builder)
     assert "Every label of these batches is -100" in finding.cause
     assert "0/0" in finding.cause
-    assert ("no weight was harmed" in finding.cause) is (norm == 0)
+    assert ("no weight was affected" in finding.cause) is (norm == 0)
     assert finding.severity is (Severity.WARNING if norm == 0 else Severity.ERROR)
     assert "ftlab.tokens(batch=" in finding.fix
     assert "1 of 2 losses in steps 0-1 is not finite" in finding.message
@@ -148,6 +148,6 @@ def test_names_the_operation_where_it_is_known():
     builder.run.append(Event("origin", 1, 0.0, "", detail))
     (finding,) = check(builder)
     assert finding.places[:2] == (Place("op", "log"), Place("op", "mul"))
-    assert "log and mul made it" in finding.message
+    assert "log and mul produced it" in finding.message
     assert "multiplied by 0" in finding.cause
     assert finding.evidence["origin"] == "log and mul"

@@ -33,7 +33,7 @@ def test_is_quiet_on_a_healthy_run():
 def test_finds_weights_that_stand_still():
     (finding,) = check(stuck(0.95, rates=(1e-5,) * 48))
     assert finding.severity is Severity.ERROR
-    assert "95 % of the weights in 1 tensor (100 % of what is trained)" in (
+    assert "95 % of the weights in 1 tensor (100 % of the trained elements)" in (
         finding.message
     )
     assert "bfloat16" in finding.cause

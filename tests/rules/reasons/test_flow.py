@@ -74,7 +74,11 @@ def test_other_tensors_of_the_same_shape_are_no_proof(found, proven):
         (cut("checkpoint"), "reentrant checkpoint", "use_reentrant"),
         (cut("no-grad"), "gradients switched off", "outside of torch.no_grad"),
         (cut("hook", "detach"), "forward hook", "return None"),
-        (cut("between", to="m.layers.1"), "layers.1 gets is not", "detach only copies"),
+        (
+            cut("between", to="m.layers.1"),
+            "input of m.layers.1 is not",
+            "detach only copies",
+        ),
         (cut("output"), "has no graph", "detach only copies"),
         (cut(module_class=PACKED[0]), "has no graph", "support_avx512bf16_for_cpu"),
     ],

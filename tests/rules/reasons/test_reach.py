@@ -128,7 +128,7 @@ def test_a_merged_adapter():
 
 
 def test_an_inactive_adapter():
-    assert "another adapter is the active one" in (
+    assert "a different adapter is active" in (
         adapters(RunBuilder(), active=False).cause
     )
 

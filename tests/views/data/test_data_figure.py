@@ -37,7 +37,7 @@ def test_the_limit_is_drawn_where_it_cuts():
     left, right = DataView(SCAN).figure().axes
     assert [line.get_xdata()[0] for line in left.lines] == [80]
     assert left.texts[0].get_text() == " max_length 80"
-    assert left.get_xlabel() == "tokens of a row, the last bar holds longer ones"
+    assert left.get_xlabel() == "tokens per row, the last bar includes longer ones"
     assert [text.get_text() for text in right.get_yticklabels()] == [
         "warning  invisible-character",
         "info  duplicate-row",

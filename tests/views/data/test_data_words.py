@@ -9,8 +9,8 @@ TEXT = """\
 Data: rows.jsonl, 1,000 rows (messages 990, text 10): 1 warning, 1 note
 Lengths in tokens: half up to 50, 95 % up to 95, longest 100; 50,500 in all; \
 max_length 80 cuts 200 rows and 2,100 tokens; \
-counted to within 2 of what the template renders
-Near duplicates: 999 rows compared, 1 of 4 candidates are alike (Jaccard 0.8)
+counted to within 2 of the rendered template
+Near duplicates: 999 rows compared, 1 of 4 candidates are similar (Jaccard 0.8)
 
 WARNING DAT063 invisible-character
   what   characters that nobody sees: 40 of 1,000 rows (4 %)

@@ -49,7 +49,7 @@ def test_text_names_the_failed_layer_first_and_then_says_what_to_do():
         "  where     data labels, step 3\n"
         "  measured  labels 6,400, share 0.333, kind int64\n"
         "\n"
-        "NOT CHECKED; what would let it be checked:\n"
+        "NOT CHECKED; what is needed to check it:\n"
         "  - pass args= (log folder)"
     )
 
@@ -62,7 +62,7 @@ def test_what_is_noted_stands_apart_with_what_to_do():
     assert repr(checklist).startswith("Checklist: nothing failed, 1 noted, 1 passed\n")
     assert "+ model      1 passed, 1 noted" in repr(checklist)
     assert repr(checklist).endswith(
-        "NOTED; a fault only where it is not meant so:\n"
+        "NOTED; a fault only if unintended:\n"
         "  - model: head and embedding\n"
         "    do Untie."
     )
@@ -75,7 +75,7 @@ def test_what_several_checks_wait_for_is_said_once():
         for n in range(3)
     ]
     assert repr(Checklist([*others, OPEN])).endswith(
-        "be checked:\n  - pass args= (part 0, part 1 and 2 more)"
+        "to check it:\n  - pass args= (part 0, part 1 and 2 more)"
     )
 
 

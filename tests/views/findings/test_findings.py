@@ -67,8 +67,8 @@ def test_what_follows_from_another_finding_says_what_to_mend_first():
     symptom = finding(code="ADP001", follows="GRD003", first=0)
     view = view_of(symptom, finding(Severity.WARNING, code="GRD003"))
     assert [one.code for one in view] == ["GRD003", "ADP001"]
-    assert "  first  mend GRD003: this follows from it\n" in repr(view)
-    assert "mend GRD003: this follows from it" in findings_html(view.summary)
+    assert "  first  fix GRD003: this follows from it\n" in repr(view)
+    assert "fix GRD003: this follows from it" in findings_html(view.summary)
     assert list(view.table()["follows"]) == ["", "GRD003"]
 
 

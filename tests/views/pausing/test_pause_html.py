@@ -31,7 +31,7 @@ def test_what_was_tried_stands_above_the_buttons_with_what_takes_it():
     text = head_html(Controller(where=where))
     assert "aten.div &lt;b&gt;3&lt;/b&gt; in float32" in text.replace("<wbr>", "")
     assert "tried aten.div" in plain(text)
-    assert "do this resume as tried goes on" in plain(text)
+    assert "do this resume as tried continues" in plain(text)
 
 
 def test_a_trial_that_did_not_help_is_not_advised():
@@ -66,13 +66,13 @@ def test_what_to_do_is_said_in_the_words_of_the_buttons(kind):
     where = replace(REPORT, kind=kind)
     (told,) = [text for word, text in where._rows() if word == "next"]
     words = plain(head_html(Controller(where=where)))
-    assert ("mend the cause, go back, resume; or abort" in words) is (kind == "module")
+    assert ("fix the cause, go back, resume; or abort" in words) is (kind == "module")
     assert (told in words) is (kind == "state")
 
 
 def test_a_stop_without_an_anomaly_still_says_what_to_do():
     where = PauseReport("paused", "step", step=3)
-    assert "resume lets training go on" in plain(head_html(Controller(where=where)))
+    assert "resume continues training" in plain(head_html(Controller(where=where)))
 
 
 def test_nothing_of_the_run_is_markup(body):

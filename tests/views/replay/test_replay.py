@@ -11,21 +11,21 @@ from tests.views.traced import deep_trace, small_trace, update_trace
 TEXT = """\
 Step 173, micro-batch 1: Inf was born in model.layers.1.mlp (MLP).
   because exp(60000) is more than <i>float16</i> holds.
-operation 5 of 13, forward: here it begins
+operation 5 of 13, forward: it begins here
 modules                  forward        backward
   model                  #### Inf
     embed (EMBED)        .    1
     layers.0             .    2
     layers.1             #### Inf
       attn (ATTN)        ##   4,000
-      mlp (MLP)          #### Inf                      <- here it begins
+      mlp (MLP)          #### Inf                      <- it begins here
   (the step's own code)
 operations
       1 aten.mul.Tensor              .    float16[2, 3], -inf to 0.5, 4 Inf, layers.0.attn (ATTN)
       2 aten.mul.Tensor              .    float16[2, 3], -2 to 2, layers.0.mlp (MLP)
       3 aten.mul.Tensor              ##   float16[2, 3], -4e+03 to 4e+03, layers.1.attn (ATTN)
       4 aten.<b>.default             ###  float16[2, 3], -6e+04 to 6e+04, layers.1.mlp (MLP)
->     5 aten.exp.default             #### float16[2, 3], -inf to inf, 1 Inf, layers.1.mlp (MLP)  <- here it begins
+>     5 aten.exp.default             #### float16[2, 3], -inf to inf, 1 Inf, layers.1.mlp (MLP)  <- it begins here
       6 aten.mul.Tensor              #### float32[2, 3], 1 NaN, no module (the step's own code)
       7 aten.mul.Tensor              #### float16[2, 3], -inf to inf, 1 Inf, layers.1.mlp (MLP)
       8 aten.mul.Tensor              #### float16[2, 3], -inf to inf, 1 Inf, layers.1.mlp (MLP)

@@ -31,7 +31,7 @@ def test_the_first_look_stands_apart():
     assert view.summary.share == pytest.approx(0.03)
     said = repr(view)
     assert "3 ms per step, 3.0% of the time, with a budget of 0.02" in said
-    assert "140 ms for the first look, in 7 steps" in said
+    assert "140 ms for the first measurements, in 7 steps" in said
     assert "adapters: measured in 9 of 40 steps, 4 ms each" in said
     assert view.table()["probe"].tolist() == ["adapters", "weights"]
     assert view.figure().axes[0].get_ylabel() == "ms taken by ftlab"
@@ -41,7 +41,7 @@ def test_a_run_of_a_few_steps_has_only_had_its_first_look():
     run = Run()
     run.append(StepRecord(0, time=0.0, values={"ftlab_seconds": 0.05}))
     assert repr(CostView(run)) == (
-        "Cost of watching: 50 ms for the first look, in 1 step"
+        "Cost of watching: 50 ms for the first measurements, in 1 step"
     )
 
 

@@ -23,7 +23,7 @@ def test_text_says_how_sure_the_model_is():
         "Logits: measured at 2 steps\n"
         "largest magnitude 9, largest over mean 3\n"
         "2.3 nats, 50 % of ln(100)\n"
-        "50 % on the likeliest token"
+        "50 % on the most likely token"
     )
 
 

@@ -45,7 +45,8 @@ def followed(steps=10, bases=(1.0, 0.5), counts=None, **fields):
 
 def test_a_schedule_that_is_followed_is_as_asked():
     assert repr(ScheduleView(followed())) == (
-        "Schedule: 10 steps\n0.688, 0.344 at step 9 of 20; warm-up ended at 4\nas asked"
+        "Schedule: 10 steps\n0.688, 0.344 at step 9 of 20; warm-up ended at 4\n"
+        "as planned"
     )
 
 
@@ -62,7 +63,7 @@ def test_the_plan_is_drawn_to_its_end_and_the_rates_as_far_as_they_go():
 def test_a_scheduler_that_steps_twice_is_off_from_the_second_step_on():
     view = ScheduleView(followed(6, counts=[2 * step for step in range(6)]))
     assert view.headline().endswith(
-        "off in 5 of 6 steps, first at step 1: 0.5, asked 0.25"
+        "off in 5 of 6 steps, first at step 1: 0.5, planned 0.25"
     )
     difference = view.table()["difference"].to_numpy().reshape(6, 2)
     expected = [linear(2 * step) - linear(step) for step in range(6)]
@@ -71,15 +72,15 @@ def test_a_scheduler_that_steps_twice_is_off_from_the_second_step_on():
 
 def test_a_scheduler_that_stands_still_in_skipped_steps_is_as_asked():
     view = ScheduleView(followed(8, counts=[0, 1, 1, 1, 2, 3, 4, 5], skipped=(1, 2)))
-    assert view.headline().endswith("as asked")
-    assert view.summary.notes[-1] == "Skipped steps are left out of the count."
+    assert view.headline().endswith("as planned")
+    assert view.summary.notes[-1] == "Skipped steps are not counted."
 
 
 def test_groups_with_equal_rates_are_drawn_as_one():
     view = ScheduleView(followed(6, bases=(1.0, 1.0, 0.5)))
     labels = [one.label for one in view.summary.plan.panels[0].series]
     assert labels == [
-        "asked",
+        "planned",
         "",
         "groups 0, 1",
         "group 2",

@@ -29,7 +29,7 @@ def run_of(*states, seed=3, losses=None):
 def test_sources_and_draws_are_told():
     assert repr(SeedsView(run_of(1.0, 1.0, 2.0, 2.0, 5.0))).splitlines() == [
         "Seeds: 5 steps",
-        "  another start would see the same data: yes, all generators that were found "
+        "  a new start would see the same data: yes, all generators that were found "
         "begin the same",
         "  torch: seed 7",
         "  Python's hash: drawn anew at each start (not fixed)",
@@ -84,7 +84,7 @@ def test_equal_runs_are_the_same():
     found = SeedsView(run_of(1.0, 2.0)).against(run_of(1.0, 2.0))
     assert (found.step, repr(found)) == (
         -1,
-        "Two runs: the same in all that was recorded of 2 steps",
+        "Two runs: everything recorded is the same in 2 steps",
     )
 
 

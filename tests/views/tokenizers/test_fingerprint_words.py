@@ -36,7 +36,7 @@ def test_a_change_says_both_sides():
 
 def test_two_vocabularies_of_one_size_are_told_apart():
     change = Change("vocabulary", "", "32,000", "32,000")
-    assert change_words(change) == "32,000 ids on both sides, other ones"
+    assert change_words(change) == "32,000 ids on both sides, different ones"
 
 
 def test_long_texts_are_shown_where_they_part():

@@ -42,7 +42,7 @@ def diff(**changes) -> TokenizerDiff:
 
 def test_text_says_what_differs_and_where():
     assert repr(TokenizerDiffView(diff())) == (
-        "Tokenizers: old against new: other ids in 1 of 2 texts, 3 parts differ\n"
+        "Tokenizers: old against new: different ids in 1 of 2 texts, 3 parts differ\n"
         "≠ texts           1 of 2 texts have equal ids\n"
         "                  text 1, character 7: ' the' (5) against the end, in 'before "
         "the'\n"
@@ -52,12 +52,12 @@ def test_text_says_what_differs_and_where():
         "≠ whole words     50.0% of all words against 37.5%\n"
         "≠ come back       1 of 2 texts against 2, decoded from their ids\n"
         "≠ around texts    old puts <s> before, new puts nothing around\n"
-        "≠ shifted         1 token under another id\n"
+        "≠ shifted         1 token with a different id\n"
         "                  <p> 3 against 4\n"
-        "≠ ids             2 ids for another piece, 1 id only in new\n"
+        "≠ ids             2 ids for a different piece, 1 id only in new\n"
         "                  3: 'a' against 'b'\n"
         "                  4: 'b' against 'a'\n"
-        "≠ vocabulary      10 ids on both sides, other ones\n"
+        "≠ vocabulary      10 ids on both sides, different ones\n"
         "≠ merges          5 bytes against nothing\n"
         "≠ special tokens  eos_token '</s>' against '<e>'\n"
         "                  pad_token nothing against '<p>'"
@@ -94,7 +94,7 @@ def test_texts_of_the_same_pieces_are_counted_apart():
         0, 0, 0, Token(5, "a", 0, 1), Token(6, "a", 0, 1), "a", same_pieces=True
     )
     view = TokenizerDiffView(diff(differences=(alike,)))
-    assert "1 more the same pieces under other ids" in repr(view)
+    assert "1 more the same pieces with different ids" in repr(view)
 
 
 def test_the_table_has_a_row_for_each_text_that_differs():
@@ -119,6 +119,6 @@ def test_ids_that_are_drawn_at_each_call_are_told():
     kept = Fingerprint("Own", "python", {"switches": part_of({"legacy": True})})
     sides = Side("old", tokens=3), Side("new", tokens=4)
     diff = TokenizerDiff(*sides, (kept, kept), texts=1, equal=0)
-    assert "ids are drawn at each call" in repr(TokenizerDiffView(diff))
+    assert "ids are random at each call" in repr(TokenizerDiffView(diff))
     same = TokenizerDiff(*sides, (kept, kept), texts=1, equal=1)
     assert "drawn at each call" not in repr(TokenizerDiffView(same))

@@ -20,8 +20,8 @@ def test_text_marks_what_differs_fails_and_was_not_checked():
     view = TokenizerFilesView(TokenizerFiles("mine", FILES, TOLD))
     assert not view.ok
     assert repr(view) == (
-        "Tokenizer files of mine: 1 file cannot be read, 2 disagreements, not all is "
-        "checked\n"
+        "Tokenizer files of mine: 1 file cannot be read, 2 disagreements, not "
+        "everything is checked\n"
         "x config.json  it holds a JSON array, not an object\n"
         "  files        tokenizer.json 2 KiB\n"
         "= eos_token    '</s>'\n"

@@ -39,7 +39,7 @@ def test_what_was_pushed_out_is_not_shown():
 def test_the_rest_is_named_by_how_unusual_it_is():
     samples = [(step, 10.0 + step, 9.0 + step) for step in range(12)]
     lines = repr(HighestLossesView(run_with((99, 8.0, 1.0), *samples))).splitlines()
-    assert lines[11] == "  3 more in .table(), farthest above the usual:"
+    assert lines[11] == "  3 more in .table(), furthest above the usual:"
     assert lines[12].startswith("  step 99,")
 
 

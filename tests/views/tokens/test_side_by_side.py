@@ -44,8 +44,8 @@ def test_columns_by_template_and_the_first_difference():
         "<a>",
     ]
     assert said[9].split() == ["≠", "assistant", "1,", "end", "</s>", "-", "</s>"]
-    assert 'first difference at position 3: a says "<u>Hi<a>Yes</s>"' in said[10]
-    assert said[11] == "c has the tokens of a"
+    assert 'first difference at position 3: a has "<u>Hi<a>Yes</s>"' in said[10]
+    assert said[11] == "c has the same tokens as a"
 
 
 def test_the_table_says_which_stretches_are_the_same():
@@ -57,7 +57,7 @@ def test_the_table_says_which_stretches_are_the_same():
 def test_a_serving_prompt_that_training_does_not_begin_with():
     rows = {"training": three()["a"], "serving": TokenRow(np.array([0, 1, 2]))}
     view = SideBySideView(rows, PIECES, serving=True)
-    assert repr(view).endswith("serving is what training begins with")
+    assert repr(view).endswith("training begins with all of serving")
     rows["serving"] = TokenRow(np.array([0, 1, 2, 5]))
     view = SideBySideView(rows, PIECES, serving=True)
     assert "first difference at position 3" in repr(view)

@@ -33,9 +33,9 @@ from typing import Any
 
 import torch
 
-from ftlab.faults.healthy.four_bit_base import four_bit
-from ftlab.faults.tiny import VOCABULARY, Batch, llama
-from ftlab.faults.trainers import trained
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, llama
+from ftlab.faults.builders.trainers import trained
+from ftlab.faults.gradient.flow.healthy_four_bit_base import four_bit
 from ftlab.records.finding import Severity
 from ftlab.session.scoring.record import Watched, watch_case
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from ftlab.faults import tiny
-from ftlab.faults.tiny import llama as tiny_llama
+from ftlab.faults.builders import tiny
+from ftlab.faults.builders.tiny import llama as tiny_llama
 
 
 def tiny_lora(

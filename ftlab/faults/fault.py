@@ -165,8 +165,8 @@ class Fault:
 
     @property
     def area(self) -> str:
-        """The folder that the fault lives in."""
-        return self.builder.__module__.split(".")[-2]
+        """The folder of `ftlab.faults` that the fault lives in."""
+        return self.builder.__module__.split(".")[2]
 
     @property
     def page(self) -> str:

@@ -1,10 +1,15 @@
-"""Finds the faults: one per file in the area folders, by id."""
+"""Finds the faults and the healthy runs: one per file in the area folders, by id.
+
+An area has a folder for each topic. A file is a fault, or a healthy run that resembles
+the faults of its topic; the name of such a file begins with ``healthy_``.
+"""
 
 import difflib
 import functools
 import importlib
 import pkgutil
 from types import ModuleType
+from typing import Any
 
 from ftlab.faults.fault import Fault, Healthy
 from ftlab.records.errors import UnknownNameError
@@ -14,10 +19,11 @@ AREAS = ("adapter", "data", "environment", "gradient", "model", "numeric", "opti
 
 
 def modules_of(area: str) -> list[ModuleType]:
-    """Import the files of one folder, in alphabetical order."""
+    """Import the files of one area, topic by topic, in alphabetical order."""
     package = importlib.import_module(f"ftlab.faults.{area}")
-    names = sorted(item.name for item in pkgutil.iter_modules(package.__path__))
-    return [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    names = sorted(item.name for item in found if not item.ispkg)
+    return [importlib.import_module(name) for name in names]
 
 
 @functools.cache
@@ -30,15 +36,19 @@ def list_faults() -> tuple[Fault, ...]:
     >>> "lora-b-frozen" in [fault.id for fault in list_faults()]
     True
     """
-    found = (module.FAULT for area in AREAS for module in modules_of(area))
-    return tuple(fault for fault in found if fault.possible)
+    return _possible("FAULT")
 
 
 @functools.cache
 def list_healthy() -> tuple[Healthy, ...]:
     """Return all healthy runs that look ill and that this machine can have."""
-    found = (module.HEALTHY for module in modules_of("healthy"))
-    return tuple(healthy for healthy in found if healthy.possible)
+    return _possible("HEALTHY")
+
+
+def _possible(kind: str) -> tuple[Any, ...]:
+    modules = (module for area in AREAS for module in modules_of(area))
+    found = (getattr(module, kind, None) for module in modules)
+    return tuple(each for each in found if each is not None and each.possible)
 
 
 def load(fault_id: str) -> Fault:

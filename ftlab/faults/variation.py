@@ -1,7 +1,7 @@
 """How a case is built: seed, model family, names, sizes and the style of its loop.
 
 A rule must find a fault by its class. So every case can be built in many ways that do
-not matter to the fault, and `ftlab.faults.tiny` reads here which one is asked for.
+not matter to the fault, and `builders.tiny` reads here which one is asked for.
 """
 
 import contextlib

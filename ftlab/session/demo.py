@@ -52,7 +52,7 @@ def main(folder: str | Path = "build/demo") -> int:
 
 
 def _healthy(folder: Path) -> bool:
-    from ftlab.faults.tiny import llama, lora
+    from ftlab.faults.builders.tiny import llama, lora
 
     _head("1. A healthy run: watch = ftlab.watch(trainer)")
     watch = _watched(_trainer(lora(llama())), folder, "healthy")
@@ -65,7 +65,7 @@ def _healthy(folder: Path) -> bool:
 def _silent(folder: Path) -> bool:
     import torch
 
-    from ftlab.faults.tiny import llama, lora
+    from ftlab.faults.builders.tiny import llama, lora
 
     _head("2. Wrong without a sign: the optimizer was made before the adapters")
     base = llama()
@@ -76,12 +76,12 @@ def _silent(folder: Path) -> bool:
 
 
 def _paused() -> bool:
-    from ftlab.faults.numeric.unit_norm_of_padding import (
+    from ftlab.faults.builders.tiny import rows_of
+    from ftlab.faults.numeric.loss.unit_norm_of_padding import (
         UnitNorm,
         normalised_llama,
         padded_batches,
     )
-    from ftlab.faults.tiny import rows_of
     from ftlab.session.debugging.debug import debug
 
     _head("3. Stopped alive at a NaN: dbg = ftlab.debug(trainer); dbg.run()")
@@ -112,7 +112,7 @@ def _watched(trainer: Any, folder: Path, name: str) -> Any:
 def _trainer(model: Any, data: Any = None, **others: Any) -> Any:
     from transformers import PrinterCallback, Trainer, TrainingArguments
 
-    from ftlab.faults.tiny import batches, rows_of
+    from ftlab.faults.builders.tiny import batches, rows_of
 
     arguments = TrainingArguments(
         "build/demo/trainer",

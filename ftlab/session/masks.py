@@ -86,7 +86,7 @@ def masks(
     them apart:
 
     >>> import ftlab, torch
-    >>> from ftlab.faults.tiny import llama
+    >>> from ftlab.faults.builders.tiny import llama
     >>> ids = torch.tensor([[5, 6, 7, 8, 9]])
     >>> batch = {"input_ids": ids, "position_ids": torch.tensor([[0, 1, 2, 0, 1]])}
     >>> batch["attention_mask"] = torch.ones_like(ids)

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from ftlab.faults.bottleneck import with_bottlenecks
-from ftlab.faults.tiny import base, batches, trainable
+from ftlab.faults.builders.bottleneck import with_bottlenecks
+from ftlab.faults.builders.tiny import base, batches, trainable
 from ftlab.faults.variation import Variation, varied
 
 

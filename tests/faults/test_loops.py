@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ftlab.faults.loops import loss_step, plain_step
-from ftlab.faults.tiny import adamw, batches, llama
+from ftlab.faults.builders.loops import loss_step, plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
 from ftlab.faults.variation import Variation, varied
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from ftlab.faults.methods import last_feed_forward, ranked, rescaled, tuned
-from ftlab.faults.tiny import base, batches, trainable
+from ftlab.faults.builders.methods import last_feed_forward, ranked, rescaled, tuned
+from ftlab.faults.builders.tiny import base, batches, trainable
 from ftlab.faults.variation import Variation, varied
 
 DOWN = {

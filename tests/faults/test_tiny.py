@@ -2,7 +2,14 @@
 
 import torch
 
-from ftlab.faults.tiny import VOCABULARY, adamw, batches, llama, lora, token_loss
+from ftlab.faults.builders.tiny import (
+    VOCABULARY,
+    adamw,
+    batches,
+    llama,
+    lora,
+    token_loss,
+)
 
 
 def test_batches_follow_the_rule():

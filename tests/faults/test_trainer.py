@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.fault import Case
-from ftlab.faults.tiny import lora
 from ftlab.records.facts import Facts
 from ftlab.rules.engine import Engine
 from ftlab.session.score import record

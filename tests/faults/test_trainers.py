@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from ftlab.faults.tiny import VOCABULARY, batches, lora
-from ftlab.faults.trainers import (
+from ftlab.faults.builders.tiny import VOCABULARY, batches, lora
+from ftlab.faults.builders.trainers import (
     end_after,
     folder,
     resumed,

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ftlab.faults import zoo
-from ftlab.faults.tiny import batches
+from ftlab.faults.builders import zoo
+from ftlab.faults.builders.tiny import batches
 from ftlab.faults.variation import Variation, varied
 
 CAUSAL = ("qwen3", "gemma", "phi", "opt", "mamba")

@@ -7,7 +7,7 @@ import tempfile
 import torch
 from torch.utils.data import DataLoader
 
-from ftlab.faults.tiny import llama
+from ftlab.faults.builders.tiny import llama
 from ftlab.runlog.parting_cause import cause_of, loader_starts
 from ftlab.runlog.run_comparison import compare_runs
 from ftlab.session.autowatch import Autowatch

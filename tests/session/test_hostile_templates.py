@@ -4,7 +4,7 @@ import pytest
 import transformers
 
 import ftlab
-from ftlab.faults.chats import (
+from ftlab.faults.builders.chats import (
     answers_only,
     chats,
     padded_by_length,

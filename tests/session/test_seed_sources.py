@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import ftlab
-from ftlab.faults.tiny import llama
-from ftlab.faults.trainers import trained
+from ftlab.faults.builders.tiny import llama
+from ftlab.faults.builders.trainers import trained
 from ftlab.runlog.parting_cause import loader_starts
 from ftlab.runlog.reader import open_log
 from ftlab.runlog.same_data import same_data
@@ -26,7 +26,7 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import DataLoader, DistributedSampler
 from tests.probes.seeds.trainings import Augmented, seed_all
-from ftlab.faults.tiny import llama
+from ftlab.faults.builders.tiny import llama
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 seed_all(3)

@@ -4,7 +4,14 @@ import pytest
 import torch
 
 import ftlab
-from ftlab.faults.chats import answers_only, chats, ids_of, labelled, sized, tokenizer
+from ftlab.faults.builders.chats import (
+    answers_only,
+    chats,
+    ids_of,
+    labelled,
+    sized,
+    tokenizer,
+)
 from ftlab.records.finding import Place, Severity
 from tests.session.scenarios import trainer
 

@@ -10,8 +10,8 @@ Source: huggingface/transformers#26312 (accelerator.backward divides by itself).
 import contextlib
 from typing import Any
 
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case, Fault
-from ftlab.faults.tiny import adamw, batches, lora
 
 MICRO = 4
 

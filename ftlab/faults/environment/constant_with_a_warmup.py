@@ -7,9 +7,9 @@ Fix: ``lr_scheduler_type="constant_with_warmup"``.
 Source: transformers, get_scheduler (SchedulerType.CONSTANT).
 """
 
+from ftlab.faults.builders.tiny import lora
+from ftlab.faults.builders.trainers import trained
 from ftlab.faults.fault import Case, Fault
-from ftlab.faults.tiny import lora
-from ftlab.faults.trainers import trained
 
 
 def build(fixed: bool) -> Case:

@@ -17,7 +17,7 @@ def idle_copies(model: torch.nn.Module) -> dict[str, list[str]]:
 
     Examples
     --------
-    >>> from ftlab.faults.tiny import lora
+    >>> from ftlab.faults.builders.tiny import lora
     >>> from ftlab.probes.adapter_config.kept_modules import idle_copies
     >>> model = lora(modules_to_save=["lm_head"])
     >>> idle_copies(model)

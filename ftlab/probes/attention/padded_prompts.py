@@ -26,7 +26,7 @@ def behind_padding(model: torch.nn.Module, batch: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> import torch
-    >>> from ftlab.faults.tiny import llama
+    >>> from ftlab.faults.builders.tiny import llama
     >>> from ftlab.probes.attention.padded_prompts import behind_padding
     >>> ids = torch.tensor([[5, 6, 7, 0], [5, 6, 7, 8]])
     >>> batch = {"input_ids": ids, "attention_mask": (ids > 0).long()}

@@ -31,7 +31,7 @@ def embedding_rows(folder: Path, model: Any = None) -> dict[str, int]:
     Examples
     --------
     >>> from pathlib import Path
-    >>> from ftlab.faults.tiny import llama
+    >>> from ftlab.faults.builders.tiny import llama
     >>> from ftlab.probes.tokenizer_files.embedding_rows import embedding_rows
     >>> embedding_rows(Path("no such folder"), llama())
     {'the model': 128}

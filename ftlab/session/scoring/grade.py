@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from ftlab.faults.builders.trainers import end_after
 from ftlab.faults.fault import Case, Fault, Healthy
-from ftlab.faults.trainers import end_after
 from ftlab.faults.variation import PLAIN, Variation
 from ftlab.records.errors import FtlabWarning
 from ftlab.records.finding import Finding, Severity

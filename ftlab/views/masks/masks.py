@@ -49,7 +49,7 @@ class MaskView(View["AttentionReport"]):
     Examples
     --------
     >>> import ftlab, torch
-    >>> from ftlab.faults.tiny import llama
+    >>> from ftlab.faults.builders.tiny import llama
     >>> batch = {"input_ids": torch.tensor([[5, 6, 7, 8, 9]])}
     >>> ftlab.masks(llama(), batch)  # doctest: +ELLIPSIS
     Attention of LlamaForCausalLM (sdpa): 1 row of 5 x 5

@@ -6,7 +6,7 @@ import weakref
 import pytest
 import torch
 
-from ftlab.faults.tiny import adamw, batches, lora, lora_config
+from ftlab.faults.builders.tiny import adamw, batches, lora, lora_config
 from tests.probes.recording import Recording
 
 

@@ -8,7 +8,7 @@ from peft import (
     inject_adapter_in_model,
 )
 
-from ftlab.faults.tiny import fused_experts, llama, lora, own
+from ftlab.faults.builders.tiny import fused_experts, llama, lora, own
 from ftlab.probes.adapter.adapter_tree import (
     NAMES,
     adapted_layers,

@@ -1,6 +1,6 @@
 """Probes look at weights before the loop's next operation, once for all layers."""
 
-from ftlab.faults.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.probes.probe import Probe
 from tests.probes.recording import Recording
 

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from ftlab.faults.methods import tuned
-from ftlab.faults.tiny import adamw, batches, llama
+from ftlab.faults.builders.methods import tuned
+from ftlab.faults.builders.tiny import adamw, batches, llama
 from ftlab.probes.adapter.drawn_starts import DrawnStarts
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject

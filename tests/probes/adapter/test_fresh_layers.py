@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ftlab.faults.methods import tuned
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.methods import tuned
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.adapter.fresh_layers import fresh_layers
 
 

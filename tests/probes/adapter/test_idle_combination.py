@@ -6,9 +6,9 @@ import io
 import pytest
 import torch
 
-from ftlab.faults.adapter.combined_with_rslora import two_trained
-from ftlab.faults.tiny import adamw, batches
-from ftlab.faults.trainers import folder
+from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.trainers import folder
 from ftlab.records.step import LedgerEntry
 from tests.probes.recording import Recording
 

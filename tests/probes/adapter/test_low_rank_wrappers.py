@@ -2,8 +2,8 @@
 
 from torch import nn
 
-from ftlab.faults.own_layers import with_directions
-from ftlab.faults.tiny import gpt2, llama, lora
+from ftlab.faults.builders.own_layers import with_directions
+from ftlab.faults.builders.tiny import gpt2, llama, lora
 from ftlab.probes.adapter.low_rank_wrappers import weight_of, wrappers
 
 

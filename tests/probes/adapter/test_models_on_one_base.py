@@ -8,7 +8,7 @@ import pytest
 import torch
 from peft import PromptTuningConfig, TaskType, get_peft_model
 
-from ftlab.faults.tiny import batches, llama, lora_config, trainable
+from ftlab.faults.builders.tiny import batches, llama, lora_config, trainable
 from ftlab.probes.adapter.models_on_one_base import ModelsOnOneBase
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject

@@ -1,7 +1,7 @@
 import torch
 
-from ftlab.faults.methods import ranked
-from ftlab.faults.tiny import adamw, batches, lora
+from ftlab.faults.builders.methods import ranked
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.probes.adapter.rank_budget import METHOD, RankBudget
 from tests.probes.moments_of import Bench, finished, values_of
 from tests.probes.recording import Recording

@@ -1,6 +1,6 @@
 """Which adapters are one memory."""
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.adapter.shared_adapters import shared_adapters
 
 

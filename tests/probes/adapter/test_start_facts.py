@@ -2,8 +2,8 @@
 
 import torch
 
-from ftlab.faults.saved import loaded, saved, taught
-from ftlab.faults.tiny import adamw, base, llama, lora
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import adamw, base, llama, lora
 from ftlab.probes.adapter.start_facts import start_facts
 from ftlab.probes.facts import read_facts
 from ftlab.probes.subject import Subject

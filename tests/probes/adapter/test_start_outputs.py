@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from ftlab.faults.own_layers import row_norms
+from ftlab.faults.builders.own_layers import row_norms
 from ftlab.probes.adapter.start_outputs import StartOutputs
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from ftlab.faults.methods import rescaled
-from ftlab.faults.tiny import lora, trainable
+from ftlab.faults.builders.methods import rescaled
+from ftlab.faults.builders.tiny import lora, trainable
 from ftlab.probes.adapter.vectors import Vectors
 from tests.probes.moments_of import Bench, finished, rows_of
 

@@ -4,7 +4,7 @@ import json
 
 import torch
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.adapter_config.adapter_facts import adapter_facts, configurations
 
 

@@ -3,7 +3,7 @@
 import torch
 from peft import PromptTuningConfig, get_peft_model
 
-from ftlab.faults.tiny import gpt2, llama, lora
+from ftlab.faults.builders.tiny import gpt2, llama, lora
 from ftlab.probes.adapter.adapter_tree import holders
 from ftlab.probes.adapter_config.adapter_parts import (
     FEW,

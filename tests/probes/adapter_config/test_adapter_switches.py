@@ -1,7 +1,7 @@
 import pytest
 
-from ftlab.faults.methods import tuned
-from ftlab.faults.tiny import lora
+from ftlab.faults.builders.methods import tuned
+from ftlab.faults.builders.tiny import lora
 from ftlab.probes.adapter.adapter_tree import adapted_layers
 from ftlab.probes.adapter_config.adapter_switches import switched_off
 

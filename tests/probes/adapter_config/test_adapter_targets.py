@@ -3,8 +3,8 @@
 import pytest
 from peft import LoraConfig
 
-from ftlab.faults.methods import rescaled
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.methods import rescaled
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.adapter.adapter_tree import adapted_layers, plain_modules
 from ftlab.probes.adapter_config.adapter_targets import (
     asked,

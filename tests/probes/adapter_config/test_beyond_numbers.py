@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.faults.adapter.alpha_of_more_blocks import build
+from ftlab.faults.adapter.placement.alpha_of_more_blocks import build
 from ftlab.probes.adapter.adapter_tree import adapted_layers
 from ftlab.probes.adapter_config.beyond_numbers import beyond_numbers, reached_by_number
 

@@ -3,8 +3,8 @@
 import pytest
 from torch import nn
 
-from ftlab.faults.many_ways import own_with_ways
-from ftlab.faults.tiny import llama, lora, own
+from ftlab.faults.builders.many_ways import own_with_ways
+from ftlab.faults.builders.tiny import llama, lora, own
 from ftlab.faults.variation import Variation, varied
 from ftlab.probes.adapter.adapter_tree import adapted_layers
 from ftlab.probes.adapter_config.block_indices import misread_indices

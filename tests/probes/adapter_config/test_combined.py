@@ -1,8 +1,11 @@
 import pytest
 import torch
 
-from ftlab.faults.adapter.combined_with_rslora import combine, two_trained
-from ftlab.faults.tiny import lora
+from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
+    combine,
+    two_trained,
+)
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.variation import Variation, varied
 from ftlab.probes.adapter_config.combined import combinations
 from tests.versions import older_than

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ftlab.faults.adapter.combined_with_rslora import two_trained
-from ftlab.faults.tiny import lora_config
+from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
+from ftlab.faults.builders.tiny import lora_config
 from ftlab.probes.adapter_config.combined_heads import heads_left
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from peft import LoraConfig, get_peft_model
 
-from ftlab.faults.tiny import gpt2, llama, lora
+from ftlab.faults.builders.tiny import gpt2, llama, lora
 from ftlab.probes.adapter.adapter_tree import adapted_layers
 from ftlab.probes.adapter_config.cut_entries import alternatives, cut_entries
 

@@ -3,8 +3,8 @@
 import pytest
 from peft import EvaConfig
 
-from ftlab.faults.methods import ranked
-from ftlab.faults.tiny import gpt2, llama, lora
+from ftlab.faults.builders.methods import ranked
+from ftlab.faults.builders.tiny import gpt2, llama, lora
 from ftlab.probes.adapter.adapter_tree import adapted_layers
 from ftlab.probes.adapter_config.idle_settings import idle_settings
 

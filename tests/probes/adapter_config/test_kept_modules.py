@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 
-from ftlab.faults.tiny import llama, lora, lora_config
+from ftlab.faults.builders.tiny import llama, lora, lora_config
 from ftlab.probes.adapter_config.adapter_facts import adapter_facts
 from ftlab.probes.adapter_config.kept_modules import idle_copies
 from tests.versions import older_than

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.adapter_config.adapter_facts import adapter_facts
 
 

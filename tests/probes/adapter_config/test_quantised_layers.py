@@ -2,8 +2,8 @@
 
 import pytest
 
-from ftlab.faults.blocks import four_bit
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.blocks import four_bit
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.adapter_config.quantised_layers import FEW, quantised_layers
 
 pytest.importorskip("bitsandbytes")

@@ -1,5 +1,5 @@
-from ftlab.faults.methods import rescaled
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.methods import rescaled
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.adapter_config.adapter_facts import adapter_facts
 
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from ftlab.faults.heads import classifier
-from ftlab.faults.tiny import llama, lora, own
+from ftlab.faults.builders.heads import classifier
+from ftlab.faults.builders.tiny import llama, lora, own
+from ftlab.faults.builders.zoo import roberta
 from ftlab.faults.variation import Variation, varied
-from ftlab.faults.zoo import roberta
 from ftlab.probes.adapter_config.task_heads import frozen_heads
 
 

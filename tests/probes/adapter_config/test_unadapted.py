@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.faults.tiny import fused_experts, gpt2, llama, lora
+from ftlab.faults.builders.tiny import fused_experts, gpt2, llama, lora
 from ftlab.probes.adapter_config.unadapted import MANY, block_weights
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import ftlab
-from ftlab.faults.tiny import llama
+from ftlab.faults.builders.tiny import llama
 from ftlab.probes.attention.padded_prompts import behind_padding
 
 IDS = torch.tensor([[5, 6, 7, 0, 0], [5, 6, 7, 8, 9]])

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from ftlab.faults.saved import loaded, saved, taught
-from ftlab.faults.tiny import base, llama, lora
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import base, llama, lora
 from ftlab.probes.files.adapter_file_facts import adapter_file_facts
 from ftlab.probes.subject import Subject
 

@@ -6,7 +6,7 @@ import peft
 import pytest
 import torch
 
-from ftlab.faults.tiny import llama
+from ftlab.faults.builders.tiny import llama
 from ftlab.probes.files.adapter_file_start import DRAWN, start_off
 
 MADE = {

@@ -5,8 +5,8 @@ import os
 import pytest
 import torch
 
-from ftlab.faults.saved import taught
-from ftlab.faults.tiny import lora
+from ftlab.faults.builders.saved import taught
+from ftlab.faults.builders.tiny import lora
 from ftlab.probes.files.adapter_file_twins import is_outdated
 from ftlab.probes.files.adapter_folder import OUTDATED, PICKLED, WEIGHTS, adapter_folder
 

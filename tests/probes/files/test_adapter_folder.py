@@ -3,7 +3,7 @@
 import torch
 from safetensors.torch import save_file
 
-from ftlab.faults.tiny import lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.faults.variation import Variation, varied
 from ftlab.probes.files.adapter_folder import adapter_folder
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ftlab.faults.saved import taught
-from ftlab.faults.tiny import base, lora
+from ftlab.faults.builders.saved import taught
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.probes.files.base_file_facts import base_file_facts
 
 

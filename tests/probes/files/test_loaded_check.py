@@ -6,7 +6,7 @@ import torch
 from peft import get_peft_model_state_dict
 from torch import nn
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.files.loaded_check import SHOWN, Given, compare_keys, given_to
 
 

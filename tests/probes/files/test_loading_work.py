@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from ftlab.faults.tiny import lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.probes.files.loading_work import SETTINGS, LoadingWork
 
 READ = SimpleNamespace(missing_keys=[], unexpected_keys=[])

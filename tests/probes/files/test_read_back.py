@@ -2,7 +2,7 @@
 
 import torch
 
-from ftlab.faults.tiny import lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.probes.files.read_back import ReadBack
 
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 from peft import PromptTuningConfig, get_peft_model
 
-from ftlab.faults.adapter.compiled_layer_checkpoint_dead import compile_blocks
-from ftlab.faults.saved import taught
-from ftlab.faults.tiny import llama, lora, lora_config
+from ftlab.faults.adapter.saving.compiled_layer_checkpoint_dead import compile_blocks
+from ftlab.faults.builders.saved import taught
+from ftlab.faults.builders.tiny import llama, lora, lora_config
 from ftlab.faults.variation import Variation, varied
 from ftlab.probes.files.saved_check import check_saved
 

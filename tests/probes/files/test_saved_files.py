@@ -6,8 +6,8 @@ import pytest
 import torch
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
 
-from ftlab.faults.saved import taught
-from ftlab.faults.tiny import adamw, batches, lora, trainable
+from ftlab.faults.builders.saved import taught
+from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
 from ftlab.probes.files.saved_files import WrittenFiles
 from ftlab.probes.subject import Subject
 

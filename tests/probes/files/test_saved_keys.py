@@ -7,7 +7,7 @@ import pytest
 from peft import LoraConfig
 from safetensors import safe_open
 
-from ftlab.faults.tiny import VOCABULARY, llama, lora
+from ftlab.faults.builders.tiny import VOCABULARY, llama, lora
 from ftlab.probes.files.saved_keys import (
     adapter_keys,
     embeddings_saved,

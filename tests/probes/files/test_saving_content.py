@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from ftlab.faults.tiny import lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.probes.files import saving_content
 from ftlab.probes.files.saving_content import tensors_in, weights_in
 

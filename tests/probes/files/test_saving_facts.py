@@ -2,9 +2,9 @@
 
 import torch
 
-from ftlab.faults.adapter.compiled_layer_checkpoint_dead import compile_blocks
-from ftlab.faults.adapter.wrapper_hides_peft import Wrapped
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.adapter.placement.wrapper_hides_peft import Wrapped
+from ftlab.faults.adapter.saving.compiled_layer_checkpoint_dead import compile_blocks
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.files.saving_facts import saving_facts
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.faults.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.probes.frozen.freezing_evaluations import FreezingEvaluations
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject

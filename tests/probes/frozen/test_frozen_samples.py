@@ -1,6 +1,6 @@
 import torch
 
-from ftlab.faults.tiny import lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.probes.frozen.frozen_samples import FrozenSamples, layer_around
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.faults.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.probes.frozen.frozen_weights import FrozenWeights
 from ftlab.records.step import Block
 from tests.models import tiny_4bit

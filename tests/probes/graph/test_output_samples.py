@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from ftlab.faults.tiny import base, batches, lora
+from ftlab.faults.builders.tiny import base, batches, lora
 from ftlab.probes.graph.output_samples import KEPT, OutputSamples
 
 IDS = {"input_ids": batches()[0]["input_ids"]}

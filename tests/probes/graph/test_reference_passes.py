@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from ftlab.faults.preferences import log_chance, pairs, preferring
-from ftlab.faults.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.preferences import log_chance, pairs, preferring
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.probes.graph.reference_passes import ReferencePasses
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional
 
 import ftlab
-from ftlab.faults.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.probes.loss.constant_terms import constant_part
 
 

@@ -5,7 +5,7 @@ import types
 import pytest
 import torch
 
-from ftlab.faults import tiny
+from ftlab.faults.builders import tiny
 from ftlab.probes.loss.logits import POSITIONS, Logits, describe, sampled
 from ftlab.probes.taps.forward import innermost
 from tests.models import batches, tiny_lora

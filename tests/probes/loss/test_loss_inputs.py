@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from ftlab.faults import tiny
-from ftlab.faults.zoo import t5
+from ftlab.faults.builders import tiny
+from ftlab.faults.builders.zoo import t5
 from ftlab.probes.loss.loss_inputs import LossInputs
 from ftlab.records.step import Block
 from tests.models import batches, tiny_lora

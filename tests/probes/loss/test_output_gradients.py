@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.faults.tiny import adamw, batches, lora
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.probes.loss.output_gradients import OutputGradients
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ftlab.faults.saved import loaded, saved, taught
-from ftlab.faults.tiny import base, lora
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import base, lora
 from ftlab.faults.variation import Variation, varied
 from ftlab.probes.merging.delta_in_base import delta_in_base
 

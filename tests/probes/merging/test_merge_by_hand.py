@@ -5,8 +5,8 @@ import contextlib
 import pytest
 import torch
 
-from ftlab.faults.hand_merges import adapted, product, put, right
-from ftlab.faults.tiny import adamw, base, batches, gpt2, llama, lora, neox
+from ftlab.faults.builders.hand_merges import adapted, product, put, right
+from ftlab.faults.builders.tiny import adamw, base, batches, gpt2, llama, lora, neox
 from ftlab.probes.merging.merge_by_hand import MergeByHand
 from ftlab.records.step import Block
 from tests.models import tiny_4bit

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from ftlab.faults.blocks import eight_bit
-from ftlab.faults.tiny import adamw, base, batches, gpt2, llama, lora
-from ftlab.faults.zoo import pictures, vit
+from ftlab.faults.builders.blocks import eight_bit
+from ftlab.faults.builders.tiny import adamw, base, batches, gpt2, llama, lora
+from ftlab.faults.builders.zoo import pictures, vit
 from ftlab.probes.adapter.lora_pairs import pairs_of_layer
 from ftlab.probes.merging.merge_loss import MergeLoss, _delta, rows_of
 from ftlab.records.step import Block

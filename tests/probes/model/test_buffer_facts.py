@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from ftlab.faults.own_model import OwnModel
+from ftlab.faults.builders.own_model import OwnModel
 from ftlab.probes.model.buffer_facts import buffer_facts
 from tests.models import tiny_llama
 

@@ -3,7 +3,7 @@
 import pytest
 from torch import nn
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.model.freezing_facts import freezing_facts, is_misspelled
 
 

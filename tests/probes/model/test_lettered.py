@@ -2,8 +2,8 @@
 
 from torch import nn
 
-from ftlab.faults.adapter.letters_in_a_name import build
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.adapter.freezing.letters_in_a_name import build
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.model.lettered import lettered
 
 

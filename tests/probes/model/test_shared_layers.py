@@ -1,7 +1,7 @@
 """Modules with several names, of which one has the adapter."""
 
-from ftlab.faults.adapter.shared_layer_wrapped_once import build
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.adapter.placement.shared_layer_wrapped_once import build
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.model.shared_layers import half_wrapped
 
 FIRST = "base_model.model.model.layers.0.self_attn.q_proj"

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.model.tied_weights import untied_weights
 
 BOTH = ["embed_tokens", "lm_head"]

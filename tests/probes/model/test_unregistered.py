@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from ftlab.faults.model.layers_in_a_list import build
+from ftlab.faults.model.structure.layers_in_a_list import build
 from ftlab.probes.model.unregistered import source_of, unregistered
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.faults.tiny import lora
+from ftlab.faults.builders.tiny import lora
 from ftlab.probes.modes.mode_calls import ModeCalls
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from ftlab.faults.tiny import batches, lora
+from ftlab.faults.builders.tiny import batches, lora
 from ftlab.probes.modes.mode_parts import parts_of, regions_of
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from ftlab.faults.tiny import gpt2, lora, trainable
+from ftlab.faults.builders.tiny import gpt2, lora, trainable
 from ftlab.probes.inventory import hookable_modules
 from ftlab.probes.modes.mode_suspects import teacher_beside, teachers_in
 from ftlab.probes.subject import Subject

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ftlab.faults.healthy import teachers_that_drop
-from ftlab.faults.model import (
+from ftlab.faults.model.modes import (
+    healthy_teachers_that_drop as teachers_that_drop,
     reference_with_dropout,
     teacher_beside_in_training_mode,
     teacher_in_training_mode,

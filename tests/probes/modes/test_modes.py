@@ -2,8 +2,8 @@
 
 import weakref
 
-from ftlab.faults.model import reference_is_the_base, teacher_shares_the_base
-from ftlab.faults.model.eval_mode_left_on import EVALUATED, build
+from ftlab.faults.model.modes import reference_is_the_base, teacher_shares_the_base
+from ftlab.faults.model.modes.eval_mode_left_on import EVALUATED, build
 from ftlab.probes.modes.modes import Modes
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject

@@ -5,9 +5,9 @@ import copy
 import pytest
 import torch
 
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora, trainable
 from ftlab.faults.fault import Case
-from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, base, batches, lora, trainable
 from ftlab.probes.optimizer.optimizer_states import state_facts
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 
-from ftlab.faults.tiny import lora, trainable
+from ftlab.faults.builders.tiny import lora, trainable
 from ftlab.probes.optimizer import waiting_optimizers
 from ftlab.probes.optimizer.optimizer_facts import optimizer_facts
 

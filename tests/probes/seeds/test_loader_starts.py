@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import DataLoader
 
 import ftlab
-from ftlab.faults.tiny import llama
+from ftlab.faults.builders.tiny import llama
 from ftlab.probes.seeds.loader_starts import LoaderStarts, _Open
 from ftlab.records.loader_start import LoaderStart
 from ftlab.runlog.parting_cause import loader_starts

@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 import ftlab
-from ftlab.faults.tiny import llama
+from ftlab.faults.builders.tiny import llama
 
 
 class Augmented(Dataset):

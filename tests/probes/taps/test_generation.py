@@ -3,7 +3,7 @@
 import torch
 from transformers.generation.utils import GenerationMixin
 
-from ftlab.faults.tiny import llama
+from ftlab.faults.builders.tiny import llama
 from ftlab.probes.taps.generation import tap_generation
 
 IDS = torch.tensor([[5, 6, 7]])

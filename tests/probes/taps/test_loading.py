@@ -11,7 +11,7 @@ from peft import (
     set_peft_model_state_dict,
 )
 
-from ftlab.faults.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from tests.probes.recording import Recording
 
 

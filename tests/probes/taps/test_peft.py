@@ -9,7 +9,7 @@ import pytest
 import torch
 from peft import IA3Config, LoraConfig, get_peft_model
 
-from ftlab.faults.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from tests.probes.recording import Recording
 
 

@@ -5,10 +5,10 @@ import shutil
 import safetensors.torch
 import torch
 
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.trainers import trained
 from ftlab.faults.fault import Case
-from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, batches, llama, lora
-from ftlab.faults.trainers import trained
 from ftlab.session.score import record
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.probes.tensors.base_sample import (
     VALUES,
     WEIGHTS,

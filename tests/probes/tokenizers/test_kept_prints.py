@@ -9,7 +9,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer
 
 import ftlab
-from ftlab.faults import chats
+from ftlab.faults.builders import chats
 from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.probes.tokenizers.kept_print import trained_with
 from ftlab.probes.tokenizers.kept_prints import KeptPrints

@@ -10,7 +10,7 @@ from tokenizers.models import WordLevel
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, TrainerCallback
 
 import ftlab
-from ftlab.faults import chats
+from ftlab.faults.builders import chats
 from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.probes.tokenizers.tokenizer_prints import TokenizerPrints
 from ftlab.records.event import Event

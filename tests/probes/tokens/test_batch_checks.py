@@ -5,9 +5,9 @@ import contextlib
 import pytest
 import torch
 
-from ftlab.faults.tiny import adamw, batches, llama
-from ftlab.faults.trainers import words
-from ftlab.faults.zoo import LABELS, classes, pictures, roberta, t5, vit
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.trainers import words
+from ftlab.faults.builders.zoo import LABELS, classes, pictures, roberta, t5, vit
 from ftlab.probes.tokens.batch_checks import EVENTS, BatchChecks
 from ftlab.records.batch_facts import SeenBatches
 from ftlab.records.event import Event

@@ -3,7 +3,13 @@
 import torch
 
 import ftlab
-from ftlab.faults.chats import answers_only, chats, padded_by_length, sized, tokenizer
+from ftlab.faults.builders.chats import (
+    answers_only,
+    chats,
+    padded_by_length,
+    sized,
+    tokenizer,
+)
 from ftlab.probes.tokens.batch_events import batch_events
 
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from ftlab.faults.tiny import VOCABULARY, llama, lora
-from ftlab.faults.zoo import LABELS, roberta, t5, vit
+from ftlab.faults.builders.tiny import VOCABULARY, llama, lora
+from ftlab.faults.builders.zoo import LABELS, roberta, t5, vit
 from ftlab.probes.tokens.batch_limits import BatchLimits, limits_of
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.faults.chats import tokenizer
+from ftlab.faults.builders.chats import tokenizer
 from ftlab.probes.tokens.dataset_rows import of_rows
 from ftlab.records.errors import BadValueError
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 import transformers
 
-from ftlab.faults.chats import tokenizer
-from ftlab.faults.tiny import adamw, llama
-from ftlab.faults.zoo import t5
+from ftlab.faults.builders.chats import tokenizer
+from ftlab.faults.builders.tiny import adamw, llama
+from ftlab.faults.builders.zoo import t5
 from ftlab.probes.schedule import DENSE
 from ftlab.probes.tokens.decoder_starts import DecoderStarts, start_of
 from ftlab.records.event import Event

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.faults.tiny import adamw, llama, lora
+from ftlab.faults.builders.tiny import adamw, llama, lora
 from ftlab.probes.tokens import generation_work
 from ftlab.probes.tokens.generation_work import LOOKED_AT, last_tokens
 from tests.probes.recording import Recording

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.faults.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.probes.tokens.invocations import Invocations, invocation_facts
 from tests.probes.recording import Recording
 from tests.versions import older_than

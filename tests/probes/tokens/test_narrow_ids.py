@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ftlab.faults.stored import texts, tokenizer
+from ftlab.faults.builders.stored import texts, tokenizer
 from ftlab.probes.tokens.narrow_ids import id_facts
 from ftlab.probes.tokens.sample_reading import Columns, samples_in
 from ftlab.records.id_facts import IdFacts, Residue

@@ -1,14 +1,14 @@
 """Fresh rows that the batches need, and whether they change."""
 
-from ftlab.faults.loops import plain_step
-from ftlab.faults.new_words import (
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.new_words import (
     NEW,
     learnt_base,
     new_ids,
     rows_trained,
     with_new_tokens,
 )
-from ftlab.faults.tiny import VOCABULARY, adamw, batches, lora
+from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
 from ftlab.probes.tokens.new_tokens import NewTokens

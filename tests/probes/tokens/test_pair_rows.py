@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.faults.tiny import adamw, llama
+from ftlab.faults.builders.tiny import adamw, llama
 from ftlab.probes.tokens.pair_rows import PairRows
 from ftlab.records.event import Event
 from ftlab.records.pair_facts import SeenPairs

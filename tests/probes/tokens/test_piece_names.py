@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ftlab.faults.chats import tokenizer
+from ftlab.faults.builders.chats import tokenizer
 from ftlab.probes.tokens.piece_names import piece_names
 
 

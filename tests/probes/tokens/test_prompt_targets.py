@@ -4,7 +4,7 @@ import pytest
 import torch
 from peft import PrefixTuningConfig, PromptTuningConfig, get_peft_model
 
-from ftlab.faults.tiny import adamw, base, batches, lora, token_loss
+from ftlab.faults.builders.tiny import adamw, base, batches, lora, token_loss
 from ftlab.probes.recorder import Recorder
 from ftlab.probes.subject import Subject
 from ftlab.probes.tokens import prompt_targets

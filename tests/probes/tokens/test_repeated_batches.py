@@ -5,7 +5,7 @@ import gc
 import numpy as np
 import torch
 
-from ftlab.faults.data.stream_in_every_worker import Stream
+from ftlab.faults.data.sampling.stream_in_every_worker import Stream
 from ftlab.probes.tokens.repeated_batches import (
     STREAKS,
     RepeatedBatches,

@@ -5,9 +5,9 @@ import functools
 import numpy as np
 import pytest
 
-from ftlab.faults.own_words import words_of
-from ftlab.faults.prose import paragraphs, tokenizer
-from ftlab.faults.trainers import words
+from ftlab.faults.builders.own_words import words_of
+from ftlab.faults.builders.prose import paragraphs, tokenizer
+from ftlab.faults.builders.trainers import words
 from ftlab.probes.tokens.round_trips import (
     ROWS,
     SITES,

@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 import ftlab
-from ftlab.faults.chats import answers_only, chats, padded_by_length, tokenizer
-from ftlab.faults.tiny import llama
+from ftlab.faults.builders.chats import answers_only, chats, padded_by_length, tokenizer
+from ftlab.faults.builders.tiny import llama
 from ftlab.probes.templates.survey import survey
 from ftlab.probes.tokens.row_events import row_events
 from ftlab.probes.tokens.rows import read_batch

@@ -3,8 +3,8 @@
 import torch
 from transformers import T5Config, T5ForConditionalGeneration
 
-from ftlab.faults.tiny import adamw, batches, llama
-from ftlab.faults.trainers import words
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.builders.trainers import words
 from ftlab.probes.schedule import DENSE
 from ftlab.probes.tokens.row_samples import RowSamples, special_ids
 from ftlab.records.event import Event

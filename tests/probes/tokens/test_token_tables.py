@@ -4,7 +4,7 @@ import warnings
 
 import torch
 
-from ftlab.faults.tiny import gpt2, llama, lora, own
+from ftlab.faults.builders.tiny import gpt2, llama, lora, own
 from ftlab.probes.tokens.token_tables import token_tables
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.faults.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.probes.tokens.trained_tokens import TrainedTokens
 from tests.probes.recording import Recording
 

@@ -5,14 +5,14 @@ import time
 import numpy as np
 import pytest
 
-from ftlab.faults.chats import (
+from ftlab.faults.builders.chats import (
     answers_only,
     chats,
     padded_by_length,
     reasoned,
     tokenizer,
 )
-from ftlab.faults.tiny import adamw, llama
+from ftlab.faults.builders.tiny import adamw, llama
 from ftlab.probes.templates.survey import survey, try_out
 from ftlab.probes.templates.worker import Renderer
 from ftlab.probes.tokens import template_survey

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.faults.chats import TEMPLATE, chats, reasoned, tokenizer
+from ftlab.faults.builders.chats import TEMPLATE, chats, reasoned, tokenizer
 from ftlab.probes.tokens.unwritten import unwritten
 from tests.probes.tokens import vocabularies
 

@@ -2,9 +2,9 @@
 
 import torch
 
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, llama, lora
 from ftlab.faults.fault import Case
-from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, base, batches, llama, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_disabled_in_training import AdapterDisabledInTraining
 from ftlab.rules.engine import Engine

@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from ftlab.faults.tiny import llama, lora, lora_config
+from ftlab.faults.builders.tiny import llama, lora, lora_config
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
 from ftlab.rules.engine import Engine

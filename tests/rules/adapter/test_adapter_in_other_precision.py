@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_in_other_precision import AdapterInOtherPrecision
 from ftlab.rules.engine import Engine

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ftlab.faults.methods import tuned
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.methods import tuned
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_multiplied_by_zero import AdapterMultipliedByZero
 from ftlab.rules.engine import Engine

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from peft import LoHaConfig, LoraConfig, get_peft_model
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.adapter.adapter_on_adapter import AdapterOnAdapter
@@ -85,7 +85,7 @@ def test_unloading_leaves_nothing_over():
 
 
 def test_experts_as_target_parameters_are_targets():
-    from ftlab.faults.tiny import fused_experts
+    from ftlab.faults.builders.tiny import fused_experts
 
     experts = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
     assert check(lora(fused_experts(), target_parameters=experts)) == ()

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case
-from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, base, batches, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.base_drifts_by_merging import DRIFT, BaseDriftsByMerging
 from ftlab.rules.engine import Engine

@@ -1,7 +1,7 @@
 """ADP016."""
 
-from ftlab.faults.adapter.letters_in_a_name import build as with_letters
-from ftlab.faults.tiny import gpt2, lora
+from ftlab.faults.adapter.freezing.letters_in_a_name import build as with_letters
+from ftlab.faults.builders.tiny import gpt2, lora
 from ftlab.probes.model.model_facts import model_facts
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.base_trained_with_adapter import BaseTrainedWithAdapter

@@ -4,7 +4,10 @@ import math
 
 import pytest
 
-from ftlab.faults.adapter.combined_with_rslora import combine, two_trained
+from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
+    combine,
+    two_trained,
+)
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.combination_off_its_sum import CombinationOffItsSum
 from ftlab.rules.engine import Engine

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.faults.tiny import fused_experts, llama, lora
+from ftlab.faults.builders.tiny import fused_experts, llama, lora
 from ftlab.rules.adapter.experts_without_adapter import ExpertsWithoutAdapter
 from ftlab.rules.engine import Engine
 from tests.runs import RunBuilder

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from ftlab.faults.adapter import first_adapter_on_momentum
+from ftlab.faults.adapter.freezing import first_adapter_on_momentum
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.fault import Case
-from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, base, batches, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.frozen_weights_changed import FrozenWeightsChanged
 from ftlab.rules.engine import Engine

@@ -4,9 +4,9 @@ import warnings
 
 import pytest
 
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.faults.fault import Case
-from ftlab.faults.loops import plain_step
-from ftlab.faults.tiny import adamw, batches, llama, lora
 from ftlab.rules.adapter.merge_into_tied_weight import MergeIntoTiedWeight
 from ftlab.rules.engine import Engine
 from ftlab.session.score import record

@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from ftlab.faults.preferences import log_chance, pairs, preferring
-from ftlab.faults.saved import loaded, saved, taught
-from ftlab.faults.tiny import adamw, base, lora
+from ftlab.faults.builders.preferences import log_chance, pairs, preferring
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import adamw, base, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.reference_off_start import ReferenceOffStart
 from ftlab.rules.engine import Engine

@@ -3,7 +3,7 @@
 import pytest
 from peft import EvaConfig
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.setting_without_effect import SettingWithoutEffect
 from ftlab.rules.engine import Engine

@@ -3,9 +3,9 @@
 import pytest
 from peft import AdaptionPromptConfig, get_peft_model
 
-from ftlab.faults.many_ways import own_with_ways
-from ftlab.faults.methods import rescaled
-from ftlab.faults.tiny import fused_experts, gpt2, llama, lora, own
+from ftlab.faults.builders.many_ways import own_with_ways
+from ftlab.faults.builders.methods import rescaled
+from ftlab.faults.builders.tiny import fused_experts, gpt2, llama, lora, own
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.target_without_match import TargetWithoutMatch
 from tests.versions import older_than
@@ -102,7 +102,7 @@ def test_entries_that_match_are_quiet(field, value):
 
 
 def test_heads_that_peft_names_itself_need_not_all_exist():
-    from ftlab.faults.heads import classifier
+    from ftlab.faults.builders.heads import classifier
 
     assert check(lora(classifier(), task_type="SEQ_CLS")) == ()
 

@@ -2,8 +2,8 @@
 
 import torch
 
-from ftlab.faults.heads import classifier
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.heads import classifier
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.rules.adapter.task_head_frozen import TaskHeadFrozen
 from tests.wired import findings, places
 

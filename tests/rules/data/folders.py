@@ -1,7 +1,7 @@
 """Real folders of tokenizers for the rules about files."""
 
 import ftlab
-from ftlab.faults.tokenizer_folders import folder_of, loaded
+from ftlab.faults.builders.tokenizer_folders import folder_of, loaded
 from ftlab.rules.engine import Engine
 from tests.runs import RunBuilder, healthy_lora
 

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, normalizers
 from tokenizers.processors import TemplateProcessing
 
-from ftlab.faults.chats import tokenizer
+from ftlab.faults.builders.chats import tokenizer
 from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity

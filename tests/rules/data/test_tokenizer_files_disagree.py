@@ -2,9 +2,9 @@
 
 import pytest
 
-from ftlab.faults.chats import TEMPLATE, chats, ids_of, labelled, tokenizer
-from ftlab.faults.tokenizer_folders import CONFIG, MAP, change, looped
-from ftlab.faults.trainers import words
+from ftlab.faults.builders.chats import TEMPLATE, chats, ids_of, labelled, tokenizer
+from ftlab.faults.builders.tokenizer_folders import CONFIG, MAP, change, looped
+from ftlab.faults.builders.trainers import words
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.data.tokenizer_files_disagree import TokenizerFilesDisagree
 from ftlab.session.scoring.record import watch_case

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import ftlab
-from ftlab.faults.tiny import adamw, batches, lora, rows_of, trainable
+from ftlab.faults.builders.tiny import adamw, batches, lora, rows_of, trainable
 
 pytestmark = pytest.mark.gpu
 

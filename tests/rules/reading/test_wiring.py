@@ -1,6 +1,6 @@
 """What rules read of how PEFT was put on."""
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.rules.reading.wiring import (
     adapters,
     is_trained,

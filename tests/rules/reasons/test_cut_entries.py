@@ -6,7 +6,7 @@ import pytest
 import torch
 from peft import LoraConfig, get_peft_model
 
-from ftlab.faults.tiny import llama, lora
+from ftlab.faults.builders.tiny import llama, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.target_without_match import TargetWithoutMatch
 from tests.wired import findings, places

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from ftlab.faults.builders.saved import loaded, taught
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
 from ftlab.faults.registry import load
-from ftlab.faults.saved import loaded, taught
-from ftlab.faults.tiny import adamw, base, batches, lora
 from ftlab.records.finding import Severity
 from ftlab.rules.adapter.adapter_frozen import AdapterFrozen
 from ftlab.rules.engine import Engine

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 from datasets import Dataset
 
-from ftlab.faults.chats import REASONING, TEMPLATE, chats, tokenizer
-from ftlab.faults.healthy.rewritten_by_the_template import _STRIPPED
+from ftlab.faults.builders.chats import REASONING, TEMPLATE, chats, tokenizer
+from ftlab.faults.data.chat_templates.healthy_rewritten_by_the_template import _STRIPPED
 from ftlab.session.integrations import given_messages
 from ftlab.session.integrations.given_messages import ROWS, dropped, left_out
 

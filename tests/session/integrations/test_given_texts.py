@@ -3,9 +3,9 @@
 import pytest
 from datasets import Dataset
 
-from ftlab.faults.chats import sized
-from ftlab.faults.prose import some, tokenizer
-from ftlab.faults.trainers import trained
+from ftlab.faults.builders.chats import sized
+from ftlab.faults.builders.prose import some, tokenizer
+from ftlab.faults.builders.trainers import trained
 from ftlab.session.integrations.given_texts import ROWS, retold
 
 

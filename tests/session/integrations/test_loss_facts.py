@@ -2,9 +2,9 @@
 
 import pytest
 
+from ftlab.faults.builders.tiny import lora
+from ftlab.faults.builders.trainers import trained
 from ftlab.faults.registry import load
-from ftlab.faults.tiny import lora
-from ftlab.faults.trainers import trained
 from ftlab.session.integrations.transformers import trainer_subject
 
 

@@ -12,8 +12,8 @@ from transformers import (
     default_data_collator,
 )
 
-from ftlab.faults.tiny import base, batches, rows_of
-from ftlab.faults.trainers import trained
+from ftlab.faults.builders.tiny import base, batches, rows_of
+from ftlab.faults.builders.trainers import trained
 from ftlab.session.integrations.removed_columns import removed_and_read
 from ftlab.session.watch import watch
 

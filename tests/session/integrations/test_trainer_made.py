@@ -6,9 +6,9 @@ from transformers import EarlyStoppingCallback, Trainer, TrainerCallback
 from transformers.trainer_callback import DefaultFlowCallback
 
 import ftlab
+from ftlab.faults.builders.tiny import base, batches, lora, rows_of
+from ftlab.faults.builders.trainers import trained
 from ftlab.faults.registry import list_faults, load
-from ftlab.faults.tiny import base, batches, lora, rows_of
-from ftlab.faults.trainers import trained
 from ftlab.rules.engine import Engine
 from ftlab.session.integrations.trainer_made import (
     has_evaluated,

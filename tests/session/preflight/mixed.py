@@ -2,7 +2,7 @@
 
 import torch
 
-from ftlab.faults.tiny import batches, llama, lora
+from ftlab.faults.builders.tiny import batches, llama, lora
 
 
 class InFloat32(torch.nn.Module):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import ftlab
-from ftlab.faults.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
 from ftlab.session.preflight.influence_trial import Influence, add_noise, influences
 
 SIZE = 8

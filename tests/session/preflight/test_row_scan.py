@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import ftlab
-from ftlab.faults.chats import sized, tokenizer
-from ftlab.faults.rows import pairs, talks
+from ftlab.faults.builders.chats import sized, tokenizer
+from ftlab.faults.builders.rows import pairs, talks
 from ftlab.session.preflight import row_scan
 
 MADE = tokenizer()

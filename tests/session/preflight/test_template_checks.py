@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.faults.chats import tokenizer
+from ftlab.faults.builders.chats import tokenizer
 from ftlab.session.preflight.preflight import preflight
 from tests.session.preflight.objects import item_of, lora_loop
 

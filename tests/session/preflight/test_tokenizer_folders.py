@@ -1,9 +1,9 @@
 """The files of the tokenizer, before a run."""
 
 import ftlab
-from ftlab.faults.chats import sized, tokenizer
-from ftlab.faults.tiny import adamw
-from ftlab.faults.tokenizer_folders import MAP, change, loaded, looped
+from ftlab.faults.builders.chats import sized, tokenizer
+from ftlab.faults.builders.tiny import adamw
+from ftlab.faults.builders.tokenizer_folders import MAP, change, loaded, looped
 
 
 def stale(folder):

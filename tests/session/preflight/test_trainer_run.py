@@ -3,8 +3,8 @@
 import pytest
 
 import ftlab
-from ftlab.faults.tiny import llama, lora
-from ftlab.faults.trainers import trained
+from ftlab.faults.builders.tiny import llama, lora
+from ftlab.faults.builders.trainers import trained
 
 
 def marks(model):

@@ -2,10 +2,10 @@
 
 import pytest
 
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
 from ftlab.faults.fault import Case
-from ftlab.faults.loops import plain_step
 from ftlab.faults.registry import load
-from ftlab.faults.tiny import adamw, batches, lora
 from ftlab.faults.variation import Variation
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.rules.rule import Rule

@@ -1,0 +1,1 @@
+"""Faults of configuration (adapter), and healthy runs that resemble them."""

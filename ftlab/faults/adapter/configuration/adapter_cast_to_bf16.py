@@ -1,0 +1,36 @@
+"""``model.to(torch.bfloat16)`` after ``get_peft_model`` takes the adapter along.
+
+PEFT keeps adapters in float32 so that small updates count. In bf16 an update of 1e-5 is
+rounded away wherever a weight is above 0.005: lora_A stands still.
+
+Fix: cast the base before ``get_peft_model``, and nothing after it.
+Source: huggingface/peft#1249, #1706.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA on a base in bf16, and cast all of it or nothing."""
+    model = lora(base().to(torch.bfloat16))
+    if not fixed:
+        model = model.to(torch.bfloat16)
+    optimizer = adamw(model, lr=1e-5)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "adapter-cast-to-bf16",
+    "the adapter learns next to nothing at a small learning rate",
+    code="ADP019",
+    places=("param *.lora_A.*",),
+    builder=build,
+    steps=10,
+    evident=2,
+    also=("NUM002",),
+    families=("llama", "gpt2", "neox", "own"),
+)

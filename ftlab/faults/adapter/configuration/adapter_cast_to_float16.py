@@ -1,0 +1,36 @@
+"""``model.half()`` after ``get_peft_model``: the loss is NaN after one step.
+
+Adam divides by the root of its second moment plus 1e-8. In float16 that is 0, and
+lora_A, whose first gradient is 0, becomes 0 / 0.
+
+Fix: cast the base before ``get_peft_model``, and nothing after it.
+Source: huggingface/peft#1090, #1249, #1706.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA on a base in float16, and cast all of it or nothing."""
+    model = lora(base().to(torch.float16))
+    if not fixed:
+        model = model.half()
+    optimizer = adamw(model, lr=1e-4)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "adapter-cast-to-float16",
+    "the loss is NaN from the second step on",
+    code="ADP019",
+    places=("param *.lora_?.*",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    also=("NUM001",),
+    families=("llama", "gpt2", "neox", "own"),
+)

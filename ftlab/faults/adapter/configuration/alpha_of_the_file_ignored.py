@@ -1,0 +1,49 @@
+"""An adapter is loaded into one that is there, which keeps its own alpha.
+
+``load_adapter`` reads adapter_config.json for a new name only. The weights are the
+file's, the factor is that of the configuration in the script.
+
+Fix: delete the adapter before, or write the file's alpha into the script.
+Source: read in peft 0.21.2 (``PeftModel.load_adapter``) and reproduced; its kin are
+ml-explore/mlx-examples#622 and KadoBOT/ComfyUI-YuE2-Voices#17.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import saved, taught
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+WHEN = 2
+
+
+def build(fixed: bool) -> Case:
+    """Build a loop that goes over to a trained adapter after some steps."""
+    rank, name = current().rank, current().adapter
+    model = lora(lora_alpha=2 * rank)
+    trained = taught(lora(lora_alpha=(2 if fixed else 8) * rank), lr=2e-3)
+    path = saved(trained, model)
+    optimizer = adamw(model)
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == WHEN:
+            model.load_adapter(path, name, is_trainable=True)
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+FAULT = Fault(
+    "alpha-of-the-file-ignored",
+    "a trained adapter has a quarter of its effect after it was loaded",
+    code="ADP025",
+    places=("config scaling", "module *"),
+    builder=build,
+    steps=6,
+    evident=WHEN,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,35 @@
+"""Alpha is set in the configuration of an adapter that is there already.
+
+The layers took their scaling from the configuration when they were made. It is the
+file that gets the new alpha: the adapter is trained with one strength and served with
+another.
+
+Fix: set ``lora_alpha`` before ``get_peft_model``.
+Source: huggingface/peft#2295 (a changed configuration has no effect on a model).
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Ask for four times the strength, before or after the layers are made."""
+    alpha = 8 * current().rank
+    model = lora(lora_alpha=alpha) if fixed else lora()
+    model.peft_config[current().adapter].lora_alpha = alpha
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "alpha-set-too-late",
+    "the adapter is several times stronger after loading than it was in training",
+    code="ADP017",
+    places=("config lora_alpha",),
+    builder=build,
+    steps=4,
+    evident=0,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,23 @@
+"""LoRA in float32 on a base in bf16, at a small learning rate."""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build it in the order that keeps the adapter in float32."""
+    model = lora(llama().to(torch.bfloat16))
+    optimizer = adamw(model, lr=1e-5)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "adapter-above-a-cast-base",
+    "the adapter is in another dtype than the model, and moves by very little",
+    looks_like=("ADP019", "NUM002"),
+    builder=build,
+    steps=60,
+)

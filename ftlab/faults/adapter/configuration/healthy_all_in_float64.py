@@ -1,0 +1,21 @@
+"""A model in float64 altogether, as to check gradients, with its adapter."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a LoRA model and turn all of it into float64."""
+    model = lora().double()
+
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "all-in-float64",
+    "the adapter is in float64",
+    looks_like=("ADP019",),
+    builder=build,
+)

@@ -1,0 +1,25 @@
+"""LoRA that learns from one row of three tokens in each step.
+
+Two tokens are predicted, so that each gradient of B A has rank 2 at most; over the
+steps more directions come together.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA with the smallest batches in which attention has a choice."""
+    model = lora()
+    optimizer = adamw(model)
+    rows = batches(count=64, size=1, length=3)
+    return Case(model, optimizer, rows, plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "few-words-at-a-time",
+    "the adapter's effective rank begins near 1",
+    looks_like=("ADP051",),
+    builder=build,
+)

@@ -1,0 +1,24 @@
+"""A scaling of 8, as in LoRA's own recipe for GPT-2, on weights that are small.
+
+The adapter outgrows the weights that it is put on, and the loss falls all the same.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA of rank 4 with an alpha of 32."""
+    model = lora(r=4, lora_alpha=32)
+    optimizer = adamw(model, lr=5e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "large-scaling-that-learns",
+    "the adapter is larger than the weight, and alpha is eight times the rank",
+    looks_like=("ADP018", "GRD002"),
+    builder=build,
+    steps=64,
+)

@@ -1,0 +1,33 @@
+"""LoRA with a rank and an alpha of their own for one projection."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import (
+    adamw,
+    attention,
+    base,
+    batches,
+    feed_forward,
+    lora,
+)
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a LoRA model with patterns."""
+    model = base()
+    name = (attention(model) or feed_forward(model))[0]
+    model = lora(model, rank_pattern={name: 2}, alpha_pattern={name: 3})
+
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "ranks-by-pattern",
+    "layers differ in rank, alpha and scaling",
+    looks_like=(
+        "ADP017",
+        "ADP011",
+    ),
+    builder=build,
+)

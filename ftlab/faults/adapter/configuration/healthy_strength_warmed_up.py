@@ -1,0 +1,39 @@
+"""The strength of an adapter is raised over the first steps, then it stays."""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.variation import current
+
+WARM = 64
+
+
+def build() -> Case:
+    """Build LoRA whose scaling goes up in a straight line."""
+    from peft.tuners.lora.layer import LoraLayer
+
+    model = lora()
+    optimizer = adamw(model, lr=1e-3)
+    layers = [m for m in model.modules() if isinstance(m, LoraLayer)]
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        share = min(1.0, (1 + len(case.losses)) / WARM)
+        for layer in layers:
+            layer.set_scale(current().adapter, share)
+        loss: torch.Tensor = model(**batch).loss
+        return loss
+
+    case = Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+    return case
+
+
+HEALTHY = Healthy(
+    "strength-warmed-up",
+    "the scaling of every layer grows at each measurement",
+    looks_like=("ADP057",),
+    builder=build,
+)

@@ -1,0 +1,34 @@
+"""Two adapters run together, each as a whole at a strength of its own.
+
+This is how image pipelines weigh adapters; the scaling is set on every layer.
+"""
+
+from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.variation import current
+
+
+def build() -> Case:
+    """Build two active adapters, one at 0.7 and one at 0.4 of its strength."""
+    from peft.tuners.lora import LoraLayer
+
+    model = two_trained()
+    names = [current().adapter, "other"]
+    model.base_model.set_adapter(names)
+    for module in model.modules():
+        if isinstance(module, LoraLayer):
+            for name, strength in zip(names, (0.7, 0.4), strict=True):
+                module.set_scale(name, strength)
+    optimizer = adamw(model, lr=1e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "weighted-by-strength",
+    "the scaling of two adapters was set by hand, to different numbers",
+    looks_like=("ADP017", "ADP008"),
+    builder=build,
+    steps=60,
+)

@@ -1,0 +1,37 @@
+"""The adapter's weights came back from NumPy in float64.
+
+PEFT casts its input up and its output down in every forward, so nothing fails.
+
+Fix: ``torch.from_numpy(array).float()``.
+Source: huggingface/peft#1172, #2421 (mixed dtypes).
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model and put weights from NumPy into it."""
+    model = lora()
+    for name, module in list(model.named_modules()):
+        if ("lora_A." in name or "lora_B." in name) and hasattr(module, "weight"):
+            array = module.weight.detach().numpy().astype("float64")
+            weight = torch.from_numpy(array)
+            module.weight = torch.nn.Parameter(weight.float() if fixed else weight)
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "lora-float64",
+    "training is several times slower and the file twice as large",
+    code="ADP019",
+    places=("param *.lora_*",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

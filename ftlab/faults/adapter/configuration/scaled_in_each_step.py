@@ -1,0 +1,47 @@
+"""The adapter is made stronger for each forward, and never weaker again.
+
+``scale_layer`` multiplies what is there: without ``unscale_layer`` it piles up.
+
+Fix: ``unscale_layer()`` when the forward is over.
+Source: huggingface/peft, ``LoraLayer.scale_layer`` and ``unscale_layer``.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA whose layers are scaled around each forward."""
+    from peft.tuners.lora.layer import LoraLayer
+
+    model = lora()
+    optimizer = adamw(model, lr=1e-3)
+    layers = [m for m in model.modules() if isinstance(m, LoraLayer)]
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        for layer in layers:
+            layer.scale_layer(1.02)
+        loss: torch.Tensor = model(**batch).loss
+        for layer in layers if fixed else ():
+            layer.unscale_layer()
+        return loss
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "scaled-in-each-step",
+    "the adapter takes over, step by step",
+    code="ADP057",
+    places=("module *",),
+    builder=build,
+    steps=66,
+    evident=64,
+    also=("ADP017", "ADP036", "ADP037"),
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,34 @@
+"""The scaling of one layer was changed by hand, and is not saved.
+
+Fix: ``alpha_pattern`` for strengths that differ by layer.
+Source: NVIDIA/TensorRT-LLM#1668 (scalings that do not travel along).
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model and make one layer stronger."""
+    from peft.tuners.lora.layer import LoraLayer
+
+    model = lora()
+    if not fixed:
+        layer = next(m for m in model.modules() if isinstance(m, LoraLayer))
+        layer.set_scale(current().adapter, 4)
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "scaling-edited",
+    "one layer of the adapter is stronger in training than after loading",
+    code="ADP017",
+    places=("module *",),
+    builder=build,
+    steps=6,
+    evident=0,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,36 @@
+"""``eva_config=...`` and no ``init_lora_weights="eva"``: plain LoRA is trained.
+
+The settings of a start are there, and the switch is not. PEFT warns once (of LoRA-GA's
+not even that), and the results are reported under the name of the method.
+
+Fix: ``init_lora_weights="eva"``, and ``initialize_lora_eva_weights`` with the data.
+Source: peft's ``LoraConfig.__post_init__``.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA with settings that nothing asks for, or without them."""
+    from peft import EvaConfig
+
+    settings: dict[str, Any] = {} if fixed else {"eva_config": EvaConfig()}
+    model = lora(**settings)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "start-of-another-name",
+    "a better start of LoRA makes no difference at all",
+    code="ADP040",
+    places=("config eva_config",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,36 @@
+"""All trainable tokens have the same id: the tokenizer does not know them.
+
+``convert_tokens_to_ids`` gives the id of the unknown token for each. Rows for a token
+that stands for anything are trained, and none for those that were meant.
+
+Fix: ``tokenizer.add_tokens(...)`` and resize the embedding before the ids are taken.
+Source: seed; peft's ``TrainableTokensLayer`` makes a row for each entry of the list.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.new_words import rows_trained
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+UNKNOWN = 5
+
+
+def build(fixed: bool) -> Case:
+    """Train the rows of three tokens, or that of one of them three times."""
+    model = base()
+    rows = [UNKNOWN, UNKNOWN + 1, UNKNOWN + 2] if fixed else [UNKNOWN] * 3
+    model = lora(model, **rows_trained(model, rows))
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "tokens-of-one-id",
+    "new tokens are not learned although their rows are trained",
+    code="ADP040",
+    places=("config trainable_token_indices",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox"),
+)

@@ -1,0 +1,1 @@
+"""Faults of freezing (adapter), and healthy runs that resemble them."""

@@ -1,0 +1,43 @@
+"""A callback writes to the base weights under the adapter.
+
+Only the adapter is saved: on the base as it was it does not work as in training.
+
+Fix: leave the base alone, or save it too.
+Source: seed; huggingface/transformers#34468 (base weights changed without a word).
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+AT = 5
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA and something that scales one base weight."""
+    model = lora()
+    optimizer = adamw(model)
+    train = plain_step(model, optimizer)
+    frozen = [p for n, p in model.named_parameters() if "base_layer.weight" in n]
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == AT and not fixed:
+            frozen[-1].data.mul_(1.02)
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+FAULT = Fault(
+    "base-written-to",
+    "the saved adapter does not work as in training",
+    code="ADP007",
+    places=("param *.base_layer.weight",),
+    steps=10,
+    evident=5,
+    families=("llama", "gpt2", "neox", "own"),
+    builder=build,
+)

@@ -1,0 +1,33 @@
+"""The configuration of a classifier's adapter has no ``task_type``.
+
+PEFT does not know of the fresh head ``score`` then: it is frozen with the base, and not
+saved.
+
+Fix: ``task_type="SEQ_CLS"``, or ``modules_to_save=["score"]``.
+Source: huggingface/peft#577, #2367, 2U1/Qwen-VL-Series-Finetune#208.
+"""
+
+from ftlab.faults.builders.heads import classifier
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.zoo import classes
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a classifier with LoRA."""
+    model = lora(classifier(), task_type="SEQ_CLS" if fixed else None)
+    optimizer = adamw(model, lr=5e-3)
+    return Case(model, optimizer, classes(batches()), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "cls-head-frozen",
+    "sequence classification with LoRA trains poorly; after loading it is random",
+    code="ADP015",
+    places=("param *score.weight",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox"),
+)

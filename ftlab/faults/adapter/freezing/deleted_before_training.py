@@ -1,0 +1,46 @@
+"""An adapter that was tried out is deleted, and the head of the one before stays off.
+
+The adapter that is trained keeps a head of its own in modules_to_save; the one that is
+deleted has none. PEFT makes the first one active again in its pairs, and returns early
+from the head: its copy stays frozen, and the base model's head runs in its place.
+
+Fix: ``model.set_adapter(name)`` after delete_adapter, before the optimizer is built.
+Source: huggingface/peft#3716, on 0.21.2. PEFT before 0.19 switches the whole head off,
+and trains the base model's in its place (ADP003).
+"""
+
+import warnings
+
+from ftlab.faults.builders.heads import head
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora, lora_config
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Try another adapter out, and delete it."""
+    model, own = base(), current().adapter
+    model = lora(model, modules_to_save=[head(model)])
+    model.add_adapter("trial", lora_config(model.get_base_model()))
+    model.set_adapter("trial")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PEFT tells which adapter is active now
+        model.delete_adapter("trial")
+    if fixed:
+        model.set_adapter(own)
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "deleted-before-training",
+    "after another adapter was deleted the head of this one does not learn",
+    code="ADP010",
+    places=("param *.modules_to_save.*",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "neox", "own"),
+    needs=("peft>=0.19",),
+)

@@ -1,0 +1,37 @@
+"""A saved adapter is loaded to go on with a head that was unfrozen by hand.
+
+PeftModel.from_pretrained freezes the adapter unless it is asked not to. The output head
+is unfrozen as it was in the first stage, so that backward runs and the loss falls; the
+adapter stays what it was.
+
+Fix: ``PeftModel.from_pretrained(base, folder, is_trainable=True)``.
+Source: huggingface/peft#282, tloen/alpaca-lora#352, huggingface/transformers#26098.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import head_of, loaded, saved, taught
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Load an adapter, and train it with the head, or the head alone."""
+    fresh = base()
+    model = loaded(fresh, saved(taught(), owner=fresh), is_trainable=fixed).train()
+    head = getattr(model.get_base_model(), head_of(fresh))
+    head.weight.requires_grad_(True)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "head-goes-on-alone",
+    "only the head learns in the second stage; the adapter is what was loaded",
+    code="ADP010",
+    places=("call from_pretrained", "config inference_mode", "param *lora_*"),
+    builder=build,
+    steps=6,
+    evident=0,
+    families=("llama", "gpt2", "neox", "own"),
+    also=("ADP020",),
+)

@@ -1,0 +1,46 @@
+"""All parameters are frozen for each look at the model, and when training is over.
+
+So do helpers that make a model ready for use: evaluation mode, nothing requires a
+gradient. After the last look in the middle the adapter is made trainable again.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.variation import current
+
+LOOKED_AT = 8
+"""The step before which the model is used."""
+
+
+def build() -> Case:
+    """Build LoRA and train it, with a look at it on the way."""
+    model, own = lora(), current().adapter
+    optimizer, made = adamw(model), batches()
+    train = plain_step(model, optimizer)
+
+    def use() -> None:
+        model.eval().requires_grad_(False)
+        for batch in made:
+            model(**batch)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == LOOKED_AT:
+            use()
+            model.train()
+            model.set_adapter(own)
+        return train(batch)
+
+    case = Case(model, optimizer, made, step, afterwards=use)
+    return case
+
+
+HEALTHY = Healthy(
+    "frozen-to-be-used",
+    "nothing is trainable for a moment, and after the last step",
+    looks_like=("ADP010", "OPT002", "GRD003"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,41 @@
+"""First the new head alone, then the adapter too: a random head would spoil it.
+
+The adapter is frozen at 0 in the first phase; the optimizer holds it from the start.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+ALONE = 25
+"""Steps of the first phase."""
+
+
+def build() -> Case:
+    """Build LoRA with a head of its own that learns first."""
+    model = lora(modules_to_save=["lm_head"])
+    optimizer = adamw(model, lr=3e-3)
+    train = plain_step(model, optimizer)
+    pairs = [p for name, p in model.named_parameters() if "lora_" in name]
+    for parameter in pairs:
+        parameter.requires_grad_(False)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == ALONE:
+            for parameter in pairs:
+                parameter.requires_grad_(True)
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+HEALTHY = Healthy(
+    "head-before-adapter",
+    "no pair of the adapter is trainable for a while, only the module that it keeps",
+    looks_like=("ADP010", "ADP001", "GRD003"),
+    builder=build,
+    steps=60,
+)

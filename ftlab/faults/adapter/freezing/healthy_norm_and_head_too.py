@@ -1,0 +1,25 @@
+"""LoRA with copies of the last norm and of the head that are trained and saved."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a LoRA model that trains its last norm and its head."""
+    model = llama()
+    model = lora(model, modules_to_save=["model.norm", "lm_head"])
+
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "norm-and-head-too",
+    "weights of the base are trained beside the adapter",
+    looks_like=(
+        "ADP016",
+        "ADP012",
+    ),
+    builder=build,
+)

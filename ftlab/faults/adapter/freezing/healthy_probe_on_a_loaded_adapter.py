@@ -1,0 +1,35 @@
+"""A classifier's head is trained on top of an adapter that transformers has loaded.
+
+The body is done: it stays in evaluation mode, and all of its adapter stays frozen.
+"""
+
+import torch
+
+from ftlab.faults.builders.heads import classifier
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import saved, taught
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.zoo import classes
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.variation import current
+
+
+def build() -> Case:
+    """Build a classifier whose body was adapted before."""
+    model = classifier()
+    path = saved(taught(), owner=model)
+    model.load_adapter(str(path), current().adapter)
+    model.eval()
+    torch.nn.init.normal_(model.score.weight, std=0.02)
+    model.score.requires_grad_(True)
+    optimizer = adamw(model, lr=1e-2)
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, classes(batches()), step, adapter=path)
+
+
+HEALTHY = Healthy(
+    "probe-on-a-loaded-adapter",
+    "the adapter of a transformers model is frozen, and its head learns",
+    looks_like=("ADP010", "ADP001", "GRD003", "MOD006"),
+    builder=build,
+)

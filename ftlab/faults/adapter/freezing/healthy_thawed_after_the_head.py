@@ -1,0 +1,48 @@
+"""A loaded adapter is frozen until the value head over it has settled, then it learns.
+
+The base is looked at before: what that thaws is frozen again at once. The optimizer
+holds all from the start.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import base, batches
+from ftlab.faults.builders.value_head import ValueHead
+from ftlab.faults.fault import Case, Healthy
+
+LOOK, TURN = 1, 4
+"""The steps before which the base is looked at, and the adapter is thawed."""
+
+
+def build() -> Case:
+    """Build a head over a loaded adapter, in two stages."""
+    bare = base()
+    path = saved(taught(), owner=bare)
+    model = ValueHead(loaded(bare, path))
+    optimizer, made = torch.optim.AdamW(model.parameters(), lr=3e-3), batches()
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == LOOK:
+            with model.inner.disable_adapter(), torch.no_grad():
+                model.inner(**made[0])
+            model.inner.requires_grad_(False)
+        if len(case.losses) == TURN:
+            for name, weight in model.named_parameters():
+                weight.requires_grad_(".lora_" in name or name.startswith("value."))
+        return train(batch)
+
+    case = Case(model, optimizer, made, step, adapter=path)
+    return case
+
+
+HEALTHY = Healthy(
+    "thawed-after-the-head",
+    "an adapter that was loaded frozen, and looked past, learns beside a head",
+    looks_like=("ADP045", "ADP010"),
+    builder=build,
+)

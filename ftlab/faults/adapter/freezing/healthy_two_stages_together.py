@@ -1,0 +1,45 @@
+"""A finished adapter and a new one are trained together, on purpose.
+
+The first one was loaded without ``is_trainable``; ``set_adapter`` with both names makes
+both active and trainable, as PEFT says. The base is looked at now and then.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
+from ftlab.faults.fault import Case, Healthy
+
+EVERY = 10
+"""Steps between two looks at the base."""
+
+
+def build() -> Case:
+    """Build both adapters on one base and train them."""
+    bare = base()
+    model: Any = loaded(bare, saved(taught(), owner=bare))
+    model.add_adapter("later", lora_config(bare))
+    model.base_model.set_adapter([*model.peft_config])
+    optimizer, made = adamw(model, lr=1e-3), batches()
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) % EVERY == 0:
+            with model.disable_adapter(), torch.no_grad():
+                model(**made[0])
+        return train(batch)
+
+    case = Case(model, optimizer, made, step)
+    return case
+
+
+HEALTHY = Healthy(
+    "two-stages-together",
+    "an adapter that was loaded for use is trained along with a new one",
+    looks_like=("ADP045", "ADP027"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,45 @@
+"""The adapters of the upper blocks are trained first, the lower ones from a step on.
+
+One optimizer holds all of them from the start; what waits is frozen.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+WAITS = 25
+"""Steps before which the lower blocks are frozen."""
+
+
+def build() -> Case:
+    """Build LoRA on four blocks, of which two wait."""
+    model = lora(llama(num_hidden_layers=4))
+    optimizer = adamw(model, lr=5e-3)
+    train = plain_step(model, optimizer)
+    lower = [
+        parameter
+        for name, parameter in model.named_parameters()
+        if "lora_" in name and (".layers.0." in name or ".layers.1." in name)
+    ]
+    for parameter in lower:
+        parameter.requires_grad_(False)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == WAITS:
+            for parameter in lower:
+                parameter.requires_grad_(True)
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+HEALTHY = Healthy(
+    "upper-blocks-first",
+    "half of the adapter is frozen at 0 for a while, and has no moments until then",
+    looks_like=("ADP010", "ADP001", "GRD003"),
+    builder=build,
+    steps=60,
+)

@@ -1,0 +1,40 @@
+"""The model is prepared for k-bit training after get_peft_model.
+
+prepare_model_for_kbit_training freezes every parameter, those of the adapter too. Its
+hook makes the embeddings' output require a gradient, so backward does not complain.
+
+Fix: prepare_model_for_kbit_training(base) first, get_peft_model second.
+Source: huggingface/trl#3926, huggingface/transformers#26098, huggingface/peft#102.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a model that is prepared before or after it gets an adapter."""
+    from peft import prepare_model_for_kbit_training
+
+    model = base()
+    model = prepare_model_for_kbit_training(model) if fixed else model
+    model = lora(model)
+    model = model if fixed else prepare_model_for_kbit_training(model)
+    model.enable_input_require_grads()
+    # A Trainer builds an optimizer of empty groups; all parameters do as well.
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "kbit-prep-after-peft",
+    "the loss is constant and no error is raised: trainable params: 0",
+    code="ADP010",
+    places=("param *.lora_*",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox"),
+)

@@ -1,0 +1,33 @@
+"""A sweep that keeps only names with ``lora_`` freezes the copies in modules_to_save.
+
+Fix: keep ``modules_to_save`` in the sweep as well, or leave ``requires_grad`` alone.
+Source: huggingface/peft#1070, #577 (heads that are not trained).
+"""
+
+from ftlab.faults.builders.heads import head
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model with a trained head, and sweep over it."""
+    model = base()
+    model = lora(model, modules_to_save=[head(model)])
+    if not fixed:
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_("lora_" in name)
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "kept-head-frozen",
+    "the head that was to be trained and saved does not change",
+    code="ADP010",
+    places=("param *.modules_to_save.*",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "neox", "own"),
+)

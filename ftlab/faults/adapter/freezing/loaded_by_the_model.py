@@ -1,0 +1,38 @@
+"""The model's own ``load_adapter`` freezes the adapter and leaves its head trainable.
+
+Training goes on with the head alone: nothing is raised, for something requires
+gradients. The pairs stay what they were.
+
+Fix: ``model.load_adapter(folder, is_trainable=True)``, before the optimizer is built.
+Source: transformers' PeftAdapterMixin (``is_trainable`` is False by default); as
+huggingface/peft#282 has it of from_pretrained.
+"""
+
+from ftlab.faults.builders.heads import head
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import saved, taught
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Load an adapter with a trained head, to go on."""
+    model = base()
+    path = saved(taught(lora(modules_to_save=[head(model)])), model)
+    model.load_adapter(str(path), current().adapter, is_trainable=fixed)
+    model.train()
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer), adapter=path)
+
+
+FAULT = Fault(
+    "loaded-by-the-model",
+    "training goes on with a saved adapter, and only its head changes",
+    code="ADP010",
+    places=("call load_adapter", "config inference_mode"),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "neox"),
+)

@@ -1,0 +1,31 @@
+"""A sweep that keeps ``lora_A`` and ``lora_B`` freezes DoRA's magnitudes.
+
+Fix: leave ``requires_grad`` alone, or keep every name with ``lora_``.
+Source: sweeps written for LoRA, used with ``use_dora=True``.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a model with DoRA, and sweep over it."""
+    model = lora(use_dora=True)
+    if not fixed:
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_("lora_A" in name or "lora_B" in name)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "magnitude-frozen",
+    "DoRA learns directions, and its magnitudes stay those of the base",
+    code="ADP010",
+    places=("param *.lora_magnitude_vector.*",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,52 @@
+"""A value head learns over a finished adapter, and a look at the base thaws that one.
+
+The adapter was loaded without ``is_trainable=True``. Leaving ``disable_adapter`` makes
+it trainable all the same, and the optimizer was given all that the model has.
+
+Fix: freeze it again after ``disable_adapter``; give the optimizer the head alone.
+Source: huggingface/peft#3447.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import base, batches
+from ftlab.faults.builders.value_head import ValueHead
+from ftlab.faults.fault import Case, Fault
+
+LOOK = 2
+"""The step before which the base model is looked at."""
+
+
+def build(fixed: bool) -> Case:
+    """Build a head over a loaded adapter, and look at the base once."""
+    bare = base()
+    model = ValueHead(loaded(bare, saved(taught(), owner=bare)))
+    optimizer, made = torch.optim.AdamW(model.parameters(), lr=3e-3), batches()
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == LOOK:
+            with model.inner.disable_adapter(), torch.no_grad():
+                model.inner(**made[0])
+            if fixed:
+                model.inner.requires_grad_(False)
+        return train(batch)
+
+    case = Case(model, optimizer, made, step)
+    return case
+
+
+FAULT = Fault(
+    "thawed-beside-a-head",
+    "only a head should learn, and the finished adapter below it changes",
+    code="ADP045",
+    places=("param *.lora_?.*", "call disable_adapter"),
+    builder=build,
+    steps=6,
+    evident=LOOK,
+    families=("llama", "gpt2", "neox", "own"),
+)

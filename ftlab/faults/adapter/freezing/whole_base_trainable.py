@@ -1,0 +1,34 @@
+"""The whole model is made trainable after get_peft_model.
+
+``model.requires_grad_(True)``, from a recipe of full fine-tuning: the base learns next
+to the adapter, and is not saved.
+
+Fix: leave ``requires_grad`` alone after get_peft_model.
+Source: huggingface/peft#2738.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model and unfreeze all of it."""
+    model = lora()
+    if not fixed:
+        model.requires_grad_(True)
+    optimizer = adamw(model, lr=1e-4)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "whole-base-trainable",
+    "fine-tuning with LoRA takes the memory of full fine-tuning",
+    code="ADP016",
+    places=("param *.base_layer.weight",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    also=("ADP020",),
+    families=("llama", "gpt2", "neox", "own"),
+)

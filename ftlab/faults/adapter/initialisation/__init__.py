@@ -1,0 +1,1 @@
+"""Faults of initialisation (adapter), and healthy runs that resemble them."""

@@ -1,0 +1,39 @@
+"""An initialisation of one's own is run over all trainable parameters, after PEFT.
+
+"Initialise what is new": the loop was written for a new head, and draws the adapter's
+tensors as well. What began at 0 so that the adapter was nothing is random now.
+
+Fix: run it before get_peft_model, or over the head alone.
+Source: the class of hao-ai-lab/FastVideo#781 (factors drawn after they were made).
+"""
+
+import math
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.methods import tuned
+from ftlab.faults.builders.tiny import adamw, batches, trainable
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoKr, and draw its factors once more."""
+    model = tuned("LoKrConfig", r=4, alpha=8)
+    if not fixed:
+        for parameter in trainable(model):
+            torch.nn.init.kaiming_uniform_(parameter, a=math.sqrt(5))
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "adapter-drawn-again",
+    "a fresh LoKr adapter gives other answers than the base model",
+    code="ADP032",
+    places=("param *.lokr_w1*",),
+    builder=build,
+    steps=6,
+    evident=0,
+    families=("llama", "neox", "own"),
+)

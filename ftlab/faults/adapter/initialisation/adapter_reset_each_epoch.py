@@ -1,0 +1,53 @@
+"""``reset_lora_parameters`` stands in the loop over epochs, and not before it.
+
+At each epoch B is 0 again: what was learned is thrown away, and only the last epoch is
+saved. The optimizer goes on with moments of weights that are gone.
+
+Fix: reset an adapter where it is made; for ReLoRA merge it before.
+Source: loops made of ReLoRA's without its merge.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+EPOCH = 8
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model, and a loop that resets it after each epoch."""
+    model = lora()
+    optimizer = adamw(model, lr=1e-2)
+    inner = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if not fixed and case.losses and len(case.losses) % EPOCH == 0:
+            reset(model)
+        return inner(batch)
+
+    case = Case(model, optimizer, batches(EPOCH), step)
+    return case
+
+
+def reset(model: Any) -> None:
+    """Set every LoRA layer back to its start."""
+    from peft.tuners.lora import LoraLayer
+
+    for module in model.modules():
+        if isinstance(module, LoraLayer):
+            for adapter in module.lora_A:
+                module.reset_lora_parameters(adapter, True)
+
+
+FAULT = Fault(
+    "adapter-reset-each-epoch",
+    "the loss begins anew at each epoch",
+    code="ADP037",
+    places=("module *",),
+    builder=build,
+    steps=28,
+    evident=8,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,31 @@
+"""``lora_alpha`` is 0, so the factor alpha / r is 0.
+
+B A is multiplied by 0, and so are the gradients of both factors.
+
+Fix: ``lora_alpha`` of r to 2 r.
+Source: a sweep over alpha that begins at 0.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model with an alpha of 0."""
+    model = lora(lora_alpha=2 * current().rank if fixed else 0)
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "alpha-zero",
+    "the adapter is trainable and active, and adds nothing",
+    code="ADP011",
+    places=("config lora_alpha",),
+    builder=build,
+    steps=20,
+    evident=0,
+    families=("llama", "gpt2", "neox", "own"),
+)

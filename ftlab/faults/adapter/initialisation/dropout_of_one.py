@@ -1,0 +1,30 @@
+"""``lora_dropout=1.0``: the share to keep was given, not the share to drop.
+
+Everything that goes into the adapter is dropped in training.
+
+Fix: ``lora_dropout=0.05``.
+Source: a keep probability, as other libraries have it.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model that drops all of its input."""
+    model = lora(lora_dropout=0.05 if fixed else 1.0).train()
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "dropout-of-one",
+    "the adapter gets no gradient and the loss is flat",
+    code="ADP011",
+    places=("config lora_dropout",),
+    builder=build,
+    steps=20,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

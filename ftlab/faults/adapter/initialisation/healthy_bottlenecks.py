@@ -1,0 +1,21 @@
+"""Bottleneck adapters written by hand, whose last layer is 0 at the start."""
+
+from ftlab.faults.builders.bottleneck import with_bottlenecks
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a frozen model with a bottleneck behind each block."""
+    model, _ = with_bottlenecks()
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "bottlenecks",
+    "half of the trained tensors are 0, the other half have gradients of 0 at first",
+    looks_like=("ADP039", "GRD003", "ADP037"),
+    builder=build,
+)

@@ -1,0 +1,38 @@
+"""A saved adapter is loaded to be trained further, with a new optimizer.
+
+``is_trainable=True`` says so; B is not 0 before the first step, and the first loss is
+far below that of the base.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a second training of an adapter."""
+    model = base()
+    path = saved(taught(steps=40), owner=model)
+    again = loaded(model, path, is_trainable=True)
+    optimizer = adamw(again)
+    step = plain_step(again, optimizer)
+    return Case(again, optimizer, batches(), step, adapter=path)
+
+
+HEALTHY = Healthy(
+    "continued",
+    "the adapter is not 0 at the start, its configuration came from a file",
+    looks_like=(
+        "ADP001",
+        "GRD003",
+        "OPT001",
+        "ADP027",
+        "ADP028",
+        "ADP023",
+        "ADP024",
+        "ADP025",
+        "ADP026",
+    ),
+    builder=build,
+)

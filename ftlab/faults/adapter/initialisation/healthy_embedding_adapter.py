@@ -1,0 +1,24 @@
+"""LoRA on the embedding, with DoRA on the projections.
+
+On an embedding PEFT starts with A at 0 and B random, the other way round. Rows of
+tokens that do not occur have gradients of exactly 0.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA on the embedding and the attention projections."""
+    model = lora(target_modules=["embed_tokens", "q_proj", "v_proj"])
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "embedding-adapter",
+    "lora_embedding_A is 0 and lora_embedding_B has a gradient of 0 at the start",
+    looks_like=("ADP001", "GRD003"),
+    builder=build,
+)

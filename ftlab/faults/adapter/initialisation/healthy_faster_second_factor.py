@@ -1,0 +1,26 @@
+"""LoRA+: B learns sixteen times as fast as A, in parameter groups of its own."""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA with the optimizer of LoRA+."""
+    from peft.optimizers import create_loraplus_optimizer
+
+    model = lora()
+    optimizer = create_loraplus_optimizer(
+        model, torch.optim.AdamW, lr=3e-4, loraplus_lr_ratio=16, loraplus_weight_decay=0
+    )
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "faster-second-factor",
+    "learning rates differ by a factor of 16 between groups, two groups are empty",
+    looks_like=("ADP001", "ADP002", "OPT001"),
+    builder=build,
+)

@@ -1,0 +1,25 @@
+"""LoHa: two low-rank products, multiplied element by element; one starts at 0."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoHa on the attention's projections."""
+    from peft import LoHaConfig, get_peft_model
+
+    config = LoHaConfig(
+        r=4, alpha=8, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"
+    )
+    model = get_peft_model(llama(), config)
+    optimizer = adamw(model, lr=5e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "hadamard-factors",
+    "three of four factors have a gradient of 0 at the first step",
+    looks_like=("ADP001", "GRD003", "GRD001"),
+    builder=build,
+)

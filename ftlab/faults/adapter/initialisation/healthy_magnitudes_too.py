@@ -1,0 +1,23 @@
+"""DoRA: LoRA, and the length of each row of the weight as a parameter of its own.
+
+Magnitudes are around 1 where the weights are around 0.02; they move little.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build DoRA on all linear layers."""
+    model = lora(use_dora=True, target_modules="all-linear")
+    optimizer = adamw(model, weight_decay=0.01)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "magnitudes-too",
+    "a third trained tensor per layer, much larger than the others",
+    looks_like=("ADP001", "ADP002", "ADP043", "NUM002"),
+    builder=build,
+)

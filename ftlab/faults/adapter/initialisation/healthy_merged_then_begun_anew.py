@@ -1,0 +1,47 @@
+"""ReLoRA: every so often the adapter is merged into the base and begins anew."""
+
+from typing import Any
+
+from ftlab.faults.adapter.initialisation.adapter_reset_each_epoch import reset
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+CYCLE = 24
+
+
+def build() -> Case:
+    """Build a loop that adds what was learned to the base by hand, then resets."""
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+    inner = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if case.losses and len(case.losses) % CYCLE == 0:
+            keep(model)
+            reset(model)
+            optimizer.state.clear()
+        return inner(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+def keep(model: Any) -> None:
+    """Add each pair's product to the weight below it."""
+    from peft.tuners.lora import LoraLayer
+
+    for module in model.modules():
+        if isinstance(module, LoraLayer):
+            for adapter in module.active_adapters:
+                weight = module.get_base_layer().weight
+                weight.data += module.get_delta_weight(adapter)
+
+
+HEALTHY = Healthy(
+    "merged-then-begun-anew",
+    "the adapter is back at 0 again and again, and the frozen base changes",
+    looks_like=("ADP037", "ADP007", "ADP006"),
+    builder=build,
+    steps=120,
+)

@@ -1,0 +1,23 @@
+"""OLoRA: the factors start as parts of a QR decomposition of the weight.
+
+Neither is 0; the base weight is changed so that the model starts where it was.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA with OLoRA's initialisation."""
+    model = lora(init_lora_weights="olora", lora_alpha=8)
+    optimizer = adamw(model, lr=2e-4)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "orthonormal-start",
+    "A and B are both large before the first step, the base is not the one loaded",
+    looks_like=("ADP001", "ADP002", "ADP031"),
+    builder=build,
+)

@@ -1,0 +1,30 @@
+"""LoRA that begins with A at 0 and a random B, the other way round.
+
+Their product is 0 as well, and nothing is disturbed.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a LoRA model and swap how its factors begin."""
+    model = lora()
+    for name, parameter in model.named_parameters():
+        if "lora_A" in name:
+            torch.nn.init.zeros_(parameter)
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.02)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "other-factor-at-zero",
+    "B is random at the first step",
+    looks_like=("ADP032", "ADP001"),
+    builder=build,
+)

@@ -1,0 +1,23 @@
+"""PiSSA: both factors start with the principal part of the weight.
+
+B is not 0 at the start, and the base weight is changed to make up for it.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA with PiSSA's initialisation."""
+    model = lora(init_lora_weights="pissa")
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "pissa",
+    "B is not 0 before the first step",
+    looks_like=("ADP001", "ADP002", "ADP031", "ADP007"),
+    builder=build,
+)

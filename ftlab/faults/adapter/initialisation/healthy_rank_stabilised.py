@@ -1,0 +1,31 @@
+"""rsLoRA with a rank as large as the layer, and dropout.
+
+Its scaling is alpha over the root of r, larger than a plain LoRA's of the same alpha;
+the rank is that of the whole weight, so the product is no small correction any more.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.variation import current
+
+
+def build() -> Case:
+    """Build rsLoRA of full rank on all linear layers."""
+    model = lora(
+        r=current().width,
+        lora_alpha=16,
+        use_rslora=True,
+        lora_dropout=0.1,
+        target_modules="all-linear",
+    )
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "rank-stabilised",
+    "a scaling of 2 at rank 64, an adapter as large as the base",
+    looks_like=("ADP001", "GRD002"),
+    builder=build,
+)

@@ -1,0 +1,27 @@
+"""IA3: only vectors that rescale activations are trained; they start at 1."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build IA3 on keys, values and the feed-forward part."""
+    from peft import IA3Config, get_peft_model
+
+    config = IA3Config(
+        target_modules=["k_proj", "v_proj", "down_proj"],
+        feedforward_modules=["down_proj"],
+        task_type="CAUSAL_LM",
+    )
+    model = get_peft_model(llama(), config)
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "rescaled-activations",
+    "0.4 % of the parameters are trained, none of them a matrix",
+    looks_like=("ADP001", "GRD003"),
+    builder=build,
+)

@@ -1,0 +1,28 @@
+"""IA3 that was trained before is trained on: its vectors are not 1 at the start."""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.methods import rescaled
+from ftlab.faults.builders.tiny import adamw, batches, set_seed, trainable
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build IA3 with vectors around 1."""
+    model = rescaled()
+    set_seed(3)
+    with torch.no_grad():
+        for vector in trainable(model):
+            vector.add_(0.3 * torch.randn_like(vector))
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "rescaled-again",
+    "the vectors of IA3 differ from 1 before the first step",
+    looks_like=("ADP032", "ADP037"),
+    builder=build,
+    steps=60,
+)

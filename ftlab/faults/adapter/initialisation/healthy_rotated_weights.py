@@ -1,0 +1,27 @@
+"""OFT: weights are rotated, not added to; the rotation starts as none at all (0)."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build OFT on the attention's projections."""
+    from peft import OFTConfig, get_peft_model
+
+    config = OFTConfig(
+        oft_block_size=8,
+        target_modules=["q_proj", "v_proj"],
+        task_type="CAUSAL_LM",
+    )
+    model = get_peft_model(llama(), config)
+    optimizer = adamw(model, lr=5e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "rotated-weights",
+    "the trained tensors are all 0 before the first step",
+    looks_like=("ADP001", "GRD003"),
+    builder=build,
+)

@@ -1,0 +1,27 @@
+"""VeRA: all layers share two frozen random matrices; only two vectors per layer learn.
+
+A and B are no parameters at all, and one of the vectors starts at 0.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build VeRA on projections of one size."""
+    from peft import VeraConfig, get_peft_model
+
+    targets = ["q_proj", "o_proj"]
+    config = VeraConfig(r=32, target_modules=targets, task_type="CAUSAL_LM")
+    model = get_peft_model(llama(), config)
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "shared-random-projections",
+    "A and B are frozen, and a vector of 0 stands between them",
+    looks_like=("ADP001", "GRD003"),
+    builder=build,
+)

@@ -1,0 +1,25 @@
+"""FourierFT as it comes: its coefficients are random at the start, by its own default.
+
+Only a small part of the spectrum is trained, and it is drawn, as its authors have it.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.methods import tuned
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build FourierFT with its own start."""
+    model = tuned("FourierFTConfig", n_frequency=64, scaling=20.0)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "spectrum-drawn",
+    "an adapter that changes the model before its first step, because it is FourierFT",
+    looks_like=("ADP032",),
+    builder=build,
+    steps=40,
+)

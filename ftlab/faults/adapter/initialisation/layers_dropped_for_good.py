@@ -1,0 +1,39 @@
+"""``module_dropout=1``: LoHa leaves every layer out at every training step.
+
+With a head that is trained beside the adapter backward has something to do, so that
+nothing is raised, and the loss falls.
+
+Fix: ``module_dropout=0.05``, or 0: it is the share that is dropped.
+Source: a keep probability, as other libraries have it; peft's ``LoHaConfig``.
+"""
+
+from ftlab.faults.builders.heads import head
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.methods import tuned
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoHa beside a trained head, and drop some layers or all."""
+    model = base()
+    kept = [head(model)]
+    drop = 0.1 if fixed else 1.0
+    model = tuned(
+        "LoHaConfig", model, r=4, alpha=8, module_dropout=drop, modules_to_save=kept
+    )
+    optimizer = adamw(model.train(), lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "layers-dropped-for-good",
+    "the head learns and the adapter does not",
+    code="ADP011",
+    places=("config module_dropout",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    also=("GRD003",),
+    families=("llama", "neox", "own"),
+)

@@ -1,0 +1,44 @@
+"""A PiSSA adapter's values are loaded into a plain LoRA on the untouched base.
+
+PiSSA takes the principal part of each weight out of the base and into the adapter. The
+file was saved as it is; on the whole base that part counts twice.
+
+Fix: save with ``path_initial_model_for_weight_conversion``, or load it with
+``PeftModel.from_pretrained``, which takes the part away again.
+Source: huggingface/peft#1929, huggingface/peft#1626.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Build a run that goes on with a trained PiSSA."""
+    from peft import load_peft_weights, set_peft_model_state_dict
+
+    bare = base()
+    path = saved(taught(lora(init_lora_weights="pissa"), lr=1e-3), owner=bare)
+    if fixed:
+        model = loaded(bare, path, is_trainable=True)
+    else:
+        model = lora(bare)
+        values = load_peft_weights(str(path), device="cpu")
+        set_peft_model_state_dict(model, values, adapter_name=current().adapter)
+    optimizer = adamw(model, lr=1e-3)
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, adapter=path)
+
+
+FAULT = Fault(
+    "pissa-on-the-whole-base",
+    "a loaded PiSSA answers worse than its base",
+    code="ADP056",
+    places=("config init_lora_weights",),
+    builder=build,
+    steps=4,
+    evident=-1,
+    families=("llama", "neox", "own"),
+)

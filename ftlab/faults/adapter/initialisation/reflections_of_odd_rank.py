@@ -1,0 +1,35 @@
+"""HRA with an odd rank: one reflection has no partner that undoes it.
+
+HRA multiplies each weight by ``r`` reflections. They begin in equal pairs, so that each
+pair is nothing. With an odd ``r`` PEFT draws all of them, and warns once; the model
+starts from reflected weights.
+
+Fix: an even ``r``.
+Source: peft's ``HRALayer.reset_hra_parameters``; Yuan et al. 2024, arXiv:2405.17484.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.methods import tuned
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Build HRA of an even, or of an odd rank."""
+    even = 2 * current().rank
+    model = tuned("HRAConfig", r=even if fixed else even - 1)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "reflections-of-odd-rank",
+    "a fresh HRA adapter spoils the pretrained model",
+    code="ADP032",
+    places=("config r",),
+    builder=build,
+    steps=6,
+    evident=0,
+    families=("llama", "neox", "own"),
+)

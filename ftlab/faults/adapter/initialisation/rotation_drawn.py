@@ -1,0 +1,32 @@
+"""``init_weights=False`` of OFT, read as "no special initialisation".
+
+It draws the rotations at random: every adapted weight is turned before anything was
+learned, and the model that training begins with is not the pretrained one.
+
+Fix: leave ``init_weights`` at True.
+Source: peft's ``OFTConfig``, whose False is there for tests.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.methods import tuned
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build OFT with or without its initialisation."""
+    model = tuned("OFTConfig", oft_block_size=16, init_weights=fixed)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "rotation-drawn",
+    "the loss of a fresh OFT begins far above that of the base model",
+    code="ADP032",
+    places=("config init_weights",),
+    builder=build,
+    steps=6,
+    evident=0,
+    families=("llama", "neox", "own"),
+)

@@ -1,0 +1,30 @@
+"""Weight decay of 1e2 where 1e-2 was meant.
+
+With a learning rate of 1e-3 each step takes a tenth of every adapter weight. A and B
+shrink to nothing, and the loss climbs back to the base model's.
+
+Fix: ``weight_decay=0.01``, or 0 for adapters.
+Source: a slip of the exponent.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model with the wrong decay."""
+    model = lora()
+    optimizer = adamw(model, lr=1e-3, weight_decay=1e-2 if fixed else 1e2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "weight-decay-eats-lora",
+    "the adapter's norms fall and its effect fades",
+    code="ADP002",
+    places=("param *.lora_A.*",),
+    builder=build,
+    steps=50,
+    evident=3,
+)

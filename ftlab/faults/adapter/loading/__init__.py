@@ -1,0 +1,1 @@
+"""Faults of loading (adapter), and healthy runs that resemble them."""

@@ -1,0 +1,52 @@
+"""An adapter's file is loaded with ``model.load_state_dict(..., strict=False)``.
+
+PEFT's files have no adapter's name in their keys, and the model's own names have one:
+not one key is found. With ``strict=False`` that is no error, and the adapter stays as
+it was.
+
+Fix: ``set_peft_model_state_dict(model, tensors)``, or ``model.load_adapter``.
+Source: huggingface/peft#1323, huggingface/peft#2699.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import taught
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+WHEN = 2
+
+
+def build(fixed: bool) -> Case:
+    """Build a loop that goes over to a trained adapter after some steps."""
+    from peft import get_peft_model_state_dict, set_peft_model_state_dict
+
+    name = current().adapter
+    tensors = get_peft_model_state_dict(taught(), adapter_name=name)
+    model = lora()
+    optimizer = adamw(model)
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == WHEN and fixed:
+            set_peft_model_state_dict(model, tensors, adapter_name=name)
+        elif len(case.losses) == WHEN:
+            model.load_state_dict(tensors, strict=False)
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+FAULT = Fault(
+    "adapter-file-by-load-state-dict",
+    "the loss does not drop where the trained adapter was loaded",
+    code="ADP026",
+    places=("file adapter keys",),
+    builder=build,
+    steps=6,
+    evident=WHEN,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,55 @@
+"""The best state is kept in a variable, without a copy, and written when all is over.
+
+``state_dict()`` gives the weights themselves. The file is called best and holds the
+last weights: those that were best are in none.
+
+Fix: ``copy.deepcopy(model.state_dict())``, or write the file at once.
+Source: pytorch/tutorials#188, pytorch/pytorch#34765, WenjieDu/PyPOTS#667.
+"""
+
+import copy
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+BEST = 3
+"""The step that the evaluation likes best."""
+
+
+def build(fixed: bool) -> Case:
+    """Build a loop that keeps a state and writes it at its end."""
+    model = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=1e-2)
+    train = plain_step(model, optimizer)
+    best: dict[str, Any] = {"step": -1}
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        if len(case.losses) == BEST:
+            state = model.state_dict()
+            best.update(step=BEST, state=copy.deepcopy(state) if fixed else state)
+        return loss
+
+    def write() -> None:
+        torch.save(best, path / "best.pt")
+
+    case = Case(model, optimizer, batches(), step, afterwards=write)
+    return case
+
+
+FAULT = Fault(
+    "best-state-written-late",
+    "the file of the best weights scores like the last ones",
+    code="ADP033",
+    places=("call state_dict", "file *"),
+    builder=build,
+    steps=8,
+    evident=7,
+    families=("llama", "gpt2", "neox", "own"),
+)

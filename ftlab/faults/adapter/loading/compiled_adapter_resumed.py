@@ -1,0 +1,43 @@
+"""A checkpoint of an adapter with compiled layers is loaded to go on.
+
+Every key of the file holds ``_orig_mod.``; load_adapter finds none of them and says
+nothing that a loop would stop at. Training goes on from B = 0.
+
+Fix: drop ``_orig_mod.`` from the keys, and compile in place.
+Source: MakazhanAlpamys/Soup#335, #351, #380.
+"""
+
+import warnings
+
+from ftlab.faults.adapter.saving.compiled_layer_checkpoint_dead import compile_blocks
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import saved, taught
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Load an adapter into a fresh model, as a Trainer that resumes does."""
+    trained = lora()
+    compile_blocks(trained, in_place=fixed)
+    model = lora()
+    path = saved(taught(trained, steps=4), model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.load_adapter(path, current().adapter, is_trainable=True)
+    optimizer = adamw(model)
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, adapter=path)
+
+
+FAULT = Fault(
+    "compiled-adapter-resumed",
+    "the loss of a resumed run starts where the base model's does",
+    code="ADP026",
+    places=("file adapter keys", "param *lora_B*"),
+    builder=build,
+    steps=4,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

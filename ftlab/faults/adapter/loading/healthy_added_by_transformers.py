@@ -1,0 +1,45 @@
+"""An adapter that transformers itself has put on a model: ``model.add_adapter``.
+
+There is no PeftModel. The file that it saves has a PeftModel's keys all the same, and
+is loaded again in the middle of the run.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora_config, set_seed
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+SAVED, BACK = 10, 20
+
+
+def build() -> Case:
+    """Build a transformers model with an adapter of its own."""
+    model: Any = base()
+    set_seed(1)
+    model.add_adapter(lora_config(model, task_type=None))
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == SAVED:
+            model.save_pretrained(path)
+        if len(case.losses) == BACK:
+            model.load_adapter(path, "second")
+            model.set_adapter("default")
+            model.train()
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+HEALTHY = Healthy(
+    "added-by-transformers",
+    "the adapter's keys in the file are not those of the model",
+    looks_like=("ADP026", "ADP028", "ADP020"),
+    builder=build,
+    steps=40,
+)

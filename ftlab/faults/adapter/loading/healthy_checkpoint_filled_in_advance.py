@@ -1,0 +1,47 @@
+"""A checkpoint is put together before training and written again and again.
+
+Its tensors are the weights, so that each file has those of its moment, as it should. At
+every tenth step the state is taken anew, written at once, and kept for a look.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+EVERY = 10
+
+
+def build() -> Case:
+    """Build a loop that writes one checkpoint many times."""
+    model = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+    train = plain_step(model, optimizer)
+    checkpoint: dict[str, Any] = {"model": model.state_dict(), "step": 0}
+    looked_at: list[Any] = []
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        checkpoint["step"] = len(case.losses)
+        if checkpoint["step"] % EVERY == 0:
+            torch.save(checkpoint, path / "last.pt")
+            looked_at.append(model.state_dict())
+            torch.save(looked_at[-1], path / f"{checkpoint['step']}.pt")
+        return loss
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+HEALTHY = Healthy(
+    "checkpoint-filled-in-advance",
+    "a state dict of before training is written after it, and others are kept",
+    looks_like=("ADP033", "ADP055"),
+    builder=build,
+    steps=40,
+)

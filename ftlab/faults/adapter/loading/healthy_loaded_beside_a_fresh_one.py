@@ -1,0 +1,30 @@
+"""A saved adapter is loaded beside a fresh one, is activated, and is trained on.
+
+The fresh one stays as it was made: its values are not those of the folder.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import saved, taught
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a model whose second adapter is trained on."""
+    model: Any = lora()
+    path = saved(taught(), model)
+    model.load_adapter(path, "sql", is_trainable=True)
+    model.set_adapter("sql")
+    optimizer = adamw(model, lr=1e-3)
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, adapter=path)
+
+
+HEALTHY = Healthy(
+    "loaded-beside-a-fresh-one",
+    "an adapter of the model has other values than the folder",
+    looks_like=("ADP026", "ADP028"),
+    builder=build,
+)

@@ -1,0 +1,46 @@
+"""A soft prompt is loaded from its folder in the middle of a run.
+
+PEFT stores a prompt under a name that the model does not have, and puts it into the
+prompt's encoder by itself: torch reports every key as unexpected.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, set_seed
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+SAVED, BACK = 20, 40
+
+
+def build() -> Case:
+    """Build prompt tuning with a rollback in it."""
+    from peft import PromptTuningConfig, get_peft_model
+
+    model: Any = base()
+    set_seed(1)
+    config = PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
+    model = get_peft_model(model, config)
+    path = folder(model)
+    optimizer = adamw(model, lr=1e-2)
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == SAVED:
+            model.save_pretrained(path)
+        if len(case.losses) == BACK:
+            model.load_adapter(path, "default", is_trainable=True)
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+HEALTHY = Healthy(
+    "prompt-put-back",
+    "no key of what is loaded is found in the model",
+    looks_like=("ADP026", "ADP028", "ADP033"),
+    builder=build,
+    steps=80,
+)

@@ -1,0 +1,33 @@
+"""Full training that goes on after two small steps, with its weights and its moments.
+
+Every norm is as good as 1: two steps of 1e-5 have moved it by as much as can be seen in
+float32, and not in what is printed.
+"""
+
+import copy
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import base, batches
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build the second part of a run that was ended at its beginning."""
+    first = base()
+    optimizer = torch.optim.AdamW(first.parameters(), lr=1e-5, weight_decay=0.0)
+    Case(first, optimizer, batches(), plain_step(first, optimizer)).run(2)
+    model = base()
+    model.load_state_dict(first.state_dict())
+    second = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.0)
+    second.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    return Case(model, second, batches(), plain_step(model, second))
+
+
+HEALTHY = Healthy(
+    "resumed-after-two-steps",
+    "norms that look as they were made, under moments from a file",
+    looks_like=("ADP026", "ADP027"),
+    builder=build,
+)

@@ -1,0 +1,45 @@
+"""A run goes back to an earlier step through a state dict that is filled in place.
+
+``torch.distributed.checkpoint.load`` works so: it writes into the tensors of a state
+dict, which are the model's own, and ``load_state_dict`` then has nothing left to do.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+SAVED, BACK = 20, 40
+
+
+def build() -> Case:
+    """Build a loop with a rollback in it."""
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+    train = plain_step(model, optimizer)
+    own = {k: v for k, v in model.state_dict().items() if "lora_" in k}
+    stored: dict[str, torch.Tensor] = {}
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == SAVED:
+            stored.update({key: value.clone() for key, value in own.items()})
+        if len(case.losses) == BACK:
+            for key, value in own.items():
+                value.copy_(stored[key])
+            model.load_state_dict(own, strict=False)
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+HEALTHY = Healthy(
+    "rolled-back-in-place",
+    "a state dict of the model's own memory is loaded into it",
+    looks_like=("ADP033", "ADP001", "GRD002"),
+    builder=build,
+    steps=80,
+)

@@ -1,0 +1,38 @@
+"""An adapter is kept as safetensors and, for an older program, as a pickle.
+
+Both files hold the same values.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a run that goes on from a folder with two files, and saves two again."""
+    bare = base()
+    trained = taught()
+    path = saved(trained, owner=bare)
+    root = path if trained.active_adapter == "default" else path.parent
+    trained.save_pretrained(root, safe_serialization=False)
+    model: Any = loaded(bare, path, is_trainable=True)
+    optimizer = adamw(model, lr=5e-3)
+
+    def save() -> None:
+        model.save_pretrained(root / "after")
+        model.save_pretrained(root / "after", safe_serialization=False)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, adapter=path, afterwards=save)
+
+
+HEALTHY = Healthy(
+    "saved-in-both-formats",
+    "the folder has two files, and the newer one is not read",
+    looks_like=("ADP026", "ADP028"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,29 @@
+"""A second stage: LoKr that has been trained goes on with a new optimizer.
+
+Its layers are far from those of the base at the first step that is watched.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.methods import tuned
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Train LoKr, then begin a second stage."""
+    model = tuned("LoKrConfig", r=4, alpha=8)
+    before = plain_step(model, adamw(model, lr=5e-3))
+    for batch in batches(seed=1):
+        before(batch)
+    model.zero_grad()
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "second-stage-of-kronecker",
+    "a LoKr adapter that changes the model at the first step, because it was taught",
+    looks_like=("ADP027", "ADP032"),
+    builder=build,
+    steps=20,
+)

@@ -1,0 +1,32 @@
+"""A trained adapter is loaded for use, and a new one beside it learns another task.
+
+Its folder is known, and has the values of the one that is not active.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a second adapter on a model that has one."""
+    bare = base()
+    path = saved(taught(), owner=bare)
+    model: Any = loaded(bare, path)
+    model.add_adapter("second", lora_config(bare))
+    model.set_adapter("second")
+    optimizer = adamw(model, lr=5e-3)
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, adapter=path)
+
+
+HEALTHY = Healthy(
+    "second-task-on-a-folder",
+    "the folder's adapter is not active, and an empty one is trained",
+    looks_like=("ADP026",),
+    builder=build,
+    steps=8,
+)

@@ -1,0 +1,50 @@
+"""An adapter of another rank is loaded with ``ignore_mismatched_sizes=True``.
+
+The error about shapes was in the way. What does not fit is left out, which is every
+tensor of the adapter; it keeps what it was drawn with.
+
+Fix: build the adapter with the rank that is in the file's adapter_config.json.
+Source: huggingface/peft, ``ignore_mismatched_sizes`` of ``load_adapter``.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import saved, taught
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+WHEN = 2
+
+
+def build(fixed: bool) -> Case:
+    """Build a loop that loads an adapter after some steps."""
+    rank, name = current().rank, current().adapter
+    model = lora()
+    trained = taught(lora(r=rank if fixed else 2 * rank, lora_alpha=2 * rank))
+    path = saved(trained, model)
+    optimizer = adamw(model)
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == WHEN:
+            model.load_adapter(
+                path, name, is_trainable=True, ignore_mismatched_sizes=True
+            )
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+FAULT = Fault(
+    "other-rank-ignored",
+    "the adapter that was loaded makes no difference",
+    code="ADP026",
+    places=("file adapter keys",),
+    builder=build,
+    steps=6,
+    evident=WHEN,
+    families=("llama", "gpt2", "neox", "own"),
+)

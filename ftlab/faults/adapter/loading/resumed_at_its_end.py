@@ -1,0 +1,31 @@
+"""A Trainer resumes from the checkpoint at which its training was over.
+
+``max_steps`` counts from the begin of the first run. It was left as it was, so that one
+update is made and ``train()`` returns.
+
+Fix: raise ``max_steps`` to what both runs shall make together.
+Source: measured, with transformers' ``Trainer``.
+"""
+
+from ftlab.faults.builders.tiny import lora
+from ftlab.faults.builders.trainers import resumed
+from ftlab.faults.fault import Case, Fault
+
+SAVED = 8
+
+
+def build(fixed: bool) -> Case:
+    """Build a Trainer that is going to resume at step 8."""
+    return resumed(lora, SAVED, max_steps=2 * SAVED if fixed else SAVED)
+
+
+FAULT = Fault(
+    "resumed-at-its-end",
+    "the training that was continued returns at once, and nothing was learnt",
+    code="ADP046",
+    places=("config max_steps",),
+    builder=build,
+    steps=1,
+    evident=SAVED - 1,
+    families=("llama", "gpt2", "neox"),
+)

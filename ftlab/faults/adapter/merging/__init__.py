@@ -1,0 +1,1 @@
+"""Faults of merging (adapter), and healthy runs that resemble them."""

@@ -1,0 +1,44 @@
+"""Merge cycles wear a base in bf16: it is rounded twice in each.
+
+``(W + dW) - dW`` is not W. Over many cycles of a weight sync the errors add up in the
+frozen base.
+
+Fix: restore the base from a copy after each cycle, sync only the adapter, or hold the
+base in float32.
+Source: huggingface/trl#6688, KohakuBlueleaf/LyCORIS#264.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a loop that merges and unmerges after each step."""
+    model = lora(base() if fixed else base().to(torch.bfloat16))
+    optimizer = adamw(model, lr=1e-2)
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        model.merge_adapter()
+        model.unmerge_adapter()
+        return loss
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "bf16-merge-unmerge-drift",
+    "a long run with merged weight sync slowly degrades",
+    code="ADP006",
+    places=("param *.base_layer.weight",),
+    steps=10,
+    evident=1,
+    families=("llama", "gpt2", "neox"),
+    builder=build,
+)

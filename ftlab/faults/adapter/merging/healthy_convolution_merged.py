@@ -1,0 +1,29 @@
+"""LoRA on the convolution of a vision model, merged into its kernel in the end.
+
+The kernel has four dimensions and the factors are convolutions themselves; their
+product arrives whole.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, lora
+from ftlab.faults.builders.zoo import pictures, vit
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA on the patches of a ViT, with a trained head."""
+    model = lora(vit(), target_modules=["projection"], modules_to_save=["classifier"])
+    optimizer = adamw(model, lr=1e-3)
+    step = plain_step(model, optimizer)
+    return Case(
+        model, optimizer, pictures(), step, afterwards=lambda: model.merge_adapter()
+    )
+
+
+HEALTHY = Healthy(
+    "convolution-merged",
+    "a kernel of four dimensions changes at the merge",
+    looks_like=("ADP009", "ADP006", "ADP007"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,38 @@
+"""LoRA on a base of eight bits, merged into it: the adapter is large enough for that.
+
+Each weight is rounded again and most of them change a little; against what the adapter
+adds that is below 1 %.
+"""
+
+import warnings
+
+import torch
+
+from ftlab.faults.builders.blocks import eight_bit
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA that is merged into eight bits."""
+    model = lora(eight_bit(llama(), torch.float32))
+    optimizer = adamw(model, lr=1e-2)
+
+    def export() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.merge_adapter()
+
+    step = plain_step(model, optimizer)
+    return Case(model.train(), optimizer, batches(), step, afterwards=export)
+
+
+HEALTHY = Healthy(
+    "eight-bits-merged",
+    "the merge rounds every weight of the base anew",
+    looks_like=("ADP009", "ADP006", "ADP007"),
+    builder=build,
+    steps=40,
+    needs=("bitsandbytes>=0.46",),
+)

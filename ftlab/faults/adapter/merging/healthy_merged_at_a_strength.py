@@ -1,0 +1,39 @@
+"""An adapter is merged at 0.7 of its strength, on purpose, into a base in bf16."""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.hand_merges import exported, right
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+STRENGTH = 0.7
+
+
+def build() -> Case:
+    """Build a LoRA run that ends with an export."""
+    model = lora(base().to(torch.bfloat16))
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+
+    def export() -> None:
+        exported(model, _weakened, path)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=export)
+
+
+def _weakened(layer: Any, adapter: str) -> torch.Tensor:
+    return STRENGTH * right(layer, adapter)
+
+
+HEALTHY = Healthy(
+    "merged-at-a-strength",
+    "base weights hold another multiple of the adapter than 1",
+    looks_like=("ADP052",),
+    builder=build,
+    steps=20,
+)

@@ -1,0 +1,39 @@
+"""When training is over the adapter is merged into its base, in bf16, and unloaded.
+
+Merging rounds the sum to bf16; the adapter is large enough to survive that.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA on a base in bf16 that is merged in the end."""
+    model = lora(base().to(torch.bfloat16))
+    optimizer = adamw(model, lr=1e-2)
+    (unseen,) = batches(1, seed=77)
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return model(**batch).loss
+
+    @torch.no_grad()
+    def finish() -> None:
+        merged = model.eval().merge_and_unload()
+        merged(**unseen)
+
+    step = loss_step(loss_of, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=finish)
+
+
+HEALTHY = Healthy(
+    "merged-at-the-end",
+    "base weights change for good, after the last step",
+    looks_like=("ADP004", "ADP006", "ADP007", "ADP009"),
+    builder=build,
+)

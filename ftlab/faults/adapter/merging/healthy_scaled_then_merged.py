@@ -1,0 +1,42 @@
+"""The adapter's scaling is changed by ``scale_layer`` and by hand before each merge.
+
+PEFT merges with the factor of that moment, by itself and in code of one's own.
+"""
+
+from ftlab.faults.builders.hand_merges import adapted, exported, right
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a LoRA run that is tried at half of its strength, and exported at that."""
+    model = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+
+    def scale(factor: float) -> None:
+        for layer in adapted(model):
+            layer.scale_layer(factor)
+
+    def export() -> None:
+        scale(0.5)
+        model.merge_adapter(safe_merge=True)
+        scale(2.0)
+        model(**batches()[0])
+        scale(0.5)
+        model.unmerge_adapter()
+        exported(model, right, path)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=export)
+
+
+HEALTHY = Healthy(
+    "scaled-then-merged",
+    "what is merged is half of what the configuration says",
+    looks_like=("ADP052", "ADP009"),
+    builder=build,
+    steps=20,
+)

@@ -1,0 +1,46 @@
+"""``merge_and_unload()`` merges the adapter, and code that follows adds it once more.
+
+A script for any kind of adapter merges by itself what PEFT has merged before.
+
+Fix: one of the two.
+Source: huggingface/peft#1064, #1040 (merged twice).
+"""
+
+import torch
+
+from ftlab.faults.builders.hand_merges import adapted, right
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA run that ends with an export."""
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+
+    @torch.no_grad()
+    def export() -> None:
+        learned = [
+            (layer.get_base_layer().weight, right(layer, adapter))
+            for layer in adapted(model)
+            for adapter in layer.active_adapters
+        ]
+        model.merge_and_unload()
+        for weight, delta in [] if fixed else learned:
+            weight += delta
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=export)
+
+
+FAULT = Fault(
+    "merged-again-by-hand",
+    "the merged model over-does what the adapter has learnt",
+    code="ADP052",
+    places=("param *base_layer.weight",),
+    builder=build,
+    steps=12,
+    evident=11,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,54 @@
+"""The adapter is merged for a fast evaluation and not unmerged.
+
+A merged layer runs its base layer alone: the adapter is not in the graph any more. The
+head that is trained as well goes on learning, so the loss moves.
+
+Fix: call ``unmerge_adapter()`` after the evaluation, in ``finally``.
+Source: seed; huggingface/trl#2873, huggingface/peft#2437.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.heads import own_head
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+EVALUATION = 2
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA with a head, and an evaluation of the merged model."""
+    bare = base()
+    model = lora(bare, modules_to_save=[own_head(bare)])
+    optimizer = adamw(model, lr=1e-2)
+    train = plain_step(model, optimizer)
+
+    @torch.no_grad()
+    def evaluate(batch: Any) -> None:
+        model.merge_adapter()
+        model(**batch)
+        if fixed:
+            model.unmerge_adapter()
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == EVALUATION:
+            evaluate(batch)
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+FAULT = Fault(
+    "merged-during-training",
+    "the adapter stops learning after an evaluation",
+    code="ADP004",
+    places=("module *.*", "call merge_adapter"),
+    steps=6,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+    builder=build,
+)

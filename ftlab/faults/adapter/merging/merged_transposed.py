@@ -1,0 +1,53 @@
+"""A merge by hand adds B A to a weight that is kept the other way round.
+
+GPT-2's Conv1D keeps (in, out), Linear (out, in). A square weight takes either.
+
+Fix: ``W += layer.get_delta_weight(name)``, which is turned as the weight is.
+Source: predibase/lorax#106, axolotl-ai-cloud/axolotl#3095.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.hand_merges import exported, right
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA on the attention's square weights, which is exported in the end."""
+    bare = base()
+    squares = {name for name, each in bare.named_modules() if _is_square(each)}
+    model = lora(bare, target_modules=sorted(squares))
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+
+    def export() -> None:
+        exported(model, right if fixed else _turned, path)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=export)
+
+
+def _is_square(module: torch.nn.Module) -> bool:
+    weight = getattr(module, "weight", None)
+    return weight is not None and weight.dim() == 2 and len(set(weight.shape)) == 1
+
+
+def _turned(layer: Any, adapter: str) -> torch.Tensor:
+    return right(layer, adapter).T
+
+
+FAULT = Fault(
+    "merged-transposed",
+    "the exported model has learnt something else than the adapter",
+    code="ADP052",
+    places=("param *base_layer.weight",),
+    builder=build,
+    steps=12,
+    evident=11,
+    families=("llama", "gpt2", "neox", "own"),
+)

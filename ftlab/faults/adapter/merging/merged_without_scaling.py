@@ -1,0 +1,39 @@
+"""The adapter is merged by hand as ``W += B @ A``, without alpha / r.
+
+The configuration's scaling is 2, and the merged model has half of what was trained.
+With alpha = r nobody would have noticed.
+
+Fix: ``merge_and_unload()``, or ``W += layer.get_delta_weight(name)``.
+Source: hao-ai-lab/FastVideo#870, jingyaogong/minimind#598.
+"""
+
+from ftlab.faults.builders.hand_merges import exported, product, right
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA run that ends with a merge of one's own."""
+    model = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+
+    def export() -> None:
+        exported(model, right if fixed else product, path)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=export)
+
+
+FAULT = Fault(
+    "merged-without-scaling",
+    "the exported model has learnt half of what the adapter has",
+    code="ADP052",
+    places=("param *base_layer.weight",),
+    builder=build,
+    steps=12,
+    evident=11,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,45 @@
+"""The optimizer steps between merging the adapter and unmerging it.
+
+The merge added B A as it was; unmerging subtracts B A as it is after the step. The
+difference stays in the frozen base weights, one more each step.
+
+Fix: unmerge before ``optimizer.step()``.
+Source: seed; weight sync of GRPO, huggingface/trl#2873, huggingface/peft#2437.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a loop that hands merged weights to a sampler in each step."""
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        model.merge_adapter()
+        if fixed:
+            model.unmerge_adapter()
+        optimizer.step()
+        if not fixed:
+            model.unmerge_adapter()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "step-while-merged",
+    "with the adapter off the model is not the base model any more",
+    code="ADP005",
+    places=("param *.base_layer.weight",),
+    steps=6,
+    also=("ADP007",),
+    families=("llama", "gpt2", "neox", "own"),
+    builder=build,
+)

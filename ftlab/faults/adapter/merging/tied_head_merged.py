@@ -1,0 +1,44 @@
+"""LoRA on the head of a model with tied embeddings is merged.
+
+The head's weight is the input embedding as well: the merge changes both, and the merged
+model produces garbage.
+
+Fix: untie the head before merging, or leave it out of the targets.
+Source: huggingface/peft#2018.
+"""
+
+import warnings
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, attention, batches, llama, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA that is merged when training is over."""
+    bare = llama(tie_word_embeddings=True)
+    targets = attention(bare) + ([] if fixed else ["lm_head"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = lora(bare, target_modules=targets)
+    optimizer = adamw(model, lr=2e-2)
+
+    def export() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.merge_adapter()
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=export)
+
+
+FAULT = Fault(
+    "tied-head-merged",
+    "the adapter is good and the merged model is garbage",
+    code="ADP030",
+    places=("param *embed_tokens.weight",),
+    steps=6,
+    evident=5,
+    also=("ADP029",),
+    builder=build,
+)

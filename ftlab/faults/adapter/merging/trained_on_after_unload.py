@@ -1,0 +1,46 @@
+"""The model is merged and unloaded in the middle, and trained on.
+
+``merge_and_unload()`` works in place: the adapter layers are gone from the model that
+the loop holds. The optimizer goes on with tensors that no model has.
+
+Fix: unload a copy, or only after training.
+Source: seed; huggingface/trl#2856 (a deep copy is merged there for this reason).
+"""
+
+import copy
+from typing import Any
+
+from ftlab.faults.builders.heads import own_head
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+EXPORT = 3
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA with a trained head and an export on the way."""
+    bare = base()
+    model = lora(bare, modules_to_save=[own_head(bare)])
+    optimizer = adamw(model, lr=1e-2)
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == EXPORT:
+            (copy.deepcopy(model) if fixed else model).merge_and_unload()
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+FAULT = Fault(
+    "trained-on-after-unload",
+    "after an export only the head learns",
+    code="ADP004",
+    places=("call merge_and_unload", "param *lora_*"),
+    steps=8,
+    evident=3,
+    families=("llama", "gpt2", "neox", "own"),
+    builder=build,
+)

@@ -1,0 +1,1 @@
+"""Faults of placement (adapter), and healthy runs that resemble them."""

@@ -1,0 +1,30 @@
+"""A key of ``alpha_pattern`` is misspelled: those layers keep the common alpha.
+
+Fix: the end of the module's name as key.
+Source: huggingface/peft#3582.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, attention, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model with an alpha for one projection."""
+    model = base()
+    name = attention(model)[0]
+    model = lora(model, alpha_pattern={name if fixed else f"{name}s": 4})
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "alpha-pattern-misspelled",
+    "the alpha of some layers is not what alpha_pattern says",
+    code="ADP012",
+    places=("config alpha_pattern",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,42 @@
+"""A name in ``exclude_modules`` is misspelled, and excludes nothing.
+
+PEFT warns when nothing at all was excluded. Beside a name that is right the other one
+passes in silence, and the layers that were to be left alone are trained.
+
+Fix: the name as ``named_modules()`` has it.
+Source: seed; ``BaseTuner.inject_adapter`` of peft.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import (
+    adamw,
+    attention,
+    base,
+    batches,
+    feed_forward,
+    lora,
+)
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Leave two kinds of layers out of all."""
+    model = base()
+    right, other = attention(model)[0], feed_forward(model)[-1]
+    wrong = other[:-2] + other[-1] + other[-2]
+    wanted = [right, other if fixed else wrong]
+    model = lora(model, target_modules="all-linear", exclude_modules=wanted)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "exclusion-misspelled",
+    "layers that were excluded by name carry adapters",
+    code="ADP012",
+    places=("config exclude_modules",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox"),
+)

@@ -1,0 +1,37 @@
+"""``exclude_modules`` names a block, and its layers are adapted all the same.
+
+PEFT compares the ends of names: a parent excludes none of its children.
+
+Fix: a regular expression that matches the children.
+Source: ``check_target_module_exists`` of huggingface/peft.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model whose first block is to be left out."""
+    model = base()
+    blocks = next(
+        n for n, m in model.named_modules() if isinstance(m, torch.nn.ModuleList)
+    )
+    wanted = rf"{blocks}\.0\..*" if fixed else [f"{blocks}.0"]
+    model = lora(model, exclude_modules=wanted)
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "exclusion-of-a-parent",
+    "layers that were excluded carry adapters",
+    code="ADP012",
+    places=("config exclude_modules",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

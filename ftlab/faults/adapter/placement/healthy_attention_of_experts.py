@@ -1,0 +1,21 @@
+"""LoRA on the attention of a mixture of experts, by choice."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora, mixtral
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a Mixtral with LoRA on queries and values."""
+    model = lora(mixtral(), target_modules=["q_proj", "v_proj"])
+
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "attention-of-experts",
+    "ninety percent of the blocks carry no adapter",
+    looks_like=("ADP013",),
+    builder=build,
+)

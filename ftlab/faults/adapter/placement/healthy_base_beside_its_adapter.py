@@ -1,0 +1,33 @@
+"""A base is saved into the folder of the adapter that was trained on it.
+
+The base is as it was before training, so that both are a complete pair: from_pretrained
+puts the adapter on it, and that is what was trained.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA that is saved, taken off, and followed by its base."""
+    model = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+
+    def save() -> None:
+        model.save_pretrained(path)
+        model.unload().save_pretrained(path)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=save)
+
+
+HEALTHY = Healthy(
+    "base-beside-its-adapter",
+    "one folder holds a whole model and an adapter",
+    looks_like=("ADP061", "ADP020"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,33 @@
+"""LoRA with most of its settings made, each of which the layers use."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, gpt2, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build DoRA on a GPT-2 with biases, patterns, an exclusion and other settings."""
+    model = lora(
+        gpt2(),
+        target_modules=r".*\.(c_attn|c_proj|c_fc)",
+        exclude_modules=r".*\.1\.mlp\..*",
+        rank_pattern={"c_fc": 4},
+        alpha_pattern={"c_fc": 8},
+        use_dora=True,
+        use_rslora=True,
+        lora_alpha=8,
+        lora_dropout=0.05,
+        bias="lora_only",
+        trainable_token_indices={"wte": [10, 11, 12]},
+    )
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "every-setting-used",
+    "a configuration with ten settings, and not one of them is in vain",
+    looks_like=("ADP012", "ADP016", "ADP040"),
+    builder=build,
+    steps=20,
+)

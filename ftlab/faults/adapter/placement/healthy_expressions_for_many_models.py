@@ -1,0 +1,31 @@
+r"""Expressions that were written for many models: half of their alternatives are idle.
+
+``.*vision.*`` excludes a tower that is not there, ``\d+`` takes blocks of any number,
+and what has no adapter is what nobody asked for.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA on a model of twelve blocks, from expressions."""
+    attention = r".*\.(layers|h|blocks)\.\d+\.(self_attn|attn)\.(q_proj|v_proj|c_attn)"
+    model = lora(
+        llama(num_hidden_layers=12),
+        target_modules=rf"{attention}|.*\.Wqkv|lm_head|.*[02468]\.mlp\.down_proj",
+        exclude_modules=r".*vision.*|.*\.1\.self_attn\..*|visual\.merger",
+        modules_to_save=["model.norm"],
+    )
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "expressions-for-many-models",
+    "four alternatives of two expressions match nothing",
+    looks_like=("ADP012", "ADP020"),
+    builder=build,
+    steps=20,
+)

@@ -1,0 +1,26 @@
+"""LoRA on the head of a model in 4 bits, and nowhere else, on purpose.
+
+The blocks are not made ready for gradients: no checkpoint stands in them, and no
+gradient goes through them.
+"""
+
+from ftlab.faults.builders.blocks import four_bit
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a quantised model with LoRA on its head."""
+    model = lora(four_bit(llama(hidden_size=128)), target_modules=["lm_head"])
+    optimizer = adamw(model, lr=2e-3)
+    return Case(model.train(), optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "head-of-a-quantised-model",
+    "no quantised layer has an adapter, and each of the others has one",
+    looks_like=("ADP012", "MOD002", "GRD003"),
+    builder=build,
+    needs=("bitsandbytes>=0.46",),
+)

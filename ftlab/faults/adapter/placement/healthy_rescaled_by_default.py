@@ -1,0 +1,24 @@
+"""IA3 on a T5 with PEFT's own targets, an encoder and a decoder."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.zoo import t5
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build IA3 with nothing but a task."""
+    from peft import IA3Config, get_peft_model
+
+    model = get_peft_model(t5(), IA3Config(task_type="SEQ_2_SEQ_LM"))
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "rescaled-by-default",
+    "vectors are trained on both sides of the layers that they are put on",
+    looks_like=("ADP012", "ADP032"),
+    builder=build,
+    steps=60,
+)

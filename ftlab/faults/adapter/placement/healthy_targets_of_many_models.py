@@ -1,0 +1,27 @@
+"""LoRA with a list of targets that was written for many models at once.
+
+Whatever family it meets, the attention gets its adapter; the other names are in vain.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, attention, base, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a LoRA model from a list for many models."""
+    model = base()
+    names = ["q_proj", "v_proj", "query_key_value", "c_attn", "Wqkv"]
+    own = [name for name in attention(model) if name not in names]
+    model = lora(model, target_modules=names + own)
+
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "targets-of-many-models",
+    "half of the names in target_modules match nothing",
+    looks_like=("ADP012",),
+    builder=build,
+)

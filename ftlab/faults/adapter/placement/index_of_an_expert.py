@@ -1,0 +1,36 @@
+r"""``layers_to_transform`` is compared with the numbers of experts.
+
+PEFT takes the first number of a path that follows two names. Where the blocks are at
+the root of a model its path begins ``layers.0.``, and the next number is an expert's:
+one expert of every block gets an adapter, in place of all in one block.
+
+Fix: ``layers_pattern="layers"`` beside ``layers_to_transform``; before PEFT 0.21, which
+knows no pattern at the root, an expression: ``target_modules=r"layers\.1\..*"``.
+Source: huggingface/peft#3016, #3318 (up to 0.19 at any depth).
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.many_ways import own_with_ways
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA on the experts of one block."""
+    meant = {"target_modules": r"tower\.1\..*\.(wide|narrow)"}
+    asked = {"target_modules": ["wide", "narrow"], "layers_to_transform": [1]}
+    model = lora(own_with_ways(), **(meant if fixed else asked))
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "index-of-an-expert",
+    "blocks carry adapters that were not to be adapted",
+    code="ADP012",
+    places=("config layers_to_transform",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("own",),
+)

@@ -1,0 +1,39 @@
+"""LoRA is put on the head of a model whose embeddings are tied.
+
+merge_and_unload adds the head's delta to the shared tensor: the input embeddings change
+with it, and the merged model produces garbage.
+
+Fix: leave the head out of the targets, or untie it before merging.
+Source: huggingface/peft#2018.
+"""
+
+import warnings
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, attention, base, batches, llama, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA that the user is going to merge."""
+    tied = {"tie_word_embeddings": True}
+    model = base() if current().family == "gpt2" else llama(**tied)
+    targets = attention(model) + ([] if fixed else ["lm_head"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adapted = lora(model, target_modules=targets)
+    optimizer = adamw(adapted, lr=2e-2)
+    return Case(adapted, optimizer, batches(), plain_step(adapted, optimizer))
+
+
+FAULT = Fault(
+    "lora-on-tied-head",
+    "the adapter works, and the merged model produces garbage",
+    code="ADP029",
+    places=("param *embed_tokens.weight", "param *wte.weight"),
+    builder=build,
+    steps=8,
+    evident=-1,
+    families=("llama", "gpt2"),
+)

@@ -1,0 +1,42 @@
+"""The merged model is saved into the folder that holds its adapter's checkpoint.
+
+from_pretrained finds the ``adapter_config.json`` that lies there and puts that adapter
+on the merged weights: it counts twice, and as it was at the checkpoint.
+
+Fix: save the merged model into a folder of its own.
+Source: huggingface/peft#1381.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Build a run that saves its adapter, merges it and saves again."""
+    model = lora()
+    path, name = folder(model), current().adapter
+    optimizer = adamw(model, lr=1e-2)
+
+    def save() -> None:
+        model.save_pretrained(path)
+        beside = path if name == "default" else f"{path}/{name}"  # where PEFT puts it
+        merged = model.merge_and_unload()
+        merged.save_pretrained(f"{path}/merged" if fixed else beside)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=save)
+
+
+FAULT = Fault(
+    "merged-beside-its-adapter",
+    "the merged model answers otherwise when it is loaded",
+    code="ADP061",
+    places=("call save_pretrained",),
+    builder=build,
+    steps=4,
+    evident=3,
+    families=("llama", "gpt2", "neox"),
+)

@@ -1,0 +1,31 @@
+"""A name in ``modules_to_save`` is misspelled: nothing is trained and saved for it.
+
+Fix: the module's name in this model.
+Source: huggingface/trl#895 (``scores`` for ``score``), huggingface/peft#1070.
+"""
+
+from ftlab.faults.builders.heads import head
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model with a head that is to be kept."""
+    model = base()
+    name = head(model)
+    model = lora(model, modules_to_save=[name if fixed else f"{name}s"])
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "modules-to-save-misspelled",
+    "the new tokens are forgotten when the adapter is loaded",
+    code="ADP012",
+    places=("config modules_to_save",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "neox", "own"),
+)

@@ -1,0 +1,36 @@
+"""The experts were asked for by names that a dense model has.
+
+transformers keeps the experts of a layer as three-dimensional parameters. No module is
+called ``gate_proj`` there; q_proj matches, so PEFT stays quiet.
+
+Fix: ``target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]``.
+Source: unslothai/unsloth#6936, #11014, NVIDIA-NeMo/Automodel#1151.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, fused_experts, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a Mixtral with LoRA."""
+    names = ["q_proj", "v_proj"]
+    experts = ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]
+    if fixed:
+        model = lora(fused_experts(), target_modules=names, target_parameters=experts)
+    else:
+        dense = ["gate_proj", "up_proj", "down_proj"]
+        model = lora(fused_experts(), target_modules=names + dense)
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "moe-experts-not-adapted",
+    "fine-tuning a mixture of experts learns little; few parameters are trainable",
+    code="ADP013",
+    places=("config target_modules",),
+    builder=build,
+    steps=6,
+    evident=-1,
+)

@@ -1,0 +1,47 @@
+"""get_peft_model is called again on a base that it has changed before.
+
+The layers of the first call stay, trained values and all, next to those of the second.
+
+Fix: ``base = model.unload()`` before, or load the base anew.
+Source: huggingface/peft#2295, #1040.
+"""
+
+import warnings
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import (
+    adamw,
+    attention,
+    base,
+    batches,
+    feed_forward,
+    lora,
+)
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Put an adapter on a base that has, or had, another one."""
+    model = base()
+    targets = attention(model) + feed_forward(model)
+    first = lora(model, target_modules=targets[:1])
+    optimizer = adamw(first, lr=5e-2)
+    Case(first, optimizer, batches(), plain_step(first, optimizer)).run(4)
+    model = first.unload() if fixed else model
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = lora(model, target_modules=targets[1:])
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "notebook-rerun-get-peft",
+    "after a cell is run again with another configuration old adapters are active",
+    code="ADP014",
+    places=("module *",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,31 @@
+r"""``layers\.\d\.`` in ``target_modules``, and the model has more than ten blocks.
+
+``\d`` is one digit. Blocks 10, 11, ... do not match and stay as they are.
+
+Fix: ``layers\.\d+\.``.
+Source: seed.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Adapt the blocks of a model with twelve."""
+    number = r"\d+" if fixed else r"\d"
+    wanted = rf"model\.layers\.{number}\.self_attn\.(q|v)_proj"
+    model = lora(llama(num_hidden_layers=12), target_modules=wanted)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "one-digit-of-many",
+    "the upper blocks have no adapter",
+    code="ADP012",
+    places=("config target_modules",),
+    builder=build,
+    steps=6,
+    evident=-1,
+)

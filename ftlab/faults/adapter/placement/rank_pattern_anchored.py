@@ -1,0 +1,34 @@
+"""A key of ``rank_pattern`` begins with ``^``, and can never match.
+
+PEFT lets any path stand before a key; with an anchor it matches no layer, and the rank
+stays at its default.
+
+Fix: the end of the module's name as key.
+Source: huggingface/peft#3582.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, attention, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA model with a rank for one projection."""
+    model = base()
+    name = attention(model)[0]
+    pattern = {name: 2} if fixed else {f"^model.{name}": 2}
+    model = lora(model, rank_pattern=pattern)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "rank-pattern-anchored",
+    "the rank of some layers is not what rank_pattern says",
+    code="ADP012",
+    places=("config rank_pattern",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

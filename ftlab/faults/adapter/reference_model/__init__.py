@@ -1,0 +1,1 @@
+"""Faults of reference model (adapter), and healthy runs that resemble them."""

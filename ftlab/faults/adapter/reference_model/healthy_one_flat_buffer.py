@@ -1,0 +1,32 @@
+"""All weights lie in one flat tensor, frozen and trained ones beside one another.
+
+Each parameter is a view of its part, as sharded training keeps them.
+"""
+
+import torch
+
+from ftlab.faults.builders.blocks import blocks
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Move all weights into one tensor, and train the last block."""
+    model = base().requires_grad_(False)
+    blocks(model)[-1].requires_grad_(True)
+    held = list(model.parameters())
+    flat = torch.cat([each.detach().flatten() for each in held])
+    parts = flat.split([each.numel() for each in held])
+    for each, part in zip(held, parts, strict=True):
+        each.data = part.view(each.shape)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "one-flat-buffer",
+    "frozen and trained weights share one memory",
+    looks_like=("ADP053",),
+    builder=build,
+)

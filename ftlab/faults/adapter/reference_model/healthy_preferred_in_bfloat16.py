@@ -1,0 +1,32 @@
+"""DPO in bfloat16 with a small rate: for many steps reference and policy are equal.
+
+The updates are below what bfloat16 shows in an output, and the loss is log 2 for long,
+rounded. The reference is the model with its adapter off, as it should be.
+"""
+
+import torch
+
+from ftlab.faults.builders.preferences import log_chance, pairs, preferring
+from ftlab.faults.builders.tiny import adamw, base, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build DPO of a LoRA on a base in bfloat16."""
+    model = lora(base().to(torch.bfloat16))
+
+    def before(ids: torch.Tensor) -> torch.Tensor:
+        with model.disable_adapter():
+            return log_chance(model, ids)
+
+    optimizer = adamw(model, lr=5e-6)
+    return Case(model, optimizer, pairs(), preferring(model, optimizer, before))
+
+
+HEALTHY = Healthy(
+    "preferred-in-bfloat16",
+    "the loss is 0.69 at every step, and the reference gives what the policy gives",
+    looks_like=("ADP048", "NUM003", "ADP001", "ADP031"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,41 @@
+"""The reference is the base model that get_peft_model was given, and has changed.
+
+PEFT puts its layers into the model in place: the variable that still holds the "base
+model" runs the adapter as well. The margin is 0 for good.
+
+Fix: ``with torch.no_grad(), model.disable_adapter():`` for the reference pass.
+Source: PEFT's documentation of get_peft_model ("might be modified in-place").
+"""
+
+import torch
+
+from ftlab.faults.builders.preferences import log_chance, pairs, preferring
+from ftlab.faults.builders.tiny import adamw, base, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build DPO of a LoRA, with the model under it as the reference."""
+    plain = base()
+    model = lora(plain)
+
+    def before(ids: torch.Tensor) -> torch.Tensor:
+        if fixed:
+            with model.disable_adapter():
+                return log_chance(plain, ids)
+        return log_chance(plain, ids)
+
+    optimizer = adamw(model)
+    return Case(model, optimizer, pairs(), preferring(model, optimizer, before))
+
+
+FAULT = Fault(
+    "reference-of-a-wrapped-base",
+    "the KL to the base model is 0 at every step",
+    code="ADP048",
+    places=("object reference",),
+    builder=build,
+    steps=6,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,40 @@
+"""The reference pass of a LoRA runs with the adapter on: it is the policy once more.
+
+``ref_model = model``, or a ``disable_adapter`` that was forgotten. Nothing is raised,
+and the model does move: with a slope of one half, away from anything that holds it.
+
+Fix: ``with torch.no_grad(), model.disable_adapter():`` for the reference pass.
+Source: huggingface/trl#2046, #1311.
+"""
+
+import torch
+
+from ftlab.faults.builders.preferences import log_chance, pairs, preferring
+from ftlab.faults.builders.tiny import adamw, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build DPO of a LoRA that is its own reference."""
+    model = lora()
+
+    def before(ids: torch.Tensor) -> torch.Tensor:
+        if fixed:
+            with model.disable_adapter():
+                return log_chance(model, ids)
+        return log_chance(model, ids)
+
+    optimizer = adamw(model)
+    return Case(model, optimizer, pairs(), preferring(model, optimizer, before))
+
+
+FAULT = Fault(
+    "reference-with-adapter-on",
+    "the loss stays at 0.6931 from the first step to the last",
+    code="ADP048",
+    places=("object reference",),
+    builder=build,
+    steps=6,
+    evident=3,
+    families=("llama", "gpt2", "neox", "own"),
+)

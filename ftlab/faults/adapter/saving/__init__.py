@@ -1,0 +1,1 @@
+"""Faults of saving (adapter), and healthy runs that resemble them."""

@@ -1,0 +1,38 @@
+"""The base model within a PeftModel is saved, with the adapter on it.
+
+The folder looks like any model's. The adapted layers are in it as ``base_layer`` and
+``lora_A``; ``from_pretrained`` finds neither and draws these layers at random.
+
+Fix: ``model.save_pretrained(folder)``, or merge first.
+Source: instructlab/training#141, huggingface/peft#1689.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a run that saves its model when it is over."""
+    model = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=1e-2)
+
+    def save() -> None:
+        (model if fixed else model.get_base_model()).save_pretrained(path)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=save)
+
+
+FAULT = Fault(
+    "base-saved-in-place",
+    "the saved model answers with nonsense",
+    code="ADP020",
+    places=("call save_pretrained", "file adapter keys"),
+    builder=build,
+    steps=4,
+    evident=3,
+    families=("llama", "gpt2", "neox"),
+)

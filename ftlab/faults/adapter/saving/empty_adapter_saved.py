@@ -1,0 +1,48 @@
+"""A checkpoint of sharded training is written without gathering its parameters.
+
+Every key is there and no tensor has an element. The folder looks complete.
+
+Fix: gather the parameters before saving.
+Source: huggingface/trl#4416, huggingface/peft#2892, huggingface/peft#2450,
+huggingface/peft#939.
+"""
+
+import warnings
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a run that saves what one process has of its parameters: nothing."""
+    model = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=1e-2)
+
+    def save() -> None:
+        state = {
+            name: tensor.clone() if fixed else torch.empty(0)
+            for name, tensor in model.state_dict().items()
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.save_pretrained(path, state_dict=state)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=save)
+
+
+FAULT = Fault(
+    "empty-adapter-saved",
+    "the adapter's file is a few bytes, or all of its tensors are empty",
+    code="ADP028",
+    places=("file adapter keys",),
+    builder=build,
+    steps=6,
+    evident=5,
+    families=("llama", "gpt2", "neox", "own"),
+)

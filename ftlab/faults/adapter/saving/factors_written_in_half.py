@@ -1,0 +1,44 @@
+"""The adapter is written by a filter that keeps one of its two factors.
+
+``if "lora_A" in k`` leaves every B out. The file is there, it is loaded with
+``strict=False``, and A alone adds nothing.
+
+Fix: ``model.save_pretrained(folder)``, or ``if "lora_" in k``.
+Source: seed; Lightning-AI/pytorch-lightning#19149 (such filters).
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a run that writes a file of its own when it is over."""
+    model: Any = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+    wanted = "lora_" if fixed else "lora_A"
+
+    def save() -> None:
+        state = {k: v.cpu() for k, v in model.state_dict().items() if wanted in k}
+        torch.save(state, path / "adapter.pt")
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=save)
+
+
+FAULT = Fault(
+    "factors-written-in-half",
+    "the loaded adapter answers like the base model",
+    code="ADP055",
+    places=("file adapter.pt",),
+    builder=build,
+    steps=6,
+    evident=5,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,43 @@
+"""The head is unfrozen by hand, beside the adapter.
+
+``requires_grad_(True)`` on the head makes it learn, but save_pretrained writes LoRA's
+own tensors and modules_to_save only: evaluation in the same process is good, and after
+loading the adapter the head is the old one.
+
+Fix: ``modules_to_save=["lm_head"]`` in the configuration.
+Source: huggingface/peft#577, huggingface/peft#2738.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA whose head is trained too."""
+    model = base()
+    name = next(path for path, each in model.named_modules() if each is _head(model))
+    adapted = lora(model, modules_to_save=[name] if fixed else None)
+    if not fixed:
+        _head(model).requires_grad_(True)
+    optimizer = adamw(adapted, lr=1e-2)
+    return Case(adapted, optimizer, batches(), plain_step(adapted, optimizer))
+
+
+def _head(model: Any) -> Any:
+    own = getattr(model, "verdict", None)
+    return model.get_output_embeddings() if own is None else own
+
+
+FAULT = Fault(
+    "head-trained-not-saved",
+    "good in training, bad after loading the saved adapter",
+    code="ADP020",
+    places=("param *lm_head.weight", "param *embed_out.weight", "param *verdict*"),
+    builder=build,
+    steps=4,
+    evident=-1,
+    families=("llama", "neox", "own"),
+)

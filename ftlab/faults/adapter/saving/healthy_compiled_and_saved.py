@@ -1,0 +1,37 @@
+"""A compiled model is saved through the model that was compiled.
+
+Names of the compiled one begin with ``_orig_mod``; those in the file do not.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a compiled LoRA whose adapter is saved in the end."""
+    inner = lora(modules_to_save=["lm_head"])
+    path = folder(inner)
+    model: Any = torch.compile(inner, backend="eager")
+    optimizer = adamw(inner, lr=2e-3)
+    step = plain_step(model, optimizer)
+    return Case(
+        model,
+        optimizer,
+        batches(),
+        step,
+        afterwards=lambda: inner.save_pretrained(path),
+    )
+
+
+HEALTHY = Healthy(
+    "compiled-and-saved",
+    "the trained model is in a wrapper, which is not what is saved",
+    looks_like=("ADP020", "ADP021", "ADP022"),
+    builder=build,
+)

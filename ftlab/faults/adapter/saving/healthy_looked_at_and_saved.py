@@ -1,0 +1,50 @@
+"""One factor is written now and then, and the adapter is saved in full in the end.
+
+The optimizer's state goes to a file of its own, beside the folder of the adapter, and
+nothing is missing when the run is over.
+"""
+
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+LOOK = 10
+
+
+def build() -> Case:
+    """Build LoRA that is looked at while it is trained."""
+    model: Any = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        if len(case.losses) % LOOK == LOOK - 1:
+            state = model.state_dict().items()
+            part = {k: v.clone() for k, v in state if "lora_A" in k}
+            save_file(part, path / f"look {len(case.losses)}.safetensors")
+            torch.save({}, path / "nothing yet.pt")
+        return loss
+
+    def finish() -> None:
+        torch.save(optimizer.state_dict(), path / "optimizer.pt")
+        model.save_pretrained(path / "adapter")
+
+    case = Case(model, optimizer, batches(), step, afterwards=finish)
+    return case
+
+
+HEALTHY = Healthy(
+    "looked-at-and-saved",
+    "files with half of an adapter, and moments in a file without weights",
+    looks_like=("ADP055", "ADP020"),
+    builder=build,
+    steps=40,
+)

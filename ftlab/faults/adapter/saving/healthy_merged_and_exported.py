@@ -1,0 +1,35 @@
+"""When training is over the adapter is merged into its base, and that is saved.
+
+The folder holds a whole model and no adapter, under the names that it had without
+PEFT.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA that is exported in the end."""
+    model = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+
+    @torch.no_grad()
+    def export() -> None:
+        model.merge_and_unload().save_pretrained(path)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=export)
+
+
+HEALTHY = Healthy(
+    "merged-and-exported",
+    "what is saved holds no adapter",
+    looks_like=("ADP020", "ADP028", "ADP004"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,37 @@
+"""Two adapters are trained together, and each is saved by itself, to its own place.
+
+``selected_adapters`` leaves the other one out on purpose.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.variation import current
+
+
+def build() -> Case:
+    """Build two adapters that are active at once."""
+    model: Any = lora()
+    path, own = folder(model), current().adapter
+    model.add_adapter("style", model.peft_config[own])
+    model.base_model.set_adapter([own, "style"])
+    optimizer = adamw(model, lr=2e-3)
+
+    def save() -> None:
+        model.save_pretrained(path / "one", selected_adapters=[own])
+        model.save_pretrained(path / "two", True, ["style"])
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=save)
+
+
+HEALTHY = Healthy(
+    "one-of-two-saved",
+    "trained tensors are in no file that is saved at first",
+    looks_like=("ADP020", "ADP028", "ADP008"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,25 @@
+"""A Trainer whose best checkpoint is the one with the greatest inverse perplexity.
+
+The metric is computed from the loss and its name ends in one that falls as a model gets
+better; it grows, and `greater_is_better` is True by default, as it should be.
+"""
+
+import math
+
+from ftlab.faults.builders.tiny import lora
+from ftlab.faults.builders.trainers import chosen_by
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a Trainer that chooses its checkpoint by a metric turned round."""
+    return chosen_by("inverse_perplexity", lambda loss: math.exp(-loss), lora())
+
+
+HEALTHY = Healthy(
+    "perplexity-turned-round",
+    "greater_is_better is True for a perplexity",
+    looks_like=("ADP058", "ADP035"),
+    builder=build,
+    steps=8,
+)

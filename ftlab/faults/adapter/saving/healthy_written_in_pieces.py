@@ -1,0 +1,53 @@
+"""What was trained is written in pieces: each file has a part, together they have all.
+
+Every few steps one factor is written for a look at it, as LoRA's authors did. In the
+end A, B and the head go to files of their own.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.heads import own_head
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+LOOK = 10
+
+
+def build() -> Case:
+    """Build LoRA with a trained head, written part by part."""
+    bare = base()
+    head = own_head(bare)
+    model: Any = lora(bare, modules_to_save=[head])
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+    train = plain_step(model, optimizer)
+
+    def write(part: str, name: str) -> None:
+        state = model.state_dict().items()
+        torch.save({k: v for k, v in state if part in k}, path / name)
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        if len(case.losses) % LOOK == LOOK - 1:
+            write("lora_A", f"look {len(case.losses)}.pt")
+        return loss
+
+    def finish() -> None:
+        for part in ("lora_A", "lora_B", f"{head}.modules_to_save"):
+            write(part, f"{part}.pt")
+
+    case = Case(model, optimizer, batches(), step, afterwards=finish)
+    return case
+
+
+HEALTHY = Healthy(
+    "written-in-pieces",
+    "no file has all that was trained",
+    looks_like=("ADP055", "ADP020", "ADP028"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,41 @@
+"""The adapter is merged into a copy of the model, and the model itself is saved.
+
+The copy was made to keep the adapter for later; it is evaluated, and dropped.
+
+Fix: save what ``merge_and_unload()`` returned.
+Source: seed; huggingface/peft#2032 (the result of a merge that nobody keeps).
+"""
+
+import copy
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a run that merges and saves when it is over."""
+    model = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+
+    def save() -> None:
+        merged = copy.deepcopy(model).merge_and_unload()
+        merged(**batches()[0])
+        (merged if fixed else model.unload()).save_pretrained(path)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=save)
+
+
+FAULT = Fault(
+    "merged-into-a-copy",
+    "the merged model was good, and the saved one answers like the base model",
+    code="ADP020",
+    places=("call unload",),
+    builder=build,
+    steps=8,
+    evident=7,
+    families=("llama", "gpt2", "neox"),
+)

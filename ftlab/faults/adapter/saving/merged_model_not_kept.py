@@ -1,0 +1,39 @@
+"""``merge_and_unload()`` is called, its result is dropped, and the PeftModel is saved.
+
+The method returns the merged model. The PeftModel that is left has no adapter, and
+saves itself as one: ``adapter_model.safetensors`` without a key, and nothing merged.
+
+Fix: ``merged = model.merge_and_unload()``, then ``merged.save_pretrained(folder)``.
+Source: huggingface/peft#2032 (an empty adapter is saved), #2871 (the guide did it too).
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a run that merges and saves when it is over."""
+    model = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=1e-2)
+
+    def save() -> None:
+        merged = model.merge_and_unload()
+        (merged if fixed else model).save_pretrained(path)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=save)
+
+
+FAULT = Fault(
+    "merged-model-not-kept",
+    "the saved model answers like the base model",
+    code="ADP028",
+    places=("call merge_and_unload",),
+    builder=build,
+    steps=4,
+    evident=3,
+    families=("llama", "gpt2", "neox"),
+)

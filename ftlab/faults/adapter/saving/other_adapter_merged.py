@@ -1,0 +1,44 @@
+"""One of two adapters is trained, and the other one is merged and saved.
+
+``merge_and_unload`` is told the name of an earlier adapter. What was trained is neither
+merged nor saved.
+
+Fix: ``merge_and_unload(adapter_names=[...])`` with the one that was trained.
+Source: PEFT's own note on ``merge_and_unload``; measured.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import saved, taught
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Build a model that is merged after training."""
+    model: Any = lora(base())
+    model.load_adapter(saved(taught(), model), "earlier")
+    path, name = folder(model), current().adapter
+    optimizer = adamw(model, lr=5e-3)
+
+    def save() -> None:
+        names = [name if fixed else "earlier"]
+        model.merge_and_unload(adapter_names=names).save_pretrained(path)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=save)
+
+
+FAULT = Fault(
+    "other-adapter-merged",
+    "the merged model has learnt nothing of the last training",
+    code="ADP020",
+    places=("call merge_and_unload",),
+    builder=build,
+    steps=8,
+    evident=7,
+    families=("llama", "gpt2", "neox"),
+)

@@ -1,0 +1,48 @@
+"""The adapter is pickled into a folder that has an older adapter as safetensors.
+
+``save_pretrained(folder, safe_serialization=False)`` writes ``adapter_model.bin`` and
+leaves ``adapter_model.safetensors`` as it was. Loading reads the latter.
+
+Fix: leave ``safe_serialization`` out, or delete the old file.
+Source: huggingface/peft#553 (the order of the files).
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a run that saves twice, the second time in the other format."""
+    model = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=1e-2)
+    train = plain_step(model, optimizer)
+
+    def step(batch: object) -> float:
+        loss = train(batch)
+        if len(case.losses) == 2:
+            model.save_pretrained(path)
+        return loss
+
+    case = Case(
+        model,
+        optimizer,
+        batches(),
+        step,
+        afterwards=lambda: model.save_pretrained(path, safe_serialization=fixed),
+    )
+    return case
+
+
+FAULT = Fault(
+    "pickled-beside-an-old-file",
+    "the saved adapter answers like that of an earlier checkpoint",
+    code="ADP028",
+    places=("file adapter keys",),
+    builder=build,
+    steps=6,
+    evident=5,
+    families=("llama", "gpt2", "neox", "own"),
+)

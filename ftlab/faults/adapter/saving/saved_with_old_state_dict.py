@@ -1,0 +1,41 @@
+"""The adapter is saved with a state dict that was taken before training.
+
+``save_pretrained(folder, state_dict=...)`` writes what it is given: here a copy made
+when the model was built, with B = 0 everywhere. The file is as large as it should be.
+
+Fix: leave ``state_dict`` out, or take it right before saving.
+Source: tloen/alpaca-lora#319, tloen/alpaca-lora#446 (a patched state_dict).
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a run that saves its adapter when it is over."""
+    model = lora()
+    path = folder(model)
+    early = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    optimizer = adamw(model, lr=1e-2)
+    settings = {} if fixed else {"state_dict": early}
+    return Case(
+        model,
+        optimizer,
+        batches(),
+        plain_step(model, optimizer),
+        afterwards=lambda: model.save_pretrained(path, **settings),
+    )
+
+
+FAULT = Fault(
+    "saved-with-old-state-dict",
+    "the saved adapter answers like the base model",
+    code="ADP028",
+    places=("file adapter keys",),
+    builder=build,
+    steps=6,
+    evident=5,
+    families=("llama", "gpt2", "neox", "own"),
+)

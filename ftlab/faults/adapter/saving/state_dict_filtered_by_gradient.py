@@ -1,0 +1,50 @@
+"""The state dict is filtered by ``requires_grad``, and nothing of it is left.
+
+``state_dict()`` gives detached tensors: none of them requires a gradient. An empty dict
+is written, without a word.
+
+Fix: filter ``model.named_parameters()``.
+Source: speechbrain/speechbrain#2715.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+EVERY = 3
+
+
+def build(fixed: bool) -> Case:
+    """Build a loop that writes a file of its own every few steps."""
+    model: Any = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=5e-3)
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        if len(case.losses) % EVERY == EVERY - 1:
+            named = model.named_parameters() if fixed else model.state_dict().items()
+            state = {name: each for name, each in named if each.requires_grad}
+            torch.save(state, path / "trained.pt")
+        return loss
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+FAULT = Fault(
+    "state-dict-filtered-by-gradient",
+    "the checkpoint is there and holds nothing",
+    code="ADP055",
+    places=("file trained.pt",),
+    builder=build,
+    steps=6,
+    evident=EVERY - 1,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,44 @@
+"""A vision model with batch norms is trained with LoRA, and only the adapter is saved.
+
+The norms' running statistics follow the new pictures. They are buffers of the frozen
+base, so that the adapter's file does not hold them.
+
+Fix: ``modules_to_save`` with the batch norms, or keep these in evaluation mode.
+Source: the troubleshooting guide of huggingface/peft (batch norm layers).
+"""
+
+from ftlab.faults.builders.convolutions import convolutions
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.builders.zoo import pictures
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA on convolutions."""
+    norms = ["calm", "calmer"] if fixed else []
+    model = lora(
+        convolutions(),
+        target_modules=["first", "second"],
+        modules_to_save=["verdict", *norms],
+    )
+    optimizer = adamw(model, lr=1e-3)
+    path = folder(model)
+    return Case(
+        model,
+        optimizer,
+        pictures(),
+        plain_step(model, optimizer),
+        afterwards=lambda: model.save_pretrained(path),
+    )
+
+
+FAULT = Fault(
+    "statistics-left-behind",
+    "the adapter is good in training and bad when it is loaded again",
+    code="ADP044",
+    places=("module *.calm*",),
+    builder=build,
+    steps=6,
+)

@@ -1,0 +1,43 @@
+"""The adapter is taken off with ``unload()``, and the state dict is written by hand.
+
+``unload`` gives back the base model as it was before training. The file has every key
+that it should have, and nothing of what was learnt.
+
+Fix: ``torch.save(model.merge_and_unload().state_dict(), file)``.
+Source: seed; PEFT's own note on ``unload``.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a run that exports its model when it is over."""
+    model: Any = lora()
+    path = folder(model)
+    optimizer = adamw(model, lr=1e-2)
+
+    def save() -> None:
+        bare = model.merge_and_unload() if fixed else model.unload()
+        torch.save(bare.state_dict(), path / "model.pt")
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=save)
+
+
+FAULT = Fault(
+    "unloaded-and-written",
+    "the exported weights are those of the base model",
+    code="ADP020",
+    places=("call unload",),
+    builder=build,
+    steps=4,
+    evident=3,
+    families=("llama", "gpt2", "neox"),
+)

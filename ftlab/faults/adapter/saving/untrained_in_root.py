@@ -1,0 +1,45 @@
+"""A folder is loaded that holds the adapter that was not trained.
+
+The one that was trained has a name of its own: PEFT saved it one folder below, and the
+untouched "default" into the folder itself.
+
+Fix: load the folder of its name, or save it alone with ``selected_adapters``.
+Source: huggingface/peft#699, #1059 (what is in the folder of several adapters).
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import loaded, taught
+from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train an adapter beside another one, save both, and load one."""
+    from peft import get_peft_model
+
+    first: Any = get_peft_model(base(), lora_config(base()))
+    first.add_adapter("sql", lora_config(base()))
+    first.set_adapter("sql")
+    bare = base()
+    path = folder(bare)
+    taught(first).save_pretrained(path)
+    path = path / "sql" if fixed else path
+    model = loaded(bare, path, is_trainable=True)
+    optimizer = adamw(model, lr=5e-3)
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, adapter=path)
+
+
+FAULT = Fault(
+    "untrained-in-root",
+    "the adapter that was loaded adds nothing, although it was trained",
+    code="ADP028",
+    places=("file adapter keys",),
+    builder=build,
+    steps=4,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,33 @@
+"""Blocks of a fully fine-tuned model are compiled one by one, and it is saved.
+
+save_pretrained writes ``model.layers.0._orig_mod...``; from_pretrained finds none of
+these keys and initialises every block anew, with one warning among others.
+
+Fix: compile in place with ``layer.compile()``, or wrap the whole model.
+Source: pytorch/pytorch#101107, huggingface/pytorch-image-models#2003.
+"""
+
+from ftlab.faults.adapter.saving.compiled_layer_checkpoint_dead import compile_blocks
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a full fine-tune of compiled blocks."""
+    model = base()
+    compile_blocks(model, in_place=fixed)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "whole-model-saved-compiled",
+    "the saved model has random blocks when it is loaded",
+    code="ADP021",
+    places=("file model.safetensors", "module *_orig_mod*"),
+    builder=build,
+    steps=4,
+    evident=-1,
+    families=("llama", "gpt2", "neox"),
+)

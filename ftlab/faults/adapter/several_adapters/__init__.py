@@ -1,0 +1,1 @@
+"""Faults of several adapters (adapter), and healthy runs that resemble them."""

@@ -1,0 +1,59 @@
+"""The adapter is switched off to look at the base model, and never on again.
+
+A disabled layer is frozen and runs its base layer alone. The head that is trained as
+well goes on learning, and hides it. (``disable_adapter_layers()`` switches off such a
+head too: then backward raises.)
+
+Fix: compare in ``with model.disable_adapter():``.
+Source: seed; huggingface/peft#493, #703, NVIDIA-NeMo/Megatron-Bridge#5945.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.heads import own_head
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+LOOK = 2
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA and a trained head, with a look at the base model on the way."""
+    bare = base()
+    model = lora(bare, modules_to_save=[own_head(bare)])
+    layers = [each for each in model.modules() if hasattr(each, "lora_A")]
+    optimizer = adamw(model, lr=1e-2)
+    train = plain_step(model, optimizer)
+
+    @torch.no_grad()
+    def look(batch: Any) -> None:
+        if fixed:
+            with model.disable_adapter():
+                model(**batch)
+        else:
+            for layer in layers:
+                layer.enable_adapters(False)
+            model(**batch)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == LOOK:
+            look(batch)
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+FAULT = Fault(
+    "adapter-disabled-in-training",
+    "after a look at the base model the adapter does not learn",
+    code="ADP003",
+    places=("module *.*",),
+    steps=6,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+    builder=build,
+)

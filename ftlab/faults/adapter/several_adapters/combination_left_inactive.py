@@ -1,0 +1,46 @@
+"""Two adapters are combined, and the evaluation measures one of them.
+
+``add_weighted_adapter`` makes the new adapter and leaves the active one as it was.
+
+Fix: ``model.set_adapter("both")`` before the evaluation.
+Source: huggingface/peft#1444.
+"""
+
+import torch
+
+from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Train one of two adapters, combine them, and look."""
+    model = two_trained()
+    optimizer = adamw(model)
+    made, names = batches(), [current().adapter, "other"]
+
+    def afterwards() -> None:
+        model.add_weighted_adapter(names, [0.5, 0.5], "both", combination_type="cat")
+        if fixed:
+            model.set_adapter("both")
+        model.eval()
+        with torch.no_grad():
+            for batch in made[:2]:
+                model(**batch)
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, made, step, afterwards=afterwards)
+
+
+FAULT = Fault(
+    "combination-left-inactive",
+    "the blend of two adapters evaluates exactly like one of them",
+    code="ADP060",
+    places=("call set_adapter", "call add_weighted_adapter", "config active_adapters"),
+    builder=build,
+    steps=4,
+    evident=3,
+    families=("llama", "gpt2", "neox", "own"),
+)

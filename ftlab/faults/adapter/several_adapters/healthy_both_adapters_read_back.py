@@ -1,0 +1,42 @@
+"""Two adapters are saved, and both are loaded: the untrained one first.
+
+`from_pretrained` takes the folder itself, `load_adapter` the one below.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import loaded
+from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Train an adapter beside another one, save both, and load both."""
+    from peft import get_peft_model
+
+    model: Any = get_peft_model(base(), lora_config(base()))
+    model.add_adapter("sql", lora_config(base()))
+    model.set_adapter("sql")
+    optimizer = adamw(model, lr=5e-3)
+    bare, path = base(), folder(model)
+
+    def hand_over() -> Any:
+        model.save_pretrained(path)
+        again = loaded(bare, path)
+        again.load_adapter(path / "sql", "sql")
+        again.set_adapter("sql")
+        return again
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, batches(), step, afterwards=hand_over)
+
+
+HEALTHY = Healthy(
+    "both-adapters-read-back",
+    "the folder that is loaded holds an adapter of which every B is 0",
+    looks_like=("ADP059", "ADP028"),
+    builder=build,
+    steps=20,
+)

@@ -1,0 +1,25 @@
+"""Two adapters are combined, and the combination is trained on."""
+
+from ftlab.faults.adapter.several_adapters.combined_with_rslora import (
+    combine,
+    two_trained,
+)
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build the combination of two adapters without rsLoRA."""
+    model = two_trained()
+    combine(model, [0.7, 0.3], "linear")
+    optimizer = adamw(model, lr=1e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "combined-and-trained-on",
+    "an adapter's factors are sums of those of two others",
+    looks_like=("ADP038", "ADP017", "ADP008", "ADP010"),
+    builder=build,
+)

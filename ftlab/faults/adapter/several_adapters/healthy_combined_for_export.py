@@ -1,0 +1,35 @@
+"""Two adapters are combined and saved; the one that was trained is evaluated."""
+
+import torch
+
+from ftlab.faults.adapter.several_adapters.combined_with_rslora import two_trained
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.variation import current
+
+
+def build() -> Case:
+    """Combine, save, evaluate: the combination is never active."""
+    model = two_trained()
+    optimizer = adamw(model)
+    made, names = batches(), [current().adapter, "other"]
+
+    def afterwards() -> None:
+        model.add_weighted_adapter(names, [0.5, 0.5], "both", combination_type="cat")
+        model.save_pretrained(folder(model), selected_adapters=["both"])
+        model.eval()
+        with torch.no_grad():
+            model(**made[0])
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, made, step, afterwards=afterwards)
+
+
+HEALTHY = Healthy(
+    "combined-for-export",
+    "a combination that is never active while another adapter is evaluated",
+    looks_like=("ADP060", "ADP028"),
+    builder=build,
+)

@@ -1,0 +1,33 @@
+"""A saved adapter is loaded on its own base, and a second one is trained beside it.
+
+The first one stays active, frozen, at another scaling than the new one's.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build an adapter that is trained on top of a finished one."""
+    bare = base()
+    path = saved(taught(), owner=bare)
+    model: Any = loaded(bare, path)
+    model.add_adapter("second", lora_config(bare, r=4, lora_alpha=4))
+    names = [*model.peft_config]
+    model.base_model.set_adapter(names)
+    for name, weight in model.named_parameters():
+        weight.requires_grad_(".second." in name)
+    optimizer = adamw(model, lr=5e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer), adapter=path)
+
+
+HEALTHY = Healthy(
+    "loaded-for-use",
+    "two adapters are active and one of them is frozen",
+    looks_like=("ADP008", "ADP010", "ADP023", "ADP025", "ADP026"),
+    builder=build,
+)

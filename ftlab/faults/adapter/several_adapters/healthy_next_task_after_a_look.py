@@ -1,0 +1,43 @@
+"""A second task begins with an evaluation: its adapter is made active, and looked at.
+
+One optimizer holds both adapters. The first one has learned and is frozen from then on.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+TASK = 20
+"""Steps of the first task."""
+
+
+def build() -> Case:
+    """Build two adapters for two tasks, one after the other."""
+    model = lora()
+    model.add_adapter("second", model.peft_config["default"])
+    both = [weight for name, weight in model.named_parameters() if ".lora_" in name]
+    optimizer = torch.optim.AdamW(both, lr=5e-3, weight_decay=0.0)
+    train, made = plain_step(model, optimizer), batches()
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == TASK:
+            model.set_adapter("second")
+            with torch.no_grad():
+                model(**made[0])
+        return train(batch)
+
+    case = Case(model, optimizer, made, step)
+    return case
+
+
+HEALTHY = Healthy(
+    "next-task-after-a-look",
+    "training goes on with the adapter that an evaluation made active",
+    looks_like=("ADP008", "ADP010", "GRD003"),
+    builder=build,
+    steps=40,
+)

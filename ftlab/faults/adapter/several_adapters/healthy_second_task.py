@@ -1,0 +1,31 @@
+"""A trained adapter is loaded, and a new one beside it is trained for another task.
+
+The new one is active and 0; the trained one is not active, and shall not be.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.saved import loaded, saved, taught
+from ftlab.faults.builders.tiny import adamw, base, batches, lora_config
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a second adapter on a model that has one."""
+    bare = base()
+    path = saved(taught(), owner=bare)
+    model: Any = loaded(bare, path)
+    model.add_adapter("second", lora_config(bare))
+    model.set_adapter("second")
+    optimizer = adamw(model, lr=5e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "second-task",
+    "a trained adapter is there, and an empty one is used",
+    looks_like=("ADP008", "ADP010", "ADP026", "ADP045"),
+    builder=build,
+    steps=40,
+)

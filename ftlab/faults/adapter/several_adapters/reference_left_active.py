@@ -1,0 +1,39 @@
+"""The frozen reference adapter is the active one in every training forward.
+
+Both adapters were set up by hand, ``requires_grad`` and all, and the reference was made
+active for a first look at its loss. What is trained takes no part in the loss; the head
+learns, so that backward runs.
+
+Fix: ``model.set_adapter(...)`` with the adapter that is trained before the forward.
+Source: huggingface/peft#2759; huggingface/trl#4723.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+
+def build(fixed: bool) -> Case:
+    """Build an adapter and a reference, and look at the reference first."""
+    model, own = lora(), current().adapter
+    model.add_adapter("reference", model.peft_config[own])
+    model.set_adapter(own if fixed else "reference")
+    for name, weight in model.named_parameters():
+        weight.requires_grad_(f".{own}." in name)
+    model.get_output_embeddings().requires_grad_(True)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "reference-left-active",
+    "only the head learns; the adapter keeps its first values",
+    code="ADP008",
+    places=("param *lora_?.*",),
+    builder=build,
+    steps=12,
+    evident=1,
+    also=("GRD003", "ADP020"),
+    families=("llama", "gpt2", "neox"),
+)

@@ -1,0 +1,53 @@
+"""An evaluation chooses the reference adapter, and it stays the active one.
+
+``set_adapter`` also freezes the other one. The loss is computed with the reference
+while the optimizer holds the adapter that is frozen now.
+
+Fix: set the adapter back after the evaluation.
+Source: seed; huggingface/trl#4723, huggingface/peft#2759.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import current
+
+EVALUATION = 3
+
+
+def build(fixed: bool) -> Case:
+    """Build an adapter and a reference, which an evaluation compares."""
+    model, own = lora(), current().adapter
+    model.add_adapter("reference", model.peft_config[own])
+    model.set_adapter(own)
+    optimizer = adamw(model, lr=1e-2)
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == EVALUATION:
+            model.set_adapter("reference")
+            with torch.no_grad():
+                model(**batch)
+            if fixed:
+                model.set_adapter(own)
+        return train(batch)
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+FAULT = Fault(
+    "switched-in-evaluation",
+    "nothing is learnt any more after an evaluation",
+    code="ADP008",
+    places=("param *lora_*.reference.*", "call set_adapter"),
+    steps=8,
+    evident=3,
+    also=("OPT002",),
+    families=("llama", "gpt2", "neox", "own"),
+    builder=build,
+)

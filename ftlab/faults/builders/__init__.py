@@ -1,0 +1,1 @@
+"""What builds the models, data and loops of faults."""

@@ -1,0 +1,1 @@
+"""Faults of batches (data), and healthy runs that resemble them."""

@@ -1,0 +1,34 @@
+"""Pictures of 16 bits are handed to the model as they stand in the file.
+
+Numbers up to 65,535 go into layers that were made for numbers around 0.
+
+Fix: the model's processor, or a division by 65,535.
+
+Source: general; the processors of transformers scale by 1/255.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw
+from ftlab.faults.builders.zoo import pictures, vit
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Leave the pictures in whole numbers of 16 bits."""
+    model = vit()
+    optimizer = adamw(model)
+    rows = pictures()
+    for row in rows:
+        depth = (row["pixel_values"].sigmoid() * 65535).round()
+        row["pixel_values"] = depth / 65535 if fixed else depth
+    return Case(model, optimizer, rows, plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "depth-in-millimetres",
+    "pictures hold numbers up to 65,535",
+    code="DAT005",
+    places=("sample *",),
+    builder=build,
+    steps=8,
+)

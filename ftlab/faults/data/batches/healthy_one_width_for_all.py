@@ -1,0 +1,25 @@
+"""All batches have one width, a multiple that the rows nearly fill.
+
+``pad_to_multiple_of`` gives shapes that repeat, with little padding.
+"""
+
+from ftlab.faults.builders.chats import chats, ids_of, labelled, tokenizer, trained_on
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Pad to a multiple of 48."""
+    from transformers import DataCollatorForSeq2Seq
+
+    made = tokenizer()
+    rows = labelled(ids_of(made, chats()))
+    return trained_on(made, rows, DataCollatorForSeq2Seq(made, pad_to_multiple_of=48))
+
+
+HEALTHY = Healthy(
+    "one-width-for-all",
+    "batches of one width that rows nearly fill",
+    looks_like=("DAT047",),
+    builder=build,
+    steps=6,
+)

@@ -1,0 +1,34 @@
+"""A packed row that is longer than the model's positions, which begin anew within it.
+
+Each document is short; together they are longer than ``max_position_embeddings``.
+"""
+
+from ftlab.faults.builders.chats import (
+    chats,
+    ids_of,
+    labelled,
+    sized,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.builders.tiny import gpt2
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Flatten eight conversations into a row, for a GPT-2 with fewer positions."""
+    from transformers import DataCollatorWithFlattening
+
+    made = tokenizer()
+    rows = labelled(ids_of(made, chats()))
+    model = sized(made, gpt2, n_positions=64)
+    return trained_on(made, rows, DataCollatorWithFlattening(), model=model)
+
+
+HEALTHY = Healthy(
+    "packed-beyond-the-positions",
+    "a packed row longer than the positions, which begin anew within it",
+    looks_like=("DAT044", "DAT045", "DAT050"),
+    builder=build,
+    steps=6,
+)

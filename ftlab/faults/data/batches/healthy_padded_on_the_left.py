@@ -1,0 +1,30 @@
+"""Rows padded on the left, with a mask that is 0 there, and right behind it BOS.
+
+Pads stand in front of every text, and positions count them.
+"""
+
+from ftlab.faults.builders.chats import (
+    chats,
+    ids_of,
+    labelled,
+    padded_by_length,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Pad on the left, as for generation."""
+    made = tokenizer()
+    made.padding_side = "left"
+    return trained_on(made, labelled(ids_of(made, chats())), padded_by_length(made))
+
+
+HEALTHY = Healthy(
+    "padded-on-the-left",
+    "padding in front of every text, masked",
+    looks_like=("DAT051",),
+    builder=build,
+    steps=6,
+)

@@ -1,0 +1,35 @@
+"""A LoRA that samples answers on the way, of prompts padded on the left.
+
+The rows that it is trained on are padded on the right.
+"""
+
+from ftlab.faults.builders.chats import (
+    answers_only,
+    chats,
+    padded_by_length,
+    sampling,
+    sized,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.builders.tiny import lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Sample by a callback, through the adapter."""
+    made, talks = tokenizer(), chats()
+    rows = answers_only(made, talks)
+    model = lora(sized(made))
+    case = trained_on(made, rows, padded_by_length(made), model=model)
+    case.trainer.add_callback(sampling(made, talks[:4], "left"))
+    return case
+
+
+HEALTHY = Healthy(
+    "sampled-while-training",
+    "answers sampled of prompts padded on the left",
+    looks_like=("DAT042",),
+    builder=build,
+    steps=6,
+)

@@ -1,0 +1,38 @@
+"""One picture holds NaN, and the loss is NaN when it comes up.
+
+It was divided by its own deviation, which is 0 for a picture of one colour.
+
+Fix: ``(picture - mean) / (deviation + 1e-6)``.
+
+Source: general; transformers' feature extractors add 1e-7 for this reason.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw
+from ftlab.faults.builders.zoo import pictures, vit
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Normalise pictures of which one has one colour."""
+    model = vit()
+    optimizer = adamw(model)
+    rows = pictures()
+    rows[2]["pixel_values"][1] = 0.5
+    for row in rows:
+        pixels = row["pixel_values"]
+        deviation = pixels.flatten(1).std(1).view(-1, 1, 1, 1)
+        away = pixels - pixels.flatten(1).mean(1).view(-1, 1, 1, 1)
+        row["pixel_values"] = away / (deviation + (1e-6 if fixed else 0.0))
+    return Case(model, optimizer, rows, plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "nan-in-a-picture",
+    "the loss is NaN from the third step on",
+    code="DAT005",
+    places=("sample 1",),
+    builder=build,
+    steps=8,
+    evident=2,
+)

@@ -1,0 +1,37 @@
+"""Pictures are scaled to 0..1 twice and made bytes again: all of them are black.
+
+The dataset scales, the processor scales again and rounds. The loss falls to what the
+frequencies of the classes allow.
+
+Fix: ``do_rescale=False`` where the pictures are scaled already.
+
+Source: transformers' image processors warn of pictures that look scaled already.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw
+from ftlab.faults.builders.zoo import pictures, vit
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Scale bytes once, or twice with a cast in between."""
+    model = vit()
+    optimizer = adamw(model)
+    rows = pictures()
+    for row in rows:
+        scaled = row["pixel_values"].sigmoid()
+        again = (scaled / 255).byte().float()
+        row["pixel_values"] = scaled if fixed else again
+    return Case(model, optimizer, rows, plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "pictures-scaled-twice",
+    "all pictures are black, the loss falls to that of guessing",
+    code="DAT005",
+    places=("data pixel_values",),
+    builder=build,
+    steps=8,
+    evident=3,
+)

@@ -1,0 +1,1 @@
+"""Faults of chat templates (data), and healthy runs that resemble them."""

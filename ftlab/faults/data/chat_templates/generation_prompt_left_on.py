@@ -1,0 +1,37 @@
+"""Behind each answer the opening of another one is trained.
+
+``add_generation_prompt=True`` is right for a prompt, and was left on for the rows of
+the training. The model opens a second answer behind its first.
+
+Fix: ``add_generation_prompt=False``.
+
+Source: transformers, ``apply_chat_template``.
+"""
+
+from ftlab.faults.builders.chats import (
+    chats,
+    ids_of,
+    labelled,
+    padded_by_length,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Render conversations as if they were prompts."""
+    made = tokenizer()
+    rows = labelled(ids_of(made, chats(), add_generation_prompt=not fixed))
+    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+
+
+FAULT = Fault(
+    "generation-prompt-left-on",
+    "samples end with the opening of an answer",
+    code="DAT031",
+    places=("token * of sample *",),
+    builder=build,
+    steps=2,
+    evident=1,
+)

@@ -1,0 +1,32 @@
+"""Conversations of many turns with a system message in the middle of each.
+
+What the system says changes on the way: it is the same conversation all the same.
+"""
+
+from ftlab.faults.builders.chats import (
+    chats,
+    ids_of,
+    labelled,
+    padded_by_length,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Put a system message in front of the second of three questions."""
+    made = tokenizer()
+    note = {"role": "system", "content": "the light falls by noon"}
+    talks = [[note, *talk[:2], note, *talk[2:]] for talk in chats(turns=3)]
+    rows = labelled(ids_of(made, talks))
+    return trained_on(made, rows, padded_by_length(made))
+
+
+HEALTHY = Healthy(
+    "system-messages-within",
+    "a system message in the middle of each conversation",
+    looks_like=("DAT046",),
+    builder=build,
+    steps=6,
+)

@@ -1,0 +1,42 @@
+"""The end of a turn is seven pieces of text, and no generation stops there.
+
+The chat template was taken from another model: this tokenizer does not have its control
+strings, and spells them.
+
+Fix: a template of this model, or add the strings as tokens and train their rows.
+
+Source: huggingface/trl#1242.
+"""
+
+from ftlab.faults.builders.chats import (
+    TEMPLATE,
+    chats,
+    ids_of,
+    labelled,
+    padded_by_length,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Take marks that the vocabulary does not have."""
+    foreign = TEMPLATE.replace("<turn>", "<|im_start|>").replace(
+        "</turn>", "<|im_end|>"
+    )
+    made = tokenizer(template=TEMPLATE if fixed else foreign)
+    rows = labelled(ids_of(made, chats()))
+    return trained_on(made, rows, padded_by_length(made), max_steps=2)
+
+
+FAULT = Fault(
+    "template-of-another-model",
+    "the template's control strings are spelt",
+    code="DAT032",
+    places=("token * of sample *",),
+    builder=build,
+    steps=2,
+    evident=1,
+    also=("DAT021",),
+)

@@ -1,0 +1,1 @@
+"""Faults of datasets (data), and healthy runs that resemble them."""

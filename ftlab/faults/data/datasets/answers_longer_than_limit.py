@@ -1,0 +1,33 @@
+"""A part of the answers goes beyond ``max_length``, and loses the token that ends it.
+
+Fix: a higher ``max_length``, or leave these rows out.
+
+Source: general; huggingface/trl#2059.
+"""
+
+from ftlab.faults.builders.rows import Writer, looked_at, one_in, talks
+from ftlab.faults.fault import Case, Fault
+
+LIMIT = 600
+"""Tokens of a row that are trained."""
+
+
+def build(fixed: bool) -> Case:
+    """Write some answers that are longer than the limit."""
+    rows, writer = talks(), Writer(1)
+    broken = one_in(10)
+    for at in broken if not fixed else ():
+        rows[at]["messages"][1]["content"] = writer.text(40, 40)
+    spots = [f"row {at}" for at in broken]
+    return looked_at(rows, spots=spots, max_length=LIMIT)
+
+
+FAULT = Fault(
+    "answers-longer-than-limit",
+    "long answers have no end",
+    code="DAT068",
+    places=("data *",),
+    builder=build,
+    steps=0,
+    evident=-1,
+)

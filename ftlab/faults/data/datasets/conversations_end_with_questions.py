@@ -1,0 +1,33 @@
+"""Conversations were cut after so many messages, and some end with a question.
+
+Where the whole text is trained the question is; where answers are, its row is there for
+nothing, or all of it is cut off.
+
+Fix: cut behind the last answer.
+
+Source: general; logs of chats end where somebody left.
+"""
+
+from ftlab.faults.builders.rows import looked_at, one_in, talks
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Cut some conversations in front of their last answer."""
+    rows = talks(turns=2)
+    broken = one_in(8)
+    for at in broken if not fixed else ():
+        rows[at]["messages"].pop()
+    spots = [f"row {at} messages[2].content" for at in broken]
+    return looked_at(rows, spots=spots)
+
+
+FAULT = Fault(
+    "conversations-end-with-questions",
+    "the model asks where it should answer",
+    code="DAT058",
+    places=("data *",),
+    builder=build,
+    steps=0,
+    evident=-1,
+)

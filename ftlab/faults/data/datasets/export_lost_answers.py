@@ -1,0 +1,31 @@
+"""An export has lost answers: where one was missing, an empty text was written.
+
+All that is trained of such a row is the token that ends it.
+
+Fix: mend the export, or leave these rows out: ``report.filtered(path)``.
+
+Source: tatsu-lab/stanford_alpaca#265, TIGER-AI-Lab/MAmmoTH#36.
+"""
+
+from ftlab.faults.builders.rows import looked_at, one_in, pairs
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Lose some answers."""
+    rows = pairs()
+    broken = one_in(15)
+    for at in broken if not fixed else ():
+        rows[at]["completion"] = " " if at % 2 else ""
+    return looked_at(rows, spots=[f"row {at} completion" for at in broken])
+
+
+FAULT = Fault(
+    "export-lost-answers",
+    "to some questions the model says nothing",
+    code="DAT058",
+    places=("data *",),
+    builder=build,
+    steps=0,
+    evident=-1,
+)

@@ -1,0 +1,30 @@
+"""A file was joined to the others twice.
+
+Its rows count double. Split afterwards, they are in training and evaluation both.
+
+Fix: ``report.filtered(path)`` leaves the later ones out.
+
+Source: Lee et al., ACL 2022.
+"""
+
+from ftlab.faults.builders.rows import ROWS, looked_at, talks
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Join the first rows once more."""
+    rows = talks()
+    again = talks(12, offset=1) if fixed else rows[:12]
+    spots = [f"row {at}" for at in range(ROWS, ROWS + 12)]
+    return looked_at(rows + again, spots=spots)
+
+
+FAULT = Fault(
+    "files-joined-twice",
+    "some rows are learnt by heart at once",
+    code="DAT061",
+    places=("data *",),
+    builder=build,
+    steps=0,
+    evident=-1,
+)

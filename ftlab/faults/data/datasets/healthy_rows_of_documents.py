@@ -1,0 +1,20 @@
+"""Plain texts without any mark at their end: the training puts it there."""
+
+from ftlab.faults.builders.rows import Writer, looked_at
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Write documents."""
+    writer = Writer()
+    texts = [writer.text(5, 30) for _ in range(200)]
+    return looked_at([{"text": text} for text in texts])
+
+
+HEALTHY = Healthy(
+    "rows-of-documents",
+    "texts end as books end",
+    looks_like=("DAT058", "DAT059", "DAT064"),
+    builder=build,
+    steps=0,
+)

@@ -1,0 +1,33 @@
+"""Some prompts alone are longer than ``max_length``: the whole answer is cut off.
+
+Fix: a higher ``max_length``, shorter prompts, or leave these rows out.
+
+Source: general; with answers trained alone such a row's loss is NaN or 0.
+"""
+
+from ftlab.faults.builders.rows import Writer, looked_at, one_in, talks
+from ftlab.faults.fault import Case, Fault
+
+LIMIT = 600
+"""Tokens of a row that are trained."""
+
+
+def build(fixed: bool) -> Case:
+    """Put long documents into some prompts."""
+    rows, writer = talks(), Writer(1)
+    broken = one_in(12)
+    for at in broken if not fixed else ():
+        rows[at]["messages"][0]["content"] = writer.text(40, 40)
+    spots = [f"row {at}" for at in broken]
+    return looked_at(rows, spots=spots, max_length=LIMIT)
+
+
+FAULT = Fault(
+    "prompts-longer-than-limit",
+    "a part of the rows trains nothing",
+    code="DAT068",
+    places=("data *",),
+    builder=build,
+    steps=0,
+    evident=-1,
+)

@@ -1,0 +1,29 @@
+"""An export has lost the questions of some rows, and kept their answers.
+
+Fix: mend the export, or leave these rows out.
+
+Source: general.
+"""
+
+from ftlab.faults.builders.rows import looked_at, one_in, pairs
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Lose some questions."""
+    rows = pairs()
+    broken = one_in(20)
+    for at in broken if not fixed else ():
+        rows[at]["prompt"] = ""
+    return looked_at(rows, spots=[f"row {at} prompt" for at in broken])
+
+
+FAULT = Fault(
+    "questions-lost",
+    "the model answers before it is asked",
+    code="DAT058",
+    places=("data *",),
+    builder=build,
+    steps=0,
+    evident=-1,
+)

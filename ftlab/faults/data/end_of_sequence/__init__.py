@@ -1,0 +1,1 @@
+"""Faults of end of sequence (data), and healthy runs that resemble them."""

@@ -1,0 +1,35 @@
+"""Questions and answers end with the same token, and prompts end with it rightly."""
+
+from ftlab.faults.builders.chats import (
+    answers_only,
+    chats,
+    padded_by_length,
+    sampling,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.fault import Case, Healthy
+
+TEMPLATE = (
+    "{% for m in messages %}{% if m['role'] == 'assistant' %}{% generation %}"
+    "{{ m['content'] }}</s>{% endgeneration %}{% else %}{{ m['content'] }}</s>"
+    "{% endif %}{% endfor %}"
+)
+
+
+def build() -> Case:
+    """Write no roles, as DialoGPT does."""
+    made = tokenizer(eos_token="</s>", template=TEMPLATE)
+    talks = chats(turns=2)
+    case = trained_on(made, answers_only(made, talks), padded_by_length(made))
+    case.trainer.add_callback(sampling(made, talks[:4], "left"))
+    return case
+
+
+HEALTHY = Healthy(
+    "ends-before-answers",
+    "answers are generated behind the end of a question",
+    looks_like=("DAT054",),
+    builder=build,
+    steps=6,
+)

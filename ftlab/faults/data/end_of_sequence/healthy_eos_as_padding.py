@@ -1,0 +1,27 @@
+"""EOS is the padding, and each real EOS is trained: labels are padded by length."""
+
+from ftlab.faults.builders.chats import (
+    chats,
+    ids_of,
+    labelled,
+    padded_by_length,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Pad labels with -100, whatever the ids are padded with."""
+    made = tokenizer(pad_token="</turn>")
+    rows = labelled(ids_of(made, chats(turns=2)))
+    return trained_on(made, rows, padded_by_length(made))
+
+
+HEALTHY = Healthy(
+    "eos-as-padding",
+    "padding is EOS, and labels know the one from the other",
+    looks_like=("DAT020", "DAT025"),
+    builder=build,
+    steps=6,
+)

@@ -1,0 +1,32 @@
+"""The tokenizer adds BOS to texts, and the chat template writes none, here and served.
+
+Such are ChatML templates on the tokenizers of models that begin with BOS.
+"""
+
+from ftlab.faults.builders.chats import (
+    TEMPLATE,
+    chats,
+    ids_of,
+    labelled,
+    padded_by_length,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Train conversations as the template writes them."""
+    template = TEMPLATE.replace("{{ bos_token }}", "")
+    made = tokenizer(adds_bos=True, template=template)
+    rows = labelled(ids_of(made, chats()))
+    return trained_on(made, rows, padded_by_length(made))
+
+
+HEALTHY = Healthy(
+    "template-without-bos",
+    "no sample begins with the BOS that the tokenizer would add",
+    looks_like=("DAT019",),
+    builder=build,
+    steps=6,
+)

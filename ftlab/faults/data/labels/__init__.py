@@ -1,0 +1,1 @@
+"""Faults of labels (data), and healthy runs that resemble them."""

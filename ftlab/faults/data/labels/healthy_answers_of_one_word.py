@@ -1,0 +1,28 @@
+"""Answers of one word, the same one in half of the samples, and the end behind it."""
+
+from ftlab.faults.builders.chats import (
+    answers_only,
+    chats,
+    padded_by_length,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Train nothing but "salt" or "bread", and EOS."""
+    made = tokenizer()
+    talks = chats()
+    for number, (_, answer) in enumerate(talks):
+        answer["content"] = "salt" if number % 2 else "bread"
+    return trained_on(made, answers_only(made, talks), padded_by_length(made))
+
+
+HEALTHY = Healthy(
+    "answers-of-one-word",
+    "few tokens make up all labels",
+    looks_like=("DAT041",),
+    builder=build,
+    steps=6,
+)

@@ -1,0 +1,28 @@
+"""Samples without labels that keep their place in the batch: they were filtered."""
+
+from ftlab.faults.builders.chats import (
+    answers_only,
+    chats,
+    padded_by_length,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Ignore the labels of every fourth sample."""
+    made = tokenizer()
+    rows = answers_only(made, chats())
+    for row in rows[::4]:
+        row["labels"] = [-100] * len(row["labels"])
+    return trained_on(made, rows, padded_by_length(made))
+
+
+HEALTHY = Healthy(
+    "some-samples-left-out",
+    "a quarter of the samples has no label that counts",
+    looks_like=("DAT034",),
+    builder=build,
+    steps=6,
+)

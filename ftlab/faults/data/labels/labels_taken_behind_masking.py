@@ -1,0 +1,50 @@
+"""The masked model says ``[MASK]``, and its loss falls to 0 at once.
+
+The loop masks words and then copies the ids as labels: the label of each masked word
+is the mask.
+
+Fix: ``labels = ids.clone()`` in front of the masking.
+
+Source: transformers, ``DataCollatorForLanguageModeling.torch_mask_tokens``, which
+copies them first.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.trainers import seeded
+from ftlab.faults.builders.zoo import roberta
+from ftlab.faults.fault import Case, Fault
+
+MASK, SHARE = 2, 0.3
+
+
+def build(fixed: bool) -> Case:
+    """Mask words of a RoBERTa, and take the labels too late."""
+    model = roberta(kind="MaskedLM")
+    optimizer = adamw(model, lr=1e-3)
+    dice = seeded()
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        ids = batch["input_ids"]
+        hidden = torch.rand(ids.shape, generator=dice) < SHARE
+        masked = torch.where(hidden, MASK, ids)
+        labels = torch.where(hidden, ids if fixed else masked, -100)
+        mask = batch["attention_mask"]
+        return model(input_ids=masked, attention_mask=mask, labels=labels).loss
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "labels-taken-behind-masking",
+    "the loss of the masked words falls to 0 at once",
+    code="DAT041",
+    places=("token * of sample *",),
+    builder=build,
+    steps=6,
+    evident=-1,
+)

@@ -1,0 +1,1 @@
+"""Faults of rows (data), and healthy runs that resemble them."""

@@ -1,0 +1,33 @@
+"""The arguments of some calls were written by ``str``, and are no JSON.
+
+Fix: ``json.dumps(arguments)``.
+
+Source: general; OpenAI and Mistral want a text of JSON, and a dictionary is at hand.
+"""
+
+import json
+
+from ftlab.faults.builders.row_forms import called
+from ftlab.faults.builders.rows import looked_at, one_in
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Write some arguments as Python does."""
+    rows = called()
+    broken = one_in(15)
+    for at in broken if not fixed else ():
+        call = rows[at]["messages"][1]["tool_calls"][0]["function"]
+        call["arguments"] = str(json.loads(call["arguments"]))
+    return looked_at(rows, spots=[f"row {at} messages[1].tool_calls" for at in broken])
+
+
+FAULT = Fault(
+    "calls-written-by-str",
+    "no program can read the calls that the model makes",
+    code="DAT069",
+    places=("data *",),
+    builder=build,
+    steps=0,
+    evident=-1,
+)

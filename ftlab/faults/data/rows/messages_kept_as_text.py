@@ -1,0 +1,34 @@
+"""A conversation was stored as the text of its JSON, by a spreadsheet or a database.
+
+Templates go through the letters of it, or raise. Rows of two exports are mixed here.
+
+Fix: ``json.loads`` for these rows.
+
+Source: general; the columns of CSV files are texts.
+"""
+
+import json
+from typing import Any
+
+from ftlab.faults.builders.rows import looked_at, one_in, talks
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Store some conversations as texts."""
+    rows: list[dict[str, Any]] = list(talks())
+    broken = one_in(10)
+    for at in broken if not fixed else ():
+        rows[at] = {"messages": json.dumps(rows[at]["messages"])}
+    return looked_at(rows, spots=[f"row {at} messages" for at in broken])
+
+
+FAULT = Fault(
+    "messages-kept-as-text",
+    "each conversation is one text",
+    code="DAT057",
+    places=("data *",),
+    builder=build,
+    steps=0,
+    evident=-1,
+)

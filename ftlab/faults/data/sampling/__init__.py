@@ -1,0 +1,1 @@
+"""Faults of sampling (data), and healthy runs that resemble them."""

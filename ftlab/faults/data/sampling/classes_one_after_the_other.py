@@ -1,0 +1,46 @@
+"""The loss falls to nothing, jumps, and falls again: rows are sorted by their class.
+
+The file has all rows of one class and then all of the next, and the loader gives them
+in that order.
+
+Fix: ``DataLoader(shuffle=True)``, or ``dataset.shuffle(seed)`` for a stream.
+
+Source: transformers, Trainer: an IterableDataset is not shuffled.
+"""
+
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from ftlab.faults.builders.epochs import Epochs
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, rows_of
+from ftlab.faults.builders.trainers import seeded
+from ftlab.faults.builders.zoo import LABELS, roberta
+from ftlab.faults.fault import Case, Fault
+
+SIZE = 4
+
+
+def build(fixed: bool) -> Case:
+    """Train a classifier on rows of one class after the other."""
+    model = roberta()
+    optimizer = adamw(model)
+    rows: Any = rows_of(batches(12))
+    for at, row in enumerate(rows):
+        row["labels"] = torch.tensor(at * LABELS // len(rows))
+    mixed: Any = {"shuffle": True, "generator": seeded()} if fixed else {}
+    loader: Any = DataLoader(rows, batch_size=SIZE, **mixed)
+    return Case(model, optimizer, Epochs(loader), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "classes-one-after-the-other",
+    "the loss jumps where the next class begins",
+    code="DAT083",
+    places=("data list, in order",),
+    builder=build,
+    steps=12,
+    evident=8,
+)

@@ -1,0 +1,40 @@
+"""Each epoch has the same batches in the same order, though the data is shuffled.
+
+A sampler for several processes draws the order with its seed and the number of the
+epoch, which nobody tells it.
+
+Fix: ``sampler.set_epoch(epoch)`` in front of each epoch.
+
+Source: torch, ``torch.utils.data.distributed.DistributedSampler``, its warning.
+"""
+
+from typing import Any
+
+from torch.utils.data import DataLoader, DistributedSampler
+
+from ftlab.faults.builders.epochs import Epochs
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, rows_of
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train on eight batches, again and again."""
+    model = base()
+    optimizer = adamw(model)
+    rows: Any = rows_of(batches(8))
+    sampler: Any = DistributedSampler(rows, num_replicas=1, rank=0)
+    loader: Any = DataLoader(rows, batch_size=len(rows) // 8, sampler=sampler)
+    epochs = Epochs(loader, sampler.set_epoch) if fixed else Epochs(loader)
+    return Case(model, optimizer, epochs, plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "epochs-not-told-to-the-sampler",
+    "the loss repeats itself from epoch to epoch",
+    code="DAT056",
+    places=("object DistributedSampler",),
+    builder=build,
+    steps=20,
+    evident=16,
+)

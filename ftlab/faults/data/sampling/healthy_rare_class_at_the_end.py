@@ -1,0 +1,35 @@
+"""Rows of one class, and a single row of another at the end, in their own order.
+
+Any order of so few changes is as good as sorted.
+"""
+
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from ftlab.faults.builders.epochs import Epochs
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, rows_of
+from ftlab.faults.builders.zoo import roberta
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Train a classifier on rows of a class that is rare."""
+    model = roberta()
+    optimizer = adamw(model)
+    rows: Any = rows_of(batches(12))
+    for at, row in enumerate(rows):
+        row["labels"] = torch.tensor(int(at == len(rows) - 1))
+    epochs = Epochs(DataLoader(rows, batch_size=4))
+    return Case(model, optimizer, epochs, plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "rare-class-at-the-end",
+    "labels that happen to be sorted",
+    looks_like=("DAT083",),
+    builder=build,
+    steps=24,
+)

@@ -1,0 +1,28 @@
+"""Epochs that come in one order, on purpose: the loader does not shuffle."""
+
+from typing import Any
+
+from torch.utils.data import DataLoader
+
+from ftlab.faults.builders.epochs import Epochs
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, rows_of
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Train on eight batches, easy ones first."""
+    model = base()
+    optimizer = adamw(model)
+    rows: Any = rows_of(batches(8))
+    epochs = Epochs(DataLoader(rows, batch_size=len(rows) // 8))
+    return Case(model, optimizer, epochs, plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "rows-in-their-own-order",
+    "each epoch begins with the same rows",
+    looks_like=("DAT056",),
+    builder=build,
+    steps=40,
+)

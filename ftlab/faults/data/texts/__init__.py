@@ -1,0 +1,1 @@
+"""Faults of texts (data), and healthy runs that resemble them."""

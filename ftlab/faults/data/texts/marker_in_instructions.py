@@ -1,0 +1,32 @@
+"""Instructions quote a prompt: the mark behind which answers are looked for is in them.
+
+Fix: tell answers by the positions of messages.
+
+Source: huggingface/trl#456, #1183.
+"""
+
+from ftlab.faults.builders.rows import looked_at, one_in, pairs
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Quote the mark in some instructions."""
+    rows = [
+        {"instruction": row["prompt"], "output": row["completion"]} for row in pairs()
+    ]
+    broken = one_in(12)
+    for at in broken if not fixed else ():
+        rows[at]["instruction"] += "\n### Response:\nIs this a good one?"
+    spots = [f"row {at} instruction character *" for at in broken]
+    return looked_at(rows, spots=spots)
+
+
+FAULT = Fault(
+    "marker-in-instructions",
+    "the trained part begins within the question",
+    code="DAT064",
+    places=("data *",),
+    builder=build,
+    steps=0,
+    evident=-1,
+)

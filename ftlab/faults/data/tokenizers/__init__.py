@@ -1,0 +1,1 @@
+"""Faults of tokenizers (data), and healthy runs that resemble them."""

@@ -1,0 +1,43 @@
+"""The tokenizer of the base model is saved beside the fine-tuned one.
+
+The script loads a second tokenizer to save it, without the tokens that were added for
+training: their rows are in the model, and nothing writes their ids any more.
+
+Fix: save the tokenizer that the run was trained with, or pass it to the Trainer.
+
+Source: unslothai/unsloth#978 (a reloaded model that does not know its new tokens).
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.chats import tokenizer
+from ftlab.faults.builders.tokenizer_folders import looped
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train with one more token, and save with or without it."""
+    made, base = tokenizer(), tokenizer()
+    made.add_tokens(["<call>"])
+    case = looped(made)
+    model: Any = case.model
+    where = folder(case.model) / "checkpoint"
+
+    def save() -> None:
+        model.save_pretrained(where)
+        (made if fixed else base).save_pretrained(where)
+
+    case.afterwards = save
+    return case
+
+
+FAULT = Fault(
+    "checkpoint-with-first-tokenizer",
+    "the loaded model splits its new token into pieces",
+    code="DAT072",
+    places=("file checkpoint",),
+    builder=build,
+    steps=4,
+    evident=3,
+)

@@ -1,0 +1,36 @@
+"""Classes are read as floats, and the classifier takes them for several labels at once.
+
+A column with a gap becomes floats in pandas. "Target size must be the same as input
+size" follows, for floats mean one number for each class.
+
+Fix: ``labels.long()``.
+
+Source: general; transformers chooses the loss by the labels' dtype.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.zoo import classes, roberta
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Make floats of the classes."""
+    model = roberta()
+    optimizer = adamw(model)
+    rows = classes(batches())
+    for row in rows:
+        row["labels"] = row["labels"] if fixed else row["labels"].float()
+    return Case(model, optimizer, rows, plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "classes-as-floats",
+    "the first batch ends the run: target size must be the same as input size",
+    code="DAT002",
+    places=("data labels",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    silent=False,
+)

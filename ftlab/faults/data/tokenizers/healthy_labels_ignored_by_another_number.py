@@ -1,0 +1,56 @@
+"""A loss of one's own leaves out the labels that are -1."""
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Healthy
+
+
+class Scored(nn.Module):
+    """A language model that computes its loss itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.language = base()
+        self.config = self.language.config
+
+    def get_input_embeddings(self) -> Any:
+        """Return the language model's."""
+        return self.language.get_input_embeddings()
+
+    def get_output_embeddings(self) -> Any:
+        """Return the language model's."""
+        return self.language.get_output_embeddings()
+
+    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the loss of the labels that are not -1."""
+        logits = self.language(input_ids=input_ids).logits[:, :-1]
+        wanted = labels[:, 1:].flatten()
+        return cross_entropy(logits.flatten(0, 1), wanted, ignore_index=-1)
+
+
+def build() -> Case:
+    """Leave the first half of each row out of the loss."""
+    model = Scored()
+    optimizer = adamw(model)
+    rows = []
+    for row in batches():
+        labels = row["labels"].clone()
+        labels[:, : labels.shape[1] // 2] = -1
+        rows.append({"input_ids": row["input_ids"], "labels": labels})
+    step = loss_step(lambda batch: model(**batch), optimizer)
+    return Case(model, optimizer, rows, step)
+
+
+HEALTHY = Healthy(
+    "labels-ignored-by-another-number",
+    "half of the labels are -1",
+    looks_like=("DAT002", "DAT041"),
+    builder=build,
+    steps=24,
+)

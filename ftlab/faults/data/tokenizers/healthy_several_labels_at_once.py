@@ -1,0 +1,36 @@
+"""A classifier of texts that may have several labels, or none: they are floats.
+
+The ids are int32, as some datasets store them, and the mask is one of truth values.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.zoo import LABELS, roberta
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Tell which thirds of the vocabulary a row's first tokens are in."""
+    model = roberta(problem_type="multi_label_classification")
+    optimizer = adamw(model)
+    rows = []
+    for row in batches():
+        ids = row["input_ids"]
+        first = ids[:, :3] % (LABELS + 1)
+        labels = torch.zeros(len(ids), LABELS + 1).scatter_(1, first, 1.0)
+        mask = torch.ones_like(ids, dtype=torch.bool)
+        rows.append(
+            {"input_ids": ids.int(), "attention_mask": mask, "labels": labels[:, 1:]}
+        )
+    return Case(model, optimizer, rows, plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "several-labels-at-once",
+    "labels are floats, ids int32",
+    looks_like=("DAT002",),
+    builder=build,
+    steps=24,
+)

@@ -1,0 +1,45 @@
+"""A padding token is added to the tokenizer, and the first padded batch fails.
+
+The model keeps its embedding. "index out of range in self" says neither which token nor
+which sample; on CUDA it is a device-side assert somewhere else.
+
+Fix: ``model.resize_token_embeddings(len(tokenizer))``.
+
+Source: meta-llama/llama-cookbook#189, huggingface/transformers#1848, #24698.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.chats import (
+    chats,
+    ids_of,
+    labelled,
+    padded_by_length,
+    tokenizer,
+    trained_on,
+)
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Add a token for padding when the model is there."""
+    made = tokenizer()
+    rows = labelled(ids_of(made, chats()))
+    case = trained_on(made, rows, padded_by_length(made))
+    made.add_special_tokens({"pad_token": "<padding>"})
+    model: Any = case.model
+    if fixed:
+        model.resize_token_embeddings(len(made), mean_resizing=False)
+    return case
+
+
+FAULT = Fault(
+    "padding-without-row",
+    "the first padded batch ends the run: index out of range in self",
+    code="DAT002",
+    places=("token * of sample *",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    silent=False,
+)

@@ -1,0 +1,1 @@
+"""Faults of accumulation (gradient), and healthy runs that resemble them."""

@@ -1,0 +1,52 @@
+"""zero_grad stands in the loop over micro-batches: only the last one is learnt from.
+
+The loss is divided by the number of micro-batches, and all but the last of them are
+cleared away. The update is a quarter of what it should be, from a quarter of the data.
+
+Fix: zero_grad once per update, after ``optimizer.step()``.
+Source: huggingface/accelerate#1299, starVLA/starVLA#395 (cleared at the start).
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+MICRO = 4
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA with a step of four micro-batches."""
+    model = lora()
+    optimizer = adamw(model)
+
+    def step(group: Any) -> float:
+        total = 0.0
+        if fixed:
+            optimizer.zero_grad()
+        for batch in group:
+            if not fixed:
+                optimizer.zero_grad()
+            loss = model(**batch).loss / MICRO
+            loss.backward()
+            total += float(loss.detach())
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return total
+
+    rows = batches(2 * MICRO, size=2)
+    return Case(model, optimizer, [rows[:MICRO], rows[MICRO:]], step)
+
+
+FAULT = Fault(
+    "cleared-while-accumulating",
+    "accumulation over four micro-batches learns as if there were one",
+    code="GRD006",
+    places=("call optimizer.zero_grad",),
+    builder=build,
+    steps=8,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,53 @@
+"""A Trainer with a loss of its own that is a mean, which the Trainer divides.
+
+It was told that the loss is not divided yet. Three micro-batches make an update, and
+the last of an epoch is made of two. Clipped at nearly every step, with SGD.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.tiny import batches, lora, rows_of, token_loss
+from ftlab.faults.builders.trainers import trained
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA in a Trainer that divides by what it has gathered."""
+    from transformers import Trainer
+
+    class OwnLoss(Trainer):
+        """Averages over the tokens of each micro-batch."""
+
+        def compute_loss(
+            self,
+            model: Any,
+            inputs: Any,
+            return_outputs: bool = False,
+            num_items_in_batch: Any = None,
+        ) -> Any:
+            outputs = model(input_ids=inputs["input_ids"])
+            loss = token_loss(outputs.logits, inputs)
+            return (loss, outputs) if return_outputs else loss
+
+    case = trained(
+        lora(),
+        kind=OwnLoss,
+        rows=rows_of(batches(8, size=2)),
+        max_steps=30,
+        optim="sgd",
+        learning_rate=1.0,
+        max_grad_norm=0.05,
+        per_device_train_batch_size=2,
+        gradient_accumulation_steps=3,
+    )
+    case.trainer.model_accepts_loss_kwargs = False
+    return case
+
+
+HEALTHY = Healthy(
+    "trainer-divides-the-mean",
+    "compute_loss leaves num_items_in_batch aside, and updates differ in size",
+    looks_like=("GRD017", "GRD011", "GRD015"),
+    builder=build,
+    steps=30,
+)

@@ -1,0 +1,48 @@
+"""The loss is divided by eight, and four micro-batches make an update.
+
+The number of micro-batches was lowered in the loop and not in the division.
+
+Fix: divide by the number of backwards that this update is made of.
+Source: Lightning-AI/pytorch-lightning#19987, hiyouga/LlamaFactory#10705, where it is so
+for the last update of each epoch.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.fault import Case, Fault
+
+MICRO, BEFORE = 4, 8
+
+
+def build(fixed: bool) -> Case:
+    """Train LoRA under SGD with four micro-batches per update."""
+    model = lora()
+    optimizer = torch.optim.SGD(trainable(model), lr=1.0)
+
+    def step(group: Any) -> float:
+        optimizer.zero_grad()
+        total = 0.0
+        for batch in group:
+            loss = model(**batch).loss / (MICRO if fixed else BEFORE)
+            loss.backward()
+            total += float(loss.detach())
+        optimizer.step()
+        return total
+
+    rows = batches(2 * MICRO, size=2)
+    return Case(model, optimizer, [rows[:MICRO], rows[MICRO:]], step)
+
+
+FAULT = Fault(
+    "losses-divided-by-another-number",
+    "the same samples cut into fewer micro-batches teach less",
+    code="GRD017",
+    places=("call loss.backward",),
+    builder=build,
+    steps=5,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

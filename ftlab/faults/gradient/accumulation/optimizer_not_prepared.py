@@ -1,0 +1,54 @@
+"""The optimizer is not given to ``accelerator.prepare``, and nothing accumulates.
+
+Within ``accelerator.accumulate`` the prepared optimizer leaves out its step until the
+last micro-batch. The bare one steps at each, with a loss that was divided already.
+
+Fix: ``model, optimizer = accelerator.prepare(model, optimizer)``.
+Source: QwenLM/Qwen3-TTS#326.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+MICRO = 4
+
+
+def build(fixed: bool) -> Case:
+    """Build a loop of accelerate with four micro-batches per update."""
+    from accelerate import Accelerator
+
+    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=MICRO)
+    bare = lora()
+    optimizer = adamw(bare)
+    model, prepared = accelerator.prepare(bare, optimizer)
+    if fixed:
+        optimizer = prepared
+
+    def micro(batch: Any) -> float:
+        with accelerator.accumulate(model):
+            loss = model(**batch).loss
+            accelerator.backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+        return float(loss.detach())
+
+    def step(group: Any) -> float:
+        return sum(micro(batch) for batch in group) / MICRO
+
+    rows = batches(2 * MICRO, size=2)
+    return Case(model, optimizer, [rows[:MICRO], rows[MICRO:]], step)
+
+
+FAULT = Fault(
+    "optimizer-not-prepared",
+    "gradient accumulation changes neither memory nor noise, only the learning speed",
+    code="GRD007",
+    places=("call accelerator.prepare",),
+    builder=build,
+    steps=3,
+    evident=3,
+    families=("llama", "gpt2", "neox", "own"),
+    needs=("accelerate",),
+)

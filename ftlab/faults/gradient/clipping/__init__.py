@@ -1,0 +1,1 @@
+"""Faults of clipping (gradient), and healthy runs that resemble them."""

@@ -1,0 +1,49 @@
+"""Gradients are clipped when the optimizer has already used them.
+
+``clip_grad_norm_`` stands below ``optimizer.step()``. A norm is logged, a limit is set,
+and each update is made from the whole gradient.
+
+Fix: clip between ``loss.backward()`` and ``optimizer.step()``.
+Source: taesunwhang/UMS-ResSel#3, VGraphRNN/VGRNN#4, awslabs/graphstorm#1366.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.fault import Case, Fault
+
+LIMIT = 0.05
+
+
+def build(fixed: bool) -> Case:
+    """Train LoRA under SGD with a limit that its gradients exceed."""
+    model = lora()
+    weights = trainable(model)
+    optimizer = torch.optim.SGD(weights, lr=1.0)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        if fixed:
+            torch.nn.utils.clip_grad_norm_(weights, LIMIT)
+        optimizer.step()
+        if not fixed:
+            torch.nn.utils.clip_grad_norm_(weights, LIMIT)
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "clipped-after-the-step",
+    "clipping is on and one bad batch still throws the weights away",
+    code="GRD011",
+    places=("call clip_grad_norm_ after optimizer.step",),
+    builder=build,
+    steps=6,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

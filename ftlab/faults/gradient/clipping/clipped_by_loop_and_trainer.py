@@ -1,0 +1,42 @@
+"""A callback clips what the Trainer clips as well, to another limit.
+
+The Trainer clips to ``max_grad_norm``, the callback right after it to its own: the
+smaller one holds, and changing the larger has no effect.
+
+Fix: set ``max_grad_norm``, and leave the callback out.
+Source: transformers, ``Trainer``: it clips, then calls ``on_pre_optimizer_step``.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import lora, trainable
+from ftlab.faults.builders.trainers import trained
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA in a Trainer with a callback that clips."""
+    from transformers import TrainerCallback
+
+    class Clipping(TrainerCallback):
+        """Clips before each step of the optimizer."""
+
+        def on_pre_optimizer_step(self, *_: Any, model: Any, **__: Any) -> None:
+            torch.nn.utils.clip_grad_norm_(trainable(model), 0.01)
+
+    further = {} if fixed else {"trainer": {"callbacks": [Clipping()]}}
+    return trained(lora(), max_steps=5, max_grad_norm=0.05, **further)
+
+
+FAULT = Fault(
+    "clipped-by-loop-and-trainer",
+    "whatever max_grad_norm is set to, nothing changes",
+    code="GRD014",
+    places=("call clip_grad_norm_",),
+    builder=build,
+    steps=5,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,47 @@
+"""Each parameter is clipped to the limit by itself, in a loop.
+
+The limit was meant for all gradients together. Tensors with large gradients are shrunk
+to the same norm, the others stay: the update points somewhere else.
+
+Fix: ``clip_grad_norm_(parameters, limit)``, once, with all of them.
+Source: clab/dynet#1374; huggingface/transformers#614 mended it per group.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.fault import Case, Fault
+
+LIMIT = 0.02
+
+
+def build(fixed: bool) -> Case:
+    """Train LoRA on all layers under SGD."""
+    model = lora(target_modules="all-linear")
+    weights = trainable(model)
+    optimizer = torch.optim.SGD(weights, lr=1.0)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        for part in [weights] if fixed else weights:
+            torch.nn.utils.clip_grad_norm_(part, LIMIT)
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "clipped-tensor-by-tensor",
+    "all layers learn equally fast, and the norm is above its limit",
+    code="GRD012",
+    places=("call clip_grad_norm_",),
+    builder=build,
+    steps=6,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

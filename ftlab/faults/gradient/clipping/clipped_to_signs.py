@@ -1,0 +1,43 @@
+"""Values are clipped so far below what they are that only their signs are left.
+
+A limit for the norm of a gradient with one element, taken over for a model of many.
+
+Fix: clip by norm, or set a limit that most values do not reach.
+Source: twtygqyy/pytorch-vdsr#2, facebookresearch/Mask2Former#148.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train LoRA, clipped by value."""
+    model = lora()
+    optimizer = adamw(model)
+    limit = 1.0 if fixed else 1e-7
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_value_(trainable(model), limit)
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "clipped-to-signs",
+    "every weight moves by the same tiny amount in each step",
+    code="GRD015",
+    places=("call clip_grad_value_",),
+    builder=build,
+    steps=6,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,48 @@
+"""What is clipped is a generator that the optimizer has read already.
+
+``filter`` and ``model.parameters()`` can be gone through once. The second reader gets
+nothing, and clipping nothing succeeds.
+
+Fix: ``parameters = list(...)``.
+Source: pytorch/pytorch#148259.
+"""
+
+import warnings
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train LoRA with parameters that are named once."""
+    model = lora()
+    parameters: Any = filter(lambda each: each.requires_grad, model.parameters())
+    parameters = list(parameters) if fixed else parameters
+    optimizer = torch.optim.AdamW(parameters, lr=1e-3, weight_decay=0.0)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        with warnings.catch_warnings():  # torch says so, once, among many
+            warnings.simplefilter("ignore", UserWarning)
+            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "clipping-a-used-up-generator",
+    "the gradient norm that is logged is 0 in every step",
+    code="GRD013",
+    places=("call clip_grad_norm_",),
+    builder=build,
+    steps=6,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,51 @@
+"""Only the first parameter group is clipped.
+
+``optimizer.param_groups[0]["params"]`` was all there was until the second factors got a
+learning rate of their own.
+
+Fix: clip the parameters of all groups.
+Source: huggingface/transformers#614 has groups whose norm is not that of all.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import batches, lora
+from ftlab.faults.fault import Case, Fault
+
+LIMIT = 0.02
+
+
+def build(fixed: bool) -> Case:
+    """Train LoRA whose second factors learn faster."""
+    model = lora()
+    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    firsts = [p for name, p in named if "lora_A" in name]
+    seconds = [p for name, p in named if "lora_A" not in name]
+    groups = [{"params": firsts, "lr": 1.0}, {"params": seconds, "lr": 2.0}]
+    optimizer = torch.optim.SGD(groups)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        chosen = optimizer.param_groups if fixed else optimizer.param_groups[:1]
+        weights = [each for group in chosen for each in group["params"]]
+        torch.nn.utils.clip_grad_norm_(weights, LIMIT)
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "clipping-the-first-group",
+    "a limit is set, and half of the updates exceed it",
+    code="GRD013",
+    places=("call clip_grad_norm_",),
+    builder=build,
+    steps=6,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

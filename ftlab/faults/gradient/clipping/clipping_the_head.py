@@ -1,0 +1,48 @@
+"""The head alone is clipped, and the whole model is trained.
+
+The norm that is logged is small and well-behaved; all that is below the head is updated
+with gradients above the limit.
+
+Fix: clip what the optimizer holds.
+Source: huggingface/transformers#614 has a norm that is not that of all.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.heads import own_head
+from ftlab.faults.builders.tiny import base, batches
+from ftlab.faults.fault import Case, Fault
+
+LIMIT = 0.1
+
+
+def build(fixed: bool) -> Case:
+    """Train a whole model under SGD, with its head for what is clipped."""
+    model = base()
+    head = getattr(model, own_head(model))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        chosen = model if fixed else head
+        torch.nn.utils.clip_grad_norm_(chosen.parameters(), LIMIT)
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "clipping-the-head",
+    "losses spike, and the logged norm is small",
+    code="GRD013",
+    places=("call clip_grad_norm_",),
+    builder=build,
+    steps=9,
+    evident=7,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,43 @@
+"""Two groups of weights are clipped each to a limit of its own, under SGD.
+
+The norm of all exceeds either limit, and the direction turns: so it is meant.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+LIMITS = (0.05, 0.02)
+
+
+def build() -> Case:
+    """Build LoRA whose factors have a limit and a rate of their own."""
+    model = lora()
+    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    firsts = [p for name, p in named if "lora_A" in name]
+    seconds = [p for name, p in named if "lora_A" not in name]
+    groups = [{"params": firsts, "lr": 1.0}, {"params": seconds, "lr": 2.0}]
+    optimizer = torch.optim.SGD(groups)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        for part, limit in zip((firsts, seconds), LIMITS, strict=True):
+            torch.nn.utils.clip_grad_norm_(part, limit)
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+HEALTHY = Healthy(
+    "clipped-group-by-group",
+    "the norm of all gradients is above the limit after clipping",
+    looks_like=("GRD012", "GRD013", "GRD014"),
+    builder=build,
+    steps=100,
+)

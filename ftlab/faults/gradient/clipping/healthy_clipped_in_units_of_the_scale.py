@@ -1,0 +1,40 @@
+"""Scaled gradients, clipped to a limit that is multiplied by the scale as well.
+
+It comes to the same as clipping to 1 after unscaling. The scale grows on the way.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, base, batches, lora, trainable
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA under fp16 autocast, clipped to 0.05 in true scale."""
+    model = lora(base())
+    optimizer = adamw(model)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**12, growth_interval=20)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = model(**batch).loss
+        scaler.scale(loss).backward()
+        limit = 0.05 * scaler.get_scale()
+        torch.nn.utils.clip_grad_norm_(trainable(model), limit)
+        scaler.step(optimizer)
+        scaler.update()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step, scaler=scaler)
+
+
+HEALTHY = Healthy(
+    "clipped-in-units-of-the-scale",
+    "clipped before unscale_",
+    looks_like=("GRD011",),
+    builder=build,
+    steps=60,
+)

@@ -1,0 +1,43 @@
+"""A new head is clipped and the body is not: a parameter group of its own says so.
+
+The body learns slowly, with gradients above the limit of the head.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.heads import own_head
+from ftlab.faults.builders.tiny import base, batches
+from ftlab.faults.fault import Case, Healthy
+
+LIMIT = 0.1
+
+
+def build() -> Case:
+    """Build a whole model under SGD, its head in a group of its own."""
+    model = base()
+    head = list(getattr(model, own_head(model)).parameters())
+    known = {id(each) for each in head}
+    body = [each for each in model.parameters() if id(each) not in known]
+    groups = [{"params": body, "lr": 0.01}, {"params": head, "lr": 0.1}]
+    optimizer = torch.optim.SGD(groups)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(head, LIMIT)
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+HEALTHY = Healthy(
+    "head-clipped-in-its-group",
+    "all but one of the tensors are left out of clipping and exceed its limit",
+    looks_like=("GRD013", "GRD014"),
+    builder=build,
+    steps=60,
+)

@@ -1,0 +1,36 @@
+"""The sum of all absolute values is limited to two, on purpose, under SGD.
+
+All gradients are cut, to a seventh at most: the learning rate is chosen for that.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA of a small rank, whose gradients have few elements."""
+    model = lora(r=2)
+    optimizer = torch.optim.SGD(trainable(model), lr=1.0)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trainable(model), 2.0, norm_type=1.0)
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+HEALTHY = Healthy(
+    "limited-by-the-sum",
+    "max_norm is 2 and norm_type 1, as if they were swapped",
+    looks_like=("GRD015",),
+    builder=build,
+    steps=60,
+)

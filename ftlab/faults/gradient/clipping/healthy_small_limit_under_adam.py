@@ -1,0 +1,36 @@
+"""Gradients are clipped to a thousandth of their norm under AdamW, which forgets it.
+
+What is left is still far above the epsilon of 1e-8: updates are as large as ever.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA, with a limit of 1e-3 on norms of about 1."""
+    model = lora()
+    optimizer = adamw(model)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss * 4
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trainable(model), 1e-3)
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+HEALTHY = Healthy(
+    "small-limit-under-adam",
+    "next to nothing is left of every gradient, and the model learns",
+    looks_like=("GRD015", "NUM002"),
+    builder=build,
+    steps=100,
+)

@@ -1,0 +1,42 @@
+"""A loop that divides the gradients by the scale itself, clips and steps.
+
+It needs the scaler for its scale only: overflows are looked for by hand.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, base, batches, lora, trainable
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA under fp16 autocast."""
+    model = lora(base())
+    optimizer = adamw(model)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = model(**batch).loss
+        scaler.scale(loss).backward()
+        for parameter in trainable(model):
+            if parameter.grad is not None:
+                parameter.grad.div_(scaler.get_scale())
+        norm = torch.nn.utils.clip_grad_norm_(trainable(model), 0.5)
+        if torch.isfinite(norm):
+            optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step, scaler=scaler)
+
+
+HEALTHY = Healthy(
+    "unscaled-by-hand",
+    "scaled losses, and optimizer.step() without the scaler",
+    looks_like=("GRD011", "NUM006"),
+    builder=build,
+    steps=60,
+)

@@ -1,0 +1,45 @@
+"""The limit was taken for a tolerance: what it leaves is far below Adam's epsilon.
+
+An update is m / (sqrt(v) + 1e-8). With elements below 1e-10 the epsilon is all that
+counts, and weights move by less than a hundredth of the learning rate.
+
+Fix: ``max_norm=1.0``.
+Source: torch.optim.AdamW, ``eps``; torch.nn.utils.clip_grad_norm_.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train LoRA under AdamW."""
+    model = lora()
+    optimizer = adamw(model)
+    limit = 1.0 if fixed else 1e-10
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trainable(model), limit)
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "limit-below-epsilon",
+    "the loss is flat, and the norm of the gradients looks normal",
+    code="GRD015",
+    places=("call clip_grad_norm_",),
+    builder=build,
+    steps=6,
+    evident=2,
+    also=("NUM002",),
+    families=("llama", "gpt2", "neox", "own"),
+)

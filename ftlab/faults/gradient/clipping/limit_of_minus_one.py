@@ -1,0 +1,44 @@
+"""The limit is -1, which was to mean that nothing is clipped.
+
+torch multiplies by ``limit / norm``: the gradients are turned round, and the loss is
+climbed.
+
+Fix: leave the call out; ``max_norm=inf`` gives the norm and changes nothing.
+Source: OpenNMT/OpenNMT-py#1140 asks it of 0, which makes all gradients 0.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train LoRA with clipping switched off, as somebody thought."""
+    model = lora()
+    optimizer = adamw(model)
+    limit = float("inf") if fixed else -1.0
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trainable(model), limit)
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "limit-of-minus-one",
+    "the loss climbs at any learning rate",
+    code="GRD015",
+    places=("call clip_grad_norm_",),
+    builder=build,
+    steps=6,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

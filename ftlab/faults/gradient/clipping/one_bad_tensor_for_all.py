@@ -1,0 +1,51 @@
+"""One tensor's gradient is not a number, and clipping makes all of them so.
+
+A term of the loss divides 0 by 0 for one parameter. The norm of all gradients is NaN,
+and clipping multiplies every one of them by it.
+
+Fix: ``clip_grad_norm_(..., error_if_nonfinite=True)``; leave the batch out.
+Source: pytorch/pytorch#46849.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train LoRA with a penalty whose slope at 0 is not a number."""
+    model = lora()
+    optimizer = adamw(model)
+    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    name, zero = next((n, p) for n, p in named if not p.any())
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        penalty = (zero * zero).sum().sqrt()  # its slope at 0 is 0 / 0
+        loss = model(**batch).loss + 1e-3 * penalty
+        loss.backward()
+        sound = not fixed or all(p.grad.isfinite().all() for _, p in named)
+        if sound:
+            torch.nn.utils.clip_grad_norm_(trainable(model), 1.0)
+            optimizer.step()
+        else:
+            with torch.no_grad():
+                zero.fill_(1e-3)
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step, places=(f"param {name}",))
+
+
+FAULT = Fault(
+    "one-bad-tensor-for-all",
+    "all weights are NaN after one step, and the loss was finite",
+    code="GRD016",
+    places=("param *",),
+    builder=build,
+    steps=3,
+    also=("NUM001",),
+    families=("llama", "gpt2", "neox", "own"),
+)

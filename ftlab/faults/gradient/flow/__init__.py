@@ -1,0 +1,1 @@
+"""Faults of flow (gradient), and healthy runs that resemble them."""

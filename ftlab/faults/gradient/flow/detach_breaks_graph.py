@@ -1,0 +1,58 @@
+"""A wrapper that keeps hidden states hands the detached copy on.
+
+The layers below the wrapper receive no gradient. The loss still falls, for the layers
+above learn, only more slowly than it should.
+
+Fix: return the tensor that came in, and detach only the copy that is kept.
+Source: the evidence class of locuslab/open-unlearning#178.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.blocks import blocks, deep_base
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+class Keeping(torch.nn.Module):
+    """Runs a layer and keeps its output for later."""
+
+    def __init__(self, layer: torch.nn.Module, detached: bool) -> None:
+        super().__init__()
+        self.layer = layer
+        self.detached = detached
+        self.kept: torch.Tensor | None = None
+
+    def forward(self, *inputs: Any, **settings: Any) -> Any:
+        """Return the layer's output, or by mistake what was kept of it."""
+        output = self.layer(*inputs, **settings)
+        hidden = output[0] if isinstance(output, tuple) else output
+        self.kept = hidden.detach()
+        if not self.detached:
+            return output
+        return (self.kept, *output[1:]) if isinstance(output, tuple) else self.kept
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA on at least four layers, with a wrapper around its second layer."""
+    base = deep_base()
+    tower = blocks(base)
+    tower[1] = Keeping(tower[1], detached=not fixed)
+    model = lora(base)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "detach-breaks-graph",
+    "only the upper half of the adapters learns",
+    code="GRD003",
+    places=("module *.1", "op detach"),
+    builder=build,
+    steps=10,
+    also=("ADP001",),
+    families=("llama", "gpt2", "neox", "own"),
+)

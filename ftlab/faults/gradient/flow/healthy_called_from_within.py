@@ -1,0 +1,35 @@
+"""LoRA in a loop that calls the base model's parts and never the PeftModel.
+
+The adapters stand in the layers, so all of them run: a loss of one's own on the hidden
+states is often written this way.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import adamw, batches, lora, token_loss
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA whose trunk and head are called one after the other."""
+    model = lora()
+    optimizer = adamw(model)
+    inner = model.get_base_model()
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        hidden = inner.model(input_ids=batch["input_ids"]).last_hidden_state
+        return token_loss(inner.lm_head(hidden), batch)
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+HEALTHY = Healthy(
+    "called-from-within",
+    "the model that is watched is never called itself",
+    looks_like=("GRD003", "ADP001", "NUM003"),
+    builder=build,
+    steps=60,
+)

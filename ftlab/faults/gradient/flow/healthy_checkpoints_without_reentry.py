@@ -1,0 +1,25 @@
+"""Gradient checkpointing without reentry, with dropout that must be drawn again.
+
+Each layer's forward runs twice per step. Nothing needs a gradient at the input.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA with dropout under checkpointing."""
+    model = lora(llama(attention_dropout=0.1), lora_dropout=0.1)
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    model.train()
+    optimizer = adamw(model, lr=2e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "checkpoints-without-reentry",
+    "every layer is called twice, its input needs no gradient",
+    looks_like=("GRD003",),
+    builder=build,
+)

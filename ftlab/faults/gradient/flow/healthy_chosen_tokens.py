@@ -1,0 +1,20 @@
+"""LoRA, and a few new tokens of which alone the embedding is trained."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA with three rows of the embedding trained."""
+    model = lora(trainable_token_indices={"embed_tokens": [10, 11, 12]})
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "chosen-tokens",
+    "the embedding is frozen, a few rows of it are trained elsewhere",
+    looks_like=("GRD003", "OPT002", "GRD001", "ADP020", "ADP042"),
+    builder=build,
+)

@@ -1,0 +1,28 @@
+"""A compiled model: the loop calls what `torch.compile` returned.
+
+Modules inside are not called any more as the compiled graph runs in their place; names
+of its parameters begin with ``_orig_mod``.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA, compiled into one graph that is run as it is."""
+    model: Any = torch.compile(lora(), backend="aot_eager")
+    optimizer = adamw(model, lr=2e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "compiled",
+    "no module below the model is called",
+    looks_like=("GRD003", "OPT001", "OPT002", "ADP021"),
+    builder=build,
+)

@@ -1,0 +1,48 @@
+"""LoRA on a base of eight bits (LLM.int8), its other parts in fp16.
+
+``prepare_model_for_kbit_training`` is not called, and need not be: PEFT freezes the
+base and keeps the adapters in float32, and there is no checkpointing.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA on a Llama that is loaded in eight bits."""
+    from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+
+    small = llama()
+    path = folder(small)
+    small.save_pretrained(path)
+    config = BitsAndBytesConfig(load_in_8bit=True)
+    loaded = AutoModelForCausalLM.from_pretrained(
+        path, quantization_config=config, dtype=torch.float16
+    )
+    model = lora(loaded, target_modules="all-linear")
+    optimizer = adamw(model, lr=2e-3)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step, scaler=scaler)
+
+
+HEALTHY = Healthy(
+    "eight-bit-base",
+    "weights of bytes, norms in fp16, gradients times 1024",
+    looks_like=("GRD003", "ADP001", "GRD002"),
+    builder=build,
+    needs=("bitsandbytes>=0.46",),
+)

@@ -1,0 +1,25 @@
+"""P-tuning: a small network computes the prompt from embeddings of its own."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, gpt2
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build P-tuning on a GPT-2."""
+    from peft import PromptEncoderConfig, get_peft_model
+
+    config = PromptEncoderConfig(
+        num_virtual_tokens=4, encoder_hidden_size=32, task_type="CAUSAL_LM"
+    )
+    model = get_peft_model(gpt2(), config)
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "encoded-prompt",
+    "the loss hardly falls: a prompt can do little in a random model",
+    looks_like=("GRD003", "GRD001"),
+    builder=build,
+)

@@ -1,0 +1,31 @@
+"""LoRA on a model one of whose blocks is frozen, without an adapter, and on disk.
+
+Weights of the base are on the meta device between two forwards, and none of them is
+trained: gradients only go through them.
+"""
+
+from accelerate import disk_offload
+
+from ftlab.faults.builders.blocks import blocks
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.builders.trainers import folder
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Put LoRA on all blocks but the last, and that one on disk."""
+    model = base()
+    last = len(blocks(model)) - 1
+    model = lora(model, layers_to_transform=list(range(last))).train()
+    disk_offload(blocks(model)[last], str(folder(model)), execution_device="cpu")
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "frozen-block-on-disk",
+    "weights that a gradient passes through are on the meta device",
+    looks_like=("GRD003", "MOD004"),
+    builder=build,
+)

@@ -1,0 +1,47 @@
+"""The adapter is merged for each evaluation, and taken out again before training.
+
+While it is merged the base weights are other ones, and the adapter takes no part.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+EVERY = 25
+
+
+def build() -> Case:
+    """Build LoRA with an evaluation every 25 steps."""
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+    train = plain_step(model, optimizer)
+    (unseen,) = batches(1, seed=77)
+
+    @torch.no_grad()
+    def evaluate() -> None:
+        model.eval()
+        model.merge_adapter()
+        model(**unseen)
+        model.unmerge_adapter()
+        model.train()
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        if len(case.losses) % EVERY == EVERY - 1:
+            evaluate()
+        return loss
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+HEALTHY = Healthy(
+    "merged-for-evaluation",
+    "base weights change for a moment, several times",
+    looks_like=("GRD003", "ADP001", "ADP004", "ADP005", "ADP006", "ADP007"),
+    builder=build,
+)

@@ -1,0 +1,25 @@
+"""A classifier on a RoBERTa: a new head, and LoRA below it.
+
+PEFT trains a copy of the head; the original one beside it has no gradient.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.zoo import classes, roberta
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA on a RoBERTa that classifies."""
+    model = lora(roberta(), target_modules=["query", "value"], task_type="SEQ_CLS")
+    optimizer = adamw(model, lr=2e-3)
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, classes(batches()), step)
+
+
+HEALTHY = Healthy(
+    "new-classifier",
+    "the original head has no gradient, the copy of it learns",
+    looks_like=("GRD003", "OPT002", "ADP001", "ADP020"),
+    builder=build,
+)

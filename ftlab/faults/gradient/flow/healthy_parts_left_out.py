@@ -1,0 +1,38 @@
+"""Stochastic depth: at each step some blocks are left out (LayerDrop).
+
+Their parameters have no gradient in that step, and are trained in other ones.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, own
+from ftlab.faults.builders.trainers import seeded
+from ftlab.faults.fault import Case, Healthy
+
+LEFT_OUT = 0.3
+
+
+def build() -> Case:
+    """Build a model of one's own whose floors are skipped by chance."""
+    model = own()
+    dice = seeded()
+
+    def skip(_: Any, inputs: Any, output: torch.Tensor) -> torch.Tensor:
+        left_out = torch.rand((), generator=dice) < LEFT_OUT
+        return inputs[0] if left_out else output
+
+    for floor in model.tower:
+        floor.register_forward_hook(skip)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "parts-left-out",
+    "whole blocks have no gradient in a third of the steps",
+    looks_like=("GRD003", "GRD001"),
+    builder=build,
+)

@@ -1,0 +1,27 @@
+"""Reentrant checkpointing done right: the input hook is there.
+
+The output of the frozen embedding requires a gradient, on purpose; the embedding's own
+weight has none.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA with reentrant checkpointing."""
+    model = lora()
+    model.gradient_checkpointing_enable({"use_reentrant": True})
+    model.enable_input_require_grads()  # transformers 5 does it by itself
+    model.train()
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "reentrant-input-hook",
+    "reentrant checkpointing over a frozen embedding",
+    looks_like=("GRD003",),
+    builder=build,
+)

@@ -1,0 +1,26 @@
+"""An OPT: positions and tokens that never occur, and a ReLU.
+
+Short sequences use a third of the learned positions, and the data a part of the
+vocabulary: the other rows have gradients of exactly 0. So have the units behind a ReLU
+that are off.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.zoo import opt
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build an OPT with dropout, fully fine-tuned on sequences of 8 tokens."""
+    model = opt()
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(length=8), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "rows-never-looked-up",
+    "most rows of an embedding have a gradient of exactly 0",
+    looks_like=("GRD003", "GRD001", "NUM002"),
+    builder=build,
+)

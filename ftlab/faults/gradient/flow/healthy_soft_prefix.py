@@ -1,0 +1,28 @@
+"""Prefix tuning: keys and values put before those of every layer.
+
+All layers read one tensor; the model is fed a cache, and its own weights are frozen.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build prefix tuning with a projection."""
+    from peft import PrefixTuningConfig, get_peft_model
+
+    config = PrefixTuningConfig(
+        num_virtual_tokens=4, prefix_projection=True, task_type="CAUSAL_LM"
+    )
+    model = get_peft_model(llama(use_cache=True), config)
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "soft-prefix",
+    "no layer of the model has a trained tensor",
+    looks_like=("GRD003", "ADP001"),
+    builder=build,
+)

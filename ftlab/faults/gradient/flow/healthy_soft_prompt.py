@@ -1,0 +1,26 @@
+"""Prompt tuning: the one trained tensor is a prompt of vectors.
+
+The whole model below and above it is frozen, and the loss falls slowly.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build prompt tuning with eight vectors."""
+    from peft import PromptTuningConfig, get_peft_model
+
+    config = PromptTuningConfig(num_virtual_tokens=8, task_type="CAUSAL_LM")
+    model = get_peft_model(llama(), config)
+    optimizer = adamw(model, lr=3e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "soft-prompt",
+    "one tensor is trained, in no layer of the model",
+    looks_like=("GRD003", "ADP001"),
+    builder=build,
+)

@@ -1,0 +1,40 @@
+"""An embedding with sparse gradients, under SparseAdam; the rest under AdamW."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from ftlab.faults.builders.tiny import VOCABULARY, batches, own
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.variation import current
+
+
+def build() -> Case:
+    """Build a model of one's own whose embedding asks for sparse gradients."""
+    model = own()
+    torch.manual_seed(current().seed)
+    model.words = nn.Embedding(VOCABULARY, current().width, sparse=True)
+    rest = [p for name, p in model.named_parameters() if name != "words.weight"]
+    both = [
+        torch.optim.SparseAdam(model.words.parameters(), lr=1e-3),
+        torch.optim.AdamW(rest, lr=1e-3),
+    ]
+
+    def step(batch: Any) -> float:
+        model.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        for optimizer in both:
+            optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, both, batches(length=6), step)
+
+
+HEALTHY = Healthy(
+    "sparse-rows",
+    "the gradient of the embedding is a sparse tensor",
+    looks_like=("GRD003", "OPT002", "GRD001"),
+    builder=build,
+)

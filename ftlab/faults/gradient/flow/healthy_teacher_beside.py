@@ -1,0 +1,52 @@
+"""Distillation: a teacher answers without gradients, within the same module.
+
+The teacher is a submodule, frozen and in eval mode; its parameters are four fifths of
+all, and none of them is in the optimizer.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.variation import current
+
+
+class Pair(nn.Module):
+    """A student and its teacher."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.teacher = llama(num_hidden_layers=4).requires_grad_(False)
+        self.student = llama(seed=5, num_hidden_layers=1)
+
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        """Return how far the student is from the teacher, times the temperature."""
+        self.teacher.eval()
+        with torch.no_grad():
+            wanted = (8 * self.teacher(input_ids=input_ids).logits).log_softmax(-1)
+        shares = (8 * self.student(input_ids=input_ids).logits).log_softmax(-1)
+        return nn.functional.kl_div(shares, wanted, log_target=True, reduction="mean")
+
+
+def build() -> Case:
+    """Build a teacher of four layers and a student of one."""
+    torch.manual_seed(current().seed)
+    model = Pair()
+    optimizer = adamw(model)
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        return model(batch["input_ids"])
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+HEALTHY = Healthy(
+    "teacher-beside",
+    "most of the model is frozen and runs without gradients",
+    looks_like=("GRD003", "GRD001", "OPT002", "ADP007"),
+    builder=build,
+)

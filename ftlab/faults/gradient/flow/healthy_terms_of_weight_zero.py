@@ -1,0 +1,40 @@
+"""A loss with a term that is switched off by 0, and one that comes in slowly from 0.
+
+Both are products with a number that is exactly 0; the likelihood stands beside them.
+"""
+
+from itertools import count
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import Batch, adamw, batches, lora, trainable
+from ftlab.faults.fault import Case, Healthy
+
+SLOWLY = 40
+
+
+def build() -> Case:
+    """Train LoRA under a likelihood and two penalties."""
+    model = lora()
+    optimizer = adamw(model)
+    numbers = count()
+
+    def loss_of(batch: Batch) -> torch.Tensor:
+        output = model(**batch)
+        strength = max(0, next(numbers) - SLOWLY // 2) / SLOWLY
+        size = sum((each**2).sum() for each in trainable(model))
+        spread = output.logits.logsumexp(-1).pow(2).mean()
+        loss: torch.Tensor = output.loss + 0.0 * spread + 1e-4 * strength * size
+        return loss
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+HEALTHY = Healthy(
+    "terms-of-weight-zero",
+    "products with a number that is 0 on the way to the loss",
+    looks_like=("GRD003",),
+    builder=build,
+    steps=60,
+)

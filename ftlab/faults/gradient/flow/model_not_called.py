@@ -1,0 +1,44 @@
+"""The loss is computed from a copy of the model that was made before the adapter.
+
+``get_peft_model`` of a deep copy leaves the first model as it was; the loop still calls
+that one. Its head was made trainable, so backward runs, and the adapter stands aside.
+
+Fix: call the model that ``get_peft_model`` returned.
+Source: seed; measured.
+"""
+
+import copy
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import base, batches, lora, trainable
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA on a copy, and a loop that calls the first one."""
+    first = base()
+    model = lora(copy.deepcopy(first))
+    optimizer = torch.optim.AdamW(trainable(model), lr=1e-3, weight_decay=0.0)
+    called = model if fixed else first
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        loss: torch.Tensor = called(**batch).loss
+        return loss
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "model-not-called",
+    "the loss stays flat although the adapter is trainable and in the optimizer",
+    code="GRD003",
+    places=("call model.forward",),
+    builder=build,
+    steps=10,
+    evident=1,
+    also=("ADP001", "NUM003"),
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,1 @@
+"""Faults of magnitude (gradient), and healthy runs that resemble them."""

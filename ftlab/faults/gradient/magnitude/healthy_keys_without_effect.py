@@ -1,0 +1,27 @@
+"""A RoBERTa with biases on its keys, fully fine-tuned.
+
+A constant added to all keys shifts all scores of a query alike, and softmax leaves it
+out: the gradient of such a bias is rounding noise, ten thousand times below its
+namesakes'.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.zoo import classes, roberta
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a RoBERTa that classifies, with its whole encoder trained."""
+    model = roberta()
+    optimizer = adamw(model, lr=5e-4, weight_decay=0.01)
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, classes(batches()), step)
+
+
+HEALTHY = Healthy(
+    "keys-without-effect",
+    "the gradients of the keys' biases are rounding noise",
+    looks_like=("GRD001", "NUM002"),
+    builder=build,
+)

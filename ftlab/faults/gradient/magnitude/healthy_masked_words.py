@@ -1,0 +1,43 @@
+"""A masked language model: other words are hidden in every batch.
+
+Few labels count, and the loss jumps from step to step.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.trainers import seeded
+from ftlab.faults.builders.zoo import roberta
+from ftlab.faults.fault import Case, Healthy
+
+MASK = 2
+SHARE = 0.15
+
+
+def build() -> Case:
+    """Build a RoBERTa, fully fine-tuned, that hides 15 % of the words."""
+    model = roberta(kind="MaskedLM")
+    optimizer = adamw(model, lr=1e-3, weight_decay=0.01)
+    dice = seeded()
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        ids = batch["input_ids"]
+        hidden = torch.rand(ids.shape, generator=dice) < SHARE
+        hidden[0, 1] = True
+        labels = torch.where(hidden, ids, -100)
+        ids = torch.where(hidden, MASK, ids)
+        mask = batch["attention_mask"]
+        return model(input_ids=ids, attention_mask=mask, labels=labels).loss
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+HEALTHY = Healthy(
+    "masked-words",
+    "85 % of the labels are ignored, other ones in each step",
+    looks_like=("GRD002", "GRD003"),
+    builder=build,
+)

@@ -1,0 +1,24 @@
+"""One batch, learnt by heart.
+
+The loss goes to nearly 0, and the gradients with it: they vanish because there is
+nothing left to learn.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build full fine-tuning on one batch."""
+    model = llama()
+    optimizer = adamw(model, lr=5e-3)
+    return Case(model, optimizer, batches(1), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "memorised",
+    "gradients fall by orders of magnitude as the loss goes to 0",
+    looks_like=("GRD001", "GRD002"),
+    builder=build,
+)

@@ -1,0 +1,26 @@
+"""BitFit: only biases are trained, at a learning rate to match.
+
+Some of them have a gradient of 0 in theory: adding a constant to all keys changes no
+attention.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, gpt2
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a GPT-2 of which only the biases are trained."""
+    model = gpt2()
+    for name, weight in model.named_parameters():
+        weight.requires_grad_(name.endswith("bias"))
+    optimizer = adamw(model, lr=1e-2)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "only-biases",
+    "every weight matrix is frozen",
+    looks_like=("GRD001", "GRD003"),
+    builder=build,
+)

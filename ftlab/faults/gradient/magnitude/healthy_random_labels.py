@@ -1,0 +1,35 @@
+"""Labels drawn at random, new ones for each batch: there is nothing to learn.
+
+The loss stays at the logarithm of the vocabulary, whatever the loop does.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
+from ftlab.faults.builders.trainers import seeded
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA on noise."""
+    model = lora()
+    optimizer = adamw(model, lr=1e-3)
+    dice = seeded()
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        shape = batch["input_ids"].shape
+        labels = torch.randint(VOCABULARY, shape, generator=dice)
+        return model(input_ids=batch["input_ids"], labels=labels).loss
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+HEALTHY = Healthy(
+    "random-labels",
+    "the loss never falls",
+    looks_like=("GRD001", "ADP001", "GRD002", "NUM026", "DAT043"),
+    builder=build,
+)

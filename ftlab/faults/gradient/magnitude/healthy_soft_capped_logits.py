@@ -1,0 +1,25 @@
+"""A Gemma 2, fully fine-tuned.
+
+The weights of its norms start at exactly 0 (the layer multiplies by 1 + weight), its
+embeddings are scaled by the root of the width, and tanh caps scores and logits.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.zoo import gemma
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a Gemma 2 under AdamW."""
+    model = gemma()
+    optimizer = adamw(model, weight_decay=0.01)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "soft-capped-logits",
+    "weights of norms are 0, logits saturate at a cap",
+    looks_like=("GRD001", "GRD003", "NUM002"),
+    builder=build,
+)

@@ -1,0 +1,26 @@
+"""A Mamba, which has no attention, fully fine-tuned.
+
+Among its parameters are decay rates and a skip, of which none is a matrix like the
+others. (LoRA on its ``dt_proj`` would learn nothing: the model reads the weight of that
+layer and never calls it.)
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.zoo import mamba
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a Mamba on short rows."""
+    model = mamba()
+    optimizer = adamw(model, lr=2e-3)
+    return Case(model, optimizer, batches(length=8), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "state-space",
+    "no attention, and parameters that are decay rates",
+    looks_like=("GRD001", "GRD003", "NUM002"),
+    builder=build,
+)

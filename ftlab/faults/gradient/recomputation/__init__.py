@@ -1,0 +1,1 @@
+"""Faults of recomputation (gradient), and healthy runs that resemble them."""

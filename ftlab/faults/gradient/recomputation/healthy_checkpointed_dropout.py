@@ -1,0 +1,26 @@
+"""Dropout under gradient checkpointing: both passes draw the same masks.
+
+Modules run twice per step, the second time within backward, and give the same.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA with dropout and reentrant checkpointing."""
+    model = lora(llama(attention_dropout=0.1), lora_dropout=0.1)
+    model.enable_input_require_grads()
+    model.gradient_checkpointing_enable({"use_reentrant": True})
+    model.train()
+    optimizer = adamw(model, lr=2e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "checkpointed-dropout",
+    "modules that draw random numbers run twice in a step",
+    looks_like=("GRD004", "GRD003"),
+    builder=build,
+)

@@ -1,0 +1,47 @@
+"""A checkpoint of one's own that computes the blocks again outside of autocast.
+
+Backward is called after ``with autocast`` has ended. What a hand-written checkpoint
+runs again is computed in float32 then: gradients of another precision than that of the
+loss, and more time and memory than was planned.
+
+Fix: ``torch.utils.checkpoint``, or keep autocast's state and enter it in backward.
+Source: NVIDIA/Megatron-LM#7538, NVIDIA/TransformerEngine#787, pytorch/pytorch#37730.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.blocks import blocks, deep_base
+from ftlab.faults.builders.own_checkpoint import run_again
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train all of a model whose blocks are run again by hand."""
+    model = deep_base().train()
+    run_again(blocks(model), restore=fixed)
+    optimizer = adamw(model)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "recompute-without-autocast",
+    "checkpointing makes a step in mixed precision much slower",
+    code="GRD004",
+    places=("call torch.autocast",),
+    builder=build,
+    steps=6,
+    evident=1,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,1 +1,0 @@
-"""Healthy runs that look ill at first sight."""

@@ -1,0 +1,1 @@
+"""Faults of checkpointing (model), and healthy runs that resemble them."""

@@ -1,0 +1,40 @@
+"""Blocks were replaced by new ones after checkpointing was switched on.
+
+The mark was set on the old blocks. The new ones (other sizes, a copy of the weights, a
+pruned model) carry none, and the model says that checkpointing is on.
+
+Fix: ``model.gradient_checkpointing_enable()`` after the blocks were replaced.
+Source: transformers `modeling_utils.py` (_set_gradient_checkpointing); measured.
+"""
+
+from ftlab.faults.builders.blocks import blocks
+from ftlab.faults.builders.checkpointing import checkpointed
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Make each block anew, with the weights of the old one."""
+    model = checkpointed()
+    tower = blocks(model)
+    for index, block in enumerate(list(tower)):
+        new = type(block)(model.config, index)
+        new.load_state_dict(block.state_dict())
+        tower[index] = new.train()
+    if fixed:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "blocks-made-anew",
+    "the model says that checkpointing is on, and memory says that it is not",
+    code="MOD011",
+    places=("module *",),
+    builder=build,
+    steps=6,
+    evident=1,
+    families=("llama", "gpt2", "neox"),
+)

@@ -1,0 +1,57 @@
+"""The blocks' forward was patched after checkpointing was switched on.
+
+Since 5.23 transformers looks at the mark in the forward of the block's class, before
+in ``__call__``. A forward that is set on the instance runs in place of the class's, and
+all activations are kept. Nothing fails.
+
+Fix: ``old = block.forward``, and call ``old(...)`` from the patch.
+Source: transformers `modeling_layers.py` (GradientCheckpointingLayer); measured.
+"""
+
+import functools
+import inspect
+import types
+from typing import Any
+
+from torch import nn
+
+from ftlab.faults.builders.blocks import blocks
+from ftlab.faults.builders.checkpointing import checkpointed
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Patch each block's forward."""
+    model = checkpointed()
+    for block in blocks(model):
+        _patch(block, whole=fixed)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+def _patch(block: nn.Module, *, whole: bool) -> None:
+    """Count the calls of a block, around its forward or around what is within it."""
+    counted: dict[str, int] = {"calls": 0}
+    old: Any = block.forward if whole else inspect.unwrap(type(block).forward)
+
+    @functools.wraps(old)
+    def forward(self: nn.Module, *inputs: Any, **settings: Any) -> Any:
+        counted["calls"] += 1
+        return old(*inputs, **settings) if whole else old(self, *inputs, **settings)
+
+    setattr(block, "forward", types.MethodType(forward, block))  # noqa: B010  mypy
+
+
+FAULT = Fault(
+    "checkpointing-patched-away",
+    "gradient checkpointing is on, and memory is what it was without it",
+    code="MOD011",
+    places=("module *.0",),
+    builder=build,
+    steps=6,
+    evident=1,
+    families=("llama", "gpt2", "neox"),
+    needs=("transformers>=5.23",),
+)

@@ -1,0 +1,39 @@
+"""Every second block is checkpointed, and one of the others has a patched forward.
+
+Half of the blocks keep their activations on purpose.
+"""
+
+import functools
+from typing import Any
+
+from ftlab.faults.builders.blocks import blocks, deep_base
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Put LoRA on a model of four blocks."""
+    base = deep_base().train()
+    way = {"use_reentrant": False}
+    base.gradient_checkpointing_enable(way, every_n_layers=2)
+    tower = blocks(base)
+    old = tower[1].forward
+
+    @functools.wraps(old)
+    def forward(*inputs: Any, **settings: Any) -> Any:
+        return old(*inputs, **settings)
+
+    tower[1].forward = forward
+    model = lora(base).train()
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "some-blocks-checkpointed",
+    "blocks run once although checkpointing is on",
+    looks_like=("MOD011",),
+    builder=build,
+    needs=("transformers>=5.16",),
+)

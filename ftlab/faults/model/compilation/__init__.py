@@ -1,0 +1,1 @@
+"""Faults of compilation (model), and healthy runs that resemble them."""

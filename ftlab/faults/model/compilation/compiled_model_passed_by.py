@@ -1,0 +1,55 @@
+"""A model that is compiled, and trained through a method of its own.
+
+Only calls of what `torch.compile` returns are compiled. ``net.training_step`` is the
+method of the module inside, whose ``self(...)`` runs eagerly: no compile time, no
+speed-up, no message.
+
+Fix: call the compiled model itself, or ``model.compile()``, which compiles in place.
+Source: pytorch/pytorch#141616.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a model whose method computes the loss, and train through it."""
+    model = base()
+    kind = type(model)
+    model.__class__ = type("Task", (kind,), {"training_step": _training_step})
+    if fixed:
+        model.compile(backend="eager")
+        net: Any = model
+    else:
+        net = torch.compile(model, backend="eager")
+    optimizer = adamw(model)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss: torch.Tensor = net.training_step(batch)
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(net, optimizer, batches(), step)
+
+
+def _training_step(self: Any, batch: Any) -> torch.Tensor:
+    loss: torch.Tensor = self(**batch).loss
+    return loss
+
+
+FAULT = Fault(
+    "compiled-model-passed-by",
+    "torch.compile changes nothing: neither the time of the first step nor the others",
+    code="MOD020",
+    places=("call torch.compile",),
+    builder=build,
+    steps=4,
+    evident=1,
+    families=("own", "gpt2"),
+)

@@ -1,0 +1,1 @@
+"""Faults of modes (model), and healthy runs that resemble them."""

@@ -1,0 +1,52 @@
+"""Half of the blocks are trained without dropout after a measurement.
+
+A hook or a callback puts some blocks into evaluation mode to look at them, and leaves
+them so. The model's own ``training`` is True, and nobody looks further down.
+
+Fix: ``block.train()`` after it, or put back the mode that each block was in.
+Source: the error of TrainCheck's list whose dropouts were off in training, TF-33844.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.blocks import block_name, blocks, deep_base
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+MEASURED = 2
+"""The step before which the lower blocks are measured."""
+
+
+def build(fixed: bool) -> Case:
+    """Measure the lower half of the blocks in evaluation mode."""
+    model = lora(deep_base(), lora_dropout=0.2).train()
+    optimizer = adamw(model)
+    train = plain_step(model, optimizer)
+    lower = range(len(blocks(model)) // 2)
+    done = [0]
+
+    def step(batch: Any) -> float:
+        if done[0] == MEASURED:
+            for number in lower:
+                blocks(model)[number].eval()
+                if fixed:
+                    blocks(model)[number].train()
+        done[0] += 1
+        return train(batch)
+
+    places = tuple(f"module {block_name(model, number)}" for number in lower)
+    return Case(model, optimizer, batches(), step, places=places)
+
+
+FAULT = Fault(
+    "blocks-left-in-eval",
+    "the lower half of the blocks has no dropout any more",
+    code="MOD006",
+    places=("module *.0",),
+    builder=build,
+    steps=6,
+    evident=MEASURED + 1,
+    families=("llama", "gpt2", "neox", "own"),
+    traincheck="TF-33844",
+)

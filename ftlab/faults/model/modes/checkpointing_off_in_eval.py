@@ -1,0 +1,34 @@
+"""Gradient checkpointing was switched on, and memory is as high as without it.
+
+``from_pretrained`` returns a model in evaluation mode, and the loop never calls
+``train()``. transformers computes blocks again in training mode only.
+
+Fix: ``model.train()`` before the loop.
+Source: transformers `modeling_layers.py` (GradientCheckpointingLayer); measured.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train a model with checkpointing as from_pretrained returns it."""
+    model = base().eval()
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    if fixed:
+        model.train()
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "checkpointing-off-in-eval",
+    "gradient checkpointing saves nothing",
+    code="MOD006",
+    places=("call model.eval",),
+    builder=build,
+    steps=6,
+    evident=1,
+    families=("llama", "gpt2", "neox"),
+)

@@ -1,0 +1,51 @@
+"""After the first evaluation dropout is off for good: the model overfits.
+
+``model.eval()`` for an evaluation in the middle of an epoch, while ``model.train()``
+stands at the epoch's beginning. Gradient checkpointing of transformers is off as well.
+
+Fix: ``model.train()`` after each evaluation.
+Source: shubhamagarwal92/mmd#14, tk-rusch/coRNN#1, callummcdougall/ARENA_3.0#179.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+EVALUATED = 3
+"""The step before which the model is evaluated."""
+
+
+def build(fixed: bool) -> Case:
+    """Evaluate once, and go back to training mode or not."""
+    model = lora(lora_dropout=0.3).train()
+    optimizer = adamw(model)
+    train = plain_step(model, optimizer)
+    done = [0]
+
+    def step(batch: Any) -> float:
+        if done[0] == EVALUATED:
+            model.eval()
+            with torch.no_grad():
+                model(**batch)
+            if fixed:
+                model.train()
+        done[0] += 1
+        return train(batch)
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "eval-mode-left-on",
+    "dropout does nothing after the first evaluation",
+    code="MOD006",
+    places=("call model.eval",),
+    builder=build,
+    steps=8,
+    evident=EVALUATED + 1,
+    families=("llama", "gpt2", "neox", "own"),
+)

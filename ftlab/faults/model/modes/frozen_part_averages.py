@@ -1,0 +1,43 @@
+"""A backbone is frozen, a new head is trained, and ``model.train()`` is for both.
+
+No weight of the backbone moves. Its batch norms are in training mode, and their running
+statistics follow the new pictures: in evaluation it gives other features than before.
+
+Fix: ``model.resnet.eval()`` after each ``model.train()``.
+Source: pytorch/pytorch#86590, lightly-ai/lightly#1438.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.convolutions import residual
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw
+from ftlab.faults.builders.zoo import pictures
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a ResNet of which the head is trained."""
+    model = residual()
+    model.resnet.requires_grad_(False)
+    optimizer = adamw(model, lr=1e-2)
+    inner = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        model.train()
+        if fixed:
+            model.resnet.eval()
+        return inner(batch)
+
+    return Case(model, optimizer, pictures(), step)
+
+
+FAULT = Fault(
+    "frozen-part-averages",
+    "only the head was trained, and the backbone answers otherwise",
+    code="MOD023",
+    places=("module *.normalization",),
+    builder=build,
+    steps=8,
+    evident=3,
+)

@@ -1,0 +1,29 @@
+"""Dropout is configured, and switched off for preference training by its p.
+
+So does TRL, ``disable_dropout=True``: the configuration says 0.1, all layers drop 0.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, gpt2, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA with dropout on a GPT-2 with dropout, and disable both."""
+    model = lora(gpt2(resid_pdrop=0.1, embd_pdrop=0.1), lora_dropout=0.1).train()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "dropout-disabled-by-p",
+    "the configuration has a dropout, and nothing drops",
+    looks_like=("MOD017", "MOD006", "ADP040"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,24 @@
+"""LoRA on a model as from_pretrained returned it: in evaluation mode, without dropout.
+
+Nothing in it depends on the mode: the run is the same to the last bit.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA on a model that nobody called train() on."""
+    model = lora(base().eval())
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "eval-without-dropout",
+    "the model is in evaluation mode for the whole run",
+    looks_like=("MOD006",),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,26 @@
+"""The model is fine-tuned in evaluation mode from its first step on, without dropout.
+
+Many do so on purpose, small sets and preference data above all: ``model.eval()`` is the
+shortest way to switch every dropout off.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.builders.zoo import opt
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build an OPT with dropout, and train it in evaluation mode."""
+    model = opt(attention_dropout=0.1).eval()
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "trained-in-evaluation-mode",
+    "every dropout does nothing for the whole run",
+    looks_like=("MOD006",),
+    builder=build,
+    steps=40,
+)

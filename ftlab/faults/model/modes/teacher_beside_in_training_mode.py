@@ -1,0 +1,44 @@
+"""A teacher of its own is in training mode: somebody has called ``train()`` on it.
+
+It was fine-tuned just before, in the same process, and nobody called ``eval()``.
+``no_grad`` stands around its pass, and its dropout is on.
+
+Fix: ``teacher.eval()`` before the first of its passes.
+Source: seed; PyTorch's notes on autograd: evaluation mode is not ``no_grad``.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import adamw, base, batches, gpt2, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a student, and a teacher that is not watched."""
+    teacher = gpt2(seed=7, resid_pdrop=0.1, embd_pdrop=0.1).train(not fixed)
+    model = lora(base())
+    optimizer = adamw(model)
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        ids = batch["input_ids"]
+        with torch.no_grad():
+            wanted = teacher(input_ids=ids).logits.softmax(-1)
+        logits = model(input_ids=ids).logits
+        return torch.nn.functional.cross_entropy(logits.mT, wanted.mT)
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "teacher-beside-in-training-mode",
+    "the student learns the noise of a teacher with dropout",
+    code="MOD016",
+    places=("object another GPT2LMHeadModel",),
+    builder=build,
+    steps=8,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,42 @@
+"""A part was traced in evaluation mode, and is trained: its dropout is gone.
+
+`torch.jit.trace` was to make it faster. ``model.train()`` sets ``training`` to True as
+ever, and the graph holds "do not drop" as a constant.
+
+Fix: trace in training mode, or use ``torch.compile``, which looks at the mode.
+Source: pytorch/pytorch#29177 (a traced module does the same in both modes).
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.refined import Refined, traced
+from ftlab.faults.builders.tiny import adamw, batches, token_loss
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a model of which a part is traced before training."""
+    model = Refined()
+    model.refiner = traced(model.refiner, training=fixed)
+    model.train()
+    optimizer = adamw(model)
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        return token_loss(model(batch["input_ids"]), batch)
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "traced-in-evaluation-mode",
+    "the model overfits as if its dropout were 0",
+    code="MOD019",
+    places=("module refiner",),
+    builder=build,
+    steps=4,
+    evident=0,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,61 @@
+"""A part was traced in training mode, and every evaluation runs with its dropout on.
+
+``model.eval()`` sets ``training`` to False, and the graph holds "drop" as a constant.
+What is saved with `torch.jit.save` drops too.
+
+Fix: evaluate with a graph that was traced in evaluation mode, or use ``torch.compile``.
+Source: pytorch/pytorch#29177 (a traced module does the same in both modes).
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.refined import Refined, traced
+from ftlab.faults.builders.tiny import adamw, batches, token_loss
+from ftlab.faults.fault import Case, Fault
+
+EVERY = 3
+
+
+def build(fixed: bool) -> Case:
+    """Build a model of which a part is traced, and that is evaluated now and then."""
+    model = Refined()
+    dropping = traced(model.refiner, training=True)
+    quiet = traced(model.refiner, training=False)
+    model.refiner = dropping
+    model.train()
+    optimizer = adamw(model)
+    rows = batches(9)
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        return token_loss(model(batch["input_ids"]), batch)
+
+    train = loss_step(loss_of, optimizer)
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        if len(case.losses) % EVERY == EVERY - 1:
+            model.refiner = quiet if fixed else dropping
+            model.eval()
+            with torch.no_grad():
+                loss_of(rows[-1])
+            model.refiner = dropping
+            model.train()
+        return loss
+
+    case = Case(model, optimizer, rows[:-1], step)
+    return case
+
+
+FAULT = Fault(
+    "traced-in-training-mode",
+    "two evaluations of one model on the same rows differ",
+    code="MOD019",
+    places=("module refiner",),
+    builder=build,
+    steps=8,
+    evident=3,
+    families=("llama", "gpt2", "neox", "own"),
+)

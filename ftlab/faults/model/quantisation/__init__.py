@@ -1,0 +1,1 @@
+"""Faults of quantisation (model), and healthy runs that resemble them."""

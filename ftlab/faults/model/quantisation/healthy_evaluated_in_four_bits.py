@@ -1,0 +1,52 @@
+"""QLoRA that is evaluated every 20 steps and saved, with the CPU's packing turned off.
+
+A head and embeddings stay in floating point; ``llm_int8_skip_modules`` leaves out one
+projection on purpose.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.blocks import four_bit
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+EVERY = 20
+
+
+def build() -> Case:
+    """Build QLoRA with evaluations and checkpoints."""
+    base = four_bit(
+        llama(hidden_size=128).bfloat16(),
+        llm_int8_skip_modules=["o_proj", "lm_head"],
+        bnb_4bit_use_double_quant=True,
+    )
+    model = lora(base)
+    optimizer = adamw(model)
+    made = batches()
+    train = plain_step(model, optimizer)
+    count = 0
+
+    def step(batch: Any) -> float:
+        nonlocal count
+        count += 1
+        if count % EVERY == 0:
+            model.eval()
+            with torch.no_grad():
+                model(**made[0])
+            model.state_dict()
+            model.train()
+        return train(batch)
+
+    return Case(model.train(), optimizer, made, step)
+
+
+HEALTHY = Healthy(
+    "evaluated-in-four-bits",
+    "evaluations and checkpoints between the steps of QLoRA",
+    looks_like=("MOD001", "MOD003"),
+    builder=build,
+    needs=("bitsandbytes>=0.46",),
+)

@@ -1,0 +1,28 @@
+"""A head on a body of four bits that stays as it is, on purpose.
+
+No quantised weight is trained and there is no adapter; nothing within the blocks is
+trainable, and nothing there should be.
+"""
+
+from ftlab.faults.builders.blocks import four_bit
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a quantised model of which only the head is trained."""
+    model = four_bit(llama(hidden_size=128))
+    model.requires_grad_(False)
+    model.lm_head.requires_grad_(True)
+    optimizer = adamw(model, lr=2e-3)
+    return Case(model.train(), optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "head-on-four-bits",
+    "no quantised weight moves, and no adapter is there",
+    looks_like=("MOD002", "GRD003"),
+    builder=build,
+    needs=("bitsandbytes>=0.46",),
+)

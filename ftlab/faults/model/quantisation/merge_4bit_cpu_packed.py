@@ -1,0 +1,52 @@
+"""An adapter that was evaluated on a CPU and then merged: the merged model is noise.
+
+The evaluation packed the 4-bit weights for inference. PEFT's merge reads the packed
+bytes as if they had the usual layout.
+
+Fix: set ``support_avx512bf16_for_cpu = False`` on every Linear4bit before the first
+evaluation; and keep the adapter apart, or merge it into 16 bits: 4 bits round it away.
+Source: bitsandbytes 0.50.2 and peft 0.21.2 (``dequantize_bnb_weight``); no report.
+"""
+
+import warnings
+
+import torch
+
+from ftlab.faults.builders.blocks import four_bit
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build QLoRA that is evaluated and merged when training is over."""
+    base = four_bit(llama(hidden_size=128).bfloat16(), packing=not fixed)
+    model = lora(base)
+    optimizer = adamw(model)
+    made = batches()
+
+    def afterwards() -> None:
+        model.eval()
+        with torch.no_grad():
+            model(**made[0])
+        if fixed:
+            return  # 4 bits lose an adapter anyhow: see merge-into-4bit
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that merging into 4 bits rounds
+            model.merge_adapter()
+
+    step = plain_step(model, optimizer)
+    return Case(model.train(), optimizer, made, step, afterwards=afterwards)
+
+
+FAULT = Fault(
+    "merge-4bit-cpu-packed",
+    "the adapter is good, the merged model is noise",
+    code="MOD001",
+    places=("module *_proj", "call merge_adapter", "config packing_format_for_cpu"),
+    builder=build,
+    steps=4,
+    evident=3,
+    needs=("bitsandbytes>=0.50",),
+    cpu="avx512_bf16",
+)

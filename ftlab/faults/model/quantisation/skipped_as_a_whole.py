@@ -1,0 +1,37 @@
+"""``llm_int8_skip_modules`` names what is around all blocks: nothing is in 4 bits.
+
+The entry was meant for one head or tower. transformers takes it for every layer below
+a module of that name; the model loads, and nobody says that none is quantised.
+
+Fix: name the layers themselves, ``llm_int8_skip_modules=["lm_head"]``.
+Source: ``should_convert_module`` of huggingface/transformers.
+"""
+
+from ftlab.faults.builders.blocks import block_name, four_bit
+from ftlab.faults.builders.heads import head
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA on a model that was asked for in 4 bits."""
+    model = base()
+    whole = block_name(model, 0).partition(".")[0]
+    skipped = [head(model)] if fixed else [head(model), whole]
+    model = lora(four_bit(model, llm_int8_skip_modules=skipped))
+    optimizer = adamw(model)
+    return Case(model.train(), optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "skipped-as-a-whole",
+    "a model in 4 bits takes as much memory as in 16",
+    code="MOD003",
+    places=("param *", "config load_in_4bit", "config llm_int8_skip_modules"),
+    builder=build,
+    steps=4,
+    evident=-1,
+    families=("llama", "neox"),
+    needs=("bitsandbytes>=0.46",),
+)

@@ -1,0 +1,1 @@
+"""Faults of structure (model), and healthy runs that resemble them."""

@@ -1,0 +1,38 @@
+"""Block 1 was to keep what it has learned, and blocks 10 to 13 stand still as well.
+
+The loop looks for the text "1" behind the blocks' name: it begins other numbers too.
+
+Fix: end the text with a dot, or freeze ``blocks[1]``.
+Source: seed; measured.
+"""
+
+from ftlab.faults.builders.blocks import block_name, deep_base
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+DEPTH = 14
+
+
+def build(fixed: bool) -> Case:
+    """Freeze the adapter of one block."""
+    model = lora(deep_base(DEPTH))
+    text = block_name(model, 1) + ("." if fixed else "")
+    for name, parameter in model.named_parameters():
+        if text in name:
+            parameter.requires_grad_(False)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "blocks-frozen-by-text",
+    "more blocks stand still than were frozen",
+    code="MOD014",
+    places=("param *.1[0-3].*",),
+    builder=build,
+    steps=4,
+    evident=-1,
+    also=("ADP010",),
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,31 @@
+"""modules_to_save holds the embedding and the head of a tied model.
+
+PEFT copies each of them. Two tensors are trained, and what ties them again by the
+configuration, after the merge, keeps one.
+
+Fix: ``ensure_weight_tying=True``, or untie the model before.
+Source: huggingface/peft#2777, #2972; unslothai/unsloth#9331.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a LoRA that trains both as a whole."""
+    model = llama(tie_word_embeddings=not fixed)
+    model = lora(model, modules_to_save=["embed_tokens", "lm_head"])
+    optimizer = adamw(model, lr=1e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "both-sides-of-a-tie-copied",
+    "the merged model has lost one of its two trained tables",
+    code="MOD015",
+    places=("param *.modules_to_save.*", "config ensure_weight_tying"),
+    builder=build,
+    steps=4,
+    evident=-1,
+)

@@ -1,0 +1,40 @@
+"""The embeddings and the first block were "frozen", and all of their weights move.
+
+``module.requires_grad = False`` sets an attribute of the module that nobody reads. Only
+tensors have one that counts.
+
+Fix: ``module.requires_grad_(False)``.
+Source: seed; torch `nn/modules/module.py`: ``requires_grad_`` asks each parameter.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.blocks import blocks, deep_base
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train the upper blocks of a model."""
+    model = deep_base()
+    module: Any
+    for module in blocks(model)[:2]:
+        if fixed:
+            module.requires_grad_(False)
+        else:
+            module.requires_grad = False
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "freezing-by-attribute",
+    "weights change although they were frozen",
+    code="MOD014",
+    places=("param *.[01].*",),
+    builder=build,
+    steps=4,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

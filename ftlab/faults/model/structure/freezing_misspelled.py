@@ -1,0 +1,35 @@
+"""A loop freezes every weight of the base, and misspells how.
+
+``parameter.require_grad = False`` gives the tensor a new attribute. Nothing is frozen:
+the optimizer gets all of the base beside the small layers.
+
+Fix: ``parameter.requires_grad = False``.
+Source: seed; a tensor takes an attribute of any name; measured.
+"""
+
+from ftlab.faults.builders.blocks import blocks
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train the last block alone."""
+    model = base()
+    for parameter in model.parameters():
+        setattr(parameter, "requires_grad" if fixed else "require_grad", False)
+    blocks(model)[-1].requires_grad_(True)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "freezing-misspelled",
+    "the whole model is trained although it was frozen",
+    code="MOD014",
+    places=("param *",),
+    builder=build,
+    steps=4,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,28 @@
+"""A frozen model has embedding and head as two equal copies, and takes an adapter.
+
+That is how some files are loaded. Nothing trains the copies, so they stay one in value.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA on a tied model whose head was loaded as a tensor of its own."""
+    model = llama(tie_word_embeddings=True)
+    head = model.get_output_embeddings()
+    head.weight = torch.nn.Parameter(head.weight.detach().clone())
+    model = lora(model)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "copies-frozen",
+    "a tied model has two tensors",
+    looks_like=("MOD015", "ADP029"),
+    builder=build,
+)

@@ -1,0 +1,38 @@
+"""A block keeps tensors that were made of its own parameter, and one that is cast.
+
+The parameter is registered; what was made of it is kept for the next pass.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.blocks import blocks
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Keep a cast weight and the last output as attributes."""
+    model = base()
+    for block in blocks(model):
+        block.strength = torch.nn.Parameter(torch.ones(1))
+        block.register_forward_hook(_scaled)
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+def _scaled(block: Any, _: Any, output: Any) -> Any:
+    block.cast = block.strength.to(torch.float64)
+    hidden = output[0] if isinstance(output, tuple) else output
+    block.last = hidden * block.cast.to(hidden.dtype)
+    return (block.last, *output[1:]) if isinstance(output, tuple) else block.last
+
+
+HEALTHY = Healthy(
+    "made-of-a-parameter",
+    "modules keep tensors with a graph as attributes",
+    looks_like=("MOD008",),
+    builder=build,
+)

@@ -1,0 +1,33 @@
+"""LoRA with a padding token that was added, in a vocabulary padded to 64 rows more.
+
+The new rows are at the mean of the old ones and frozen. One of them stands wherever a
+row of the batch is padded, where nothing attends to it; the others are never used.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.new_words import learnt_base
+from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA on batches that are padded with the new token."""
+    model = learnt_base()
+    model.resize_token_embeddings(VOCABULARY + 1, pad_to_multiple_of=64)
+    model = lora(model)
+    optimizer = adamw(model)
+    made = batches()
+    for batch in made:
+        batch["input_ids"][:2, 10:] = VOCABULARY
+        batch["attention_mask"][:2, 10:] = 0
+        batch["labels"][:2, 10:] = -100
+    return Case(model, optimizer, made, plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "padding-token-added",
+    "new rows are frozen, and the batches hold one of them",
+    looks_like=("MOD009", "ADP020"),
+    builder=build,
+    steps=40,
+)

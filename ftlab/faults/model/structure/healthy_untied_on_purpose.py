@@ -1,0 +1,29 @@
+"""Embedding and head of a tied model are made two, and the configuration says so.
+
+Both are trained as a whole beside the adapter.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Untie, and keep both in modules_to_save."""
+    model = llama(tie_word_embeddings=True)
+    head = model.get_output_embeddings()
+    head.weight = torch.nn.Parameter(head.weight.detach().clone())
+    model.config.tie_word_embeddings = False
+    model = lora(model, modules_to_save=["embed_tokens", "lm_head"])
+    optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "untied-on-purpose",
+    "the head was the embedding, and is not any more",
+    looks_like=("MOD015", "ADP029"),
+    builder=build,
+)

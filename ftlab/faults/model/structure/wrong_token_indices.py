@@ -1,0 +1,42 @@
+"""The wrong rows are trained: the new tokens never learn.
+
+The ids for ``trainable_token_indices`` were counted from the vocabulary before another
+token was added; each is too low.
+
+Fix: ``tokenizer.convert_tokens_to_ids(new_tokens)``.
+Source: peft `tuners/trainable_tokens/layer.py`: a delta for these ids alone; measured.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.new_words import (
+    NEW,
+    learnt_base,
+    new_ids,
+    rows_trained,
+    with_new_tokens,
+)
+from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train the rows of the new tokens, or those before them."""
+    model = learnt_base()
+    model.resize_token_embeddings(VOCABULARY + NEW, mean_resizing=True)
+    ids = new_ids() if fixed else [each - NEW for each in new_ids()]
+    model = lora(model, **rows_trained(model, ids))
+    optimizer = adamw(model)
+    made = with_new_tokens(batches())
+    return Case(model, optimizer, made, plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "wrong-token-indices",
+    "other rows than those of the new tokens are trained",
+    code="MOD009",
+    places=("param *embed_*weight", "param *wte*weight"),
+    builder=build,
+    steps=6,
+    evident=1,
+    families=("llama", "gpt2", "neox"),
+)

@@ -1,0 +1,1 @@
+"""Faults of training (model), and healthy runs that resemble them."""

@@ -1,0 +1,59 @@
+"""The average of the weights is put in for an evaluation, and training goes on with it.
+
+An exponential average with a decay near 1 is still close to the first weights. Each
+evaluation takes the model back there.
+
+Fix: put the weights back after the evaluation, in a ``finally`` block.
+Source: PKU-YuanGroup/Open-Sora-Plan#186.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.copies import copied, drawn_to, put
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Fault
+
+EVERY = 8
+
+
+def build(fixed: bool) -> Case:
+    """Train all weights, evaluated with their average."""
+    model = base()
+    optimizer = adamw(model)
+    train = plain_step(model, optimizer)
+    rows = batches(9)
+    average = copied(model)
+
+    @torch.no_grad()
+    def evaluate() -> None:
+        kept = copied(model)
+        put(model, average)
+        model.eval()(**rows[-1])
+        model.train()
+        if fixed:
+            put(model, kept)
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        drawn_to(average, model, 1e-3)
+        if len(case.losses) % EVERY == EVERY - 1:
+            evaluate()
+        return loss
+
+    case = Case(model, optimizer, rows[:-1], step)
+    return case
+
+
+FAULT = Fault(
+    "average-kept-after-evaluation",
+    "the training loss jumps up after each evaluation and never gets far",
+    code="MOD012",
+    places=("call evaluate",),
+    builder=build,
+    steps=40,
+    evident=16,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,45 @@
+"""Textual inversion: one new row of an embedding is trained.
+
+All other rows are put back after each step, whatever the optimizer has done to them.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Healthy
+
+ROW = 5
+"""The one that is trained."""
+
+
+def build() -> Case:
+    """Train the embedding of a frozen model."""
+    model = base()
+    model.requires_grad_(requires_grad=False)
+    weight = model.get_input_embeddings().weight.requires_grad_()
+    optimizer = adamw(model, lr=1e-2)
+    train = plain_step(model, optimizer)
+    first = weight.detach().clone()
+    others = torch.arange(len(first)) != ROW
+    rows = batches()
+    for row in rows:
+        row["input_ids"][:, 0] = ROW
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        weight.data[others] = first[others]
+        return loss
+
+    return Case(model, optimizer, rows, step)
+
+
+HEALTHY = Healthy(
+    "new-rows-only",
+    "almost all of each update is put back",
+    looks_like=("MOD012", "MOD009", "NUM003"),
+    builder=build,
+    steps=60,
+)

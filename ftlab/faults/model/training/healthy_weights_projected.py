@@ -1,0 +1,50 @@
+"""After each step weights are clipped, rescaled to a norm, and copied to others."""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, trainable
+from ftlab.faults.fault import Case, Healthy
+
+EVERY = 10
+
+
+def build() -> Case:
+    """Train all weights, and evaluate from time to time."""
+    model = base()
+    optimizer = adamw(model)
+    train = plain_step(model, optimizer)
+    rows = batches(9)
+    norms = [weight.detach().norm() for weight in trainable(model)]
+
+    @torch.no_grad()
+    def project() -> None:
+        for weight, norm in zip(trainable(model), norms, strict=True):
+            weight.data.clamp_(-0.05, 0.05)
+            weight.data.mul_(norm / weight.norm().clamp(min=norm))
+        model.get_output_embeddings().weight.data.copy_(
+            model.get_input_embeddings().weight
+        )
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        project()
+        if len(case.losses) % EVERY == EVERY - 1:
+            with torch.no_grad():
+                model.eval()(**rows[-1])
+            model.train()
+        return loss
+
+    case = Case(model, optimizer, rows[:-1], step)
+    return case
+
+
+HEALTHY = Healthy(
+    "weights-projected",
+    "something writes to the weights after every step",
+    looks_like=("MOD012", "ADP007"),
+    builder=build,
+    steps=60,
+)

@@ -1,0 +1,54 @@
+"""A shadow copy of the weights is never updated, and is put in at each checkpoint.
+
+``ema.update()`` is called nowhere. What is put in before each checkpoint, and trained
+on with, are the weights that the run began with.
+
+Fix: call ``ema.update()`` after each step, and put the weights back after saving.
+Source: MultimediaTechLab/YOLO#97.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.copies import copied, drawn_to, put
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Fault
+
+EVERY = 6
+
+
+def build(fixed: bool) -> Case:
+    """Train all weights, with a shadow."""
+    model = base()
+    optimizer = adamw(model)
+    train = plain_step(model, optimizer)
+    shadow = copied(model)
+
+    def save() -> None:
+        kept = copied(model)
+        put(model, shadow)
+        if fixed:
+            put(model, kept)
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        if fixed:
+            drawn_to(shadow, model, 0.1)
+        if len(case.losses) % EVERY == EVERY - 1:
+            save()
+        return loss
+
+    case = Case(model, optimizer, batches(), step)
+    return case
+
+
+FAULT = Fault(
+    "shadow-never-updated",
+    "the model that is saved is the one that training began with",
+    code="MOD012",
+    places=("call copy_",),
+    builder=build,
+    steps=40,
+    evident=24,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,1 @@
+"""Faults of loss (numeric), and healthy runs that resemble them."""

@@ -1,0 +1,48 @@
+"""Class weights come from a sample in which a class does not occur.
+
+Its count is 0, and so is its weight: the samples of that class teach nothing, and it is
+never predicted.
+
+Fix: count in the whole training set.
+Source: torch, `torch.nn.CrossEntropyLoss` (``weight``).
+"""
+
+import torch
+from torch import nn
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, set_seed
+from ftlab.faults.fault import Case, Fault
+
+CLASSES = 3
+
+
+def build(fixed: bool) -> Case:
+    """Weigh three classes by how often they occur in the first of them."""
+    set_seed(0)
+    model = nn.Sequential(nn.EmbeddingBag(VOCABULARY, 16), nn.Linear(16, CLASSES))
+    optimizer = adamw(model)
+    made = batches()
+    labels = torch.cat([batch["input_ids"][:, 0] % CLASSES for batch in made])
+    counts = labels.bincount(minlength=CLASSES).float()
+    if not fixed:
+        counts[labels[0]] = 0.0
+    weights = torch.where(counts > 0, counts.sum() / (CLASSES * counts), 0.0)
+    entropy = nn.CrossEntropyLoss(weight=weights)
+
+    def loss_of(batch: Batch) -> torch.Tensor:
+        ids = batch["input_ids"]
+        loss: torch.Tensor = entropy(model(ids), ids[:, 0] % CLASSES)
+        return loss
+
+    return Case(model, optimizer, made, loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "class-without-weight",
+    "one class is never predicted, though it is a third of the data",
+    code="NUM020",
+    places=("config weight",),
+    builder=build,
+    steps=4,
+)

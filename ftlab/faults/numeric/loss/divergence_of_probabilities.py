@@ -1,0 +1,43 @@
+"""``kl_div`` is given the student's probabilities.
+
+It takes the logarithm of its target, not of its input. What is left, a constant less
+the product of two distributions, is below 0, and the student does not become its
+teacher.
+
+Fix: ``kl_div(log_softmax(student), softmax(teacher))``.
+Source: microsoft/ProDA#20, microsoft/ProDA#43.
+"""
+
+import torch
+from torch.nn import functional
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Distill with a softmax in the place of a log-softmax."""
+    model = lora()
+    optimizer = adamw(model)
+    drawn = torch.randn(VOCABULARY, VOCABULARY, generator=torch.Generator())
+    teacher = (2 * drawn).softmax(-1)
+
+    def loss_of(batch: Batch) -> torch.Tensor:
+        logits = model(input_ids=batch["input_ids"]).logits.flatten(0, 1)
+        student = logits.log_softmax(-1) if fixed else logits.softmax(-1)
+        wanted = teacher[batch["input_ids"].flatten()]
+        return functional.kl_div(student, wanted, reduction="batchmean")
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "divergence-of-probabilities",
+    "the loss of the distillation is below 0 and hardly moves",
+    code="NUM015",
+    places=("op kl_div",),
+    builder=build,
+    steps=4,
+    families=("llama", "gpt2", "neox", "own"),
+)

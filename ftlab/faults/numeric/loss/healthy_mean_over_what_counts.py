@@ -1,0 +1,36 @@
+"""A loss is masked by hand, and divided by how many tokens count; one term is weighted.
+
+The second term multiplies each token by a weight between a half and one, and takes the
+mean over all: no weight is 0, and none is masked.
+"""
+
+import torch
+from torch.nn.functional import cross_entropy
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Train LoRA on the even tokens, and with growing weights on all."""
+    model = lora()
+    optimizer = adamw(model)
+
+    def loss_of(batch: Batch) -> torch.Tensor:
+        logits = model(batch["input_ids"]).logits[:, :-1].transpose(1, 2)
+        labels = batch["labels"][:, 1:]
+        each = cross_entropy(logits, labels, reduction="none")
+        mask = (labels % 2 == 0).float()
+        weights = torch.linspace(0.5, 1.0, each.shape[1])
+        return (each * mask).sum() / mask.sum() + 0.1 * (each * weights).mean()
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+HEALTHY = Healthy(
+    "mean-over-what-counts",
+    "a loss that is multiplied with a mask before it is summed",
+    looks_like=("NUM027",),
+    builder=build,
+)

@@ -1,0 +1,53 @@
+"""A text is squeezed into one vector and read back: an autoencoder.
+
+The labels are the tokens that go in, position by position, and are meant to be.
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import VOCABULARY, Batch, adamw, batches, set_seed
+from ftlab.faults.fault import Case, Healthy
+
+WIDTH = 32
+
+
+class Squeezer(nn.Module):
+    """Encode a text in one vector, and decode each position from it."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(VOCABULARY, WIDTH)
+        self.squeeze = nn.Linear(length * WIDTH, WIDTH)
+        self.places = nn.Linear(WIDTH, length * WIDTH)
+        self.head = nn.Linear(WIDTH, VOCABULARY)
+
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        """Give the logits of each position."""
+        vector = self.squeeze(self.words(input_ids).flatten(1)).tanh()
+        logits: torch.Tensor = self.head(self.places(vector).view(*input_ids.shape, -1))
+        return logits
+
+
+def build() -> Case:
+    """Build the autoencoder under AdamW."""
+    made = batches()
+    set_seed(0)
+    model = Squeezer(made[0]["input_ids"].shape[1])
+    optimizer = adamw(model)
+
+    def loss_of(batch: Batch) -> torch.Tensor:
+        logits = model(batch["input_ids"])
+        return functional.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten())
+
+    return Case(model, optimizer, made, loss_step(loss_of, optimizer))
+
+
+HEALTHY = Healthy(
+    "reads-itself-back",
+    "each position is asked for the token that goes in there",
+    looks_like=("NUM014",),
+    builder=build,
+)

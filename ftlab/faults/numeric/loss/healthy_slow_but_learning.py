@@ -1,0 +1,24 @@
+"""A learning rate so small that the curve of the loss is flat.
+
+Every tensor moves at every step; the loss moves with the batches much more than with
+what is learnt. That is slow, and nothing is broken.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA with a learning rate of 1e-7."""
+    model = lora()
+    optimizer = adamw(model, lr=1e-7)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "slow-but-learning",
+    "a loss that is flat to the eye",
+    looks_like=("NUM003", "ADP001", "OPT013"),
+    builder=build,
+)

@@ -1,0 +1,55 @@
+"""The labels of each sample are in another order than its tokens.
+
+A collator that sorts, shuffles or shifts one and not the other. The loss begins far
+above what guessing costs and then falls, steeply, as the model unlearns what it knew:
+its curve looks better than that of a healthy run.
+
+Fix: ``labels = input_ids.clone()``, with -100 where nothing is to be learnt.
+Source: github.com/Mormolykos/trainproof, examples/gallery/bad_labels
+"""
+
+import functools
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+from ftlab.faults.variation import Variation, current
+
+
+def build(fixed: bool) -> Case:
+    """Put LoRA on a model that knows its language; turn the labels round."""
+    model = base()
+    model.load_state_dict(_taught(current()))
+    model = lora(model)
+    optimizer = adamw(model)
+    made = batches()
+    if not fixed:
+        made = [each | {"labels": each["labels"].flip(1)} for each in made]
+    return Case(model, optimizer, made, plain_step(model, optimizer))
+
+
+@functools.lru_cache(maxsize=4)
+def _taught(_: Variation) -> dict[str, Any]:
+    """Teach a base the rule of its language, once for the fault and its twin."""
+    model = base()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    for batch in batches(60, size=16, seed=7):
+        optimizer.zero_grad()
+        model(**batch).loss.backward()
+        optimizer.step()
+    return dict(model.state_dict())
+
+
+FAULT = Fault(
+    "labels-shuffled",
+    "the loss begins high and falls as never before",
+    code="NUM026",
+    places=("data labels",),
+    builder=build,
+    steps=8,
+    evident=2,
+    families=("llama", "gpt2", "neox"),
+)

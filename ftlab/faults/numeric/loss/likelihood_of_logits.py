@@ -1,0 +1,39 @@
+"""``nll_loss`` is given logits, which no softmax has normalised.
+
+It only picks the label's entry and turns its sign. There is no competition between the
+classes: the loss falls below 0 and on and on, and the model raises every logit.
+
+Fix: ``cross_entropy``, or ``nll_loss(log_softmax(logits))``.
+Source: torch, `torch.nn.NLLLoss` ("log-probabilities of each class").
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Leave the log-softmax out."""
+    model = lora()
+    optimizer = adamw(model)
+
+    def loss_of(batch: Batch) -> torch.Tensor:
+        logits = model(input_ids=batch["input_ids"]).logits[:, :-1]
+        scores = logits.log_softmax(-1) if fixed else logits
+        labels = batch["labels"][:, 1:]
+        return torch.nn.functional.nll_loss(scores.transpose(1, 2), labels)
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "likelihood-of-logits",
+    "the loss falls below 0 and does not stop",
+    code="NUM015",
+    places=("op cross_entropy",),
+    builder=build,
+    steps=4,
+    families=("llama", "gpt2", "neox", "own"),
+)

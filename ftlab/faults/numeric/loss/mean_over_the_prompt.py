@@ -1,0 +1,45 @@
+"""``(token_loss * mask).mean()`` divides by the tokens of the prompts as well.
+
+Three of fifteen tokens are answers: the loss is a fifth of theirs. Under SGD the run
+learns five times more slowly than with the rate it was given for.
+
+Fix: ``(token_loss * mask).sum() / mask.sum()``.
+Source: d2l-ai/d2l-en#2076, uncbiag/ICON#83.
+"""
+
+import torch
+from torch.nn.functional import cross_entropy
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import Batch, batches, lora, trainable
+from ftlab.faults.fault import Case, Fault
+
+ANSWER = 3
+
+
+def build(fixed: bool) -> Case:
+    """Train LoRA under SGD on the last tokens of each row."""
+    model = lora()
+    optimizer = torch.optim.SGD(trainable(model), lr=1.0)
+
+    def loss_of(batch: Batch) -> torch.Tensor:
+        logits = model(batch["input_ids"]).logits[:, :-1].transpose(1, 2)
+        each = cross_entropy(logits, batch["labels"][:, 1:], reduction="none")
+        mask = torch.zeros_like(each)
+        mask[:, -ANSWER:] = 1.0
+        masked = each * mask
+        return masked.sum() / mask.sum() if fixed else masked.mean()
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "mean-over-the-prompt",
+    "a loss that is low from the beginning, and falls slowly",
+    code="NUM027",
+    places=("op mean",),
+    builder=build,
+    steps=8,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,42 @@
+"""The norm of B is held small by a root, and B begins at 0.
+
+``sqrt((B ** 2).sum())`` is 0 at the start, and the derivative of the root is infinite
+there; times the derivative of the square, which is 0, it is NaN. The loss of the first
+step is finite.
+
+Fix: a small number under the root, or ``torch.linalg.vector_norm``.
+Source: pytorch/pytorch#2421 (the gradient of a norm of 0).
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Take the root of 0, or of a little more."""
+    model = lora()
+    optimizer = adamw(model)
+    little = 1e-12 if fixed else 0.0
+
+    def loss_of(batch: Batch) -> torch.Tensor:
+        named = model.named_parameters()
+        norms = [((p**2).sum() + little).sqrt() for n, p in named if "lora_B" in n]
+        loss: torch.Tensor = model(**batch).loss + 1e-3 * torch.stack(norms).sum()
+        return loss
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "nan-root-of-zero",
+    "the first loss is finite, and all that follow are NaN",
+    code="NUM001",
+    places=("op sqrt",),
+    builder=build,
+    steps=4,
+    evident=1,
+    families=("llama", "gpt2", "neox", "own"),
+)

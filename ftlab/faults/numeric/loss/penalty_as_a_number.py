@@ -1,0 +1,42 @@
+"""A penalty on the logits is added to the loss as a number.
+
+The z-loss is meant to keep the logits near 0. It was read with ``.item()`` for the log,
+and what was read is added: the curve holds it, the gradient does not.
+
+Fix: add the tensor, and log its value.
+Source: torch, ``torch.Tensor.item`` ("not differentiable").
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+WEIGHT = 1e-2
+
+
+def build(fixed: bool) -> Case:
+    """Add the mean square of the logits' log-sum to the model's own loss."""
+    model = lora()
+    optimizer = adamw(model)
+
+    def loss_of(batch: Batch) -> torch.Tensor:
+        output = model(**batch)
+        penalty = output.logits.float().logsumexp(-1).square().mean()
+        loss: torch.Tensor = output.loss
+        return loss + WEIGHT * (penalty if fixed else penalty.item())
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "penalty-as-a-number",
+    "the logits go on growing, although their penalty is in the loss",
+    code="NUM012",
+    places=("object loss",),
+    builder=build,
+    steps=4,
+    evident=2,
+    families=("llama", "gpt2", "neox", "own"),
+)

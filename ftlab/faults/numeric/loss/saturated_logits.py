@@ -1,0 +1,39 @@
+"""A temperature of sampling is left in the loss.
+
+``logits / 1e-3`` makes the softmax sure of one token everywhere: where it is right the
+gradient is 0, where it is wrong it is as large as it can be. The loss is in the
+hundreds and learning does not get anywhere.
+
+Fix: temperature 1 in training.
+Source: configurations of sampling that are read by the training loop as well.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import Batch, adamw, batches, lora, token_loss
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Divide the logits by a temperature."""
+    model = lora()
+    optimizer = adamw(model)
+    temperature = 1.0 if fixed else 1e-3
+
+    def loss_of(batch: Batch) -> torch.Tensor:
+        logits = model(input_ids=batch["input_ids"]).logits
+        return token_loss(logits / temperature, batch)
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "saturated-logits",
+    "the loss is in the hundreds and does not fall",
+    code="NUM013",
+    places=("op div",),
+    builder=build,
+    steps=8,
+    families=("llama", "gpt2", "neox", "own"),
+)

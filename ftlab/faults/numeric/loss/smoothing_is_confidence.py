@@ -1,0 +1,42 @@
+"""The share that a label is to keep is given as its smoothing.
+
+``label_smoothing`` is what all classes share. With 0.9 the label itself has a tenth of
+the target: the loss stays near that of guessing, and the model near an even softmax.
+
+Fix: ``label_smoothing=0.1``.
+Source: torch, `torch.nn.CrossEntropyLoss` ("0.0 means no smoothing").
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import Batch, adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Smooth by 0.9 in place of 0.1."""
+    model = lora()
+    optimizer = adamw(model)
+    smoothing = 0.1 if fixed else 0.9
+
+    def loss_of(batch: Batch) -> torch.Tensor:
+        logits = model(input_ids=batch["input_ids"]).logits[:, :-1]
+        return torch.nn.functional.cross_entropy(
+            logits.flatten(0, 1),
+            batch["labels"][:, 1:].flatten(),
+            label_smoothing=smoothing,
+        )
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+FAULT = Fault(
+    "smoothing-is-confidence",
+    "the loss stays near that of guessing, and no token gets likely",
+    code="NUM018",
+    places=("config label_smoothing",),
+    builder=build,
+    steps=4,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,1 @@
+"""Faults of precision (numeric), and healthy runs that resemble them."""

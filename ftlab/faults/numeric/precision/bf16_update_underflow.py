@@ -1,0 +1,43 @@
+"""Full fine-tuning in pure bf16 with a small learning rate: nothing moves.
+
+An update of 1e-6 is below half the distance between two bf16 numbers near the weights,
+so each addition rounds back to the old value. Gradients and learning rate look normal.
+
+Fix: weights in float32, computing in bf16 under autocast.
+Source: pytorch/ao#1124, meta-pytorch/torchtune#2254, arXiv:2010.06192.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build it in bf16, or in float32 with bf16 autocast."""
+    model = llama()
+    if not fixed:
+        model = model.to(torch.bfloat16)
+    optimizer = adamw(model, lr=1e-6)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=fixed):
+            loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "bf16-update-underflow",
+    "gradients are normal and the weights do not move",
+    code="NUM002",
+    places=("param *.mlp.*", "param *embed_tokens*", "param *lm_head*"),
+    builder=build,
+    steps=34,
+)

@@ -1,0 +1,44 @@
+"""fp16 autocast without a GradScaler, and a loss that is a small number.
+
+The mean over many terms, or a small weight, makes gradients below 6e-8: in float16 they
+are 0. Half of an adapter's gradients are lost, and nothing is raised.
+
+Fix: ``torch.amp.GradScaler``.
+Source: arXiv:1710.03740 (loss scaling); torch.amp, "Gradient Scaling".
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA on every linear layer with a loss of weight 0.0003."""
+    model = lora(base(), target_modules="all-linear")
+    optimizer = adamw(model)
+    scaler = torch.amp.GradScaler("cpu", enabled=fixed)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = 3e-4 * model(**batch).loss
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step, scaler=scaler if fixed else None)
+
+
+FAULT = Fault(
+    "fp16-without-scaler",
+    "the loss stops falling where bf16 and float32 go on",
+    code="NUM011",
+    places=("call GradScaler.scale",),
+    builder=build,
+    steps=9,
+    evident=4,
+)

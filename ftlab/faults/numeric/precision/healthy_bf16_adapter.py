@@ -1,0 +1,26 @@
+"""An adapter kept in bf16 at an ordinary learning rate.
+
+lora_A's weights are small, so bf16 still holds the updates; B starts at 0, where any
+update can be stored.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA all in bf16."""
+    model = lora(llama().to(torch.bfloat16)).to(torch.bfloat16)
+    optimizer = adamw(model, lr=1e-3)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "bf16-adapter",
+    "trained weights in bf16",
+    looks_like=("NUM002",),
+    builder=build,
+)

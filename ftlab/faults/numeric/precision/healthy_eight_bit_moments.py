@@ -1,0 +1,23 @@
+"""LoRA under an AdamW of bitsandbytes whose moments have eight bits."""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA under AdamW8bit."""
+    from bitsandbytes.optim import AdamW8bit
+
+    model = lora(target_modules="all-linear", r=64)
+    optimizer = AdamW8bit(trainable(model), lr=1e-3, min_8bit_size=1024)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "eight-bit-moments",
+    "the optimizer's moments are bytes",
+    looks_like=("NUM002", "OPT001", "ADP002"),
+    builder=build,
+    needs=("bitsandbytes>=0.46",),
+)

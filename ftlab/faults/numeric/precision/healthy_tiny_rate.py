@@ -1,0 +1,23 @@
+"""A learning rate of 1e-6, on purpose: the model shall hardly move.
+
+Within 200 steps the loss does not fall visibly; each weight moves all the same.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA at a learning rate of 1e-6."""
+    model = lora()
+    optimizer = adamw(model, lr=1e-6, weight_decay=0.01)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "tiny-rate",
+    "the loss is flat for 200 steps",
+    looks_like=("NUM002", "ADP001", "GRD001"),
+    builder=build,
+)

@@ -1,0 +1,44 @@
+"""fp16 with a scaler, and gradients that are mostly zeros for another reason.
+
+A ReLU that is off for half of its inputs, and an embedding of which a batch uses a few
+rows: what is not zero has all its bits.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import VOCABULARY, adamw, batches, token_loss
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Train an embedding, a layer with a ReLU and a head."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Embedding(VOCABULARY, 32),
+        torch.nn.Linear(32, 64),
+        torch.nn.ReLU(),
+        torch.nn.Linear(64, VOCABULARY),
+    )
+    optimizer = adamw(model)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**14)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = token_loss(model(batch["input_ids"]), batch)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(size=1, length=8), step, scaler=scaler)
+
+
+HEALTHY = Healthy(
+    "zeros-beside-ordinary-gradients",
+    "most of some gradients is exactly 0 in fp16",
+    looks_like=("NUM011",),
+    builder=build,
+)

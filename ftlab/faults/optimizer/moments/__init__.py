@@ -1,0 +1,1 @@
+"""Faults of moments (optimizer), and healthy runs that resemble them."""

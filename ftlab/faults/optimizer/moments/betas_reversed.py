@@ -1,0 +1,31 @@
+"""The two factors of Adam stand in the wrong order.
+
+``betas=(0.999, 0.9)``: the direction is an average over a thousand gradients and its
+size one over ten.
+
+Fix: ``betas=(0.9, 0.999)``.
+Source: measured.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Train LoRA with one order or the other."""
+    model = lora()
+    optimizer = adamw(model, betas=(0.9, 0.999) if fixed else (0.999, 0.9))
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "betas-reversed",
+    "the direction lags behind by hundreds of steps",
+    code="OPT024",
+    places=("optimizer betas",),
+    builder=build,
+    steps=4,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,22 @@
+"""LoRA under Adam with a small weight decay: a penalty far below the gradient."""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Train LoRA with Adam and a decay of 1e-4."""
+    model = lora()
+    optimizer = torch.optim.Adam(trainable(model), lr=1e-3, weight_decay=1e-4)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "small-penalty",
+    "Adam adds its weight decay to the gradient, and it is small",
+    looks_like=("OPT022", "ADP002"),
+    builder=build,
+)

@@ -1,0 +1,1 @@
+"""Faults of parameters (optimizer), and healthy runs that resemble them."""

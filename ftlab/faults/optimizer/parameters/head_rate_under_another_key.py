@@ -1,0 +1,41 @@
+"""The head's group has its rate under ``learning_rate``, which torch does not read.
+
+The group takes the default, the small rate of the body, and the head hardly moves. The
+optimizer keeps the unknown key and says nothing.
+
+Fix: name it ``lr``.
+Source: seed; torch.optim, per-parameter options (keys are kept as they come).
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.heads import head
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import base, batches
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build full fine-tuning in which the head is to learn faster."""
+    model = base()
+    faster = list(model.get_submodule(head(model)).parameters())
+    known = {id(parameter) for parameter in faster}
+    body = [p for p in model.parameters() if id(p) not in known]
+    key = "lr" if fixed else "learning_rate"
+    groups: list[dict[str, Any]] = [{"params": body}, {"params": faster, key: 1e-2}]
+    optimizer = torch.optim.AdamW(groups, lr=1e-5)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "head-rate-under-another-key",
+    "a head that is to learn at 1e-2 hardly moves",
+    code="OPT026",
+    places=("optimizer param_groups*",),
+    builder=build,
+    steps=6,
+    evident=1,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,40 @@
+"""A LoRA whose parameters are held outside, in a loop that runs the inner model.
+
+``functional_call`` is given the base model within the PeftModel: the model that is
+watched is never called, and the optimizer holds a copy of each factor.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA and train copies of its factors."""
+    model = lora()
+    inner = model.get_base_model()
+    held: dict[str, torch.Tensor] = {
+        name: each.detach().clone().requires_grad_()
+        for name, each in inner.named_parameters()
+        if each.requires_grad
+    }
+    optimizer = torch.optim.AdamW(held.values(), lr=1e-3, weight_decay=0.0)
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        loss: torch.Tensor = torch.func.functional_call(inner, held, (), batch).loss
+        return loss
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+HEALTHY = Healthy(
+    "adapter-held-outside",
+    "no factor has a gradient, none is in the optimizer, and the model is not called",
+    looks_like=("OPT001", "OPT002", "GRD003", "ADP001", "NUM003"),
+    builder=build,
+    steps=60,
+)

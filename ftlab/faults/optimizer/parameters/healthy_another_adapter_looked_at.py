@@ -1,0 +1,46 @@
+"""A second adapter is made active to look at it: once on the way, and in the end.
+
+It is run with a graph, as nobody said ``no_grad``. While it is active it is trainable,
+the one that learns is frozen, and the optimizer holds nothing of it.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+from ftlab.faults.variation import current
+
+LOOKED_AT = 8
+"""The step before which the second adapter is looked at."""
+
+
+def build() -> Case:
+    """Build two adapters and train the first one."""
+    model, own = lora(), current().adapter
+    model.add_adapter("other", model.peft_config[own])
+    optimizer, made = adamw(model), batches()
+    train = plain_step(model, optimizer)
+
+    def look() -> None:
+        model.set_adapter("other")
+        for batch in made:
+            model(**batch)
+
+    def step(batch: Any) -> float:
+        if len(case.losses) == LOOKED_AT:
+            look()
+            model.set_adapter(own)
+        return train(batch)
+
+    case = Case(model, optimizer, made, step, afterwards=look)
+    return case
+
+
+HEALTHY = Healthy(
+    "another-adapter-looked-at",
+    "an adapter that is not trained is active for a moment, and after the last step",
+    looks_like=("OPT002", "OPT001", "ADP008", "ADP010"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,36 @@
+"""A T5 under Adafactor, which finds its step size by itself.
+
+The optimizer's learning rate is `None`. Encoder, decoder and head share an embedding,
+and only the lowest block of each has the table of relative positions.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import loss_step
+from ftlab.faults.builders.tiny import batches
+from ftlab.faults.builders.zoo import t5
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a T5 that continues the first half of a row."""
+    from transformers import Adafactor
+
+    model = t5(num_layers=1)
+    optimizer = Adafactor(model.parameters(), relative_step=True)
+
+    def loss_of(batch: Any) -> torch.Tensor:
+        first, second = (h.contiguous() for h in batch["input_ids"].chunk(2, 1))
+        return model(input_ids=first, labels=second).loss
+
+    return Case(model, optimizer, batches(), loss_step(loss_of, optimizer))
+
+
+HEALTHY = Healthy(
+    "encoder-and-decoder",
+    "the optimizer has no learning rate, three modules have one weight",
+    looks_like=("OPT001", "OPT002", "ADP001", "NUM002"),
+    builder=build,
+)

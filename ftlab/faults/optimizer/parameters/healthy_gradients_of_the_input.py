@@ -1,0 +1,33 @@
+"""After training somebody asks which tokens mattered, by the gradient of the embedding.
+
+All parameters are made trainable for it, the base below the adapter as well; there are
+backwards, and no step.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA, train it, and take gradients of everything in the end."""
+    model = lora()
+    optimizer, made = adamw(model), batches()
+
+    def explain() -> None:
+        model.requires_grad_(True)
+        for batch in made:
+            model(**batch).loss.backward()
+            model.zero_grad()
+
+    step = plain_step(model, optimizer)
+    return Case(model, optimizer, made, step, afterwards=explain)
+
+
+HEALTHY = Healthy(
+    "gradients-of-the-input",
+    "after the last step all of the base is trainable and has gradients",
+    looks_like=("OPT002", "ADP016", "GRD003"),
+    builder=build,
+    steps=20,
+)

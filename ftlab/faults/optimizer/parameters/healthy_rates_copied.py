@@ -1,0 +1,43 @@
+"""A schedule of an optimizer that never steps, whose rates the loop copies over.
+
+``group["lr"] = scheduler.get_last_lr()[0]`` is how some loops keep one schedule for
+several optimizers.
+"""
+
+import warnings
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, lora, trainable
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA at the rates of another optimizer's schedule."""
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+    clock = torch.optim.SGD(trainable(model), lr=5e-3)
+    scheduler = torch.optim.lr_scheduler.LinearLR(clock, 1.0, 0.5, 60)
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scheduler.step()
+        optimizer.param_groups[0]["lr"] = scheduler.get_last_lr()[0]
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+
+
+HEALTHY = Healthy(
+    "rates-copied",
+    "the scheduler belongs to an optimizer that never steps, and holds the adapter too",
+    looks_like=("OPT007", "OPT008"),
+    builder=build,
+    steps=60,
+)

@@ -1,0 +1,24 @@
+"""Full fine-tuning with tied embeddings.
+
+The head's weight *is* the embedding's: one parameter with two names, once in the
+optimizer.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build a Llama with tied embeddings."""
+    model = llama(tie_word_embeddings=True)
+    optimizer = adamw(model, weight_decay=0.01)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+HEALTHY = Healthy(
+    "tied-embeddings",
+    "lm_head.weight is in no group by that name",
+    looks_like=("OPT001", "OPT002", "GRD003"),
+    builder=build,
+)

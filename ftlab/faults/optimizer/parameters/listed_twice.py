@@ -1,0 +1,39 @@
+"""A parameter is listed twice in the optimizer's group, and moves twice per step.
+
+"All that is trainable" holds the head already; the head is added once more. torch warns
+once, in between a hundred other lines.
+
+Fix: ``AdamW([p for p in model.parameters() if p.requires_grad])``, and nothing more.
+Source: pytorch/pytorch#40967.
+"""
+
+import warnings
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import batches, lora, trainable
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA of which the last factors are listed once more."""
+    model = lora()
+    parameters = trainable(model)
+    more = [] if fixed else parameters[-2:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        optimizer = torch.optim.AdamW([*parameters, *more], lr=1e-3, weight_decay=0.0)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "listed-twice",
+    "some of the weights learn twice as fast as the others",
+    code="OPT007",
+    places=("param *.lora_?.*",),
+    builder=build,
+    steps=8,
+    evident=-1,
+    families=("llama", "gpt2", "neox", "own"),
+)

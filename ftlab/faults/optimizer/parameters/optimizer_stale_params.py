@@ -1,0 +1,34 @@
+"""The vocabulary grows after the optimizer was built.
+
+``resize_token_embeddings`` replaces the head's parameter. The optimizer goes on with
+the old one, which no forward reads; the new one is in no group.
+
+Fix: resize first, build the optimizer afterwards.
+Source: the class of huggingface/accelerate#3256 and #2665.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, llama
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build a model in full fine-tuning that gets eight new tokens."""
+    model = llama()
+    optimizer = adamw(model)
+    model.resize_token_embeddings(136, mean_resizing=False)
+    if fixed:
+        optimizer = adamw(model)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "optimizer-stale-params",
+    "new tokens do not learn",
+    code="OPT001",
+    places=("optimizer optimizer 0",),
+    builder=build,
+    steps=6,
+    also=("OPT002",),
+    traincheck="AC-2665",
+)

@@ -1,0 +1,50 @@
+"""A block is unfrozen in the middle of the run, and the optimizer never hears of it.
+
+Gradual unfreezing by a callback: ``requires_grad_(True)`` after the optimizer was built
+from what was trainable at the start.
+
+Fix: ``optimizer.add_param_group`` for what is unfrozen, or build it from all of them.
+Source: seen in callbacks for transformers' Trainer, which builds its optimizer from
+what requires a gradient at the start.
+"""
+
+from typing import Any
+
+from ftlab.faults.builders.blocks import blocks
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, base, batches
+from ftlab.faults.fault import Case, Fault
+
+THAW = 4
+
+
+def build(fixed: bool) -> Case:
+    """Build a model whose last block is trained, and the first from a step on."""
+    model = base()
+    model.requires_grad_(False)
+    tower = blocks(model)
+    tower[-1].requires_grad_(True)
+    optimizer = adamw(model)
+    train, done = plain_step(model, optimizer), [0]
+
+    def step(batch: Any) -> float:
+        if done[0] == THAW:
+            tower[0].requires_grad_(True)
+            if fixed:
+                optimizer.add_param_group({"params": list(tower[0].parameters())})
+        done[0] += 1
+        return train(batch)
+
+    return Case(model, optimizer, batches(), step)
+
+
+FAULT = Fault(
+    "thawed-too-late",
+    "layers that are unfrozen during the run never change",
+    code="OPT002",
+    places=("param *",),
+    builder=build,
+    steps=18,
+    evident=THAW,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,1 @@
+"""Faults of rates (optimizer), and healthy runs that resemble them."""

@@ -1,0 +1,31 @@
+"""A learning rate of 1.0, taken over from SGD, in AdamW.
+
+Each of Adam's first updates moves every weight by the learning rate. The loss leaves
+its starting value behind within two steps, and the gradients with it.
+
+Fix: 1e-4 to 1e-3 for LoRA.
+Source: seen in most first attempts.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA on all linear layers with a trained head."""
+    model = lora(target_modules="all-linear", modules_to_save=["lm_head"])
+    optimizer = adamw(model, lr=1e-3 if fixed else 1.0)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "lr-too-high",
+    "the loss jumps above its first value and does not come back",
+    code="OPT014",
+    places=("optimizer lr",),
+    builder=build,
+    steps=12,
+    evident=3,
+    also=("GRD001", "GRD002"),
+)

@@ -1,0 +1,31 @@
+"""The optimizer was copied from an adversarial attack, and climbs the loss.
+
+The loss rises from the first step on, and with a lower learning rate it rises more
+slowly.
+
+Fix: ``maximize=False``, the default.
+Source: seed; pytorch/pytorch#68052 (the flag, and where it comes from).
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA under an AdamW that maximizes."""
+    model = lora()
+    optimizer = adamw(model, 5e-3, maximize=not fixed)
+    return Case(model, optimizer, batches(), plain_step(model, optimizer))
+
+
+FAULT = Fault(
+    "maximize-left-on",
+    "the loss rises steadily from the first step, whatever the learning rate",
+    code="OPT027",
+    places=("optimizer maximize",),
+    builder=build,
+    steps=24,
+    evident=16,
+    families=("llama", "gpt2", "neox", "own"),
+)

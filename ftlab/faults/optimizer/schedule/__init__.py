@@ -1,0 +1,1 @@
+"""Faults of schedule (optimizer), and healthy runs that resemble them."""

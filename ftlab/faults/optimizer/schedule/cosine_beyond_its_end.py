@@ -1,0 +1,36 @@
+"""A cosine of transformers that is stepped beyond its end, and rises.
+
+The formula has no bound at ``num_training_steps``: behind it the rate climbs back to
+where it began.
+
+Fix: plan the schedule as long as the run.
+Source: transformers/optimization.py, get_cosine_schedule_with_warmup.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+PLANNED, MADE = 5, 10
+
+
+def build(fixed: bool) -> Case:
+    """Build a cosine over half the run, or over all of it."""
+    from transformers import get_scheduler
+
+    model = lora()
+    optimizer = adamw(model, lr=1e-2)
+    scheduler = get_scheduler("cosine", optimizer, 0, MADE if fixed else PLANNED)
+    step = plain_step(model, optimizer, scheduler)
+    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+
+
+FAULT = Fault(
+    "cosine-beyond-its-end",
+    "the rate falls to 0 and comes back",
+    code="OPT011",
+    places=("config num_training_steps",),
+    builder=build,
+    steps=MADE,
+    evident=7,
+)

@@ -1,0 +1,38 @@
+"""A CosineAnnealingLR over four epochs that is stepped after each batch.
+
+Behind its end the cosine goes up again: the rate is at its top every eight updates, and
+at 0 between.
+
+Fix: ``T_max=epochs * len(loader)``, or step once per epoch.
+Source: ivadomed/ivadomed#55, #57 (stepped for each batch in place of each epoch).
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+EPOCHS, LOADER = 4, 8
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA under a cosine over all updates, or over as many as epochs."""
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+    length = EPOCHS * LOADER if fixed else EPOCHS
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, length)
+    step = plain_step(model, optimizer, scheduler)
+    return Case(model, optimizer, batches(LOADER), step, scheduler=scheduler)
+
+
+FAULT = Fault(
+    "cosine-in-epochs-per-update",
+    "the rate is a saw, and the loss goes up with it",
+    code="OPT011",
+    places=("config T_max",),
+    builder=build,
+    steps=20,
+    evident=15,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,29 @@
+"""A scheduler that is stepped for each batch and is constant by what it says.
+
+``get_constant_schedule`` is what one writes where a schedule is asked for and none is
+wanted.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA under a constant schedule."""
+    from transformers import get_constant_schedule
+
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+    scheduler = get_constant_schedule(optimizer)
+    step = plain_step(model, optimizer, scheduler)
+    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+
+
+HEALTHY = Healthy(
+    "constant-on-purpose",
+    "a scheduler that is stepped again and again and changes nothing",
+    looks_like=("OPT028", "OPT003", "OPT008"),
+    builder=build,
+    steps=40,
+)

@@ -1,0 +1,47 @@
+"""Warm-up and then the inverse square root, written as a LambdaLR, once per epoch too.
+
+Two schedules are chained: the second one drops by a tenth every eight steps, an epoch.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+WARM = 20
+
+
+def shape(step: int) -> float:
+    """Return the learning rate's share of its height."""
+    return min((step + 1) / WARM, (WARM / (step + 1)) ** 0.5)
+
+
+def build() -> Case:
+    """Build LoRA with a schedule per step and one per epoch."""
+    model = lora()
+    optimizer = adamw(model, lr=1e-2)
+    kinds = torch.optim.lr_scheduler
+    per_step = kinds.LambdaLR(optimizer, shape)
+    per_epoch = kinds.MultiplicativeLR(optimizer, lambda _: 0.97)
+    train = plain_step(model, optimizer, per_step)
+    rows = batches()
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        if len(case.losses) % len(rows) == len(rows) - 1:
+            per_epoch.step()
+        return loss
+
+    case = Case(model, optimizer, rows, step, scheduler=[per_step, per_epoch])
+    return case
+
+
+HEALTHY = Healthy(
+    "inverse-root",
+    "two schedules of one optimizer; at the end of an epoch both are stepped",
+    looks_like=("OPT003", "NUM002"),
+    builder=build,
+)

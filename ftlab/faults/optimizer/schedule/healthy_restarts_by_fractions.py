@@ -1,0 +1,41 @@
+"""Warm restarts with a cycle of one epoch, stepped by fractions of epochs.
+
+``T_0=1`` and no factor is what restarts at each whole step; here each update passes
+where in its epoch it stands, as the documentation of the scheduler does.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+LOADER = 8
+
+
+def build() -> Case:
+    """Build LoRA under a cosine that begins anew with each epoch."""
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+    restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts
+    scheduler = restarts(optimizer, T_0=1)
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        scheduler.step((len(case.losses) + 1) / LOADER)
+        return loss
+
+    case = Case(model, optimizer, batches(LOADER), step, scheduler=scheduler)
+    return case
+
+
+HEALTHY = Healthy(
+    "restarts-by-fractions",
+    "a scheduler with T_0=1 that is stepped for each batch",
+    looks_like=("OPT028", "OPT003", "OPT015", "OPT016"),
+    builder=build,
+    steps=40,
+)

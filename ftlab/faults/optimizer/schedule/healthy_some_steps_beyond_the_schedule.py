@@ -1,0 +1,28 @@
+"""A schedule that ends six steps before a run of 200: remainders of epochs.
+
+``len(rows) // size`` leaves out the last, smaller batch of each epoch.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.builders.trainers import STEPS
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA under a linear schedule that is slightly too short."""
+    from transformers import get_scheduler
+
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+    scheduler = get_scheduler("linear", optimizer, 10, STEPS - 6)
+    step = plain_step(model, optimizer, scheduler)
+    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+
+
+HEALTHY = Healthy(
+    "some-steps-beyond-the-schedule",
+    "the last updates have a rate of 0",
+    looks_like=("OPT011",),
+    builder=build,
+)

@@ -1,0 +1,42 @@
+"""Accumulation over four micro-batches; the last step of an epoch has two only.
+
+Losses are divided by the labels of the whole step. The scheduler follows the optimizer.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA on groups of four, four and two micro-batches of unlike lengths."""
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, 1.0, 30)
+    rows = [*batches(5, size=2, length=6), *batches(5, size=2, length=16, seed=1)]
+    groups = [rows[0:8:2], rows[1:9:2], rows[8:]]
+
+    def step(group: Any) -> float:
+        count = sum(batch["labels"][:, 1:].numel() for batch in group)
+        total = 0.0
+        for batch in group:
+            loss = model(**batch).loss * batch["labels"][:, 1:].numel() / count
+            loss.backward()
+            total += float(loss.detach())
+        optimizer.step()
+        scheduler.step()
+        model.zero_grad(set_to_none=False)
+        return total
+
+    return Case(model, optimizer, groups, step, scheduler=scheduler)
+
+
+HEALTHY = Healthy(
+    "uneven-accumulation",
+    "the losses of micro-batches are of different sizes, and so are the steps",
+    looks_like=("OPT003", "GRD003", "GRD002"),
+    builder=build,
+)

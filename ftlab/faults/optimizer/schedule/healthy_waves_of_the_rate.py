@@ -1,0 +1,28 @@
+"""A CosineAnnealingLR that is used as a wave: down and up, again and again.
+
+Torch defines it with a period of twice ``T_max``; one step of each has a rate of 0.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Healthy
+
+
+def build() -> Case:
+    """Build LoRA under a wave of twenty steps."""
+    model = lora()
+    optimizer = adamw(model, lr=5e-3)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=10)
+    step = plain_step(model, optimizer, scheduler)
+    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+
+
+HEALTHY = Healthy(
+    "waves-of-the-rate",
+    "a rate that is 0 again and again, and rises behind its T_max",
+    looks_like=("OPT011", "OPT016"),
+    builder=build,
+    steps=60,
+)

@@ -1,0 +1,49 @@
+"""The schedulers within a SequentialLR are stepped by the loop as well.
+
+SequentialLR steps the one whose turn it is. A warm-up that is stepped besides is over
+after half of its steps, and the decay falls from the first update on.
+
+Fix: step the SequentialLR alone.
+Source: seed; torch.optim.lr_scheduler, SequentialLR.step.
+"""
+
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+WARMUP = 4
+
+
+def build(fixed: bool) -> Case:
+    """Build LoRA under a warm-up and a decay, of which ftlab is given the chain."""
+    model = lora()
+    optimizer = adamw(model, lr=1e-2)
+    schedulers = torch.optim.lr_scheduler
+    warmup = schedulers.LinearLR(optimizer, 0.1, total_iters=WARMUP)
+    decay = schedulers.ExponentialLR(optimizer, 0.95)
+    chain = schedulers.SequentialLR(optimizer, [warmup, decay], milestones=[WARMUP])
+    train = plain_step(model, optimizer)
+
+    def step(batch: Any) -> float:
+        loss = train(batch)
+        for each in [chain] if fixed else [warmup, decay, chain]:
+            each.step()
+        return loss
+
+    return Case(model, optimizer, batches(), step, scheduler=chain)
+
+
+FAULT = Fault(
+    "inner-schedule-stepped-too",
+    "the warm-up is over too soon, and the rate falls faster than it should",
+    code="OPT003",
+    places=("call scheduler 1.step",),
+    builder=build,
+    steps=8,
+    evident=3,
+    families=("llama", "gpt2", "neox", "own"),
+)

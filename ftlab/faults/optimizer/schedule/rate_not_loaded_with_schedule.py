@@ -1,0 +1,44 @@
+"""A run that goes on with the scheduler's state, and not with the optimizer's.
+
+StepLR multiplies the rate in use. It counts on from where it was, and finds the rate
+that the new optimizer was made with: what was divided by a hundred is not any more.
+
+Fix: load both states, the optimizer's first.
+Source: pytorch/pytorch#29697.
+"""
+
+import torch
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+DROP, MADE = 4, 9
+
+
+def build(fixed: bool) -> Case:
+    """Train past two drops of the rate, and go on with new objects."""
+    model = lora()
+    kind = torch.optim.lr_scheduler.StepLR
+    before = adamw(model, lr=1e-2)
+    stairs = kind(before, DROP, gamma=0.1)
+    Case(model, before, batches(), plain_step(model, before, stairs)).run(MADE)
+    optimizer = adamw(model, lr=1e-2)
+    scheduler = kind(optimizer, DROP, gamma=0.1)
+    if fixed:
+        optimizer.load_state_dict(before.state_dict())
+    scheduler.load_state_dict(stairs.state_dict())
+    step = plain_step(model, optimizer, scheduler)
+    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+
+
+FAULT = Fault(
+    "rate-not-loaded-with-schedule",
+    "the loss jumps after a resume, and the rate is what it was at the beginning",
+    code="OPT016",
+    places=("optimizer lr",),
+    builder=build,
+    steps=6,
+    evident=2,
+    also=("ADP027",),
+)

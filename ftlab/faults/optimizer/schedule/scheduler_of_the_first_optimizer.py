@@ -1,0 +1,53 @@
+"""The optimizer is built anew for the adapter; the scheduler keeps the old one.
+
+``scheduler.get_last_lr()`` falls as planned. It is the rate of an optimizer that never
+steps; the one that does keeps the rate that it began with.
+
+Fix: build the scheduler after the optimizer, from the one that is stepped.
+Source: seen in hand-written loops that add the adapter late.
+"""
+
+import warnings
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, base, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+STEPS = 12
+
+
+def build(fixed: bool) -> Case:
+    """Build a linear decay for the optimizer of the base, or of the adapter."""
+    whole = base()
+    before = torch.optim.AdamW(whole.parameters(), lr=3e-3)
+    model = lora(whole)
+    optimizer = adamw(model, lr=3e-3)
+    scheduler = torch.optim.lr_scheduler.LinearLR(
+        optimizer if fixed else before, 1.0, 0.05, STEPS
+    )
+
+    def step(batch: Any) -> float:
+        optimizer.zero_grad()
+        loss = model(**batch).loss
+        loss.backward()
+        optimizer.step()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scheduler.step()
+        return float(loss.detach())
+
+    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+
+
+FAULT = Fault(
+    "scheduler-of-the-first-optimizer",
+    "the logged learning rate decays, and training is as restless as at the start",
+    code="OPT008",
+    places=("call scheduler.step",),
+    builder=build,
+    steps=STEPS,
+    evident=3,
+    families=("llama", "gpt2", "neox", "own"),
+)

@@ -1,0 +1,58 @@
+"""scheduler.step() in the loop over micro-batches.
+
+With four micro-batches per update the schedule runs four times too fast: the learning
+rate is 0 after a quarter of the run, and the rest of it trains nothing.
+
+Fix: step the scheduler once per optimizer step.
+Source: huggingface/accelerate#963, Lightning-AI/pytorch-lightning#1476 and many more.
+"""
+
+import warnings
+from typing import Any
+
+import torch
+
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+MICRO, STEPS = 4, 8
+
+
+def build(fixed: bool) -> Case:
+    """Build a linear decay to 0 over eight optimizer steps."""
+    model = lora()
+    optimizer = adamw(model, lr=1e-2)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: max(0.0, 1 - step / STEPS)
+    )
+
+    def step(group: Any) -> float:
+        optimizer.zero_grad()
+        total = 0.0
+        for batch in group:
+            loss = model(**batch).loss / MICRO
+            loss.backward()
+            total += float(loss.detach())
+            if not fixed:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    scheduler.step()
+        optimizer.step()
+        if fixed:
+            scheduler.step()
+        return total
+
+    rows = batches(2 * MICRO, size=2)
+    groups = [rows[:MICRO], rows[MICRO:]]
+    return Case(model, optimizer, groups, step, scheduler=scheduler)
+
+
+FAULT = Fault(
+    "scheduler-per-micro-batch",
+    "the learning rate is 0 after a quarter of the run",
+    code="OPT003",
+    places=("call scheduler.step",),
+    builder=build,
+    steps=STEPS,
+    evident=1,
+)

@@ -1,0 +1,37 @@
+"""``num_warmup_steps=0.1``: a share where steps are counted.
+
+The warm-up is over after the first update, which has a rate of 0; the second one has
+all of it.
+
+Fix: ``num_warmup_steps=round(0.1 * total)``.
+Source: transformers, whose TrainingArguments take a share and get_scheduler does not.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+STEPS = 20
+
+
+def build(fixed: bool) -> Case:
+    """Build a cosine schedule with a tenth of warm-up."""
+    from transformers import get_cosine_schedule_with_warmup
+
+    model = lora()
+    optimizer = adamw(model, lr=1e-2)
+    warmup = 2 if fixed else 0.1
+    scheduler = get_cosine_schedule_with_warmup(optimizer, warmup, STEPS)
+    step = plain_step(model, optimizer, scheduler)
+    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+
+
+FAULT = Fault(
+    "warmup-as-a-share",
+    "no warm-up, though one was asked for",
+    code="OPT010",
+    places=("config num_warmup_steps",),
+    builder=build,
+    steps=4,
+    evident=-1,
+)

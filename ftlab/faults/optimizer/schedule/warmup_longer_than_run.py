@@ -1,0 +1,38 @@
+"""A warm-up of 500 steps, in a run of twelve.
+
+``num_warmup_steps`` comes from a recipe for a large dataset. The rate rises as it
+should, and is at 2 % of what was asked for when training ends.
+
+Fix: count the warm-up from the run's own steps, 3 to 10 % of them.
+Source: recipes that are copied with their numbers.
+"""
+
+from ftlab.faults.builders.loops import plain_step
+from ftlab.faults.builders.tiny import adamw, batches, lora
+from ftlab.faults.fault import Case, Fault
+
+STEPS = 12
+
+
+def build(fixed: bool) -> Case:
+    """Build a linear schedule whose warm-up does not fit into it."""
+    from transformers import get_linear_schedule_with_warmup
+
+    model = lora()
+    optimizer = adamw(model, lr=1e-2)
+    warmup = 1 if fixed else 500
+    scheduler = get_linear_schedule_with_warmup(optimizer, warmup, STEPS)
+    step = plain_step(model, optimizer, scheduler)
+    return Case(model, optimizer, batches(), step, scheduler=scheduler)
+
+
+FAULT = Fault(
+    "warmup-longer-than-run",
+    "the loss hardly moves, and the rate is a straight line upwards",
+    code="OPT010",
+    places=("config num_warmup_steps",),
+    builder=build,
+    steps=6,
+    evident=-1,
+    families=("llama", "gpt2", "own"),
+)

@@ -63,8 +63,9 @@ class Labels:
 
     def look(self, number: int, row: Mapping[str, Any], read: RowParts) -> None:
         """Take a row in."""
-        self._column = next((name for name in LABELS if name in row), "")
-        label = row[self._column] if self._column else _answer(read)
+        column = next((name for name in LABELS if name in row), "")
+        self._column = column or self._column
+        label = row[column] if column else _answer(read)
         if not isinstance(label, str | int):
             label = plain(label)
         if isinstance(label, str | int):

@@ -123,7 +123,7 @@ def test_a_patch_is_tried_and_taken():
     mending = "replace aten.log (x + 1e-3).log()"
     dbg, model, shown = real(["patch x * 2", mending, "resume patched"])
     assert "patch of aten.log.default" in shown
-    assert "still non-finite, born in aten.log.default" in shown
+    assert "still non-finite, from aten.log.default" in shown
     assert dbg.state == "finished"
     assert bool(model.weight.isfinite().all())
 

@@ -167,7 +167,7 @@ def test_mistakes_in_expressions_are_shown_and_it_asks_again():
     more = ["lr fast", "lr /10", "scale 0", "scale", "skip", "skip 9", "resume twice"]
     dbg, _, shown = real([*lines, *more, "resume patched", "abort"])
     for text in (
-        "'1 +' is no expression",
+        "'1 +' is not an expression",
         "NameError: name 'nothing' is not defined",
         "ZeroDivisionError: division by zero",
         "'x +' is no expression",

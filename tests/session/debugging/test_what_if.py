@@ -181,7 +181,7 @@ def test_what_cannot_be_tried_is_refused():
         with pytest.raises(BadValueError, match="no such operation"):
             dbg.replace("aten.lgamma", lambda x: x)
         dbg.step(count=10_000)
-        with pytest.raises(NotPausedError, match="at no operation"):
+        with pytest.raises(NotPausedError, match="not at an operation"):
             dbg.patch(lambda x: x)
 
 

@@ -188,7 +188,7 @@ def test_an_unknown_fault_and_an_unknown_area_are_exit_2():
     assert "Near: lora-b-frozen" in done.stderr
     done = ftlab("faults", "score", "--area", "adaptor")
     assert done.returncode == 2
-    assert "There is no area 'adaptor'" in done.stderr
+    assert "The gallery has no area 'adaptor'" in done.stderr
 
 
 def test_faults_are_scored_into_a_file(tmp_path, monkeypatch):

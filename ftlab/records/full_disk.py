@@ -32,7 +32,5 @@ def full_disk_named() -> Iterator[None]:
             raise
         # what still waits to be written would fail once more when Python ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        msg = (
-            f"The output cannot be written: {error.strerror}. Send it to another disk."
-        )
+        msg = f"The output cannot be written: {error.strerror}. Use a different disk."
         raise BadValueError(msg) from error

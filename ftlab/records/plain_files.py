@@ -20,7 +20,9 @@ def path_of(value: Any, argument: str, example: str) -> Path:
     try:
         return Path(value)
     except TypeError as error:  # also of a path that is bytes
-        msg = f"{argument}={value!r:.80} is no path; pass that of a folder, {example}."
+        msg = (
+            f"{argument}={value!r:.80} is not a path; pass that of a folder, {example}."
+        )
         raise BadValueError(msg) from error
 
 
@@ -41,12 +43,12 @@ def open_file(path: Path) -> BinaryIO:
         file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115  its caller closes it, and only open() takes an opener
     except FileNotFoundError:
         if path.is_symlink():
-            raise OSError(errno.EINVAL, "it is a link to nothing", str(path)) from None
+            raise OSError(errno.EINVAL, "it is a broken link", str(path)) from None
         raise
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         return file
     file.close()
-    raise OSError(errno.EINVAL, "it is no file", str(path))
+    raise OSError(errno.EINVAL, "it is not a file", str(path))
 
 
 def _without_waiting(path: str, flags: int) -> int:

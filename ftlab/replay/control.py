@@ -109,8 +109,8 @@ step' or a pattern of modules after them.
         if verb not in _VERBS or (unit and not moves):
             msg = (
                 f"{text!r} is no command; allowed are 'resume', 'abort', 'step', "
-                "'back', the last two with 'op', 'module', 'micro-batch', 'optimizer "
-                "step' or a pattern of modules after them."
+                "'back', the last two followed by 'op', 'module', 'micro-batch', "
+                "'optimizer step' or a pattern of modules."
             )
             raise BadValueError(msg)
         return cls(verb, unit or "op")  # type: ignore[arg-type]  # it was looked up

@@ -26,10 +26,10 @@ def warn_of_closure(optimizer: torch.optim.Optimizer) -> None:
     """Say that the run goes past the debugger here."""
     name = type(optimizer).__name__
     msg = (
-        f"{name}.step() was given a closure, so it computes the loss and the gradients "
-        "by itself and changes the weights at once, where nothing can be checked or "
-        "executed again. Training goes on; it pauses at these steps only when they are "
-        "over and the weights have changed. Call backward before step() to debug them."
+        f"{name}.step() was given a closure, so it computes loss and gradients itself "
+        "and changes the weights immediately, before anything can be checked or "
+        "repeated. Training continues; it pauses at these steps only after the weights "
+        "have changed. Call backward before step() to debug them."
     )
     warnings.warn(msg, FtlabWarning, stacklevel=3)
 

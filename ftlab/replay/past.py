@@ -173,9 +173,9 @@ class Past:
         size = max(sum(u.nbytes for u in call.updates) for call in self._calls)
         more = f" A step takes {size:,} of its bytes." if size else ""
         msg = (
-            f"back(to={command.unit!r}, count={command.count}): what is kept leads "
-            f"back to step {first.step}, micro-batch {first.micro_batch}. "
-            f"memory_budget= of ftlab.debug bounds it, {self._budget:,} here.{more}"
+            f"back(to={command.unit!r}, count={command.count}): kept states reach back "
+            f"to step {first.step}, micro-batch {first.micro_batch}. They are limited "
+            f"by memory_budget= of ftlab.debug, here {self._budget:,}.{more}"
         )
         raise NotReplayableError(msg)
 

@@ -197,7 +197,7 @@ class UpdateReplay:
         if survey.origin is not None and survey.origin.index >= 0:
             site = survey.sites[survey.origin.index]
             line = site.library_line or site.user_line
-            return f"still non-finite, born in {site.op} {site.index}, {line}"
+            return f"still non-finite, from {site.op} {site.index}, {line}"
         if self._bad():
             return "still non-finite"
         moved = [

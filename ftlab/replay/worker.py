@@ -115,7 +115,7 @@ class Worker:
         if self.current and self.alive:
             msg = (
                 "wait() was called within the run that it waits for. Give commands "
-                "from outside of the step, or decide with on_pause=."
+                "from outside the step, or decide with on_pause=."
             )
             raise NotPausedError(msg)
         with self.interruptible():
@@ -179,8 +179,8 @@ class Worker:
         thread.join(timeout)
         if thread.is_alive():
             msg = (
-                f"The training thread is still busy after {timeout:.0f} s; it ends by "
-                "itself after its current step."
+                f"The training thread is still busy after {timeout:.0f} s; it ends "
+                "after its current step."
             )
             warnings.warn(msg, FtlabWarning, stacklevel=3)
 

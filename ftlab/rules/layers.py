@@ -158,7 +158,7 @@ def _found(finding: Finding, layer: Layer) -> CheckItem:
         seen["seen at"] = at_steps(finding.first_step, finding.last_step)
     cause = finding.cause
     if finding.follows:
-        cause = f"{cause} Mend {finding.follows} first: this follows from it."
+        cause = f"{cause} Fix {finding.follows} first: this follows from it."
     return CheckItem(
         layer=layer,
         name=finding.name.replace("-", " "),

@@ -39,9 +39,9 @@ def _refuse_script(model: torch.nn.Module, caller: str) -> None:
     if type(model).__name__ == "RecursiveScriptModule":  # a traced module takes hooks
         name = model.original_name
         msg = (
-            f"{caller}() was given a TorchScript module ({name}), on which torch "
-            f"allows no hooks. Watch and train the {name} that the script was made "
-            "from, and call torch.jit.script(model) after training."
+            f"{caller}() was given a TorchScript module ({name}), which does not "
+            f"support hooks. Watch and train the original {name}, and call "
+            "torch.jit.script(model) after training."
         )
         raise AttachError(msg)
 
@@ -53,8 +53,8 @@ def _refuse_lazy(model: torch.nn.Module, caller: str) -> None:
     if lazy:
         msg = (
             f"{type(model).__name__} has parameters without a shape: {listed(lazy)}. "
-            "Lazy modules such as LazyLinear make theirs in the first forward. Call "
-            f"model(batch) once, make the optimizer, then {caller}."
+            "Lazy modules such as LazyLinear create theirs in the first forward. Call "
+            f"model(batch) once, create the optimizer, then {caller}."
         )
         raise AttachError(msg)
 

@@ -45,7 +45,7 @@ def run_data(asked: DataCommand, stream: TextIO) -> int:
         A file or the tokenizer cannot be read, or the copy cannot be written.
     """
     if asked.drop is not None and asked.write is None:
-        msg = "--drop says what a copy leaves out; name the copy: --write FILE."
+        msg = "--drop says what a copy omits; name the copy: --write FILE."
         raise BadValueError(msg)
     if asked.write is not None:
         _check_copy(asked.write, asked.drop)
@@ -74,7 +74,7 @@ def run_data(asked: DataCommand, stream: TextIO) -> int:
 def _check_copy(path: Path, drop: tuple[str, ...] | None) -> None:
     """Refuse what would be refused once everything is read."""
     if os.path.lexists(path):
-        msg = f"{path} exists; name a new file: what is there is never changed."
+        msg = f"{path} exists; name a new file: existing files are never changed."
         raise BadValueError(msg)
     for kind in drop or ():
         check_kind(kind)
@@ -91,13 +91,16 @@ def _tokenizer(folder: str) -> Any:
     from transformers import AutoTokenizer
 
     if not Path(folder).is_dir():
-        msg = f"--tokenizer {folder} is no folder; tokenizer.save_pretrained makes one."
+        msg = (
+            f"--tokenizer {folder} is not a folder; tokenizer.save_pretrained creates "
+            "one."
+        )
         raise BadValueError(msg)
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError) as error:
         said = str(error).strip().partition("\n")[0]
-        msg = f"--tokenizer {folder} holds no tokenizer that can be loaded: {said}"
+        msg = f"--tokenizer {folder} contains no tokenizer that can be loaded: {said}"
         raise BadValueError(msg) from error
 
 

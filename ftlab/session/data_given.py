@@ -43,7 +43,7 @@ def splits_of(dataset: Any, evaluation: Any) -> tuple[Any, Any]:
         names = printable(", ".join(map(str, dataset))) or "nothing"
         first = next(iter(dataset), TRAINED)
         msg = (
-            f"The dataset holds {names}, and no {TRAINED}; one of them goes: "
+            f"The dataset contains {names}, but no {TRAINED}; pass one of them: "
             f"ftlab.data(dataset[{first!r}], tokenizer)."
         )
         raise BadValueError(msg)

@@ -157,9 +157,9 @@ def _check_readable(going: Going) -> None:
     if set(scan.formats) == {""}:
         spot = scan.findings.spots["unknown-columns"][0]
         msg = (
-            f"No row is understood: {spot.says}. Known are {KNOWN}: "
-            "dataset.rename_columns({'...': 'text'}), or "
-            "dataset.map(lambda row: {'messages': ...})."
+            f"No row is recognised: {spot.says}. Known columns are {KNOWN}: "
+            "dataset.rename_columns({'...': 'text'}), or dataset.map(lambda row: "
+            "{'messages': ...})."
         )
         raise BadValueError(msg)
 

@@ -93,7 +93,7 @@ def _paused() -> bool:
         for module in model.modules():
             if isinstance(module, UnitNorm):
                 module.epsilon = 1e-6
-        _tell("Mended while it waits (an epsilon in the division), and resumed:")
+        _tell("Fixed while it waits (an epsilon in the division), and resumed:")
         debugger.back(to="module")
         debugger.resume()
         _tell(f"{debugger.state} after {trainer.state.global_step} steps.")

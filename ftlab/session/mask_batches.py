@@ -37,8 +37,8 @@ def checked(batch: Any) -> Mapping[str, Any] | None:
     if is_table(batch):
         return {"input_ids": batch}
     msg = (
-        f"The batch is {an(type(batch).__name__)}; it must be a mapping of names, as "
-        f"the forward takes them: {PLAIN}."
+        f"The batch is {an(type(batch).__name__)}; it must be a mapping with the "
+        f"forward's argument names: {PLAIN}."
     )
     raise BadValueError(msg)
 
@@ -66,7 +66,7 @@ def _check_mask(shape: tuple[int, ...], masked: tuple[int, ...], kind: str) -> N
     if not fits.get(len(masked), False):
         msg = (
             f"attention_mask has the shape {masked} and input_ids {shape}; it must be "
-            f"{shape}, or ({rows}, 1, {length}, {length}) for a mask of your own."
+            f"{shape}, or ({rows}, 1, {length}, {length}) for a custom mask."
         )
         raise BadValueError(msg)
     if len(masked) == 4 and "int" in kind:

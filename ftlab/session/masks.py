@@ -118,8 +118,8 @@ def masks(
         except Exception as error:
             msg = (
                 f"{name} could not be called with this batch: {type(error).__name__}: "
-                f"{error}. Pass what its data loader yields, or read the masks of its "
-                "configuration: ftlab.masks(batch=batch, config=model.config)."
+                f"{error}. Pass a batch from its data loader, or read the masks from "
+                "its configuration: ftlab.masks(batch=batch, config=model.config)."
             )
             raise BadValueError(msg) from error
         return measure(found, changed, marks, model=name, causal=causal, exact=every)
@@ -151,13 +151,13 @@ def _behind_padding(given: Given) -> list[str]:
 def _check_asked(causal: object, max_length: object) -> None:
     if causal not in (None, True, False):
         msg = (
-            f"causal={causal!r}; allowed are True, False and None, what the model says."
+            f"causal={causal!r}; allowed are True, False, and None for the model's own."
         )
         raise BadValueError(msg)
     if type(max_length) is not int or max_length < 0:
         msg = (
-            f"max_length={max_length!r}; allowed is a number of tokens, such as "
-            "max_length=2048, and 0 for none."
+            f"max_length={max_length!r}; pass a number of tokens, such as "
+            "max_length=2048, or 0 for none."
         )
         raise BadValueError(msg)
 
@@ -170,7 +170,7 @@ def _given(subject: Any, batch: Batch | None) -> Given:
         if batch is None or ("input_ids" not in batch and "inputs_embeds" not in batch):
             msg = (
                 f"masks() was given a {type(subject).__name__} and no batch with "
-                "input_ids. Pass what the data loader yields: ftlab.masks(model, "
+                "input_ids. Pass a batch from the data loader: ftlab.masks(model, "
                 "next(iter(loader)))."
             )
             raise BadValueError(msg)
@@ -206,8 +206,9 @@ def _from_config(
 ) -> Measured:
     if not hasattr(config, "model_type"):
         msg = (
-            f"config is {an(type(config).__name__)}; it must be the configuration of a "
-            "model: model.config, or transformers.AutoConfig.from_pretrained(folder)."
+            f"config is {an(type(config).__name__)}; it must be a model's "
+            "configuration: model.config, or "
+            "transformers.AutoConfig.from_pretrained(folder)."
         )
         raise BadValueError(msg)
     ids = rows_of((batch or {}).get("input_ids"))

@@ -191,8 +191,9 @@ def refuse_second(model: torch.nn.Module) -> None:
     other = _observed.get(model)
     if other is not None and other.ended is None:
         msg = (
-            f"This {type(model).__name__} is watched already (log: {other.run.path}). "
-            "Call detach() on that watch first, or use it: one watch sees everything."
+            f"This {type(model).__name__} is already watched (log: {other.run.path}). "
+            "Call detach() on that watch first, or use it: one watch records "
+            "everything."
         )
         raise AttachError(msg)
 

@@ -212,12 +212,13 @@ class Probing:
         """
         function: Any = fn
         if not callable(function):
-            msg = f"fn={fn!r} cannot be called; pass a function of a tensor."
+            msg = f"fn={fn!r} is not callable; pass a function of a tensor."
             raise BadValueError(msg)
         taken = {each.name for each in self._points.probes}
         if name in taken:
             msg = (
-                f"There is a probe {name!r} already; remove() it or take another name."
+                f"There is already a probe {name!r}; remove() it or use a different "
+                "name."
             )
             raise BadValueError(msg)
         chosen = name or name_of(fn, taken)

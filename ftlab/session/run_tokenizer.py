@@ -28,8 +28,8 @@ def fingerprint_of(run: Run) -> FingerprintView:
     told = [each for each in run.whole.events if each.kind == "tokenizer"]
     if not told:
         msg = (
-            "This run has no fingerprint of a tokenizer; it is written down with the "
-            "first step of ftlab.watch(trainer), or ftlab.watch(model, tokenizer=...)."
+            "This run has no tokenizer fingerprint; it is recorded with the first step "
+            "of ftlab.watch(trainer), or ftlab.watch(model, tokenizer=...)."
         )
         raise BadValueError(msg)
     try:
@@ -42,7 +42,7 @@ def fingerprint_of(run: Run) -> FingerprintView:
         return FingerprintView(kept[-1], changes=_changes(told))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         msg = (
-            f"The fingerprint that this run has cannot be read: {said_of(error)}. "
+            f"This run's fingerprint cannot be read: {said_of(error)}. "
             "ftlab.fingerprint(tokenizer) reads a new one."
         )
         raise BadValueError(msg) from error

@@ -101,7 +101,7 @@ def score_faults(
     (1.0, True)
     """
     if seeds < 1:
-        msg = f"score_faults(seeds={seeds!r}): at least one seed must be run."
+        msg = f"score_faults(seeds={seeds!r}): pass at least one seed."
         raise BadValueError(msg)
     chosen = list_faults() if faults is None else tuple(faults)
     if area:
@@ -121,6 +121,6 @@ def _resembles(healthy: Healthy, area: str) -> bool:
 
 def _known(area: str) -> str:
     if area not in AREAS:
-        msg = f"There is no area {area!r} in the gallery; it has {', '.join(AREAS)}."
+        msg = f"The gallery has no area {area!r}; its areas are {', '.join(AREAS)}."
         raise UnknownNameError(msg)
     return area

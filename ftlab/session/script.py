@@ -109,7 +109,7 @@ def run_script(script: Script) -> ExitCode:
 def _pausing(script: Script) -> "PausingScript | None":
     if not script.pause:
         if script.on_anomaly:
-            msg = f"--on-anomaly {script.on_anomaly} answers stops; add --pause."
+            msg = f"--on-anomaly {script.on_anomaly} responds to stops; add --pause."
             raise BadValueError(msg)
         return None
     from ftlab.session.debugging.pausing_script import PausingScript
@@ -155,7 +155,7 @@ def _module(script: Script, compiled: Compile) -> Load:
     if not package or importlib.util.find_spec(package) is None:
         msg = (
             f"ftlab run -m {name}: there is no module {package!r} on the path. Name a "
-            "module as after python -m, from the folder that holds its package."
+            "module as for python -m, from the folder that contains its package."
         )
         raise BadValueError(msg)
 

@@ -75,7 +75,7 @@ def _refuse_missing(path: str) -> None:
         if Path(path).is_dir():
             return
     msg = (
-        f"template={path!r} is no folder, and writes no message; allowed are a "
+        f"template={path!r} is neither a folder nor a template; allowed are a "
         "template's text, a tokenizer, or the folder of a model or adapter."
     )
     raise BadValueError(msg)
@@ -85,8 +85,8 @@ def _in_folder(name: str, folder: Path) -> dict[str, Any]:
     found = templates_in(folder)
     if not found:
         msg = (
-            f"{folder} holds no chat template, neither chat_template.jinja nor one in "
-            "tokenizer_config.json: tokenizer.save_pretrained(folder) writes it."
+            f"{folder} contains no chat template, neither chat_template.jinja nor one "
+            "in tokenizer_config.json: tokenizer.save_pretrained(folder) writes it."
         )
         raise BadValueError(msg)
     if len(set(found.values())) == 1:

@@ -135,7 +135,7 @@ class Tokens(TokenView):
         rows = {row.source: row for row in self._read.rows}
         if len(rows) < 2:
             msg = (
-                "There is one row; side_by_side goes with several templates, "
+                "There is only one row; side_by_side needs several templates, "
                 "ftlab.tokens(tokenizer, messages, template={name: template}), or with "
                 "serving=True."
             )
@@ -159,7 +159,7 @@ class Tokens(TokenView):
         """
         if self._given is None:
             msg = (
-                "These rows are from no batch: repair() goes with "
+                "These rows are not from a batch: repair() works with "
                 "ftlab.tokens(batch=..., tokenizer=...), and with a trainer's first "
                 "batch. ends says what is wrong with these."
             )
@@ -210,8 +210,8 @@ def look_at_step(debugger: Paused, tokenizer: Any = None, *, losses: bool) -> To
     batch = _mapping_in(given)
     if batch is None:
         msg = (
-            f"The step was called with {type(given).__name__}, which holds no "
-            "input_ids: ftlab.tokens(batch=..., tokenizer=...) looks at a batch."
+            f"The step was called with {type(given).__name__}, which has no input_ids: "
+            "ftlab.tokens(batch=..., tokenizer=...) shows a batch."
         )
         raise BadValueError(msg)
     facts = facts_of(known, model)

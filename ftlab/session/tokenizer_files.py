@@ -101,6 +101,6 @@ def _rows(path: Path, model: Any) -> dict[str, int]:
     except Exception as error:
         msg = (
             f"model is {an(type(model).__name__)} without an embedding of tokens that "
-            f"can be read: {said_of(error)}. Pass the model that is trained, or none."
+            f"can be read: {said_of(error)}. Pass the trained model, or none."
         )
         raise BadValueError(msg) from error

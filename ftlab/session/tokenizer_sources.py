@@ -98,15 +98,16 @@ def _at(path: Path, call: str) -> Source:
         read = read_fingerprint(tokenizer)
         if read is None:
             msg = (
-                f"{path} holds {an(type(tokenizer).__name__)}; {call} takes {ALLOWED}."
+                f"{path} contains {an(type(tokenizer).__name__)}; {call} takes "
+                f"{ALLOWED}."
             )
             raise BadValueError(msg)
         return Source(name, tokenizer, read, trained)
     if is_file(path):
         return Source(path.name, None, _kept(path))
     msg = (
-        f"{str(path)!r} is no folder and no file; {call} takes {ALLOWED}. What is on a "
-        "hub goes: transformers.AutoTokenizer.from_pretrained(name)."
+        f"{str(path)!r} is neither a folder nor a file; {call} takes {ALLOWED}. For "
+        "one on a hub: transformers.AutoTokenizer.from_pretrained(name)."
     )
     raise BadValueError(msg)
 
@@ -115,15 +116,15 @@ def _kept(path: Path) -> Fingerprint:
     if path.name in (TOKENIZER, *VOCABULARIES):
         msg = (
             f"{path} is one file of a tokenizer; pass its folder, "
-            f"{str(path.parent)!r}, which says how it is read."
+            f"{str(path.parent)!r}, which says how to read it."
         )
         raise BadValueError(msg)
     try:
         return read_kept(path)
     except UNREADABLE as error:
         msg = (
-            f"{path} is no fingerprint that ftlab kept: {said_of(error)}. "
-            "ftlab.fingerprint(tokenizer).save(path) writes one; a tokenizer "
-            "is named by its folder."
+            f"{path} is not a fingerprint saved by ftlab: {said_of(error)}. "
+            "ftlab.fingerprint(tokenizer).save(path) writes one; a tokenizer is named "
+            "by its folder."
         )
         raise BadValueError(msg) from error

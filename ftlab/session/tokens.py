@@ -134,7 +134,7 @@ def _refuse(settings: Mapping[str, Any]) -> None:
     if settings:
         given = ", ".join(sorted(settings))
         msg = (
-            f"tokens() was given {given}, which goes with messages: "
+            f"tokens() was given {given}, which needs messages: "
             "ftlab.tokens(tokenizer, messages, ...)."
         )
         raise BadValueError(msg)

@@ -35,7 +35,7 @@ def test_the_notebook_runs_and_leaves_a_run_paused_that_a_reload_finds(tmp_path)
         for index in range(29):  # up to the panel of the second run
             page.start_cell(index)
             page.finish_all()
-        last_says(page, "Inf was born in base_model.model.model.layers.2.mlp")
+        last_says(page, "Inf first appeared in base_model.model.model.layers.2.mlp")
         pictures(page, "overflow")
         page.run_all()
         last_says(page, "Paused at step 5")

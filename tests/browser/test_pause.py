@@ -95,7 +95,7 @@ def test_the_panel_shows_moves_survives_a_reload_and_resumes(tmp_path, front):
 def shows_the_stop(page):
     waits_for(page, "Paused at step 2")
     shown = page.page.inner_text(".ftlab-panel")
-    assert "NaN was born in 1 (UnitNorm)" in shown
+    assert "NaN first appeared in 1 (UnitNorm)" in shown
     assert "Paused at step 2" in page.text(2)
     marked = page.page.inner_text(".ftlab-panel .ftlab-p-marked")
     assert "return x / x.norm(dim=-1, keepdim=True)" in marked

@@ -68,7 +68,7 @@ def test_a_recorded_anomaly_is_walked(tmp_path):
 
 def shows_the_anomaly(page):
     shown = page.page.inner_text(".ftlab-replay")
-    assert "Inf was born in" in shown
+    assert "Inf first appeared in" in shown
     assert "logarithm of 0" in shown
     assert "layers.2 to 7" in shown
     assert "return x + (x * 0).log()" in page.page.inner_text(

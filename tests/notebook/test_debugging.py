@@ -76,7 +76,7 @@ def test_a_loop_pauses_and_ends_as_without_the_debugger(ready):
     outcome = ready.run("%%ftlab debug" + LOOP)
     assert outcome.status == "ok", outcome.traceback
     shown = outcome.displays[0]
-    assert "NaN was born in no module" in shown["text/plain"]
+    assert "NaN first appeared in no module" in shown["text/plain"]
     assert "<cell>:4 <module>" in shown["text/plain"]
     assert "application/vnd.jupyter.widget-view+json" in shown
     told = ready.run("print(len(losses), i, 'after' in globals(), dbg.state)")

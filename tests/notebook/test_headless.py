@@ -41,7 +41,7 @@ def test_an_unchanged_cell_is_debugged(tmp_path, monkeypatch):
     ]
     made = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
     told = executed(made, tmp_path)
-    assert "NaN was born in no module" in told[1]
+    assert "NaN first appeared in no module" in told[1]
     assert told[2] == told[1]
     assert told[3].split() == ["aten.add.Tensor", "aten.log.default"]
     assert told[4].startswith("patch of aten.log.default")

@@ -46,7 +46,7 @@ def test_a_patch_that_mends_is_gone_and_one_that_does_not_is_still_there(options
         )
         assert (mended.site, mended.what) == (before.site, before.what)
         useless = dbg.patch(lambda x: x * 2)
-        assert f"still non-finite, born in {before.op}" in useless.trial
+        assert f"still non-finite, from {before.op}" in useless.trial
 
 
 def test_what_was_tried_changes_nothing():
@@ -149,7 +149,7 @@ def test_a_rate_plays_no_role_before_the_optimizers_step():
 
     with ftlab.debug(step, [FINE], model=model) as dbg:
         dbg.run()
-        with pytest.raises(NotReplayableError, match="before the optimizer's step"):
+        with pytest.raises(NotReplayableError, match="before the optimizer step"):
             dbg.with_lr("/10")
         assert dbg.state == "paused"
 

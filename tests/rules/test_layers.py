@@ -68,7 +68,7 @@ def test_a_finding_is_a_failed_item_with_its_place():
 def test_what_a_finding_follows_from_is_said():
     follows = dataclasses.replace(FINDING, follows="OPT001")
     (item,) = only(Report((follows,)), find_rule("GRD003"))
-    assert item.cause.endswith("Mend OPT001 first: this follows from it.")
+    assert item.cause.endswith("Fix OPT001 first: this follows from it.")
 
 
 def test_what_is_only_worth_knowing_is_noted_with_what_to_do():

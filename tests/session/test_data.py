@@ -385,7 +385,7 @@ def test_the_other_splits_are_the_evaluation_data():
         train=Dataset.from_list(chat()), test=Dataset.from_list(chat(3))
     )
     assert scanned(splits).rows("leaked-evaluation-row").tolist() == [0, 1, 2]
-    with pytest.raises(BadValueError, match=r"holds test, and no train.*\['test'\]"):
+    with pytest.raises(BadValueError, match=r"contains test, but no train.*\['test'\]"):
         scanned(DatasetDict(test=splits["test"]))
 
 
@@ -405,7 +405,7 @@ def test_looking_draws_no_random_numbers():
     ("rows", "settings", "said"),
     [
         ([], {}, "has no rows"),
-        ([{"a": 1}, {"a": 2}], {}, "No row is understood: the row holds a"),
+        ([{"a": 1}, {"a": 2}], {}, "No row is recognised: the row holds a"),
         (
             [{"a": "b", "c": "d"}],
             {},

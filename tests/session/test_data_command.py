@@ -85,8 +85,8 @@ def test_a_broken_file_among_others_is_exit_1_and_alone_exit_2(folder):
     ("arguments", "said"),
     [
         (("data", "missing.jsonl"), "does not exist"),
-        (("data", "good.jsonl", "--tokenizer", "missing"), "is no folder"),
-        (("data", "good.jsonl", "--tokenizer", "."), "holds no tokenizer"),
+        (("data", "good.jsonl", "--tokenizer", "missing"), "is not a folder"),
+        (("data", "good.jsonl", "--tokenizer", "."), "contains no tokenizer"),
         (("data", "good.jsonl", "--drop", "empty-answer"), "name the copy: --write"),
         (("data", "good.jsonl", "--write", "n.jsonl", "--drop", "empty"), "near ones"),
         (("data",), "Usage:"),

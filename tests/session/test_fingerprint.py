@@ -35,7 +35,7 @@ def test_what_cannot_be_read_is_refused_in_words(tmp_path):
             ftlab.fingerprint(given)
     with pytest.raises(BadValueError, match=r"AutoTokenizer\.from_pretrained"):
         ftlab.fingerprint("some/hub-name")
-    with pytest.raises(BadValueError, match="no folder and no file"):
+    with pytest.raises(BadValueError, match="neither a folder nor a file"):
         ftlab.fingerprint("with\0nul")
 
 
@@ -45,7 +45,7 @@ def test_what_cannot_be_read_is_refused_in_words(tmp_path):
 def test_a_file_that_is_no_fingerprint_is_named(tmp_path, content):
     path = tmp_path / "kept.json"
     path.write_bytes(content)
-    with pytest.raises(BadValueError, match=r"kept\.json is no fingerprint"):
+    with pytest.raises(BadValueError, match=r"kept\.json is not a fingerprint"):
         ftlab.fingerprint(path)
 
 
@@ -56,7 +56,7 @@ def test_a_folder_without_a_tokenizer_is_named(tmp_path):
     with pytest.raises(BadValueError, match="cannot load a tokenizer from"):
         ftlab.fingerprint(tmp_path)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    with pytest.raises(BadValueError, match="no folder and no file"):
+    with pytest.raises(BadValueError, match="neither a folder nor a file"):
         ftlab.fingerprint(tmp_path / "loop")
 
 
@@ -71,7 +71,7 @@ def test_a_checkpoint_says_whether_it_holds_what_was_trained_with(folder):
     assert view.trained == ftlab.fingerprint(byte_level()).fingerprint
     assert "≠ trained with" in repr(view)
     words = " ".join(repr(view).split())
-    assert "than these files hold: vocabulary, merges, model" in words
+    assert "than in these files: vocabulary, merges, model" in words
 
 
 def test_a_checkpoint_without_a_tokenizer_has_the_kept_one(tmp_path):

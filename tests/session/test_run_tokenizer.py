@@ -43,7 +43,9 @@ def test_training_and_serving_are_compared_by_the_log(tmp_path):
 
 def test_a_run_without_a_tokenizer_says_what_to_pass(tmp_path):
     watch = watched(tmp_path / "run", None)
-    with pytest.raises(BadValueError, match=r"no fingerprint.*tokenizer=\.\.\."):
+    with pytest.raises(
+        BadValueError, match=r"no tokenizer fingerprint.*tokenizer=\.\.\."
+    ):
         _ = watch.fingerprint
 
 

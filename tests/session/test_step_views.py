@@ -48,7 +48,7 @@ def watched(tmp_path_factory):
 
 def test_a_loops_schedule_is_as_asked_in_skipped_steps_too(watched):
     view = watched.schedule
-    assert view.headline().endswith("at step 11 of 24; as asked")
+    assert view.headline().endswith("at step 11 of 24; as planned")
     table = view.table()
     np.testing.assert_allclose(table["rate"], table["asked"], rtol=1e-4)
     cosine = 0.5 * (1 + np.cos(np.pi * (11 - 3) / (24 - 3)))
@@ -116,7 +116,7 @@ def test_a_trainers_schedule_and_clipping_are_seen_and_no_scaler(tmp_path):
     )
     with one_thread(), ftlab.watch(built, run_dir=tmp_path / "run") as watch:
         built.train()
-    assert watch.schedule.headline().endswith("at step 7 of 8; as asked")
+    assert watch.schedule.headline().endswith("at step 7 of 8; as planned")
     assert "active in 8 of 8 steps (100 %)" in watch.clipping.headline()
     assert watch.scaler.headline() == ""
     lines = watch.dashboard.details.lines()

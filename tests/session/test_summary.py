@@ -43,7 +43,7 @@ def test_a_cause_is_printed_above_what_follows_from_it():
     lines = printed((dataclasses.replace(finding(), follows="GRD003"), cause))
     heads = [line.split()[1] for line in lines[1:] if not line.startswith(" ")]
     assert heads == ["GRD003", "NUM001"]
-    assert lines.count("  first: mend GRD003: this follows from it") == 1
+    assert lines.count("  first: fix GRD003: this follows from it") == 1
 
 
 def test_text_of_a_run_is_never_markup():

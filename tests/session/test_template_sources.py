@@ -28,7 +28,7 @@ def test_the_same_template_in_another_place_is_called_the_same(tmp_path):
     said = repr(ftlab.tokens(mine, TALK, template=places).side_by_side)
     assert "base: the template of mine" in said
     assert "adapter: the template of mine" in said
-    assert "adapter has the tokens of mine" in said
+    assert "adapter has the same tokens as mine" in said
 
 
 def test_a_changed_template_is_told_by_what_it_writes(tmp_path):
@@ -45,7 +45,7 @@ def test_what_this_conversation_does_not_show_is_tried_all_the_same():
     base = tokenizer()
     other = tokenizer(system + vocabularies.CHATML)
     view = ftlab.tokens(base, TALK, template={"base": base, "other": other})
-    assert "other has the tokens of base" in repr(view.side_by_side)
+    assert "other has the same tokens as base" in repr(view.side_by_side)
     assert "other: writes 2 of 11 conversations" in repr(view)
     assert "the system: '!" in repr(view)
 
@@ -78,7 +78,7 @@ def test_a_source_alone_is_the_template(tmp_path):
 
 
 def test_a_place_without_a_template_is_refused(tmp_path):
-    with pytest.raises(BadValueError, match="holds no chat template, neither"):
+    with pytest.raises(BadValueError, match="contains no chat template, neither"):
         ftlab.tokens(tokenizer(), TALK, template={"adapter": tmp_path})
     with pytest.raises(BadValueError, match=r"base: .*chat.template"):
         ftlab.tokens(tokenizer(), TALK, template={"base": tokenizer(None)})

@@ -130,7 +130,7 @@ def test_a_checkpoint_that_was_trained_with_another_tokenizer_is_named(tmp_path)
     diff = ftlab.tokenizer_diff(tmp_path / "mine", byte_level(), texts=["a"])
     assert diff.same
     assert "≠ trained with" in repr(diff)
-    assert "mine: another tokenizer" in repr(diff)
+    assert "mine: a different tokenizer" in repr(diff)
     keep_beside(tmp_path / "mine", ftlab.fingerprint(byte_level()).fingerprint)
     assert "trained with" not in repr(
         ftlab.tokenizer_diff(tmp_path / "mine", unigram())

@@ -40,7 +40,7 @@ def test_what_cannot_be_looked_at_is_answered_with_what_can():
         ftlab.tokens(3)
     with pytest.raises(BadValueError, match=r"no batch.*input_ids"):
         ftlab.tokens()
-    with pytest.raises(BadValueError, match=r"given template, which goes with"):
+    with pytest.raises(BadValueError, match=r"given template, which needs"):
         ftlab.tokens(batch=batch, template="x")
     with pytest.raises(BadValueError, match="needs messages too"):
         ftlab.tokens(vocabularies.byte_level())
@@ -83,7 +83,7 @@ def test_what_is_wrong_with_rows_is_said(given, said):
         ({"messages": TALK}, {}, r"pass row\['messages'\]"),
         ([{"role": "user", "content": None}], {}, "message 0 has no content"),
         ([{"content": "Hi"}], {}, "message 0 has no role"),
-        (TALK, {"template": "/nope/here"}, "'/nope/here' is no folder"),
+        (TALK, {"template": "/nope/here"}, "'/nope/here' is neither a folder"),
     ],
 )
 def test_what_is_wrong_with_messages_is_said(messages, settings, said):
@@ -171,7 +171,7 @@ def test_messages_in_either_order():
         "assistant"
     ] * 3
     assert one.ends.rows[0].answers[0].terminator is not None
-    with pytest.raises(BadValueError, match="from no batch"):
+    with pytest.raises(BadValueError, match="not from a batch"):
         one.repair()
 
 
@@ -198,8 +198,8 @@ def test_rows_beside_each_other():
     both = ftlab.tokens(tokenizer, TALK, template=templates).side_by_side
     assert list(both.table().columns) == ["stretch", "chat", "plain", "same"]
     served = ftlab.tokens(tokenizer, TALK, serving=True).side_by_side
-    assert "serving is what training begins with" in repr(served)
-    with pytest.raises(BadValueError, match="There is one row"):
+    assert "training begins with all of serving" in repr(served)
+    with pytest.raises(BadValueError, match="There is only one row"):
         _ = ftlab.tokens(tokenizer, TALK).side_by_side
 
 

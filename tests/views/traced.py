@@ -5,7 +5,7 @@ import math
 from ftlab.records.texts import Excerpt, Listing, SampleText
 from ftlab.records.trace import Trace, TracedLink, TracedOp
 
-HEADLINE = "Inf was born in model.layers.1.mlp (MLP)."
+HEADLINE = "Inf first appeared in model.layers.1.mlp (MLP)."
 
 
 def op(index, module, high, **fields):

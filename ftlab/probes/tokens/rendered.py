@@ -51,7 +51,7 @@ def encoded(
     if half := _HALF.search(text):
         msg = (
             f"The text holds half of a character, U+{ord(half[0]):X}, at "
-            f"{half.start()}: no tokenizer reads it. Mend the text: "
+            f"{half.start()}: no tokenizer reads it. Fix the text: "
             "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
         )
         raise BadValueError(msg)

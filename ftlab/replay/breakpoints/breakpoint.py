@@ -70,14 +70,14 @@ class Breakpoint:
         if self.phase not in ("", "forward", "backward"):
             msg = (
                 f"break_at(phase={self.phase!r}): pass 'forward' or 'backward', or "
-                "leave it out for both."
+                "omit it for both."
             )
             raise BadValueError(msg)
         if self.parameter and (self.module or self.op or self.phase):
             msg = (
-                f"break_at(parameter={self.parameter!r}) looks at gradients, and "
-                "module=, op= and phase= at what operations make; use one breakpoint "
-                "for each."
+                f"break_at(parameter={self.parameter!r}) checks gradients, but "
+                "module=, op= and phase= check the outputs of operations; use one "
+                "breakpoint for each."
             )
             raise BadValueError(msg)
         if self.op and not set(".*") & set(self.op):
@@ -88,14 +88,14 @@ class Breakpoint:
             raise BadValueError(msg)
         if (self.op or self.phase) and self.when is not None and self.when.own_places:
             msg = (
-                f"when={self.when.label!r} goes by the history of a place, which an "
-                "operation does not have; use module= or parameter=, or neither."
+                f"when={self.when.label!r} needs a history, which an operation does "
+                "not have; use module= or parameter=, or neither."
             )
             raise BadValueError(msg)
         if self.finding and (self.in_ops or self.parameter or self.when is not None):
             msg = (
-                f"break_at(finding={self.finding!r}) goes by what a rule found; of the "
-                "others it takes only step=."
+                f"break_at(finding={self.finding!r}) waits for a rule's finding; it "
+                "can only be combined with step=."
             )
             raise BadValueError(msg)
 
@@ -137,7 +137,7 @@ class Breakpoint:
         self.enabled = False
         msg = (
             f"{self!r} failed with {type(error).__name__}: {error} It is off; training "
-            "goes on."
+            "continues."
         )
         warnings.warn(msg, FtlabWarning, stacklevel=2)
 

@@ -149,7 +149,7 @@ def predicate(asked: Any) -> Predicate | None:
         made = _BY_NAME.get(" ".join(asked.replace("-", " ").replace("_", " ").split()))
         if made is not None:
             return made()
-        msg = f"when={asked!r} is no predicate; {near(asked, _BY_NAME)}."
+        msg = f"when={asked!r} is not a predicate; {near(asked, _BY_NAME)}."
         raise BadValueError(msg)
     if callable(asked):
         return _Own(asked)

@@ -106,9 +106,9 @@ def _refuse_what_stays_behind() -> None:
         ranks = distributed.get_world_size()
         if ranks > 1:
             msg = (
-                f"{ranks} ranks train together, and one that waits or runs a step "
-                "again leaves the others hanging. Debug with a single process; "
-                "ftlab.watch works with all ranks."
+                f"{ranks} ranks train together, and one that waits or repeats a step "
+                "would make the others hang. Debug with a single process; ftlab.watch "
+                "works with all ranks."
             )
             raise NotReplayableError(msg)
     found = [type(mode).__name__ for mode in thread_modes()]
@@ -120,8 +120,8 @@ def _refuse_what_stays_behind() -> None:
         return
     names = ["torch.set_default_device" if n == "DeviceContext" else n for n in found]
     msg = (
-        f"The training runs on a thread of its own, which would not see {names[0]} of "
-        f"this thread (active here: {', '.join(names)}). Leave it before run(), or "
-        "enter it inside the training code."
+        f"The training runs in its own thread, which does not see {names[0]} of this "
+        f"thread (active here: {', '.join(names)}). Leave it before run(), or enter it "
+        "inside the training code."
     )
     raise NotReplayableError(msg)

@@ -86,7 +86,10 @@ class Response:
                 raise BadValueError(msg)
         check_steps("respond(at", self.at)
         if self.times > 1 and self.to in ("step", "time"):
-            msg = f"respond({self.to!r}, times={self.times}): that is never in a row."
+            msg = (
+                f"respond({self.to!r}, times={self.times}): this can never happen in a "
+                "row."
+            )
             raise BadValueError(msg)
         self._need("clip", self.by, "max_norm", "1.0")
         self._need("step", self.to, "at", "range(0, 10_000, 500)")
@@ -94,7 +97,7 @@ class Response:
 
     def _need(self, word: str, given: object, option: str, example: str) -> None:
         if given == word and getattr(self, option) is None:
-            msg = f"respond({word!r}) needs {option}=, {option}={example} for one."
+            msg = f"respond({word!r}) needs {option}=, for example {option}={example}."
             raise BadValueError(msg)
 
     @property
@@ -134,7 +137,9 @@ def _known(option: str, given: str, allowed: tuple[str, ...]) -> str:
     by_word = {_letters(each): each for each in allowed}
     found = by_word.get(_letters(str(given)))
     if found is None:
-        msg = f"respond({option}={given!r}): no such word; {near(str(given), allowed)}."
+        msg = (
+            f"respond({option}={given!r}): no such option; {near(str(given), allowed)}."
+        )
         raise BadValueError(msg)
     return found
 

@@ -103,9 +103,9 @@ class Packer:
         if isinstance(value, torch.device):
             return {"is": "device", "of": str(value)}
         msg = (
-            f"{place} is a {kind}, which a snapshot cannot hold: only tensors, NumPy "
-            "arrays, numbers, texts, and dictionaries, lists and tuples of them are "
-            "written. Give the step such values, and look the rest up within it."
+            f"{place} is a {kind}, which a snapshot cannot store: only tensors, NumPy "
+            "arrays, numbers, strings, and dictionaries, lists and tuples of them. "
+            "Pass the step such values, and look up the rest inside it."
         )
         raise BadValueError(msg)
 
@@ -127,7 +127,7 @@ class Packer:
     def _new(self, tensor: torch.Tensor, place: str) -> Json:
         if tensor.layout != torch.strided or tensor.is_quantized:
             msg = (
-                f"{place} is a {tensor.layout} tensor; snapshots hold dense ones only."
+                f"{place} is a {tensor.layout} tensor; snapshots store only dense ones."
             )
             raise BadValueError(msg)
         values = self._value_of(tensor).detach()
@@ -226,7 +226,7 @@ def _simple(kind: Any, of: Any) -> Any:
         return getattr(torch, of)
     if kind == "device":
         return torch.device(of)
-    msg = f"{kind!r} is no kind of value that snapshots have"
+    msg = f"{kind!r} is not a kind of value that snapshots have"
     raise ValueError(msg)
 
 

@@ -49,7 +49,7 @@ def refuse_existing(path: Path) -> None:
     if os.path.lexists(path):
         msg = (
             f"The snapshot folder {str(path)!r} exists already, and ftlab never writes "
-            "over a snapshot. Pass another one, snapshot('...'), or leave it out for a "
+            "over a snapshot. Pass a different one, snapshot('...'), or omit it for a "
             "new folder under snapshots/."
         )
         raise RunFolderError(msg)
@@ -78,8 +78,9 @@ def write_folder(
     except (OSError, ValueError, SafetensorError) as error:  # such as a NUL in a name
         _clean_up(part, made)
         msg = (
-            f"The snapshot {str(path)!r} cannot be written: {error}. Nothing of it was "
-            "left. Make room, or pass a folder on another disk: snapshot('...')."
+            f"The snapshot {str(path)!r} cannot be written: {error}. It was removed "
+            "again. Free some space, or pass a folder on a different disk: "
+            "snapshot('...')."
         )
         raise RunFolderError(msg) from error
     except BaseException:
@@ -102,7 +103,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not there or not os.path.lexists(file):
         what = f"has no {MANIFEST}" if there else "is no folder"
         msg = (
-            f"{str(path)!r:.200} is no snapshot: it {what}. Pass the folder that "
+            f"{str(path)!r:.200} is not a snapshot: it {what}. Pass the folder that "
             "dbg.snapshot() returned, for instance "
             "open_snapshot('snapshots/step-000173')."
         )

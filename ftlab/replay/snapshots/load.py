@@ -191,7 +191,7 @@ def autocast_of(packed: Sequence[Sequence[str]]) -> contextlib.ExitStack:
         try:
             mode = torch.autocast(device, dtype=getattr(torch, dtype))
         except RuntimeError as error:
-            msg = f"The run used autocast for {device!r}, and here: {error}"
+            msg = f"The run used autocast for {device!r}, but here: {error}"
             raise AttachError(msg) from error
         stack.enter_context(mode)
     return stack

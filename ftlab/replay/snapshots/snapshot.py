@@ -93,8 +93,8 @@ def _refuse_what_is_gone(report: PauseReport, moment: Moment) -> None:
         obstacle = moment.call.obstacle()
     if obstacle is not None:
         msg = (
-            f"The start of this step is gone, so no snapshot can be taken: {obstacle} "
-            "Take it at a stop before the weights change."
+            "The start of this step is no longer kept, so no snapshot can be taken: "
+            f"{obstacle} Take it at a stop before the weights change."
         )
         raise NotReplayableError(msg)
 

@@ -126,8 +126,8 @@ def check_weights(packed: Mapping[str, Any], model: torch.nn.Module) -> None:
         more = len(differences) - 3
         shown = "; ".join(differences[:3]) + (f"; and {more} more" if more > 0 else "")
         msg = (
-            f"This model is not the one that the snapshot was taken of: {shown}. Load "
-            "the same base model, with the same dtype and quantization."
+            f"This model is not the one in the snapshot: {shown}. Load the same base "
+            "model, with the same dtype and quantization."
         )
         raise AttachError(msg)
 

@@ -6,8 +6,8 @@ from ftlab.replay.stops.spans import TokenSpan
 from ftlab.replay.tracing.site import Site
 
 WIDTH = 9
-NEXT = "resume() takes this step as it is: mend the cause and back() first, or abort()"
-NEXT_UPDATE = "resume() takes this update as it is; abort() puts the weights back"
+NEXT = "resume() takes this step as it is: fix the cause and back() first, or abort()"
+NEXT_UPDATE = "resume() takes this update as it is; abort() restores the weights"
 NEXT_BEHIND = "resume() returns to the stop in the present; nothing here is taken"
 _IN_UPDATE = ("optimizer", "state")
 _ENDS = {"finished": "is finished", "aborted": "was aborted", "failed": "has failed"}
@@ -209,14 +209,14 @@ class PauseReport:
             case "batch":
                 return f"came in with the batch, in {self.name}"
             case "backward":
-                return f"was born in backward, in {inside}"
+                return f"first appeared in backward, in {inside}"
             case "optimizer":
-                return f"was born in the update of {self.name}"
+                return f"first appeared in the update of {self.name}"
             case "state":
-                return f"was born in the optimizer's state of {self.name}"
+                return f"first appeared in the optimizer's state of {self.name}"
             case "unknown":
-                return "was seen, but not where it was born"
-        return f"was born in {inside}"
+                return "was seen, but not where it first appeared"
+        return f"first appeared in {inside}"
 
     def _rows(self) -> list[tuple[str, str]]:
         rows = [("cause", self.cause)]

@@ -219,4 +219,4 @@ def _moved(survey: Survey | None) -> str:
     if survey is None or not survey.moved:
         return ""
     names = ", ".join(survey.moved)
-    return f" The step has changed what cannot be put back: the trainer's {names}."
+    return f" The step has changed what cannot be restored: the trainer's {names}."

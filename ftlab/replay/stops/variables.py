@@ -100,7 +100,7 @@ class Variables(Mapping[str, Any]):
     def __repr__(self) -> str:
         live = None if self._read is None else self._read()
         if live is None:
-            return "(the run has gone on)"
+            return "(the run has continued)"
         rows = [f"{printable(name)} = {one_line(live[name])}" for name in live]
         return "\n".join(rows) or "(nothing to show)"
 
@@ -108,8 +108,8 @@ class Variables(Mapping[str, Any]):
         live = None if self._read is None else self._read()
         if live is None:
             msg = (
-                f"These {self._words} are those of a stop that the run has left; ask "
-                "the debugger for them again at the next one."
+                f"These {self._words} belong to a stop that the run has left; get them "
+                "from the debugger again at the next one."
             )
             raise NotPausedError(msg)
         return live

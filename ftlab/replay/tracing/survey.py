@@ -63,7 +63,7 @@ class Survey:
             site = self.sites[self.origin.index]
             line = site.user_line or site.library_line
             where = f"{site.op} {site.index}, {module_words(site)}, {line}"
-            return f"still non-finite, born in {where}"
+            return f"still non-finite, from {where}"
         if self.parameters or not all_finite(self.losses):
             return "still non-finite"
         loss = ", ".join(digits(float(loss.float().mean())) for loss in self.losses)

@@ -173,8 +173,8 @@ def without_samples(value: Any, skip: tuple[int, ...]) -> Any:
     kept = [row for row in range(size) if row not in skip]
     if not kept or any(row not in range(size) for row in skip):
         msg = (
-            f"skip_sample{skip!r}: the batch has the samples 0 to {size - 1}, and one "
-            "of them must be left."
+            f"skip_sample{skip!r}: the batch has the samples 0 to {size - 1}, and at "
+            "least one must remain."
         )
         raise BadValueError(msg)
 

@@ -76,7 +76,7 @@ class Trials:
         """
         self._refuse_in_update("with_loss_scale")
         if not scale > 0:
-            msg = f"with_loss_scale({scale!r}): pass a number above 0, 2.0**8 for one."
+            msg = f"with_loss_scale({scale!r}): pass a number above 0, such as 2.0**8."
             raise BadValueError(msg)
         change = Change(f"loss scale {scale:g}", scale=float(scale))
         return self._try(lambda _: change)
@@ -94,9 +94,9 @@ class Trials:
         rate = rate_of(lr)
         if self._report is not None and self._report.kind not in IN_UPDATE:
             msg = (
-                "with_lr: this stop is before the optimizer's step, where no learning "
-                "rate plays a role yet: the step goes wrong with any. It works at a "
-                "stop in the optimizer's step; patch(...), replace(...), in_float32(), "
+                "with_lr: this stop is before the optimizer step, where the learning "
+                "rate has no effect yet: the step fails with any. It works at a stop "
+                "in the optimizer step; patch(...), replace(...), in_float32(), "
                 "skip_sample(...) and with_loss_scale(...) work here."
             )
             raise NotReplayableError(msg)
@@ -139,8 +139,8 @@ class Trials:
         """
         if with_patch and self._report is not None and self._report.behind is not None:
             msg = (
-                "resume(with_patch=True): this is an earlier step, only looked "
-                "at. resume() returns to the present; try the change there."
+                "resume(with_patch=True): this is an earlier step, which is only "
+                "inspected. resume() returns to the present; try the change there."
             )
             raise BadValueError(msg)
         if with_patch and self._report is not None and not self._report.trial:
@@ -168,7 +168,7 @@ class Trials:
     def _index(self, command: str) -> int:
         stop = self._stop
         if stop is not None and stop.op is None and stop.report.replayable:
-            msg = f"{command}: this stop is at no operation; back() leads to one."
+            msg = f"{command}: this stop is not at an operation; back() leads to one."
             raise NotPausedError(msg)
         # Without a stop the worker will say what to call first.
         return 0 if stop is None or stop.op is None else stop.op.site.index

@@ -103,8 +103,8 @@ def _written(func: Any, live: Any, made: Any) -> Any:
     if [t.shape for t in targets] != [v.shape for v in values]:
         shapes = ", ".join(str(list(t.shape)) for t in targets)
         msg = (
-            f"{schema(func).name} writes {shapes}; what replaces it must return as "
-            "many tensors of the same shapes."
+            f"{schema(func).name} writes {shapes}; its replacement must return the "
+            "same number of tensors with the same shapes."
         )
         raise BadValueError(msg)
     for target, value in zip(targets, values, strict=True):

@@ -35,8 +35,8 @@ def rate_of(lr: float | str) -> Rate:
         value = math.nan
     if not (math.isfinite(value) and value >= 0) or (sign == "/" and value == 0):
         msg = (
-            f"with_lr({lr!r}): pass the rate itself, such as 1e-5, or a part of each "
-            "group's own, such as '/10' or '*0.5'."
+            f"with_lr({lr!r}): pass a rate, such as 1e-5, or a factor on each group's "
+            "own, such as '/10' or '*0.5'."
         )
         raise BadValueError(msg)
     if not sign:
@@ -61,7 +61,7 @@ def changed_rates(optimizer: Any, rate: Rate) -> Iterator[None]:
     if not changed:
         msg = (
             f"with_lr: {type(optimizer).__name__} has no learning rate in its groups; "
-            "it makes its own."
+            "it computes its own."
         )
         raise BadValueError(msg)
     for group, _, new in changed:

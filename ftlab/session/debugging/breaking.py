@@ -123,8 +123,8 @@ class Breaking:
         for point in self.breakpoints:
             point.enabled = point.enabled and not point.finding
         msg = (
-            "A breakpoint waits for a finding, and nothing watches the model: it is "
-            "off. Call ftlab.watch(model), or of the trainer, before run()."
+            "A breakpoint waits for a finding, but the model is not watched: it is "
+            "off. Call ftlab.watch(model), or ftlab.watch(trainer), before run()."
         )
         warnings.warn(msg, FtlabWarning, stacklevel=2)
         return []

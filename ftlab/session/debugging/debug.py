@@ -106,8 +106,8 @@ torch.nn.Module that the step trains; it was None.
     if is_trainer(target):
         if batches is not None or model is not None or optimizer is not None:
             msg = (
-                "debug(trainer) finds batches, model and optimizer by itself; pass "
-                "only the trainer, and arguments of train() to run()."
+                "debug(trainer) finds batches, model and optimizer itself; pass only "
+                "the trainer, and arguments of train() to run()."
             )
             raise BadValueError(msg)
         tokenizer = tokenizer or processing_class
@@ -211,8 +211,8 @@ def _check_step(target: Any, batches: Any, model: Any) -> torch.nn.Module:
 def _check_batches(batches: Any, runs: int) -> None:
     if runs > 1 and isinstance(batches, Iterator):
         msg = (
-            f"batches is a {type(batches).__name__}, which the first run has used up; "
-            "pass a list or a DataLoader to debug() to run more than once."
+            f"batches is a {type(batches).__name__}, which the first run has "
+            "exhausted; pass a list or a DataLoader to debug() to run more than once."
         )
         raise BadValueError(msg)
 
@@ -225,15 +225,15 @@ def check_optimizers(optimizer: Any) -> list[torch.optim.Optimizer]:
     for inner in inners:
         if not isinstance(inner, torch.optim.Optimizer):
             msg = (
-                f"optimizer={type(inner).__name__} is no torch.optim.Optimizer, so "
-                "nothing tells when it is about to change the weights. Leave it out of "
-                "the step: let the step end with backward."
+                f"optimizer={type(inner).__name__} is not a torch.optim.Optimizer, so "
+                "it is not known when it is about to change the weights. Leave it out "
+                "of the step: let the step end with backward."
             )
             raise AttachError(msg)
         if isinstance(inner, torch.optim.LBFGS):
             msg = (
-                "LBFGS changes the weights between the calls of its closure, where "
-                "nothing can stop it. Use ftlab.watch for it, or another optimizer."
+                "LBFGS changes the weights between calls of its closure, where it "
+                "cannot be stopped. Use ftlab.watch for it, or a different optimizer."
             )
             raise NotReplayableError(msg)
     return inners

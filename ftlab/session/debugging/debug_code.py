@@ -104,9 +104,9 @@ def refuse_hidden_loops(tree: ast.Module, namespace: Mapping[str, Any]) -> None:
         name = node.func.id
         if name not in defined and _has_loop(namespace.get(name)):
             msg = (
-                f"Line {node.lineno}: {name}() has the training loop in it, and was "
-                "defined elsewhere, so it cannot be taken apart. Put its definition "
-                "into this cell, or write one step as a function and use "
+                f"Line {node.lineno}: {name}() contains the training loop but was "
+                "defined elsewhere, so it cannot be split into steps. Put its "
+                "definition into this cell, or write one step as a function and use "
                 "ftlab.debug(step, batches, model=model, optimizer=optimizer)."
             )
             raise NotReplayableError(msg)

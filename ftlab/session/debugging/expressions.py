@@ -75,7 +75,7 @@ def _parsed(text: str) -> ast.Expression:
     try:
         return ast.parse(text.strip(), "<prompt>", "eval")
     except SyntaxError as error:
-        msg = f"{text!r} is no expression: {error.msg}."
+        msg = f"{text!r} is not an expression: {error.msg}."
         raise BadValueError(msg) from None
 
 

@@ -126,9 +126,7 @@ class Looking:
         """
         stack = self.stack
         if not stack:
-            msg = (
-                "frame: the run is at no stop that has calls of yours; run() it to one."
-            )
+            msg = "frame: the run is not at a stop within your code; run() it to one."
             raise NotPausedError(msg)
         if index is None:
             mine = [each for each in stack if each.yours]

@@ -72,8 +72,8 @@ class Moving:
             raise NotReplayableError(no_way_back(stop.report))
         if stop is not None and command.whole and stop.report.kind in IN_UPDATE:
             msg = (
-                f"back(to={command.unit!r}): this stop is in the optimizer's step, "
-                "which is gone through by op. Use resume() or abort()."
+                f"back(to={command.unit!r}): this stop is in the optimizer step, which "
+                "moves by op. Use resume() or abort()."
             )
             raise NotReplayableError(msg)
         if stop is not None:

@@ -56,7 +56,7 @@ class PausingScript:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             msg = (
                 "--pause stops one process, and the others of this torchrun would wait "
-                "for it until they time out. Leave --pause out, or run one process."
+                "for it until they time out. Omit --pause, or run one process."
             )
             raise BadValueError(msg)
         self._asks = not on_anomaly and sys.stdin is not None and sys.stdin.isatty()

@@ -27,8 +27,8 @@ def take_snapshot(
     """
     if stop is None:
         msg = (
-            f"snapshot() needs a stop, and the run is {state}. Call run(), and "
-            "snapshot() where it pauses."
+            f"snapshot() needs a stop, but the run is {state}. Call run(), and "
+            "snapshot() when it pauses."
         )
         raise NotPausedError(msg)
     moment = engine.moment()

@@ -102,7 +102,7 @@ class Snapshot:
         self.report: PauseReport = unpack_report(stored.manifest["report"])
         for name in ("step", "update"):
             if not isinstance(stored.manifest[name], dict | None):
-                msg = f"{name!r} is no object"
+                msg = f"{name!r} is not an object"
                 raise TypeError(msg)
         self._in_update = stored.manifest["update"] is not None
         self._text = self._outline()
@@ -174,8 +174,8 @@ class Snapshot:
             function = model_step(self._stored, model) if step is None else step
         if not update and self._stored.manifest["step"] is None:
             msg = (
-                "This stop was within an optimizer's step, between two calls of the "
-                "training step. Leave step out and pass optimizer=."
+                "This stop was within an optimizer step, between two calls of the "
+                "training step. Omit step and pass optimizer=."
             )
             raise BadValueError(msg)
         restorer = Restorer(self._stored, model, function, optimizers, update=update)
@@ -254,6 +254,6 @@ def _check(model: Any, optimizer: Any) -> list[torch.optim.Optimizer]:
     found: list[Any] = inner
     for each in found:
         if not isinstance(each, torch.optim.Optimizer):
-            msg = f"optimizer={each!r} is no torch.optim.Optimizer."
+            msg = f"optimizer={each!r} is not a torch.optim.Optimizer."
             raise AttachError(msg)
     return found

@@ -45,5 +45,8 @@ def _obstacle(node: ast.AST) -> str:
 
 def _raise(node: ast.AST, what: str) -> None:
     line = getattr(node, "lineno", 0)
-    msg = f"Line {line}: {what} keeps it from being executed again as a step. {INSTEAD}"
+    msg = (
+        f"Line {line}: {what} prevents it from being executed again as a step. "
+        f"{INSTEAD}"
+    )
     raise NotReplayableError(msg)

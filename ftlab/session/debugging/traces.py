@@ -53,7 +53,7 @@ class TraceKeeper:
             self._failed.add(watching)
             msg = (
                 f"The trace of step {stop.report.step} was not written: {error}. "
-                "Training and debugging go on; dbg.trace shows it while the run is "
+                "Training and debugging continue; dbg.trace shows it while the run is "
                 "paused. No more traces are written to this run."
             )
             warnings.warn(msg, FtlabWarning, stacklevel=2)

@@ -148,6 +148,6 @@ def warn_unpaused() -> None:
     """Say that training runs past the debugger."""
     msg = (
         "trainer.train() was called directly, so this run is not debugged and never "
-        "pauses. Call run() on what ftlab.debug() returned instead, or close() it."
+        "pauses. Call run() on the debugger that ftlab.debug() returned, or close() it."
     )
     warnings.warn(msg, FtlabWarning, stacklevel=4)

@@ -28,7 +28,7 @@ _SIZE = Check("data", "tokenizer fits the embedding")
 
 HAND_OVER = (
     "preflight(..., batches=loader), batch=batch, or dataset= with collator=; a "
-    "Trainer brings its own"
+    "Trainer has its own"
 )
 
 
@@ -49,8 +49,7 @@ def data_checks(seen: Seen) -> Items:
     elif batch:
         yield _LABELS.not_checked(
             f"the batch has no labels, but {listed(sorted(batch), 4)}",
-            "nothing to do where your step makes its own; else let the collator add "
-            "labels",
+            "fine if your step makes its own; otherwise let the collator add labels",
         )
         yield from _prompts(seen)
     yield from _floats(batch)
@@ -58,17 +57,17 @@ def data_checks(seen: Seen) -> Items:
 
 def _unread(seen: Seen) -> Any:
     if seen.unread is None:
-        return _READ.not_checked("no batch was handed over", HAND_OVER)
+        return _READ.not_checked("no batch was passed", HAND_OVER)
     if isinstance(seen.unread, UnreadableError):
         return _READ.not_checked(
-            str(seen.unread), "preflight(..., batch=batch) with a batch of your own"
+            str(seen.unread), "preflight(..., batch=batch) with your own batch"
         )
     words = f"{type(seen.unread).__name__}: {str(seen.unread).strip() or 'no message'}"
     return _READ.failed(
         Fault(
             f"reading the first batch raised {words}",
-            cause="The dataset, or the collator that joins its rows, fails on the "
-            "first rows already: training would end here.",
+            cause="The dataset, or the collator that joins its rows, already fails on "
+            "the first rows: training would stop here.",
             fix="Take one row and collate it by hand: collator([dataset[0]]).",
             places=[("data", "batch 0")],
         )
@@ -115,8 +114,8 @@ def _ids(seen: Seen, ids: torch.Tensor) -> Any:
         Fault(
             f"token id {wrong} is outside the embedding of {rows} rows",
             cause="Tokens were added to the tokenizer and the embedding was not "
-            "resized, or the tokenizer belongs to another model. On a GPU this ends "
-            "in a device-side assert.",
+            "resized, or the tokenizer belongs to a different model. On a GPU this "
+            "causes a device-side assert.",
             fix="model.resize_token_embeddings(len(tokenizer)) before "
             "get_peft_model, or load the model's own tokenizer.",
             places=[("data", "input_ids"), ("token", str(wrong))],
@@ -161,7 +160,7 @@ def _prompts(seen: Seen) -> Items:
                 words,
                 cause="The prompts are padded on the right, and the next token is read "
                 "from the last column.",
-                fix=f"{FIX}; rows that are trained on may stay padded on the right.",
+                fix=f"{FIX}; training rows may stay padded on the right.",
                 places=[("config", "padding_side")],
                 severity=Severity.WARNING,
             )
@@ -172,11 +171,11 @@ def _nothing_to_learn(total: int) -> Any:
     return _LABELS.failed(
         Fault(
             f"all {total} labels of the first batch are {IGNORED}: its loss is NaN or "
-            "0 and nothing is learnt from it",
-            cause="The response template does not occur in the text, the answer was "
-            "cut off by max_length, or the mask is inverted.",
+            "0 and nothing is learned from it",
+            cause="The response template does not occur in the text, the completion "
+            "was truncated by max_length, or the mask is inverted.",
             fix="ftlab.tokens(batch=batch, tokenizer=tokenizer) shows which tokens "
-            "carry a label; mend the collator or raise max_length.",
+            "have a label; fix the collator or raise max_length.",
             places=[("data", "labels")],
         ),
         labels=total,
@@ -197,8 +196,8 @@ def _label_range(seen: Seen, kept: torch.Tensor) -> Items:
         Fault(
             f"label {wrong} is neither {IGNORED} nor a token of the vocabulary of "
             f"{rows}",
-            cause="Padding carries the tokenizer's own value instead of -100, or the "
-            "labels come from another tokenizer.",
+            cause="Padding has the pad token's id instead of -100, or the labels come "
+            "from a different tokenizer.",
             fix="labels[attention_mask == 0] = -100, or collate with "
             "DataCollatorForSeq2Seq(tokenizer, label_pad_token_id=-100).",
             places=[("data", "labels"), ("token", str(wrong))],
@@ -239,9 +238,9 @@ def _tokenizer(seen: Seen) -> Items:
         return
     yield _SIZE.failed(
         Fault(
-            f"the tokenizer has {size} tokens and the embedding {rows} rows",
-            cause="Tokens were added and the embedding was not resized, or this is "
-            "another model's tokenizer.",
+            f"the tokenizer has {size} tokens but the embedding {rows} rows",
+            cause="Tokens were added and the embedding was not resized, or this is a "
+            "different model's tokenizer.",
             fix="model.resize_token_embeddings(len(tokenizer)) before get_peft_model; "
             "with LoRA train the new rows too (trainable_token_indices).",
             places=[("config", "vocab_size")],

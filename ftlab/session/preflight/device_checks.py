@@ -56,7 +56,7 @@ def _together(model: torch.nn.Module) -> CheckItem:
                 f"weights are on {len(where)} devices without a device map: {words}; "
                 f"on {rare}: {in_words(odd)}",
                 cause="A part was added or moved after model.to(device).",
-                fix="model.to(device) once more, before the optimizer is built.",
+                fix="model.to(device) again, before the optimizer is built.",
                 places=[("param", name) for name in odd[:64]],
             ),
             **dict(where),
@@ -73,7 +73,7 @@ def _used(model: torch.nn.Module, there: torch.device | None) -> CheckItem:
             return _USED.passed(f"the model is on {listed(sorted(kinds))}; {name}")
         return _USED.failed(
             Fault(
-                f"the model is on the CPU, and {name}",
+                f"the model is on the CPU, but {name}",
                 cause="It was not moved, or the arguments say use_cpu.",
                 fix=f"model.to({there.type!r}) before the optimizer is built, or "
                 "use_cpu=False.",
@@ -84,7 +84,7 @@ def _used(model: torch.nn.Module, there: torch.device | None) -> CheckItem:
     if shutil.which("nvidia-smi") and not torch.version.cuda:
         return _USED.failed(
             Fault(
-                "this machine has an NVIDIA driver, and torch was built without CUDA",
+                "this machine has an NVIDIA driver, but torch was built without CUDA",
                 cause="pip installed the CPU build of torch.",
                 fix="Install torch from the CUDA index: see pytorch.org/get-started.",
                 places=[("config", "torch")],

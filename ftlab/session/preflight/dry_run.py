@@ -173,7 +173,7 @@ def loss_of(output: Any) -> torch.Tensor:
         else type(output).__name__
     )
     msg = (
-        f"the model returned no loss but {has}; hand over your loop's body: "
+        f"the model returned no loss but {has}; pass your loop's body: "
         "preflight(model, optimizer=optimizer, step=step, batches=batches)"
     )
     raise NoLossError(msg)

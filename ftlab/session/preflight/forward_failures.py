@@ -14,9 +14,9 @@ _BODY = Check("model", "the loop's body works")
 LOW = ("bfloat16", "float16")
 
 MIXED = (
-    "Some modules are in another precision than the rest (norms that k-bit preparation "
-    "made float32, a new head, a part that was cast by hand), and nothing converts "
-    "between them."
+    "Some modules have a different precision than the rest (norms in float32 after "
+    "k-bit preparation, a new head, a part that was cast by hand), and nothing "
+    "converts between them."
 )
 
 
@@ -37,8 +37,8 @@ def under_autocast(seen: Seen, failure: Failure) -> CheckItem:
         else f"only under autocast in {low}: without it, {met}",
         cause=MIXED,
         fix=f"Compute under torch.autocast({device!r}, torch.{low}), as a Trainer does "
-        f"with {_flag(low)}=True: the dry steps came through so. Or cast the model to "
-        "one dtype.",
+        f"with {_flag(low)}=True: the dry steps succeeded that way. Or cast the model "
+        "to one dtype.",
         places=_places(seen, failure),
     )
     say = _FORWARD.failed if own else _FORWARD.noted
@@ -52,9 +52,9 @@ def raised(seen: Seen, failure: Failure) -> CheckItem:
         return _BODY.failed(
             Fault(
                 f"your step raised {failure.message}{at}",
-                cause="The loop's body fails outside of the model; training would end "
+                cause="The loop's body fails outside of the model; training would stop "
                 "in its first step.",
-                fix="Mend that line; where something failed above, mend that first.",
+                fix="Fix that line; if something failed above, fix that first.",
                 places=[("call", "step")],
             ),
             error=type(failure.error).__name__,
@@ -64,10 +64,10 @@ def raised(seen: Seen, failure: Failure) -> CheckItem:
     return _FORWARD.failed(
         Fault(
             f"{_where(failure)} raised {failure.message}",
-            cause="The model does not take this batch; training would end in its first "
-            "step.",
-            fix="Call the step once by hand for the whole traceback, and compare the "
-            "batch's names, shapes and device with what forward takes.",
+            cause="The model does not accept this batch; training would stop in its "
+            "first step.",
+            fix="Call the step once by hand for the full traceback, and compare the "
+            "batch's names, shapes and device with forward's arguments.",
             places=_places(seen, failure),
         ),
         error=type(failure.error).__name__,
@@ -77,11 +77,12 @@ def raised(seen: Seen, failure: Failure) -> CheckItem:
 def _clash(seen: Seen, failure: Failure) -> CheckItem:
     module, device = _module(seen, failure), next(seen.model.parameters()).device.type
     low = [name for name in LOW if name in failure.dtypes]
-    fix = f"Cast {module}, or what it is given, so that both are of one dtype."
+    fix = f"Cast {module}, or its input, so that both have one dtype."
     if low:
         fix += (
             f" Or compute under torch.autocast({device!r}, torch.{low[0]}); around the "
-            "whole step it did not help, so the step switches it off, or more is wrong."
+            "whole step it did not help, so the step switches it off, or something "
+            "else is wrong."
         )
     return _FORWARD.failed(
         Fault(

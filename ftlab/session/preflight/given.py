@@ -61,8 +61,7 @@ def given_trainer(trainer: Any, others: Mapping[str, Any]) -> Given:
     if twice:
         msg = (
             f"preflight() was given a {type(trainer).__name__} and {twice[0]}=; a "
-            f"trainer brings its own. Leave {twice[0]}= out, or pass model= and no "
-            "trainer."
+            f"trainer has its own. Omit {twice[0]}=, or pass model= without a trainer."
         )
         raise BadValueError(msg)
     held = vars(trainer).get("training_step")
@@ -99,7 +98,7 @@ def given_objects(others: Mapping[str, Any]) -> Given:
         raise AttachError(msg)
     step = others.get("step")
     if step is not None and not callable(step):
-        msg = f"step={step!r} cannot be called; pass the function of your loop's body."
+        msg = f"step={step!r} is not callable; pass a function with your loop's body."
         raise BadValueError(msg)
     return Given(
         model=_unwatched(watchable(others["model"], "preflight")),
@@ -128,8 +127,8 @@ def target_of(target: Any, others: Mapping[str, Any]) -> Given:
             raise BadValueError(msg)
         return given_objects({**others, "model": target})
     msg = (
-        f"preflight() was given {an(type(target).__name__)}; pass a transformers."
-        "Trainer, or model= and what trains it."
+        f"preflight() was given {an(type(target).__name__)}; pass a "
+        "transformers.Trainer, or model=, optimizer= and a batch."
     )
     raise AttachError(msg)
 
@@ -142,8 +141,8 @@ def _unwatched(model: torch.nn.Module) -> torch.nn.Module:
     if is_watched(model):
         msg = (
             f"This {type(model).__name__} is being watched, and a dry step would be "
-            "recorded as one of its own. Look at watch.checklist, or call preflight "
-            "before watch."
+            "recorded as one of its own. Use watch.checklist, or call preflight before "
+            "watch."
         )
         raise AttachError(msg)
     return model
@@ -156,8 +155,8 @@ def _source(others: Mapping[str, Any]) -> dict[str, Any]:
     ]
     if len(names) > 1:
         msg = (
-            f"preflight() was given {names[0]}= and {names[1]}=; "
-            "pass the one that training reads."
+            f"preflight() was given {names[0]}= and {names[1]}=; pass the one that "
+            "training uses."
         )
         raise BadValueError(msg)
     if others.get("batch") is not None:
@@ -167,14 +166,14 @@ def _source(others: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if isinstance(batches, Iterator):
         msg = (
-            f"batches={an(type(batches).__name__)}, which preflight would use up: what "
-            "is taken out does not come again. Pass the DataLoader, or a list."
+            f"batches={an(type(batches).__name__)}, which preflight would exhaust: its "
+            "items cannot be read again. Pass the DataLoader, or a list."
         )
         raise BadValueError(msg)
     if not hasattr(batches, "__iter__") or isinstance(batches, str | bytes | Mapping):
         msg = (
             f"batches= is {an(type(batches).__name__)}; pass a DataLoader or a list of "
-            "batches, and a single one as batch=."
+            "batches, or a single one as batch=."
         )
         raise BadValueError(msg)
     return {"batches": batches}
@@ -201,8 +200,8 @@ def _folder(adapter: Any) -> Path:
     folder = Path(adapter)
     if not folder.is_dir():
         msg = (
-            f"adapter={str(adapter)!r} is no folder on this machine. Pass the folder "
-            "with adapter_config.json, or leave adapter= out."
+            f"adapter={str(adapter)!r} is not a folder on this machine. Pass the "
+            "folder with adapter_config.json, or omit adapter=."
         )
         raise BadValueError(msg)
     return folder
@@ -216,8 +215,8 @@ def _facts_of(run: Any) -> Facts:
     records = getattr(run, "run", run)
     if not isinstance(records, Run):
         msg = (
-            f"trained_in={run!r} is no run; pass its folder, ftlab.open_run(folder), "
-            "or the watch of that training."
+            f"trained_in={run!r} is not a run; pass its folder, "
+            "ftlab.open_run(folder), or that training's watch."
         )
         raise BadValueError(msg)
     return records.facts

@@ -72,14 +72,14 @@ def writable(check: Check, folder: Path) -> CheckItem:
     """Tell whether ``folder`` can be written or made; nothing is made."""
     there = existing(folder)
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
-        made = "exists" if there == folder else f"can be made in {there}"
+        made = "exists" if there == folder else f"can be created in {there}"
         return check.passed(f"{folder} {made}")
     return check.failed(
         Fault(
             f"{folder} cannot be written: {there} "
             + ("is read-only" if there.is_dir() else "is a file"),
-            cause="Another user owns it, it is mounted read-only, or a file stands in "
-            "the way.",
+            cause="Another user owns it, it is mounted read-only, or a file has this "
+            "name.",
             fix="Choose another folder: run_dir= of ftlab.watch, output_dir= of the "
             "trainer.",
             places=[("file", str(folder))],
@@ -96,7 +96,7 @@ def _space(folder: Path) -> CheckItem:
             f"{free / 2**20:.0f} MiB are free where the run is logged",
             cause="Old checkpoints and caches fill the disk; a full one ends training "
             "when it saves.",
-            fix="Free some space, or log to another disk.",
+            fix="Free some space, or log to a different disk.",
             places=[("file", str(folder))],
         ),
         free=free,
@@ -133,7 +133,7 @@ def _within(args: Mapping[str, Any], steps: int) -> CheckItem:
     if strategy == "no":
         return _STEPS.failed(
             Fault(
-                "logging_strategy is 'no': the trainer will write down no loss",
+                "logging_strategy is 'no': the trainer will log no loss",
                 cause="It was switched off.",
                 fix="logging_strategy='steps', logging_steps=1; or watch the trainer.",
                 places=[("config", "logging_strategy")],
@@ -145,11 +145,11 @@ def _within(args: Mapping[str, Any], steps: int) -> CheckItem:
     if not isinstance(every, int | float) or every < 1 or not steps:
         return _STEPS.passed(f"logs by {strategy}, logging_steps={every}")
     if every > steps and steps <= SHORT:
-        return _STEPS.passed(f"at the end alone, after {steps} steps", steps=steps)
+        return _STEPS.passed(f"only at the end, after {steps} steps", steps=steps)
     if every > steps:
         return _STEPS.failed(
             Fault(
-                f"logging_steps={every:g} and the run has {steps} steps: the trainer "
+                f"logging_steps={every:g} but the run has {steps} steps: the trainer "
                 "logs no loss before the end",
                 cause="The default of 500 is longer than a short fine-tune.",
                 fix=f"logging_steps={max(1, steps // 20)}",

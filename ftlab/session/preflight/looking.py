@@ -42,12 +42,12 @@ from ftlab.session.preflight.trying import try_steps
 
 NOT_ASKED = "dry_steps=0: no step was tried"
 
-UNMOVED = "step(batch) came through, and no optimizer made a step"
+UNMOVED = "step(batch) succeeded, but no optimizer stepped"
 STEP_WHOLE = (
     "step(batch) with all of the loop's body: zero_grad(), loss.backward(), "
     "optimizer.step(), return loss"
 )
-TRAIN_FIRST = "where it is to be trained, make something trainable first"
+TRAIN_FIRST = "if it should be trained, make something trainable first"
 
 CHECKS: dict[Layer, Callable[[Seen], Iterator[CheckItem]]] = {
     "data": data_checks,
@@ -81,9 +81,9 @@ def look(given: Given, dry_steps: int) -> tuple[CheckItem, ...]:
         changed = kept.restore()
         if changed:
             msg = (
-                f"A dry step of preflight has changed {changed[0]}, a frozen weight "
-                "that is too large to be copied, and cannot put it back. Load the "
-                "model again before you train."
+                f"A dry step of preflight changed {changed[0]}, a frozen weight that "
+                "is too large to be copied, and cannot restore it. Reload the model "
+                "before you train."
             )
             warnings.warn(msg, FtlabWarning, stacklevel=4)
     return items
@@ -106,8 +106,8 @@ def _too_tight(given: Given) -> str:
         return ""
     gib = 2**30
     return (
-        f"undoing a step takes copies of {needed / gib:.3g} GiB, and "
-        f"{free / gib:.3g} GiB are free"
+        f"undoing a step needs copies of {needed / gib:.3g} GiB, but {free / gib:.3g} "
+        "GiB are free"
     )
 
 
@@ -222,7 +222,7 @@ def _checked(
                 "the rest of this layer",
                 "not checked",
                 f"the check itself failed with {words}",
-                fix="report it; the other layers go on",
+                fix="report it; the other layers continue",
             )
         )
     return items

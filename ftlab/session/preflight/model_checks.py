@@ -57,9 +57,9 @@ def _trainable(seen: Seen) -> Any:
     given = seen.given
     if given.trainer is None and given.step is None and not given.optimizers:
         return _TRAINABLE.not_checked(
-            "nothing is trainable, and nothing was handed over that would train it: "
-            "right for a model that is only used",
-            "for one that is to be trained, preflight(..., optimizer=optimizer)",
+            "nothing is trainable, and no optimizer was passed: fine for inference "
+            "only",
+            "for a model to be trained, preflight(..., optimizer=optimizer)",
         )
     return _TRAINABLE.failed(
         Fault(
@@ -80,13 +80,13 @@ def _forward(seen: Seen) -> Items:
     dry, failure = seen.dry, seen.dry.failure
     if dry.why_not or not seen.batches:
         why = dry.why_not or "there is no batch to try it on"
-        yield _FORWARD.not_checked(why, "hand over a batch: batch= or batches=")
+        yield _FORWARD.not_checked(why, "pass a batch: batch= or batches=")
     elif seen.eased is not None:
         yield under_autocast(seen, seen.eased)
     elif failure is not None and isinstance(failure.error, NoLossError):
         yield _FORWARD.not_checked(str(failure.error), "pass step=, your loop's body")
     elif failure is None or failure.phase not in ("forward", "step"):
-        yield _FORWARD.passed("the model took the first batch")
+        yield _FORWARD.passed("the model accepted the first batch")
     else:
         yield raised(seen, failure)
 
@@ -111,11 +111,11 @@ def _first_loss(seen: Seen) -> Items:
     yield say(
         Fault(
             f"{says}{blind:.3g}: the model is worse than that",
-            cause="Labels and inputs do not belong together (shifted twice, another "
-            "tokenizer, resized embedding), weights were loaded wrongly, or the loss "
-            "is summed over tokens or micro-batches instead of averaged.",
+            cause="Labels and inputs do not belong together (shifted twice, a "
+            "different tokenizer, resized embedding), weights were loaded wrongly, or "
+            "the loss is summed over tokens or micro-batches instead of averaged.",
             fix="Look at one row: ftlab.tokens(batch=batch, tokenizer=tokenizer); pass "
-            "labels unshifted, for the model shifts them itself.",
+            "labels unshifted, since the model shifts them itself.",
             places=[("data", "labels")],
             severity=Severity.WARNING,
         ),

@@ -21,8 +21,8 @@ from ftlab.session.preflight.influence_trial import Influence
 from ftlab.session.preflight.saying import Check, Fault, Items
 from ftlab.session.preflight.seen import Seen
 
-NOT_THROUGH = "no dry step came through"
-MEND_FIRST = "mend what failed above, and call preflight again"
+NOT_THROUGH = "no dry step succeeded"
+MEND_FIRST = "fix what failed above, and call preflight again"
 
 _FINITE = Check("numerics", "dry steps are finite")
 _BACKWARD = Check("numerics", "backward and update work")
@@ -30,12 +30,12 @@ _REACH = Check("numerics", "gradients reach what is trainable")
 _AGAIN = Check("numerics", "gradients are those without checkpointing")
 
 _CUT = (
-    "Its values reach the loss, and the gradient does not come back: the graph is cut "
-    "on the way (.detach(), .data, .numpy(), .item(), no_grad, a tensor made anew)."
+    "Its values reach the loss, but the gradient does not come back: the graph is cut "
+    "on the way (.detach(), .data, .numpy(), .item(), no_grad, a new tensor)."
 )
 
 _FLAT = (
-    "It is in the graph, and something between it and the loss has no derivative: "
+    "It is in the graph, but something between it and the loss has no derivative: "
     "round, argmax or a comparison without a straight-through estimator, a saturated "
     "or dead activation, or two paths that cancel."
 )
@@ -53,7 +53,7 @@ def numeric_checks(seen: Seen) -> Items:
     if not dry.losses:
         failed = dry.failure is not None
         why = NOT_THROUGH if failed else dry.why_not or "no dry step was made"
-        do = MEND_FIRST if failed else "hand over a batch, and step= where needed"
+        do = MEND_FIRST if failed else "pass a batch, and step= where needed"
         yield _FINITE.not_checked(why, do)
         return
     if NOT_FINITE not in seen.codes:
@@ -66,17 +66,17 @@ def _broken(seen: Seen, failure: Failure) -> CheckItem:
     """Say what a part after the forward raised, and which finding is its cause."""
     root = next((f for f in seen.findings if f.severity >= Severity.ERROR), None)
     cause = (
-        "The first step of training would end here. Where nothing requires a "
-        "gradient, the loss hangs on no trainable parameter."
+        "Training would stop here in its first step. If nothing requires a gradient, "
+        "the loss depends on no trainable parameter."
     )
     fix = (
-        "Call the step once by hand for the whole traceback; loss.requires_grad must "
-        "be true."
+        "Call the step once by hand for the full traceback; loss.requires_grad must be "
+        "true."
     )
     if root is not None:
         name = root.name.replace("-", " ")
         cause = f"It follows from {root.code}, {name}: {root.cause}"
-        fix = f"Mend {root.code} first: {root.fix}"
+        fix = f"Fix {root.code} first: {root.fix}"
     return _BACKWARD.failed(
         Fault(
             f"{failure.phase} raised {failure.message}",
@@ -102,9 +102,9 @@ def _finite(run: Run, losses: list[float]) -> CheckItem:
     return _FINITE.failed(
         Fault(
             f"the {what} of a dry step is not finite: {says}",
-            cause="NaN or Inf in the first steps comes from the data, from weights "
-            "that were loaded broken, or from half precision without loss scaling.",
-            fix="ftlab.debug(trainer).run() stops at the operation that makes it; "
+            cause="NaN or Inf in the first steps comes from the data, from badly "
+            "loaded weights, or from half precision without loss scaling.",
+            fix="ftlab.debug(trainer).run() stops at the operation that produces it; "
             "try bf16 instead of fp16.",
             places=[("step", "0")],
         ),
@@ -180,7 +180,7 @@ def _none_reached(run: Run, lost: Sequence[NameRecord], all_: str) -> CheckItem:
     reason = reason_of(run, Missing(none=True, lost=lost, reached=()))
     return _REACH.failed(
         Fault(
-            f"none of {all_} got a gradient: nothing will be learnt",
+            f"none of {all_} got a gradient: nothing will be learned",
             cause=reason.cause,
             fix=reason.fix,
             places=[
@@ -209,14 +209,14 @@ def _as_without(trial: CheckpointTrial | None, codes: frozenset[str]) -> Items:
     names = list(trial.apart)
     yield _AGAIN.failed(
         Fault(
-            f"{len(names)} of {all_} get other gradients with checkpointing than "
+            f"{len(names)} of {all_} get different gradients with checkpointing than "
             f"without, by up to {number(trial.largest)}: {in_words(names)}",
-            cause="What runs under the checkpoint gives something else when backward "
-            "runs it again (random numbers, a mode, a state, a precision), or a path "
+            cause="The checkpointed function gives a different result when backward "
+            "recomputes it (random numbers, a mode, a state, a precision), or a path "
             "of the gradient ends there.",
             fix="gradient_checkpointing_kwargs={'use_reentrant': False}, "
             "preserve_rng_state at its default, and nothing in the checkpointed "
-            "function that counts calls or draws numbers of its own.",
+            "function that counts calls or draws random numbers of its own.",
             # what is nearer to the loss is hit first
             places=[("param", name) for name in reversed(names[-64:])],
         ),

@@ -61,11 +61,11 @@ def _labels(run: Run) -> CheckItem:
     return _LABELS.failed(
         Fault(
             f"in {counted(len(empty), 'step')} all labels are -100, first in step "
-            f"{step[empty[0]]}: nothing is learnt there",
-            cause="The response template does not occur in the text, the answer was "
-            "cut off, or the mask is inverted.",
+            f"{step[empty[0]]}: nothing is learned there",
+            cause="The response template does not occur in the text, the completion "
+            "was truncated, or the mask is inverted.",
             fix="ftlab.tokens(batch=batch, tokenizer=tokenizer) shows which tokens "
-            "carry a label.",
+            "have a label.",
             places=[("data", "labels"), ("step", str(step[empty[0]]))],
         ),
         steps=len(empty),
@@ -129,7 +129,7 @@ def _finite(run: Run) -> CheckItem:
         Fault(
             f"{counted(len(bad), 'step')} with a loss or gradient that is NaN or "
             f"infinite, first step {step}",
-            cause="An operation made it, out of finite numbers; findings name what "
+            cause="An operation produced it from finite numbers; findings name what "
             "the records prove.",
             fix="ftlab.debug(trainer).run() stops at that operation.",
             places=[("step", str(step))],
@@ -151,6 +151,6 @@ def _bad_steps(run: Run) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def _log(run: Run) -> CheckItem:
     if run.path is None:
-        return _LOG.not_checked("it lives in memory alone", WATCH)
+        return _LOG.not_checked("it is only in memory", WATCH)
     ended = run.meta.get("ended")
     return _LOG.passed(f"in {run.path}, {ended or 'under way'}")

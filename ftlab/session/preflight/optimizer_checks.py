@@ -24,7 +24,7 @@ def optimizer_checks(seen: Seen) -> Items:
     """Yield the items of the layer."""
     if not seen.optimizers:
         yield _THERE.not_checked(
-            "no optimizer was handed over", "preflight(..., optimizer=optimizer)"
+            "no optimizer was passed", "preflight(..., optimizer=optimizer)"
         )
         return
     groups = [g for each in seen.optimizers for g in unwrapped(each).param_groups]
@@ -49,14 +49,14 @@ def _holds(seen: Seen, groups: Sequence[dict[str, Any]]) -> Items:
     yield _HOLDS.not_checked(
         f"{what}; {says}. The dry steps do not prove that nothing else moves the "
         "weights, as master weights do",
-        "hand over a batch and all optimizers; build the optimizer last, from the "
+        "pass a batch and all optimizers; build the optimizer last, from the "
         "parameters that are trainable then",
     )
 
 
 def _rates(seen: Seen, groups: Sequence[dict[str, Any]]) -> Any:
     if any(group.get("lr") is None for group in groups):
-        return _RATE.passed("the optimizer chooses its rate by itself")
+        return _RATE.passed("the optimizer chooses its own rate")
     tried = _dry_rates(seen)  # dry steps have moved the groups' own
     now = tried[0] if tried else [float(group["lr"]) for group in groups]
     ahead = _ahead(seen)
@@ -68,15 +68,14 @@ def _rates(seen: Seen, groups: Sequence[dict[str, Any]]) -> Any:
     if seen.schedulers and not ahead:
         return _RATE.not_checked(
             f"it is 0 in the first {counted(len(seen.dry.losses), 'step')}, and the "
-            "schedule says nothing of later ones",
+            "schedule says nothing about later ones",
             "watch the first steps, or pass args= with max_steps",
         )
     # Every scheduler of torch leaves what it begins from in the groups.
     begun = max((float(g.get("initial_lr") or 0) for g in groups), default=0.0)
     if begun > 0 and not seen.schedulers:
         return _RATE.not_checked(
-            f"it is 0 now; a schedule that was not handed over begins from "
-            f"{number(begun)}",
+            f"it is 0 now; a schedule that was not passed starts from {number(begun)}",
             "preflight(..., scheduler=scheduler)",
         )
     return _RATE.failed(

@@ -134,8 +134,8 @@ def _rows(dataset: Any, indices: list[Any]) -> list[Any]:
 def _copied(dataset: Iterable[Any]) -> Any:
     if isinstance(dataset, Iterator):
         msg = (
-            f"the dataset is a {type(dataset).__name__}, and what is taken out of it "
-            "does not come again"
+            f"the dataset is a {type(dataset).__name__}, and rows taken from it cannot "
+            "be read again"
         )
         raise UnreadableError(msg)
     try:
@@ -143,6 +143,6 @@ def _copied(dataset: Iterable[Any]) -> Any:
     except Exception as error:  # a generator, an open file, a connection
         msg = (
             f"the {type(dataset).__name__} is a stream that cannot be copied "
-            f"({type(error).__name__}: {error}), and reading would move it"
+            f"({type(error).__name__}: {error}), and reading would advance it"
         )
         raise UnreadableError(msg) from error

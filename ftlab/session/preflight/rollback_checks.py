@@ -22,7 +22,7 @@ _SAVES = Check("rollback", "checkpoints within the run")
 _FOLDER = Check("rollback", "output_dir can be written")
 _ROOM = Check("rollback", "room for checkpoints")
 
-_ARGS = "preflight(..., args=args), or save by yourself every some hundred steps"
+_ARGS = "preflight(..., args=args), or save yourself every few hundred steps"
 
 
 def rollback_checks(seen: "Seen") -> Items:
@@ -58,11 +58,11 @@ def asked_saving(args: Mapping[str, Any], steps: int) -> CheckItem:
     if strategy != "steps" or not isinstance(every, int | float) or every < 1:
         return _SAVES.passed(f"save_strategy {strategy!r}, save_steps={every}")
     if 0 < steps < every and steps <= SHORT:
-        return _SAVES.passed(f"at the end alone, after {steps} steps", steps=steps)
+        return _SAVES.passed(f"only at the end, after {steps} steps", steps=steps)
     if 0 < steps < every:
         return _SAVES.failed(
             Fault(
-                f"save_steps={every:g} and the run has {steps} steps: only its end is "
+                f"save_steps={every:g} but the run has {steps} steps: only its end is "
                 "saved",
                 cause="The default of 500 is longer than a short fine-tune: a crash "
                 "at the last step loses everything.",
@@ -103,7 +103,7 @@ def _room(seen: "Seen", args: Mapping[str, Any], path: Path) -> CheckItem:
         Fault(
             f"{what} do not fit: {free / 2**20:,.3g} MiB are free",
             cause="Every checkpoint is kept, or the disk is full: saving ends the run.",
-            fix="save_total_limit=2, save_only_model=True, or another output_dir.",
+            fix="save_total_limit=2, save_only_model=True, or a different output_dir.",
             places=[("config", "save_total_limit"), ("file", str(path))],
         ),
         needed=kept * one,

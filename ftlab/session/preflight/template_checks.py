@@ -36,8 +36,8 @@ def _refused(refusal: Refusal) -> Any:
     return _TEMPLATE.failed(
         Fault(
             str(refusal),
-            cause="tokenizer.apply_chat_template fails in the same way, here and "
-            "wherever the model is served with this tokenizer.",
+            cause="tokenizer.apply_chat_template fails the same way, here and wherever "
+            "the model is served with this tokenizer.",
             fix="tokenizer.chat_template = the base model's own, then "
             "tokenizer.save_pretrained(...).",
             places=[("config", "chat_template")],

@@ -42,7 +42,7 @@ def why_not(trainer: Any) -> str:
     if getattr(trainer, "reward_funcs", None):
         return (
             f"a step of {type(trainer).__name__} generates text and calls your reward "
-            "functions, which preflight does not do unasked"
+            "functions, which preflight does not do by default"
         )
     try:
         refuse_trainer(trainer)

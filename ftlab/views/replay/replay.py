@@ -45,9 +45,10 @@ class Replay(View[Scene]):
     ...     TracedOp(0, "aten.mul.Tensor", **values, low=-2.0, high=60000.0),
     ...     TracedOp(1, "aten.exp.default", **values, parents=(0,), infs=3),
     ... )
-    >>> replay = Replay(Trace(173, 0, ops, culprit=1, headline="Inf was born in mlp."))
+    >>> headline = "Inf first appeared in mlp."
+    >>> replay = Replay(Trace(173, 0, ops, culprit=1, headline=headline))
     >>> replay.back()
-    Step 173, micro-batch 0: Inf was born in mlp.
+    Step 173, micro-batch 0: Inf first appeared in mlp.
     operation 0 of 2, forward: 1 operation before it begins
     modules  forward
       mlp      ###  60,000    <- here it begins

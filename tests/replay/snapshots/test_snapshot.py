@@ -100,7 +100,7 @@ def test_names_what_no_file_can_hold():
 
 def test_invents_no_class_that_a_file_asks_for():
     for packed in ({"is": "os.system", "of": "id"}, {"is": "dtype", "of": "load"}):
-        with pytest.raises(ValueError, match="is no kind of value"):
+        with pytest.raises(ValueError, match="is not a kind of value"):
             Unpacker({}).unpack(packed)
 
 
@@ -247,7 +247,7 @@ def test_a_pipe_is_named_and_not_waited_for(tmp_path, name):
         "snapshot.json": read_manifest,
         "batch.safetensors": lambda folder: read_tensors(folder, "batch"),
     }
-    with pytest.raises(RunFolderError, match=f"{name}.*it is no file"):
+    with pytest.raises(RunFolderError, match=f"{name}.*it is not a file"):
         read[name](tmp_path / "one")
 
 

@@ -42,8 +42,8 @@ def test_a_report_of_an_anomaly():
         cause="the derivative of sqrt is infinite at 0.",
     )
     assert repr(report) == (
-        "Paused at step 3, micro-batch 1, before the weights change: NaN was born in "
-        "backward, in layers.1.mlp (LlamaMLP).\n"
+        "Paused at step 3, micro-batch 1, before the weights change: NaN first "
+        "appeared in backward, in layers.1.mlp (LlamaMLP).\n"
         "  cause     the derivative of sqrt is infinite at 0.\n"
         "  op        aten.div.Tensor, backward, node SqrtBackward0, 40 of 50\n"
         "  module    layers.1.mlp (LlamaMLP)\n"
@@ -58,7 +58,7 @@ def test_a_report_of_an_anomaly():
         "  from      int64[2], 0 to 7 in batch 'labels'\n"
         "  loss      2.35\n"
         "  gradients non-finite in a, b, c and 1 more\n"
-        "  next      resume() takes this step as it is: mend the cause and back() "
+        "  next      resume() takes this step as it is: fix the cause and back() "
         "first, or abort()"
     )
 
@@ -81,4 +81,4 @@ def test_what_was_there_before_is_named():
         "paused", "anomaly", what="nan", kind="unknown", replayable=False
     )
     assert "before the weights" not in unknown.headline()
-    assert unknown.headline().endswith("NaN was seen, but not where it was born.")
+    assert unknown.headline().endswith("NaN was seen, but not where it first appeared.")

@@ -41,7 +41,7 @@ def test_a_name_that_is_not_there_is_answered_with_near_ones():
 def test_when_it_is_released_nothing_is_left_of_it():
     shown = Variables(lambda: {"a": 1})
     shown.release()
-    assert repr(shown) == "(the run has gone on)"
+    assert repr(shown) == "(the run has continued)"
     with pytest.raises(NotPausedError, match="the run has left"):
         len(shown)
 

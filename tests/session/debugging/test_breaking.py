@@ -270,7 +270,7 @@ def test_steps_on_from_a_breakpoint():
         ({"when": 3}, "pass a function of a tensor"),
         ({"parameter": "a", "op": "b"}, "use one breakpoint for each"),
         ({"phase": "sideways"}, "pass 'forward' or 'backward'"),
-        ({"finding": "GRD002", "when": "deviates"}, "goes by what a rule found"),
+        ({"finding": "GRD002", "when": "deviates"}, "waits for a rule's finding"),
     ],
 )
 def test_conditions_that_make_no_sense_are_refused(wrong, said):
@@ -462,6 +462,6 @@ def test_a_finding_stops_the_run_once(tmp_path):
 def test_a_finding_without_a_watch_is_switched_off():
     with debugging(healthy()) as dbg:
         point = dbg.break_at(finding="GRD002")
-        with pytest.warns(FtlabWarning, match="nothing watches the model"):
+        with pytest.warns(FtlabWarning, match="the model is not watched"):
             assert dbg.run().state == "finished"
     assert not point.enabled

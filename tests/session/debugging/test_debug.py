@@ -459,7 +459,7 @@ def test_refuses_what_it_cannot_debug():
         ftlab.debug(3)
     with pytest.raises(AttachError, match="needs batches"):
         ftlab.debug(print, model=torch.nn.Linear(1, 1))
-    with pytest.raises(AttachError, match=r"no torch\.optim\.Optimizer"):
+    with pytest.raises(AttachError, match=r"not a torch\.optim\.Optimizer"):
         ftlab.debug(print, [], model=torch.nn.Linear(1, 1), optimizer=object())
     with pytest.raises(BadValueError, match="only the trainer"):
         ftlab.debug(trainer(), model=torch.nn.Linear(1, 1))

@@ -222,7 +222,9 @@ def test_a_loop_defined_elsewhere_is_refused_by_name():
         for batch in data:
             batch.backward()
 
-    with pytest.raises(NotReplayableError, match=r"Line 1: fit\(\) has the training"):
+    with pytest.raises(
+        NotReplayableError, match=r"Line 1: fit\(\) contains the training"
+    ):
         debugged("fit(data)", {"fit": fit})
 
 

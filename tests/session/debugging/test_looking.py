@@ -62,7 +62,7 @@ def test_nothing_of_the_step_outlives_the_stop():
         assert dbg.resume().state == "finished"
         gc.collect()
         assert [reference() for reference in seen] == [None] * len(seen)
-        assert repr(kept) == repr(parameters) == "(the run has gone on)"
+        assert repr(kept) == repr(parameters) == "(the run has continued)"
         with pytest.raises(NotPausedError, match="the run has left"):
             kept["scores"]
 
@@ -76,7 +76,7 @@ def test_nothing_of_an_execution_outlives_a_step_back():
         dbg.back()
         gc.collect()
         assert [r() is not None for r in seen].count(True) == 1
-        assert repr(kept) == "(the run has gone on)"
+        assert repr(kept) == "(the run has continued)"
         assert dbg.locals["factor"] == 0.0
 
 
@@ -151,7 +151,7 @@ def test_in_no_module_they_are_all_that_is_trained():
 def test_where_nothing_waits_there_is_nothing_to_see():
     with log_of_zero([]) as dbg:
         assert (len(dbg.locals), len(dbg.parameters)) == (0, 0)
-        with pytest.raises(NotPausedError, match="at no stop"):
+        with pytest.raises(NotPausedError, match="not at a stop"):
             dbg.frame()
 
 

@@ -325,6 +325,6 @@ def test_from_within_an_update_nothing_leads_to_earlier_steps():
     feed = [torch.ones(1, 2)]
     with ftlab.debug(step, feed, model=model, optimizer=optimizer) as dbg:
         assert dbg.run().kind == "optimizer"
-        with pytest.raises(NotReplayableError, match="in the optimizer's step"):
+        with pytest.raises(NotReplayableError, match="in the optimizer step"):
             dbg.back(to="optimizer step")
         dbg.abort()

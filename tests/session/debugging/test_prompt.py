@@ -123,7 +123,7 @@ def test_a_patch_is_tried_and_taken():
     mending = "replace aten.log (x + 1e-3).log()"
     dbg, model, shown = real(["patch x * 2", mending, "resume patched"])
     assert "patch of aten.log.default" in shown
-    assert "still non-finite, born in aten.log.default" in shown
+    assert "still non-finite, from aten.log.default" in shown
     assert dbg.state == "finished"
     assert bool(model.weight.isfinite().all())
 
@@ -167,13 +167,13 @@ def test_mistakes_in_expressions_are_shown_and_it_asks_again():
     more = ["lr fast", "lr /10", "scale 0", "scale", "skip", "skip 9", "resume twice"]
     dbg, _, shown = real([*lines, *more, "resume patched", "abort"])
     for text in (
-        "'1 +' is no expression",
+        "'1 +' is not an expression",
         "NameError: name 'nothing' is not defined",
         "ZeroDivisionError: division by zero",
-        "'x +' is no expression",
+        "'x +' is not an expression",
         "no such operation",
-        "pass the rate itself",
-        "before the optimizer's step",
+        "pass a rate, such as",
+        "before the optimizer step",
         "pass a number above 0",
         "pass the samples' numbers",
         "samples 0 to 1",

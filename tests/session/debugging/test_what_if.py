@@ -49,7 +49,7 @@ def test_a_patch_that_mends_is_gone_and_one_that_does_not_is_still_there():
         )
         assert (mended.site, mended.what) == (before.site, before.what)
         useless = dbg.patch(lambda x: x * 2)
-        assert "still non-finite, born in aten.log.default" in useless.trial
+        assert "still non-finite, from aten.log.default" in useless.trial
 
 
 def test_what_was_tried_changes_nothing():
@@ -181,7 +181,7 @@ def test_what_cannot_be_tried_is_refused():
         with pytest.raises(BadValueError, match="no such operation"):
             dbg.replace("aten.lgamma", lambda x: x)
         dbg.step(count=10_000)
-        with pytest.raises(NotPausedError, match="at no operation"):
+        with pytest.raises(NotPausedError, match="not at an operation"):
             dbg.patch(lambda x: x)
 
 

@@ -207,7 +207,7 @@ def test_what_a_step_changes_for_good_is_named(tmp_path):
         assert (report.reason, report.kind) == ("anomaly", "unknown")
         notes = " ".join(report.notes)
         assert "The replay's loss differs from the first run's." in notes
-        assert "cannot be put back: the trainer's rollouts (a Rollouts)." in notes
+        assert "cannot be restored: the trainer's rollouts (a Rollouts)." in notes
         dbg.abort()
 
 

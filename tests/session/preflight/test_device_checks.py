@@ -35,4 +35,4 @@ def test_a_visible_accelerator_that_is_left_idle_is_told():
         "warning",
         "model.to('cuda')",
     )
-    assert item.says == "the model is on the CPU, and a device of type cuda is visible"
+    assert item.says == "the model is on the CPU, but a device of type cuda is visible"

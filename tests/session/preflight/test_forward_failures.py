@@ -72,7 +72,7 @@ def test_what_failed_is_said_once_and_not_as_many_missing_records():
 
     checklist = preflight(**lora_loop(), step=step)
     fixes = {i.fix for i in checklist["numerics"] if i.status == "not checked"}
-    assert fixes == {"mend what failed above, and call preflight again"}
+    assert fixes == {"fix what failed above, and call preflight again"}
 
 
 def test_parts_that_only_the_loop_knows_how_to_call_are_not_tried():

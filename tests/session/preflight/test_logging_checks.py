@@ -19,7 +19,7 @@ def of(name, args, steps=600):
 def test_a_folder_that_can_be_made_is_not_made(tmp_path):
     item = writable(FOLDER, tmp_path / "runs" / "a")
     assert item.status == "passed"
-    assert f"can be made in {tmp_path}" in item.says
+    assert f"can be created in {tmp_path}" in item.says
     assert list(tmp_path.iterdir()) == []
 
 
@@ -48,7 +48,7 @@ def test_a_full_disk_is_told(tmp_path, monkeypatch):
     [
         ({"logging_steps": 1000}, "failed", "logs no loss before the end"),
         ({"logging_steps": 100}, "passed", "logs every 100 of 600 steps"),
-        ({"logging_strategy": "no"}, "failed", "will write down no loss"),
+        ({"logging_strategy": "no"}, "failed", "will log no loss"),
         (
             {"logging_strategy": "epoch", "logging_steps": 500},
             "passed",

@@ -94,7 +94,7 @@ def test_a_backward_that_fails_points_to_the_finding_that_is_its_cause():
     step = step_of(given, lambda model, batch: model(**batch).loss)
     item = item_of("backward and update work", **given, step=step)
     assert item.code == "ADP010"
-    assert item.fix.startswith("Mend ADP010 first: ")
+    assert item.fix.startswith("Fix ADP010 first: ")
 
 
 def test_rules_on_gradients_are_not_asked_for_where_nothing_is_trainable():
@@ -103,4 +103,4 @@ def test_rules_on_gradients_are_not_asked_for_where_nothing_is_trainable():
         parameter.requires_grad_(False)
     checklist = preflight(**given)
     fixes = {i.fix for i in checklist["numerics"] if i.status == "not checked"}
-    assert fixes == {"where it is to be trained, make something trainable first"}
+    assert fixes == {"if it should be trained, make something trainable first"}

@@ -55,7 +55,7 @@ def test_a_trainers_arguments_are_judged_from_its_log(tmp_path):
     with one_thread(), ftlab.watch(each, run_dir=tmp_path / "run") as watch:
         each.train()
     (item,) = (i for i in watch.checklist["rollback"] if "checkpoints" in i.name)
-    assert (item.status, item.says) == ("passed", "at the end alone, after 2 steps")
+    assert (item.status, item.says) == ("passed", "only at the end, after 2 steps")
     assert watch.run.facts.training["args"]["save_strategy"] == "steps"
 
 

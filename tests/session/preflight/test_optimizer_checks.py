@@ -108,5 +108,5 @@ def test_a_warm_up_that_was_not_handed_over_is_not_judged():
     item = item_of(RATE, **given)
     assert item.status == "not checked"
     assert item.says == (
-        "it is 0 now; a schedule that was not handed over begins from 0.001"
+        "it is 0 now; a schedule that was not passed starts from 0.001"
     )

@@ -117,7 +117,7 @@ def test_no_step_is_made_where_it_could_not_be_undone(monkeypatch):
     checklist = ftlab.preflight(**given)
     (item,) = [i for i in checklist if i.name == "dry steps are finite"]
     assert item.status == "not checked"
-    assert "and 9.31e-07 GiB are free" in item.says
+    assert "but 9.31e-07 GiB are free" in item.says
     assert given["model"].get_input_embeddings().weight._version == version
 
 

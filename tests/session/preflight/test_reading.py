@@ -95,7 +95,7 @@ def test_a_dataset_is_collated_in_batches_of_the_asked_size():
 
 
 def test_an_iterator_as_dataset_is_refused():
-    with pytest.raises(UnreadableError, match=r"list_iterator.*does not come again"):
+    with pytest.raises(UnreadableError, match=r"list_iterator.*cannot be read again"):
         read(dataset=iter([1, 2]))
 
 

@@ -16,7 +16,7 @@ STEPS = 600
     ("args", "status", "words"),
     [
         ({"save_strategy": "no"}, "failed", "no checkpoint will be written"),
-        ({"save_steps": 800}, "failed", "save_steps=800 and the run has 600 steps"),
+        ({"save_steps": 800}, "failed", "save_steps=800 but the run has 600 steps"),
         ({"save_steps": 100}, "passed", "every 100 of 600 steps"),
         (
             {"save_steps": 20, "save_total_limit": 2},

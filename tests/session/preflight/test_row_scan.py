@@ -52,7 +52,7 @@ class Own(torch.utils.data.Dataset):
 
 @pytest.mark.parametrize(
     ("dataset", "says"),
-    [(Own(), "the dataset is a Own"), ([{"pixels": 1}] * 4, "No row is understood")],
+    [(Own(), "the dataset is a Own"), ([{"pixels": 1}] * 4, "No row is recognised")],
 )
 def test_rows_that_are_no_texts_are_left_to_the_batches(dataset, says):
     (item,) = items(dataset, "rows of the dataset")

@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block, StepRecord
 from ftlab.runlog.run import Run
-from ftlab.views.layers import layer_columns
+from ftlab.views.charts import layer_columns
 from ftlab.views.layers.gradients_summary import GradientColumns
 from tests.views.sample import add_name, add_step, named, random_run
 

@@ -9,7 +9,7 @@ from ftlab.views.view import png
 from tests.views.traced import deep_trace, small_trace, update_trace
 
 TEXT = """\
-Step 173, micro-batch 1: Inf was born in model.layers.1.mlp (MLP).
+Step 173, micro-batch 1: Inf first appeared in model.layers.1.mlp (MLP).
   because exp(60000) is more than <i>float16</i> holds.
 operation 5 of 13, forward: it begins here
 modules                  forward        backward

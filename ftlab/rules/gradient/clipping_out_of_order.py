@@ -175,12 +175,12 @@ class ClippingOutOfOrder(Rule):
         first, last = wrong[0].step, wrong[-1].step
         limit, norm = limit_of(wrong[-1]), wrong[-1].detail.get("total_norm")
         found = f", from {number(norm)}" if norm is not None else ""
-        true = f" (unscaled: {number(norm / scale)})" if norm is not None else ""
+        true = f" (unscaled {number(norm / scale)})" if norm is not None else ""
         call = "clip_grad_norm_" if norm is not None else "clip_grad_value_"
         return self.finding(
             Severity.ERROR,
             f"{at_steps(first, last)}: gradients were clipped to {number(limit)}{found}"
-            f"{true} while they were multiplied by {number(scale)}: "
+            f"{true} while still multiplied by the loss scale {number(scale)}: "
             f"{number(limit / scale)} is left for the update",
             cause=f"{call} is called before scaler.unscale_(optimizer).",
             fix="Call scaler.unscale_(optimizer) first, then clip, then scaler.step.",
@@ -198,7 +198,7 @@ class ClippingOutOfOrder(Rule):
                 "clippings": len(wrong),
                 "threshold": SHRUNK,
             },
-            healthy="gradients are unscaled when they are clipped",
+            healthy="gradients are unscaled before they are clipped",
         )
 
 

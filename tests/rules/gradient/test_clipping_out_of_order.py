@@ -66,7 +66,7 @@ def test_finds_the_first_clipping_of_scaled_gradients():
     (finding,) = report(SCALED, scaled(), STEP, steps=1, loss_scale=65536.0).findings
     assert finding.severity is Severity.ERROR
     assert str(finding.place) == "call clip_grad_norm_ before unscale_"
-    assert "from 5e+04 (unscaled: 0.763)" in finding.message
+    assert "from 5e+04 (unscaled 0.763)" in finding.message
     assert "1.53e-05 is left" in finding.message
 
 

@@ -83,8 +83,8 @@ class Command:
     Traceback (most recent call last):
     ...
     ftlab.records.errors.BadValueError: 'stop' is no command; allowed are 'resume', \
-'abort', 'step', 'back', the last two with 'op', 'module', 'micro-batch', 'optimizer \
-step' or a pattern of modules after them.
+'abort', 'step', 'back', the last two followed by 'op', 'module', 'micro-batch', \
+'optimizer step' or a pattern of modules.
     """
 
     verb: Verb

@@ -342,7 +342,7 @@ def test_watching_twice_is_refused_and_the_first_goes_on(tmp_path: Path) -> None
     model = tiny_lora()
     optimizer = adamw(model)
     with ftlab.watch(model, optimizer, run_dir=tmp_path / "run") as watch:
-        with pytest.raises(AttachError, match="watched already"):
+        with pytest.raises(AttachError, match="already watched"):
             ftlab.watch(model, optimizer, run_dir=tmp_path / "other")
         steps(model, optimizer)
     assert len(watch.run.steps) == 3

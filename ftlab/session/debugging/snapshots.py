@@ -70,7 +70,7 @@ def open_snapshot(path: str | Path) -> "Snapshot":
     >>> open_snapshot("nowhere")
     Traceback (most recent call last):
     ...
-    ftlab.records.errors.RunFolderError: 'nowhere' is no snapshot: it is no folder. \
+    ftlab.records.errors.RunFolderError: 'nowhere' is not a snapshot: it is no folder. \
 Pass the folder that dbg.snapshot() returned, for instance \
 open_snapshot('snapshots/step-000173').
     """

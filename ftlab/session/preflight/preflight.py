@@ -109,8 +109,8 @@ def preflight(
     >>> ftlab.preflight(model, batches=(row for row in [1, 2]))
     Traceback (most recent call last):
     ...
-    ftlab.records.errors.BadValueError: batches=a generator, which preflight would use \
-up: what is taken out does not come again. Pass the DataLoader, or a list.
+    ftlab.records.errors.BadValueError: batches=a generator, which preflight would \
+exhaust: its items cannot be read again. Pass the DataLoader, or a list.
     """
     given = target_of(
         target,

@@ -50,11 +50,11 @@ class Replay(View[Scene]):
     >>> replay.back()
     Step 173, micro-batch 0: Inf first appeared in mlp.
     operation 0 of 2, forward: 1 operation before it begins
-    modules  forward
-      mlp      ###  60,000    <- here it begins
+    modules    forward
+      mlp      ###  60,000    <- it begins here
     operations
     >     0 aten.mul.Tensor              ###  float16[], -2 to 6e+04, mlp
-          1 aten.exp.default             #### float16[], 3 Inf, mlp  <- here it begins
+          1 aten.exp.default             #### float16[], 3 Inf, mlp  <- it begins here
       line    unknown
     >>> replay.culprit
     1 aten.exp.default, forward, in mlp: float16[], 3 Inf

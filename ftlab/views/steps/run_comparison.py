@@ -62,7 +62,7 @@ class RunComparisonView(View[ComparisonSummary]):
     >>> for run in (one, other):
     ...     run.append(StepRecord(step=0, time=0.0, loss=2.5))
     >>> RunComparisonView(one, other)
-    Two runs: the same in all that was recorded of 1 step
+    Two runs: everything recorded is the same in 1 step
     """
 
     title = "Two runs"

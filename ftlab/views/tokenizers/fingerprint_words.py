@@ -53,7 +53,7 @@ def trained_words(found: Fingerprint, trained: Fingerprint) -> str:
     >>> old = Fingerprint("Own", "python", {"switches": part_of({"legacy": True})})
     >>> new = Fingerprint("Own", "python", {"switches": part_of({"legacy": False})})
     >>> trained_words(new, old)
-    'another tokenizer (...) than these files hold: switches'
+    'a different tokenizer (...) than in these files: switches'
     """
     parts = ", ".join(trained.differing(found))
     digest = trained.digest[:SHORT]

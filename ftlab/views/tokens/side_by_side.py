@@ -79,7 +79,7 @@ class SideBySideView(View[SideBySide]):
     >>> rows = {"training": TokenRow(np.array([0, 1, 2]))}
     >>> rows["serving"] = TokenRow(np.array([0, 1]))
     >>> print(repr(SideBySideView(rows, pieces, serving=True)).splitlines()[-1])
-    serving is what training begins with
+    training begins with all of serving
     """
 
     title = "Templates"

@@ -306,7 +306,7 @@ def test_a_broken_update_is_undone():
     ("call", "said"),
     [
         (("anomlay", "pause"), "near ones are 'anomaly'"),
-        (("anomaly", "ignore"), "no such word"),
+        (("anomaly", "ignore"), "no such option"),
         (("anomaly", "clip"), "needs max_norm="),
         (("time", "snapshot"), "needs seconds="),
         (("step", "snapshot"), "needs at="),
@@ -456,7 +456,7 @@ def test_a_place_is_answered_at_each_of_its_stops(tmp_path, monkeypatch):
         ({"to": "anomaly", "by": "clip", "max_norm": "1"}, "a number above 0"),
         ({"to": "anomaly", "by": "roll back", "steps": 1.5}, "a whole number"),
         ({"to": "step", "by": "pause", "at": "3"}, "a step's number, a range"),
-        ({"to": 5, "by": "pause"}, "no such word"),
+        ({"to": 5, "by": "pause"}, "no such option"),
     ],
 )
 def test_values_that_mean_nothing_are_refused(options, said):

@@ -19,8 +19,6 @@ for at in range(0, 400, 40):
     rows[at]["completion"] = ""
 for at in range(1, 400, 50):
     rows[at]["prompt"] = "Which caf\\u00c3\\u00a9 is meant by the m\\u00c3\\u00a4dchen?"
-for at in range(2, 400, 100):
-    rows[at]["completion"] = "The key is ghp_" + "q7XfT2mBz9LkR4vNw8HsJ1cYpD6gEaUo3iKb"
 for at in range(3, 400, 20):
     rows[at]["completion"] = "nan"
 for at in range(5, 400, 30):
@@ -33,8 +31,6 @@ SHOWN = """index => {
     return [...cell.querySelectorAll('.ftlab-f > details')].map((one) => [
         one.querySelector('.ftlab-what').textContent, one.open]);
 }"""
-WHOLE = """index => document.querySelectorAll(
-    '.jp-Notebook .jp-Cell')[index].querySelector('.jp-OutputArea').textContent"""
 OVERFLOW = """() => [...document.querySelectorAll('.ftlab-f')].map(
     (one) => one.scrollWidth - one.clientWidth)"""
 
@@ -47,8 +43,7 @@ def test_what_is_wrong_with_rows_is_read_at_a_glance(tmp_path):
         assert [opened for _, opened in sick] == [True] + [False] * (len(sick) - 1)
         assert any("empty answer" in what for what, _ in sick)
         assert lab.page.evaluate(SHOWN, 1) == []
-        assert any("key" in what for what, _ in sick)
-        assert "q7XfT2" not in lab.page.evaluate(WHOLE, 2)
+        assert any("missing value" in what for what, _ in sick)
         for theme in ("light", "dark"):
             lab.theme(theme)
             for width in (1300, 700):

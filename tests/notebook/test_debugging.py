@@ -185,7 +185,7 @@ def test_a_step_function_from_another_cell_is_called_again(ready):
             "ran = 1\nfor b in data:\n    await f(b)\n    net(b).backward()",
             "Line 4: `await`",
         ),
-        ("ran = 1\ntrain_all(data)", "train_all() has the training loop in it"),
+        ("ran = 1\ntrain_all(data)", "train_all() contains the training loop"),
     ],
 )
 def test_what_cannot_be_taken_apart_is_refused_before_it_runs(ready, cell, words):

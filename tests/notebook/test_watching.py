@@ -98,7 +98,7 @@ def test_the_line_magic_takes_an_expression(ready):
     assert outcome.status == "ok", outcome.traceback
     again = ready.run("%ftlab watch net, optimizer")
     assert again.status == "error"
-    assert again.streams.startswith("UsageError: This Sequential is watched already")
+    assert again.streams.startswith("UsageError: This Sequential is already watched")
     assert "Detached 1 watch." in ready.run("%ftlab detach").displays[-1]["text/plain"]
     assert_clean(ready)
 

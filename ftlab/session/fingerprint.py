@@ -50,7 +50,8 @@ def fingerprint(tokenizer: Any) -> FingerprintView:
     >>> ftlab.fingerprint("no/such/folder")
     Traceback (most recent call last):
     ...
-    ftlab.records.errors.BadValueError: 'no/such/folder' is neither a folder nor a file; ...
+    ftlab.records.errors.BadValueError: 'no/such/folder' is neither a folder nor a \
+file; ...
     """
     source = source_of(tokenizer, "fingerprint(tokenizer)")
     return FingerprintView(source.fingerprint, source.trained)

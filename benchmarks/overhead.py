@@ -127,14 +127,16 @@ def write(rows: list[Row], pairs: int, steps: int) -> None:
     machine = (
         f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
     )
+    taken = "one pair" if pairs == 1 else f"medians of {pairs} pairs"
     text = f"""# What watching costs
 
-Written by `make bench`: medians of {pairs} pairs of processes, {steps} steps each; CPU
-time of the whole process, its threads included, one thread for torch. *Added* is the
+Written by `make bench`: {taken} of processes, {steps} steps each; CPU time of the whole
+process, its threads included, one thread for torch. *Added* is the
 mean over the steps after the first five; *fixed* is everything else: attaching, the
 first look, the last word of the rules, detaching. *Promised* are 3 % of a bare step of
 50 ms or more, else 1.5 ms; with `budget=None`, 1.5 ms and 25 microseconds for each
 trained tensor. `wandb` hands its data to a process of its own, which is not counted.
+A negative figure shows how far single pairs scatter.
 
 {machine}; {versions}.
 

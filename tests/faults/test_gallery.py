@@ -15,8 +15,8 @@ from ftlab.records.chains import chain_lines
 from ftlab.session.scoring.grade import compare, grade, watch_fault, watch_healthy
 
 SHORT = 30
-"""Steps after which a healthy run is ended in the fast set: 598 of 605 faults show by
-then, and the slow set runs each to its end."""
+"""Steps after which a healthy run is ended in the fast set: when it was measured, 598
+of 605 faults showed by then. The slow set runs each to its end."""
 
 EACH_STEP = 8
 """Steps after each of which the fast set asks the rules of a run without a fault; then

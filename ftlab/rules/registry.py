@@ -119,5 +119,8 @@ def _instead_of(code: str) -> Rule:
     """Return the rule that has taken over from one that is no more."""
     if RETIRED[code]:
         return find_rule(RETIRED[code])
-    msg = f"The rule {code} is retired: nothing is looked for under this code any more."
+    msg = (
+        f"The rule {code} is retired: nothing is looked for under this code any more. "
+        "ftlab.list_rules() has the rules that there are."
+    )
     raise UnknownNameError(msg)

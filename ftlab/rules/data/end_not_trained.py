@@ -108,7 +108,7 @@ class EndNotTrained(Rule):
         return self.finding(
             Severity.WARNING if reason == "mask" else Severity.ERROR,
             f"{at_steps(*steps)}: {samples.piece(number)} ends {_samples(left_out)} "
-            "and is trained in none; the text before it is",
+            "but its label is never trained, unlike the text before it",
             cause=_CAUSES[reason],
             fix=_FIXES[reason],
             places=token_places(left_out, lambda e: _end(e, samples.stops)[-1]),

@@ -52,7 +52,7 @@ def test_two_answers_of_one_conversation_are_enough():
     talk = row([5, 6, EOS, 7, 8, EOS], [-100, 6, -100, -100, 8, -100])
     (finding,) = check(RULE, [talk])
     assert finding.place == Place("token", "5 of sample 0")
-    assert "ends 1 sample and" in finding.message
+    assert "ends 1 sample but" in finding.message
 
 
 def test_the_end_of_a_prompt_may_be_left_out():

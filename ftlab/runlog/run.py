@@ -50,8 +50,8 @@ class Run:
     -----
     One thread appends, any number read. The row of a step is appended after everything
     else of that step: it is what makes the step visible. A run without any step row
-    shows all its blocks. Two looks at a growing run may differ by a step; ``window(0)``
-    gives one that holds still.
+    shows all its blocks, unless probes are still writing to it. Two looks at a growing
+    run may differ by a step; ``window(0)`` gives one that holds still.
 
     Examples
     --------
@@ -151,6 +151,8 @@ near ones are 'grad_l2', 'grad_max', 'grad_l2_after'.
         steps, stop = self._store.steps, self._bounds[1]
         if steps.count:
             visible = int(steps.step[steps.count - 1]) + 1
+        elif self._store.awaits_rows:
+            visible = 0
         else:
             tables = tuple(self._store.tables.values())
             visible = max((table.last_step for table in tables), default=-1) + 1

@@ -46,6 +46,12 @@ class Store:
         self.refresh: Callable[[], bool] = lambda: False
         self.meta: dict[str, Any] = {}
 
+    @property
+    def awaits_rows(self) -> bool:
+        """Whether probes write to the run now: then each step is to get a row."""
+        probes = self.meta.get("config", {}).get("probes")
+        return bool(probes) and self.meta.get("ended") is None
+
     def table(self, name: str) -> BlockTable:
         """Return a table, a new one when there is none of that name."""
         found = self.tables.get(name)

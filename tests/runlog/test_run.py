@@ -90,6 +90,20 @@ def test_rows_may_appear_and_go_and_come_from_several_probes():
     np.testing.assert_array_equal(rolled.values, [[2.5, 2.5, 5.5]])
 
 
+def test_the_first_step_too_is_invisible_while_probes_write_it():
+    run = Run(meta={"config": {"probes": ["gradients"]}, "ended": None})
+    run.append(block(0, grad_l2=[1, 2, 3]))
+    assert run.last_step == -1
+    run.append(StepRecord(0, 0.0, 2.5))
+    assert run.last_step == 0
+
+
+def test_a_run_that_ended_within_its_first_step_shows_what_there_is():
+    run = Run(meta={"config": {"probes": ["gradients"]}, "ended": "failed"})
+    run.append(block(0, grad_l2=[1, 2, 3]))
+    assert run.last_step == 0
+
+
 def test_a_step_is_invisible_until_its_own_row_is_there():
     run = filled(3)
     run.append(block(3, grad_l2=grad(3)))

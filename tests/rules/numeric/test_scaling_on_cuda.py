@@ -8,7 +8,7 @@ from ftlab.faults.builders.tiny import adamw, batches, lora, rows_of, trainable
 
 pytestmark = pytest.mark.gpu
 
-ABOUT = {f"NUM{number:03}" for number in range(4, 12)}
+ABOUT = {f"NUM{number:03}" for number in range(4, 12)} | {"GRD011"}
 
 
 def codes(watch):

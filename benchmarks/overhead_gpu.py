@@ -7,11 +7,12 @@ step slows that one too. ``watch, drained`` waits for that thread within the wat
 step, which no training does: no more than this can it be. The median of the paired
 ratios is given with its distribution-free 95 % interval.
 
-The twins are small, so that their steps wait for the launches of kernels, and each
-launch of ours counts. How much of that a model hides which keeps the device busy is not
-seen here.
+The twins of the usual shape are small, so that their steps wait for the launches of
+kernels, and each launch of ours counts. How much of that a model hides which keeps the
+device busy is what the second call shows: 1.1 billion parameters in bfloat16.
 
     python -m benchmarks.overhead_gpu --kind lora --pairs 300
+    python -m benchmarks.overhead_gpu --shape 22x2048 --rows 4 --length 1024
 """
 
 import argparse
@@ -28,6 +29,9 @@ import torch
 
 import ftlab
 from benchmarks.twin import Twin, batch
+
+BUSY = "22x2048"
+"""The shape that keeps the device busy."""
 
 
 @contextlib.contextmanager
@@ -50,17 +54,22 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def compare(
-    kind: str, count: int, *, watch: bool, drained: bool = False, warm_up: int = 20
+    asked: argparse.Namespace,
+    *,
+    watch: bool,
+    drained: bool = False,
+    warm_up: int = 20,
 ) -> dict[str, float]:
     """Train a bare twin and another one in turn; return the ratio of their times."""
-    plain, other = Twin(kind), Twin(kind)
+    with torch.device("cuda"):  # a billion weights take a CPU a minute to draw
+        plain, other = (Twin(asked.kind, asked.shape) for _ in range(2))
     for twin in (plain, other):
-        twin.model.cuda()
+        twin.model.to("cuda", torch.bfloat16 if asked.shape == BUSY else None)
     pairs = []
     attached = watched(other, drained=drained) if watch else contextlib.nullcontext()
     with attached:
-        for index in range(count + warm_up):
-            data = batch(index, "cuda")
+        for index in range(asked.pairs + warm_up):
+            data = batch(index, "cuda", rows=asked.rows, length=asked.length)
             bare = seconds(partial(plain.step, data))
             pairs.append((bare, seconds(partial(other.step, data))))
     return summary(pairs[warm_up:])
@@ -82,6 +91,9 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", choices=["lora", "full"], default="lora")
+    parser.add_argument("--shape", default="8x512", choices=["8x512", BUSY])
+    parser.add_argument("--rows", type=int, default=2)
+    parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--pairs", type=int, default=300)
     asked = parser.parse_args()
     print(torch.cuda.get_device_name())
@@ -91,7 +103,7 @@ def main() -> None:
         "watch, drained": {"watch": True, "drained": True},
     }
     for name, options in arms.items():
-        found = compare(asked.kind, asked.pairs, **options)
+        found = compare(asked, **options)
         print(
             f"{asked.kind:>5} {name:>14}  {found['median']:.3f} "
             f"({found['low']:.3f} to {found['high']:.3f}), "

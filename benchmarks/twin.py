@@ -57,14 +57,15 @@ def _llama(shape: str) -> Any:
     from transformers import LlamaConfig, LlamaForCausalLM
 
     layers, hidden = map(int, shape.split("x"))
+    heads = max(4, hidden // 64)
     config = LlamaConfig(
-        vocab_size=4096 if hidden == 512 else 512,
+        vocab_size={512: 4096, 2048: 32_000}.get(hidden, 512),
         hidden_size=hidden,
         intermediate_size=11 * hidden // 4,
         num_hidden_layers=layers,
-        num_attention_heads=8 if hidden == 512 else 4,
-        num_key_value_heads=4 if hidden == 512 else 2,
-        max_position_embeddings=512,
+        num_attention_heads=heads,
+        num_key_value_heads=heads // 2,
+        max_position_embeddings=2048,
         use_cache=False,
     )
     return LlamaForCausalLM(config)

@@ -111,7 +111,7 @@ def test_a_divisor_without_accumulation_is_information():
     assert finding.evidence["reason"] == "divided-alone"
     assert finding.severity is Severity.INFO
     assert report(*[backs(1, 4)] * 7).findings == ()
-    assert report(*[backs(1, 4)] * 8, step=EARLY).findings == ()  # GRD007
+    assert report(*[backs(1, 4)] * 8, step=EARLY).findings == ()  # GRD005
 
 
 def test_label_smoothing_and_an_auxiliary_loss_are_not_divisions():

@@ -43,7 +43,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "cleared-while-accumulating",
     "accumulation over four micro-batches learns as if there were one",
-    code="GRD006",
+    code="GRD005",
     places=("call optimizer.zero_grad",),
     builder=build,
     steps=8,

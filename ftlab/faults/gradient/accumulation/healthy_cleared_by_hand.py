@@ -36,7 +36,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "cleared-by-hand",
     "zero_grad is never called",
-    looks_like=("GRD005", "OPT004"),
+    looks_like=("GRD005",),
     builder=build,
     steps=80,
 )

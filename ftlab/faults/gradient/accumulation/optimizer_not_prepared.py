@@ -44,7 +44,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "optimizer-not-prepared",
     "gradient accumulation changes neither memory nor noise, only the learning speed",
-    code="GRD007",
+    code="GRD005",
     places=("call accelerator.prepare",),
     builder=build,
     steps=3,

@@ -37,7 +37,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "stepped-by-two",
     "training needs half of the usual learning rate",
-    code="OPT004",
+    code="GRD005",
     places=("call optimizer.step",),
     builder=build,
     steps=8,

@@ -23,7 +23,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "constant-on-purpose",
     "a scheduler that is stepped again and again and changes nothing",
-    looks_like=("OPT028", "OPT003", "OPT008"),
+    looks_like=("OPT011", "OPT003", "OPT008"),
     builder=build,
     steps=40,
 )

@@ -34,7 +34,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "scheduled-by-epoch",
     "a scheduler that is stepped every few updates, by a plan of ten steps",
-    looks_like=("OPT003", "OPT005", "OPT011", "OPT012", "OPT016"),
+    looks_like=("OPT003", "OPT005", "OPT011", "OPT016"),
     builder=build,
     steps=EPOCH * EPOCHS,
 )

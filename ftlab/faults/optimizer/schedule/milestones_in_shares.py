@@ -31,7 +31,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "milestones-in-shares",
     "two drops of the rate were asked for, and none comes",
-    code="OPT028",
+    code="OPT011",
     places=("config milestones",),
     builder=build,
     steps=STEPS,

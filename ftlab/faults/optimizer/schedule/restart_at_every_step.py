@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "restart-at-every-step",
     "a cosine with restarts was asked for, and the rate is a flat line at its top",
-    code="OPT028",
+    code="OPT011",
     places=("config T_0",),
     builder=build,
     steps=6,

@@ -33,7 +33,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "schedule-in-micro-batches",
     "the rate has hardly fallen when the run ends",
-    code="OPT012",
+    code="OPT011",
     places=("config num_training_steps",),
     builder=build,
     steps=STEPS,

@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "warmup-as-a-share",
     "no warm-up, though one was asked for",
-    code="OPT010",
+    code="OPT011",
     places=("config num_warmup_steps",),
     builder=build,
     steps=4,

@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "warmup-longer-than-run",
     "the loss hardly moves, and the rate is a straight line upwards",
-    code="OPT010",
+    code="OPT011",
     places=("config num_warmup_steps",),
     builder=build,
     steps=6,

@@ -19,7 +19,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "warmup-longer-than-trainer",
     "the learning rate of a Trainer never comes near what was asked for",
-    code="OPT010",
+    code="OPT011",
     places=("config warmup_steps",),
     builder=build,
     steps=8,

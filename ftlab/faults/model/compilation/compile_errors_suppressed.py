@@ -44,7 +44,7 @@ def _no_compiler(_graph: Any, _inputs: Any) -> Any:
 FAULT = Fault(
     "compile-errors-suppressed",
     "the model is compiled and no faster than before",
-    code="MOD021",
+    code="MOD020",
     places=("config suppress_errors",),
     builder=build,
     steps=3,

@@ -33,7 +33,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "clipped-by-loop-and-trainer",
     "whatever max_grad_norm is set to, nothing changes",
-    code="GRD014",
+    code="GRD013",
     places=("call clip_grad_norm_",),
     builder=build,
     steps=5,

@@ -38,7 +38,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "clipped-tensor-by-tensor",
     "all layers learn equally fast, and the norm is above its limit",
-    code="GRD012",
+    code="GRD013",
     places=("call clip_grad_norm_",),
     builder=build,
     steps=6,

@@ -39,7 +39,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "clipped-against-its-weights",
     "gradients change before the step, each tensor by its own factor",
-    looks_like=("GRD012", "GRD011", "GRD016"),
+    looks_like=("GRD013", "GRD011", "GRD016"),
     builder=build,
     steps=60,
 )

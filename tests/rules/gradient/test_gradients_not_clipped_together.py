@@ -1,14 +1,18 @@
 """GRD013."""
 
+import numpy as np
 import pytest
 
 from ftlab.records.finding import Severity
 from ftlab.rules.engine import Engine
-from ftlab.rules.gradient.clipping_misses_gradients import ClippingMissesGradients
+from ftlab.rules.gradient.gradients_not_clipped_together import (
+    GradientsNotClippedTogether,
+)
 from tests.runs import RunBuilder, healthy_lora
 
 BACK, STEP = ("backward", "loss", {}), ("step", "optimizer 0", {})
 NORMS = (0.5, 0.5, 3.0, 4.0)
+SPREAD = (8.0, 4.0, 1.0, 0.5, 0.25, 0.0)
 
 
 def clip(count=2, limit=1.0, **detail):
@@ -22,12 +26,13 @@ def part(groups=(True, False), left=(2, 3), **detail):
 
 def report(*ops, steps=4, optimizers=1, norms=NORMS):
     builder = RunBuilder()
-    for number in range(4):
+    for number in range(len(norms)):
         builder.tensor(f"layers.{number}.weight")
     builder.facts(optimizers=({"class": "SGD"},) * optimizers)
     for _ in range(steps):
-        builder.step({"grad_l2": norms}, ops=(BACK, *ops, STEP))
-    return Engine([ClippingMissesGradients()]).check(builder.run)
+        norm = float(np.linalg.norm(np.nan_to_num(norms)))
+        builder.step({"grad_l2": norms}, ops=(BACK, *ops, STEP), grad_norm=norm)
+    return Engine([GradientsNotClippedTogether()]).check(builder.run)
 
 
 @pytest.mark.parametrize(("given", "word"), [(0, "generator"), (4, "copies")])
@@ -69,7 +74,7 @@ def now_and_then(*parts):
     for call, above in parts:
         norms = NORMS if above else (0.1,) * 4
         builder.step({"grad_l2": norms}, ops=(BACK, call, STEP))
-    return Engine([ClippingMissesGradients()]).check(builder.run)
+    return Engine([GradientsNotClippedTogether()]).check(builder.run)
 
 
 def test_finds_that_a_small_part_is_all_that_is_clipped():
@@ -101,6 +106,84 @@ def test_a_small_part_needs_eight_updates_and_half_of_all():
     assert now_and_then(*rare * 10).findings == ()
 
 
+def each(limit=1.0, count=1, times=6, kind="norm"):
+    detail = {"max_norm": limit, "count": count, "of": 6, "times": times}
+    return ("clip", kind, detail)
+
+
+def test_finds_tensors_that_are_clipped_by_themselves():
+    (finding,) = report(each(), norms=SPREAD).findings
+    assert finding.evidence["reason"] == "one-by-one"
+    assert str(finding.place) == "call clip_grad_norm_"
+    assert [str(place) for place in finding.places[1:]] == ["param layers.0.weight"]
+    before, after = np.array(SPREAD), np.minimum(SPREAD, 1.0)
+    cosine = before @ after / np.linalg.norm(before) / np.linalg.norm(after)
+    assert finding.evidence["cosine"] == pytest.approx(cosine)
+    assert finding.evidence["norm"] == pytest.approx(np.linalg.norm(after))
+
+
+def test_gradients_that_are_not_finite_are_left_to_others():
+    assert report(each(), norms=(np.nan, *SPREAD[1:])).findings != ()
+    assert report(each(), norms=(np.inf, *SPREAD[1:])).findings == ()
+
+
+@pytest.mark.parametrize(
+    "clips",
+    [
+        (each(count=6, times=1),),  # at once
+        (each(count=3, times=2),),  # two groups
+        (each(count=2, times=6),),  # many
+        (each(times=1), each(count=5, times=1)),  # one delicate tensor
+        (each(times=2),),
+        (each(limit=100.0),),
+        (each(kind="value"),),
+        (each(limit=1.0, times=3), each(limit=2.0, times=3)),  # limits of their own
+        (),
+    ],
+)
+def test_a_few_groups_or_tensors_may_have_limits_of_their_own(clips):
+    assert report(*clips, norms=SPREAD).findings == ()
+
+
+def test_alike_gradients_keep_their_direction():
+    assert report(each(), norms=(4.0,) * 6).findings == ()
+
+
+def whole(limit, kind="norm", **detail):
+    counts = {"count": 4, "of": 4, "norm_type": 2.0}
+    return ("clip", kind, {"max_norm": limit} | counts | detail)
+
+
+@pytest.mark.parametrize("limits", [(1.0, 0.5), (0.5, 1.0)])
+def test_finds_two_limits_that_both_bite(limits):
+    (finding,) = report(*map(whole, limits)).findings
+    assert finding.evidence["reason"] == "two-limits"
+    assert str(finding.place) == "call clip_grad_norm_"
+    assert (finding.evidence["smaller"], finding.evidence["larger"]) == (0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    "clips",
+    [
+        (whole(1.0),),
+        (whole(1.0), whole(1.0)),
+        (whole(1.0), whole(1e9)),  # never reached
+        (whole(float("inf")), whole(1.0)),
+        (whole(0.5, count=2), whole(1.0)),  # a part, then all
+        (whole(0.5, "value"), whole(1.0)),
+        (whole(1.0, norm_type=1.0), whole(0.5)),
+        (whole(1.0, scaled=True), whole(0.5)),
+    ],
+)
+def test_a_second_clipping_that_changes_nothing_or_is_another_kind_is_fine(clips):
+    assert report(*clips).findings == ()
+
+
+def test_gradients_below_both_limits_prove_nothing():
+    quiet = (0.3, 0.3, 0.3, 0.3)
+    assert report(whole(1.0), whole(0.7), norms=quiet).findings == ()
+
+
 @pytest.mark.parametrize(
     "ops",
     [
@@ -123,10 +206,12 @@ def test_what_was_left_out_and_has_no_gradient_does_not_count():
 def test_two_updates_are_not_enough():
     assert report(part(), steps=2).findings == ()
     assert report(clip(count=0, given=0), steps=2).findings == ()
+    assert report(each(), norms=SPREAD, steps=2).findings == ()
+    assert report(whole(1.0), whole(0.5), steps=2).findings == ()
 
 
 def test_runs_without_clipping_are_left_out_and_empty_ones_not_checked():
-    found = Engine([ClippingMissesGradients()]).check(healthy_lora().run)
+    found = Engine([GradientsNotClippedTogether()]).check(healthy_lora().run)
     assert not found.findings
     assert not found.not_checked
-    assert Engine([ClippingMissesGradients()]).check(RunBuilder().run).not_checked
+    assert Engine([GradientsNotClippedTogether()]).check(RunBuilder().run).not_checked

@@ -67,7 +67,7 @@ def _silent(folder: Path) -> bool:
 
     from ftlab.faults.builders.tiny import llama, lora
 
-    _head("2. Wrong without a sign: the optimizer was made before the adapters")
+    _head("2. Wrong, and nothing shows it: the optimizer was made before the adapters")
     base = llama()
     early = torch.optim.AdamW(base.parameters(), lr=1e-2)
     watch = _watched(_trainer(lora(base), optimizers=(early, None)), folder, "silent")

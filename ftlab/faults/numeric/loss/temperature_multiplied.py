@@ -41,7 +41,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "temperature-multiplied",
     "the loss of the pairs stays at the logarithm of their number",
-    code="NUM019",
+    code="NUM018",
     places=("op mul",),
     builder=build,
     steps=4,

@@ -5,7 +5,7 @@ import torch
 
 from ftlab.records.finding import Place, Severity
 from ftlab.rules.engine import Engine
-from ftlab.rules.numeric.smoothed_past_half import SmoothedPastHalf, lowest_loss
+from ftlab.rules.numeric.loss_kept_high import LossKeptHigh, lowest_loss
 from tests.rules.environment.trainers import run_of
 from tests.rules.numeric.losses import losses
 
@@ -14,7 +14,7 @@ def check(smoothing, facts=None):
     run = losses({}, loss="label_smoothing", smoothing=smoothing)
     if facts is not None:
         run.append(facts)
-    return Engine([SmoothedPastHalf()]).check(run).findings
+    return Engine([LossKeptHigh()]).check(run).findings
 
 
 def test_a_target_that_is_mostly_even_is_found():
@@ -50,5 +50,37 @@ def test_the_lowest_loss_is_that_of_the_target_itself(share):
 def test_what_a_run_does_not_hold_is_not_checked():
     from ftlab.runlog.run import Run
 
-    report = Engine([SmoothedPastHalf()]).check(Run())
+    report = Engine([LossKeptHigh()]).check(Run())
     assert [each.code for each in report.not_checked] == ["NUM018"]
+
+
+def cosines(*off, **meta):
+    run = losses(*({"off_unit": each} for each in off), **(SMALL | meta))
+    return Engine([LossKeptHigh()]).check(run).findings
+
+
+SMALL = {"factor": 0.07, "factor_op": "mul", "head": "", "classes": 8}
+
+
+def test_cosines_that_are_made_smaller_are_found():
+    (finding,) = cosines(1e-7, 1e-7)
+    assert finding.severity is Severity.WARNING
+    assert finding.places == (Place("op", "mul"), Place("op", "cross_entropy"))
+    assert "below 1.96" in finding.message
+    assert "multiplied by the temperature" in finding.cause
+
+
+def test_a_quotient_is_named_as_one():
+    (finding,) = cosines(1e-7, factor_op="div")
+    assert finding.place == Place("op", "div")
+    assert "divided by a number above 1" in finding.cause
+
+
+@pytest.mark.parametrize("off", [(0.3,), (1e-7, 0.3), (float("nan"),)])
+def test_vectors_that_can_grow_are_healthy(off):
+    assert cosines(*off) == ()
+
+
+@pytest.mark.parametrize("factor", [0.7, 1.0, 14.3])
+def test_a_factor_that_leaves_the_loss_room_is_healthy(factor):
+    assert cosines(1e-7, factor=factor) == ()

@@ -31,6 +31,7 @@ PREFIXES = {
 """The first three letters of an area's codes."""
 
 RETIRED = {
+    "MOD025": "MOD011",
     "NUM019": "NUM018",
     **dict.fromkeys(("GRD012", "GRD014"), "GRD013"),
     **dict.fromkeys(("MOD021", "MOD022"), "MOD020"),

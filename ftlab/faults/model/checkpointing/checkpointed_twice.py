@@ -33,7 +33,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "checkpointed-twice",
     "a step takes longer than checkpointing explains",
-    code="MOD025",
+    code="MOD011",
     places=("module *",),
     builder=build,
     steps=6,

@@ -1,4 +1,4 @@
-"""MOD011: checkpointing that is on and saves nothing."""
+"""MOD011: checkpointing that is on and saves nothing, or costs twice."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,11 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.engine import Engine
-from ftlab.rules.model.checkpointing_without_effect import CheckpointingWithoutEffect
+from ftlab.rules.model.checkpointing_amiss import CheckpointingAmiss
 from tests.runs import RunBuilder, healthy_lora
+
+TABLE = "nested_checkpoints"
+META = {"outer": "CheckpointWrapper", "inner": "Layer"}
 
 
 def report(kind, steps, again=0.0, names=("layers.0",)):
@@ -22,11 +25,11 @@ def report(kind, steps, again=0.0, names=("layers.0",)):
             values = {"kept": np.ones(len(names), np.float32)}
             builder.run.append(Block("kept", step, ids, values))
         builder.step(values={} if step == 2 else {"recomputed": again})
-    return Engine([CheckpointingWithoutEffect()]).check(builder.run).findings
+    return Engine([CheckpointingAmiss()]).check(builder.run).findings
 
 
 def test_is_quiet_on_a_healthy_run():
-    rule = CheckpointingWithoutEffect()
+    rule = CheckpointingAmiss()
     assert Engine([rule]).check(healthy_lora().run).findings == ()
 
 
@@ -63,3 +66,34 @@ def test_what_concerns_the_whole_model_takes_that_nothing_ran_again(
 
 def test_one_block_is_enough_where_others_ran_again():
     assert len(report("block", (0, 1, 3), again=4.0)) == 1
+
+
+def nested(*steps):
+    """Report on four steps, the third not looked at; ``steps``: where it was so."""
+    builder = RunBuilder()
+    for row in (0, 1):
+        name = f"layers.{row}"
+        builder.run.append(NameRecord(row, TABLE, name, "module", "", meta=META))
+    for step in range(4):
+        if step in steps:
+            values = {"runs": np.full(2, 3, np.float32)}
+            builder.run.append(Block(TABLE, step, np.arange(2, dtype=np.int32), values))
+        builder.step(values={} if step == 2 else {"recomputed": 8.0})
+    return Engine([CheckpointingAmiss()]).check(builder.run).findings
+
+
+@pytest.mark.parametrize(("steps", "found"), [((1, 3), 1), ((3,), 0), ((0, 1), 0)])
+def test_running_twice_takes_two_steps_and_the_last_too(steps, found):
+    assert len(nested(*steps)) == found
+
+
+def test_names_the_modules_and_who_calls_the_two():
+    (found,) = nested(1, 3)
+    assert [str(each) for each in found.places[:2]] == [
+        "module layers.0",
+        "module layers.1",
+    ]
+    assert "ran 3 times" in found.message
+    assert "CheckpointWrapper" in found.cause
+    assert "Layer" in found.cause
+    assert (found.first_step, found.last_step) == (1, 3)

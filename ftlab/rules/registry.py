@@ -39,6 +39,16 @@ RETIRED = {
     "DAT016": "DAT038",
     "DAT037": "DAT036",
     "DAT049": "DAT015",
+    "DAT099": "DAT057",
+    **dict.fromkeys(("DAT059", "DAT068", "DAT091"), "DAT058"),
+    **dict.fromkeys(("DAT069", "DAT098"), "DAT060"),
+    "DAT062": "DAT061",
+    **dict.fromkeys(("DAT064", "DAT065"), "DAT063"),
+    **dict.fromkeys(("DAT067", "DAT096", "DAT097"), "DAT066"),
+    **dict.fromkeys(("DAT044", "DAT045", "DAT050", "DAT051"), "DAT007"),
+    "DAT054": "DAT042",
+    **dict.fromkeys(("DAT026", "DAT032"), "DAT018"),
+    **dict.fromkeys(("DAT021", "DAT053"), "DAT020"),
     "DAT092": "",  # secrets in texts
     "DAT100": "",  # answers moved by a row
     "DAT101": "",  # calculations in answers

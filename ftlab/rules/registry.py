@@ -49,6 +49,9 @@ RETIRED = {
     "DAT054": "DAT042",
     **dict.fromkeys(("DAT026", "DAT032"), "DAT018"),
     **dict.fromkeys(("DAT021", "DAT053"), "DAT020"),
+    **dict.fromkeys(("DAT014", "DAT019"), "DAT022"),
+    **dict.fromkeys(("DAT034", "DAT035"), "DAT031"),
+    "DAT055": "DAT030",
     "DAT092": "",  # secrets in texts
     "DAT100": "",  # answers moved by a row
     "DAT101": "",  # calculations in answers

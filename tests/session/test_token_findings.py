@@ -50,10 +50,10 @@ def test_a_batch_is_judged_before_anybody_trains_on_it():
 def test_what_is_found_stands_in_the_text_and_in_the_page():
     made = tokenizer(adds_bos=True)
     view = look(made, doubled(made))
-    assert "DAT022 doubled-bos: " in repr(view)
+    assert "DAT022 beginning-wrong: " in repr(view)
     with ftlab.options.scoped(widgets="static"):
         page = view._repr_mimebundle_()[0]["text/html"]
-    assert "DAT022 doubled-bos" in page
+    assert "DAT022 beginning-wrong" in page
 
 
 def test_turns_are_judged_too():

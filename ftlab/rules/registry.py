@@ -52,6 +52,9 @@ RETIRED = {
     **dict.fromkeys(("DAT014", "DAT019"), "DAT022"),
     **dict.fromkeys(("DAT034", "DAT035"), "DAT031"),
     "DAT055": "DAT030",
+    "DAT039": "DAT036",
+    **dict.fromkeys(("DAT033", "DAT040"), "DAT038"),
+    **dict.fromkeys(("DAT041", "DAT043", "DAT052"), "DAT025"),
     "DAT092": "",  # secrets in texts
     "DAT100": "",  # answers moved by a row
     "DAT101": "",  # calculations in answers

@@ -1,9 +1,10 @@
-"""DAT038: the template's own system text, beside one of the data and alone."""
+"""DAT038."""
 
 from dataclasses import replace
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.data.system_text_added import SystemTextAdded
+from ftlab.records.template_comparison import Difference
+from ftlab.rules.data.template_adds_text import SHOWN, TemplateAddsText
 from tests.rules.data.talks import (
     FACTS,
     check,
@@ -12,7 +13,7 @@ from tests.rules.data.talks import (
     sample,
 )
 
-RULE = SystemTextAdded()
+RULE = TemplateAddsText()
 OWN = replace(FACTS, system_text="Be kind.")
 ADDED = part(0, 6, "", part="added")
 TALK = sample(ADDED, part(6, 8))
@@ -80,3 +81,35 @@ def test_a_system_message_within_a_conversation_is_no_second_one():
     late = [sample(TOLD[0], part(6, 9), part(9, 12, "system"), row=n) for n in range(2)]
     (finding,) = check(RULE, *late, facts=TWO)
     assert finding.evidence["reason"] == "alone"
+
+
+TALK_SWALLOWED = sample(part(1, 2), part(2, 3, part="end"), part(3, 5, "assistant"))
+
+
+def test_each_token_is_named_once():
+    facts = replace(FACTS, swallowed={"<u>": "\n", "</t>": " "})
+    (finding,) = check(RULE, TALK_SWALLOWED, facts=facts)
+    assert finding.severity is Severity.INFO
+    assert "'\\n'" in finding.message
+    assert "'<u>', '</t>'" in finding.message
+    setting = Place("config", "tokenizer.added_tokens_decoder")
+    assert finding.places[:2] == (setting, Place("token", "2 of sample 0"))
+
+
+def test_tokens_that_leave_all_as_it_is_are_right():
+    assert check(RULE, TALK_SWALLOWED) == ()
+
+
+TALK_TRAINING = sample(part(1, 3), part(4, 6, "assistant"))
+
+
+def test_the_prompt_holds_what_no_row_does():
+    facts = replace(FACTS, prompt_difference=Difference(9, "<think>" * 9, "Yes"))
+    (finding,) = check(RULE, TALK_TRAINING, facts=facts)
+    assert finding.severity is Severity.INFO
+    assert finding.place == Place("token", "4 of sample 0")
+    assert finding.evidence["prompt"] == ("<think>" * 9)[:SHOWN]
+
+
+def test_a_prompt_that_training_begins_with_is_right():
+    assert check(RULE, TALK_TRAINING) == ()

@@ -55,6 +55,9 @@ RETIRED = {
     "DAT039": "DAT036",
     **dict.fromkeys(("DAT033", "DAT040"), "DAT038"),
     **dict.fromkeys(("DAT041", "DAT043", "DAT052"), "DAT025"),
+    "DAT024": "DAT023",
+    **dict.fromkeys(("DAT071", "DAT072"), "DAT070"),
+    **dict.fromkeys(("DAT008", "DAT056", "DAT083", "DAT084"), "DAT029"),
     "DAT092": "",  # secrets in texts
     "DAT100": "",  # answers moved by a row
     "DAT101": "",  # calculations in answers

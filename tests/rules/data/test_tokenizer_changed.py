@@ -1,4 +1,4 @@
-"""DAT070, on fingerprints of real tokenizers before and after a change."""
+"""DAT070."""
 
 import json
 
@@ -10,14 +10,15 @@ from ftlab.faults.builders.chats import tokenizer
 from ftlab.probes.tokenizers.fingerprint import read_fingerprint
 from ftlab.records.event import Event
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.data.tokenizer_changed_in_run import TokenizerChangedInRun
+from ftlab.records.folder_news import FolderNews
+from ftlab.rules.data.tokenizer_changed import TokenizerChanged
 from ftlab.rules.engine import Engine
 from tests.rules.data.folders import (
     is_left_out_without_a_folder_and_open_on_an_empty_run,
 )
 from tests.runs import RunBuilder
 
-RULE = TokenizerChangedInRun()
+RULE = TokenizerChanged()
 
 
 def found(*changes, **detail):
@@ -134,3 +135,88 @@ def test_the_steps_between_two_looks_are_told():
 def test_the_folder_is_named():
     (finding,) = found(turned, reloaded=True, folder="old")
     assert finding.message.endswith("; it is what old holds now")
+
+
+def found_changed(*news):
+    builder = RunBuilder().facts(model={"class": "Llama"})
+    for step, each in enumerate([FolderNews("read", "base"), *news]):
+        builder.run.append(Event("tokenizer-files", step, 0.0, "", each.as_json()))
+    return Engine([RULE]).check(builder.run).findings
+
+
+def change(parts, files=("tokenizer.json",)):
+    return FolderNews("changed", "base", tuple(files), tuple(parts))
+
+
+def test_it_is_about_runs_with_a_folder():
+    assert is_left_out_without_a_folder_and_open_on_an_empty_run(RULE)
+
+
+def test_files_that_give_another_tokenizer_than_the_runs_are_found():
+    (finding,) = found_changed(change(["merges", "switches"]))
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("file", "tokenizer.json")
+    assert finding.first_step == 1
+    assert finding.message.endswith("what is loaded now differs in merges")
+
+
+def test_a_folder_that_rests_is_healthy():
+    assert found_changed() == ()
+
+
+def test_files_that_hold_the_runs_own_tokenizer_are_healthy():
+    assert found_changed(change([])) == ()
+
+
+def test_settings_that_give_no_other_ids_are_healthy():
+    assert found_changed(change(["switches", "padding and truncation"])) == ()
+
+
+def test_files_that_were_put_back_are_healthy():
+    assert found_changed(change(["merges"]), change([], [])) == ()
+
+
+def found_tokenizer(*told):
+    builder = RunBuilder().facts(model={"class": "Llama"})
+    for matter, folder, *parts in told:
+        news = FolderNews(matter, folder, parts=tuple(parts))
+        builder.run.append(Event("tokenizer-files", 3, 0.0, "", news.as_json()))
+    return Engine([RULE]).check(builder.run).findings
+
+
+def test_it_is_about_runs_that_save_a_tokenizer():
+    assert is_left_out_without_a_folder_and_open_on_an_empty_run(RULE)
+    assert found_tokenizer(("read", "base")) == ()
+
+
+def test_another_tokenizer_beside_the_model_is_found():
+    (finding,) = found_tokenizer(
+        ("saved", "checkpoint-2", "vocabulary", "chat template")
+    )
+    assert finding.severity is Severity.ERROR
+    assert finding.place == Place("file", "checkpoint-2")
+    assert finding.message.endswith("trained with, in vocabulary")
+    assert finding.cause == "Another tokenizer was saved in the folder."
+
+
+@pytest.mark.parametrize("part", ["post-processor", "special tokens", "added tokens"])
+def test_what_saving_has_lost_is_found(part):
+    (finding,) = found_tokenizer(("read back", "checkpoint-2", part))
+    assert finding.evidence["reason"] == "read back"
+    assert found_tokenizer(("saved", "checkpoint-2", part)) == ()
+
+
+@pytest.mark.parametrize(
+    "part", ["chat template", "padding and truncation", "switches", "decoder"]
+)
+def test_what_gives_no_other_ids_is_healthy(part):
+    assert found_tokenizer(("saved", "a", part), ("read back", "a", part)) == ()
+
+
+def test_what_came_back_as_it_was_is_healthy():
+    assert found_tokenizer(("read back", "checkpoint-2")) == ()
+
+
+def test_each_folder_is_found_once():
+    twice = [("saved", "a", "merges")] * 2
+    assert len(found_tokenizer(*twice, ("read back", "b", "merges"))) == 2

@@ -58,6 +58,8 @@ RETIRED = {
     "DAT024": "DAT023",
     **dict.fromkeys(("DAT071", "DAT072"), "DAT070"),
     **dict.fromkeys(("DAT008", "DAT056", "DAT083", "DAT084"), "DAT029"),
+    "DAT090": "DAT028",
+    "DAT027": "DAT017",
     "DAT092": "",  # secrets in texts
     "DAT100": "",  # answers moved by a row
     "DAT101": "",  # calculations in answers

@@ -61,7 +61,7 @@ def test_nan_may_be_one_of_many_short_answers():
 def test_the_marks_of_another_model_are_told():
     rows = asked(chat(), 0, "[INST] How are you today? [/INST]")
     (issue,) = scanned(rows, tokenizer=TOKENIZER).issues
-    assert (issue.name, issue.code) == ("foreign-mark-in-content", "DAT064")
+    assert (issue.name, issue.code) == ("foreign-mark-in-content", "DAT063")
     assert scanned(rows).issues == ()
 
 

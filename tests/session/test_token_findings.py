@@ -50,10 +50,10 @@ def test_a_batch_is_judged_before_anybody_trains_on_it():
 def test_what_is_found_stands_in_the_text_and_in_the_page():
     made = tokenizer(adds_bos=True)
     view = look(made, doubled(made))
-    assert "DAT022 doubled-bos: " in repr(view)
+    assert "DAT022 beginning-wrong: " in repr(view)
     with ftlab.options.scoped(widgets="static"):
         page = view._repr_mimebundle_()[0]["text/html"]
-    assert "DAT022 doubled-bos" in page
+    assert "DAT022 beginning-wrong" in page
 
 
 def test_turns_are_judged_too():
@@ -104,7 +104,7 @@ def test_padding_that_is_attended_is_named_before_anybody_trains():
     batch = {name: value.flip(1) for name, value in batch.items()}
     del batch["attention_mask"]
     view = ftlab.tokens(batch=batch, tokenizer=made, model=sized(made))
-    assert "DAT051" in {each.code for each in view.findings}
+    assert "DAT007" in {each.code for each in view.findings}
 
 
 @pytest.mark.parametrize("labels", [None, torch.zeros(2), torch.zeros(2, 3)])

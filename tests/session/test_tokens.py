@@ -143,7 +143,7 @@ def test_messages_that_the_template_leaves_out_are_found_in_one_conversation():
 
     def found(**settings):
         view = ftlab.tokens(tokenizer, long, **settings)
-        return [f.message for f in view.findings if f.code == "DAT039"]
+        return [f.message for f in view.findings if f.code == "DAT036"]
 
     assert found() == []
     assert found(template=LAST) == [
@@ -154,7 +154,7 @@ def test_messages_that_the_template_leaves_out_are_found_in_one_conversation():
 
 @pytest.mark.parametrize(
     ("fault", "code"),
-    [("system-text-for-questions-only", "DAT039"), ("all-answers-cut", "DAT023")],
+    [("system-text-for-questions-only", "DAT036"), ("all-answers-cut", "DAT023")],
 )
 def test_what_a_trainer_was_asked_for_and_given_is_known(fault, code):
     made = load(fault).build(fixed=False).trainer

@@ -27,7 +27,7 @@ By hand: `tokenizer.decode(batch["input_ids"][0])`.
 Some train so on purpose, for the speed of kernels without masks: with
 `packing_strategy="wrapped"`, which does just this, it is a note. Nothing is said where
 a 4-D mask, `cu_seq_lens` or an argument of one's own may keep documents apart, nor of
-templates that begin a conversation as they go on with one. Plain documents: DAT050.
+templates that begin a conversation as they go on with one. Plain documents: DAT007.
 
 ## References
 - hiyouga/LlamaFactory#2289, #4224, huggingface/trl#784, #805
@@ -67,7 +67,7 @@ class ConversationsRunTogether(Rule):
     since = "0.1.0"
     status = "preview"
     requires = (NEEDS, ATTENTION)
-    caused_by = ("DAT024",)
+    caused_by = ("DAT023",)
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are turns, or nothing is known of the run."""

@@ -1,12 +1,14 @@
 """The rule DAT030, questions-trained.
 
 ## What it does
-Finds labels that count within the texts of users, systems and tools.
+Finds labels that count within the texts of users, systems and tools, and samples in
+which the marker of an answer stands once more within what is trained.
 
 ## Why is this bad?
 The model learns to write questions as well as answers. Where that was not wanted, it
-answers worse and goes on in the user's place; where the mask only leaks, some rows
-teach something else than others.
+answers worse and goes on in the user's place; where the mask only leaks, or begins
+behind the first `### Response:` that a user has pasted, some rows teach something else
+than others.
 
 ## Evidence
 The turns of samples, found in their ids by what the chat template writes around
@@ -14,45 +16,50 @@ messages, and their labels. *leak*: a question behind an answer is trained, the 
 before it is not. *marker*: the labels begin within the text of a question and go on to
 its end. *asked*: `assistant_only_loss` or `completion_only_loss` was asked for, and
 questions are trained. *whole*: all of a conversation is trained, as far as was seen.
+*marker-again*, without turns: of 4 different samples at least whose labels begin within
+the text, 90 % have the same two and more tokens before their first label, which stand
+once more in at least 1 sample, all of them with labels. Labels that are made turn by
+turn leave the marker of each turn out; a colon alone is met in any text.
 Measured: `return_assistant_tokens_mask` of transformers 5.23 marks the next question
-too where the text of a span ends on whitespace that the tokenizer strips; a marker
-"### Response:" that also occurs within a question trains from there on.
+too where the text of a span ends on whitespace that the tokenizer strips; labels behind
+the first `### Answer` of conversations of two turns hold the second one in each of 16
+rows, labels turn by turn in none; of 16 rows of which 4 have a marker in the question,
+in these 4.
 By hand: `ftlab.tokens(batch=batch, tokenizer=tokenizer)` shows turns and labels.
 
 ## What to try
-1. `assistant_only_loss=True` with a template that has `{% generation %}`.
-2. Columns "prompt" and "completion".
-3. Masks by message boundaries, not by searching for a string.
+1. `assistant_only_loss=True` with a template that has `{% generation %}`, or columns
+   "prompt" and "completion".
+2. Masks by message boundaries, not by searching for a string; else the last marker of a
+   row that holds one question, the marker of each turn of others.
 
 ## Known problems
 Training whole conversations is legal and usual: *whole* is a note, the others are
-warnings. Whether a part of a question was meant to be trained cannot be known.
+warnings. Who trains on all that follows the first prompt, on purpose, is warned; an
+answer that quotes the marker looks the same.
 
 ## References
 - huggingface/transformers#47326 (the mask runs on behind its span)
-- TRL, SFTConfig, `assistant_only_loss`
+- TRL, SFTConfig, `assistant_only_loss`; LlamaFactory, Axolotl: `train_on_inputs`
+- huggingface/trl#3223, #1184 (markers of turns that do not alternate)
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.sample_facts import SampleFacts
 from ftlab.records.turn_facts import SampleTurns, TurnFacts
 from ftlab.rules.reading.asked import asked
-from ftlab.rules.reading.turns import (
-    ANSWERS,
-    NEEDS,
-    TurnSight,
-    has_turns,
-    turn_places,
-    turn_sights,
-)
-from ftlab.rules.rule import Rule
-from ftlab.rules.words import at_steps
+from ftlab.rules.reading.samples import Samples, is_causal, samples_of
+from ftlab.rules.reading.token_rules import SampleRule, Turns
+from ftlab.rules.reading.turns import ANSWERS, TurnSight, turn_sights
 from ftlab.runlog.run import Run
 
 SETTINGS = ("assistant_only_loss", "completion_only_loss")
 
-Found = list[tuple[TurnSight, TurnFacts]]
+SAMPLES, SHARE, LEAST = 4, 0.9, 2
+"""Samples, the share of them that has the marker, and its tokens."""
 
 _CAUSES = {
     "leak": "The mask of an answer runs on into the question behind it.",
@@ -63,62 +70,91 @@ _CAUSES = {
 }
 
 
-class QuestionsTrained(Rule):
+class QuestionsTrained(SampleRule):
     """Finds labels within questions."""
 
     code = "DAT030"
     name = "questions-trained"
     since = "0.1.0"
     status = "preview"
-    requires = (NEEDS,)
-    caused_by = ("ENV008", "DAT014")
-
-    def applies(self, run: Run) -> bool:
-        """Tell whether there are turns, or nothing is known of the run."""
-        return not run.facts.model or has_turns(run)
+    caused_by = ("ENV008", "DAT022")
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
-        """Yield one finding for the first reason that holds."""
+        """Yield one finding for the first reason that holds; else for a marker."""
         sights = turn_sights(run)
         setting = next((s for s in SETTINGS if asked(run).get(s) is True), "")
         trained = [(s, t) for s in sights for t in _questions(s.sample) if t.trained]
         leaks = [(s, t) for s, t in trained if _leaks(s.sample, t)]
         late = [(s, t) for s, t in trained if t.first > t.start and _to_its_end(t)]
         if leaks:
-            yield self._finding("leak", leaks, sights)
+            yield self._finding(run, "leak", leaks, sights)
         elif late:
-            yield self._finding("marker", late, sights)
+            yield self._finding(run, "marker", late, sights)
         elif trained:
             reason = "asked" if setting else "whole"
-            yield self._finding(reason, trained, sights, setting)
+            yield self._finding(run, reason, trained, sights, setting)
+        if not leaks and not late:
+            yield from self._again(samples_of(run))
 
     def _finding(
-        self, reason: str, found: Found, sights: list[TurnSight], setting: str = ""
+        self,
+        run: Run,
+        reason: str,
+        found: Turns,
+        sights: list[TurnSight],
+        setting: str = "",
     ) -> Finding:
-        steps = [sight.step for sight, _ in found]
         count = sum(turn.trained for _, turn in found)
         total = sum(sight.sample.trained for sight in sights)
-        places = turn_places(found, lambda turn: turn.first)
-        if setting:
-            places = [Place("config", setting), *places]
-        sight, turn = found[0]
-        return self.finding(
+        roles = " and ".join(dict.fromkeys(turn.role for _, turn in found))
+        return self.of_turns(
+            run,
             Severity.INFO if reason == "whole" else Severity.WARNING,
-            f"{at_steps(min(steps), max(steps))}: {count} of {total} labels are within "
-            f"texts of {_roles(found)}",
+            f"{count} of {total} labels are within texts of {roles}",
+            found,
+            lambda turn: turn.first,
             cause=_CAUSES[reason],
             fix="assistant_only_loss=True with a template that marks answers by "
             "{% generation %}, or columns prompt and completion.",
-            places=places,
-            steps=(min(steps), max(steps)),
             evidence={
                 "reason": reason,
                 "labels": count,
                 "share": count / max(total, 1),
-                "sample": sight.sample.row,
-                "position": turn.first,
             },
             healthy="labels within answers alone, where these are to be learnt",
+            before=[Place("config", setting)] if setting else [],
+        )
+
+    def _again(self, samples: Samples) -> Iterator[Finding]:
+        known = [
+            each
+            for each in samples.sights
+            if is_causal(each.sample) and len(each.sample.border) > LEAST
+        ]
+        marker = _marker([each.sample for each in known])
+        sick = [each for each in known if marker and each.sample.again >= len(marker)]
+        if not sick:
+            return
+        first = sick[0].sample
+        yield self.of_samples(
+            Severity.WARNING,
+            f"labels begin behind {' '.join(map(samples.piece, marker))}, which stands "
+            f"once more within what is trained in {len(sick)} of {len(known)} samples, "
+            f"in sample {first.row} up to token {first.again_at - 1}",
+            sick,
+            lambda each: each.again_at - len(marker),
+            cause="Labels begin behind the first marker of a row: it stands in the "
+            "text of a user, or further turns follow.",
+            fix="Mask turn by turn, by the chat template's own {% generation %} or by "
+            "roles; search the last marker where a row holds one answer.",
+            evidence={
+                "reason": "marker-again",
+                "samples": len(sick),
+                "of": len(known),
+                "threshold": 1,
+                "tokens": len(marker),
+            },
+            healthy="no marker of an answer within what is trained",
         )
 
 
@@ -140,5 +176,13 @@ def _to_its_end(turn: TurnFacts) -> bool:
     return turn.trained == turn.end - turn.first
 
 
-def _roles(found: Found) -> str:
-    return " and ".join(dict.fromkeys(turn.role for _, turn in found))
+def _marker(samples: list[SampleFacts]) -> tuple[int, ...]:
+    """Return what comes before the first label in nearly all samples."""
+    if len(samples) < SAMPLES:
+        return ()
+    befores = [each.border[:-1] for each in samples]
+    for length in range(max(map(len, befores)), LEAST - 1, -1):
+        ((found, count),) = Counter(b[-length:] for b in befores).most_common(1)
+        if count >= SHARE * len(samples) and len(found) == length:
+            return found
+    return ()

@@ -41,7 +41,7 @@ def test_ones_over_a_packed_row(tmp_path):
     (place,) = event.detail["places"]
     assert (place["fault"], place["query"], place["key"]) == ("other sample", 10, 0)
     assert place["share"] == round(188 / 300, 6)
-    assert "DAT050" in [finding.code for finding in watch.findings]
+    assert "DAT007" in [finding.code for finding in watch.findings]
 
 
 def test_another_set_of_arguments_is_looked_at(tmp_path):
@@ -93,7 +93,7 @@ def test_positions_that_count_padding_are_written_down(tmp_path):
     assert event.detail["shifts"] == [
         {"row": 0, "token": 7, "by": 7, "reason": "padding"}
     ]
-    assert "DAT044" in [finding.code for finding in watch.findings]
+    assert "DAT007" in [finding.code for finding in watch.findings]
 
 
 def test_rows_beyond_the_positions_are_looked_at_in_any_step(tmp_path):
@@ -102,7 +102,7 @@ def test_rows_beyond_the_positions_are_looked_at_in_any_step(tmp_path):
     events, watch, _ = watched(tmp_path / "run", short, batch(), model=model)
     assert [event.step for event in events] == [0, 1]
     assert events[1].detail["beyond"]["token"] == 20
-    assert "DAT045" in [finding.code for finding in watch.findings]
+    assert "DAT007" in [finding.code for finding in watch.findings]
 
 
 def test_a_table_that_is_too_short_is_told_of_though_it_raises(tmp_path):
@@ -112,7 +112,7 @@ def test_a_table_that_is_too_short_is_told_of_though_it_raises(tmp_path):
     watch = ftlab.watch(model, optimizer, run_dir=tmp_path / "run")
     with pytest.raises(IndexError), watch:
         model(**batch())
-    (finding,) = [each for each in watch.findings if each.code == "DAT045"]
+    (finding,) = [each for each in watch.findings if each.code == "DAT007"]
     assert finding.place == Place("token", "16 of sample 0")
 
 

@@ -23,7 +23,7 @@ def items(dataset, name):
 def test_a_fault_of_the_rows_fails_with_its_places():
     rows = pairs()
     rows[7]["completion"] = ""
-    (item,) = items(rows, "rows without answer")
+    (item,) = items(rows, "answers incomplete")
     assert (item.status, item.code) == ("failed", "DAT058")
     assert [str(place) for place in item.places] == ["data row 7 completion"]
 
@@ -39,7 +39,7 @@ def test_no_more_than_the_first_rows_are_looked_at(monkeypatch):
     rows[30]["completion"] = ""
     (item,) = items(rows, "rows of the dataset")
     assert item.says == "the first 20 of 60 rows were looked at"
-    assert items(rows, "rows without answer") == []
+    assert items(rows, "answers incomplete") == []
 
 
 class Own(torch.utils.data.Dataset):

@@ -36,7 +36,7 @@ def _opt(**ids: Any) -> Any:
 HEALTHY = Healthy(
     "opt-padded-on-the-left",
     "padding in front of texts, and positions that the mask counts",
-    looks_like=("DAT044", "DAT051"),
+    looks_like=("DAT007",),
     builder=build,
     steps=6,
 )

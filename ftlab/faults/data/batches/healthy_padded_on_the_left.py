@@ -24,7 +24,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "padded-on-the-left",
     "padding in front of every text, masked",
-    looks_like=("DAT051",),
+    looks_like=("DAT007",),
     builder=build,
     steps=6,
 )

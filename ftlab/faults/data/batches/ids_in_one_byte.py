@@ -23,5 +23,4 @@ FAULT = Fault(
     places=("token * of sample *",),
     builder=build,
     steps=6,
-    also=("DAT090",),
 )

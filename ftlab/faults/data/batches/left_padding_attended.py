@@ -40,7 +40,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "left-padding-attended",
     "text attends to the padding in front of it",
-    code="DAT051",
+    code="DAT007",
     places=("token * of sample *",),
     builder=build,
     steps=6,

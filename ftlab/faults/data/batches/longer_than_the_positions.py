@@ -33,7 +33,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "longer-than-the-positions",
     "rows reach beyond the positions of their model",
-    code="DAT045",
+    code="DAT007",
     places=("token 48 of sample *",),
     builder=build,
     steps=6,

@@ -43,5 +43,5 @@ FAULT = Fault(
     places=("token * of sample *",),
     builder=build,
     steps=6,
-    also=("DAT025", "DAT051"),
+    also=("DAT025",),
 )

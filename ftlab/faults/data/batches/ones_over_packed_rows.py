@@ -43,7 +43,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "ones-over-packed-rows",
     "documents of a packed row attend to each other",
-    code="DAT050",
+    code="DAT007",
     places=("token * of sample 0",),
     builder=build,
     steps=6,

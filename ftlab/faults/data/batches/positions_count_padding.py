@@ -50,7 +50,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "positions-count-padding",
     "texts begin behind the positions of their padding",
-    code="DAT044",
+    code="DAT007",
     places=("token * of sample *",),
     builder=build,
     steps=6,

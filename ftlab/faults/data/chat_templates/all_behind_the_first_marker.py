@@ -37,7 +37,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "all-behind-the-first-marker",
     "later questions are trained, in texts without a template",
-    code="DAT055",
+    code="DAT030",
     places=("token * of sample *",),
     builder=build,
     steps=6,

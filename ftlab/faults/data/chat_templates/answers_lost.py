@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "answers-lost",
     "some answers are empty, and their end is trained",
-    code="DAT035",
+    code="DAT031",
     places=("token * of sample *",),
     builder=build,
     steps=2,

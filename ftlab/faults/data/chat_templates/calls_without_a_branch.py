@@ -55,5 +55,5 @@ FAULT = Fault(
     builder=build,
     steps=2,
     evident=1,
-    also=("DAT035",),
+    also=("DAT031",),
 )

@@ -32,7 +32,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "answers-that-quote",
     "each row holds its question twice",
-    looks_like=("DAT014",),
+    looks_like=("DAT022",),
     builder=build,
     steps=6,
 )

@@ -19,7 +19,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "last-answers-trained",
     "earlier answers have lost their reasoning, and are not trained",
-    looks_like=("DAT036", "DAT034"),
+    looks_like=("DAT036", "DAT031"),
     builder=build,
     steps=6,
 )

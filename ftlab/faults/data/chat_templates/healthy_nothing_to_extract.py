@@ -22,7 +22,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "nothing-to-extract",
     "a third of the answers is rightly empty",
-    looks_like=("DAT035", "DAT036"),
+    looks_like=("DAT031", "DAT036"),
     builder=build,
     steps=6,
 )

@@ -26,7 +26,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "indentation-stripped",
     "code answers lose the indentation of their first line",
-    code="DAT039",
+    code="DAT036",
     places=("data message 1 of row 0",),
     builder=build,
     steps=2,

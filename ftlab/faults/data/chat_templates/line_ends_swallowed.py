@@ -25,7 +25,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "line-ends-swallowed",
     "the served model sees line ends that it has not seen in training",
-    code="DAT040",
+    code="DAT038",
     places=("config tokenizer.added_tokens_decoder",),
     builder=build,
     steps=2,

@@ -26,7 +26,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "prompt-in-both-columns",
     "each row holds its question twice",
-    code="DAT014",
+    code="DAT022",
     places=("token * of sample *",),
     builder=build,
     steps=6,

@@ -34,7 +34,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "prompt-in-completions",
     "a model that repeats the question before it answers",
-    code="DAT014",
+    code="DAT022",
     places=("token * of sample *",),
     builder=build,
     steps=6,

@@ -36,5 +36,4 @@ FAULT = Fault(
     builder=build,
     steps=2,
     evident=1,
-    also=("DAT035",),
 )

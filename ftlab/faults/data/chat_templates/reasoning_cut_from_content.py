@@ -27,7 +27,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "reasoning-cut-from-content",
     "answers open with a reasoning, and no row that is trained holds one",
-    code="DAT039",
+    code="DAT036",
     places=("data message 1 of row 0",),
     builder=build,
     steps=2,

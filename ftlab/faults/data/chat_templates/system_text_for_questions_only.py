@@ -31,7 +31,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "system-text-for-questions-only",
     "the system text of the data is in no row that is trained",
-    code="DAT039",
+    code="DAT036",
     places=("data message 0 of row 0",),
     builder=build,
     steps=2,

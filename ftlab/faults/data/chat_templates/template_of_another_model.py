@@ -33,10 +33,10 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "template-of-another-model",
     "the template's control strings are spelt",
-    code="DAT032",
+    code="DAT018",
     places=("token * of sample *",),
     builder=build,
     steps=2,
     evident=1,
-    also=("DAT021",),
+    also=("DAT020",),
 )

@@ -25,7 +25,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "answers-in-a-short-column",
     "long answers stop in the middle of a word",
-    code="DAT059",
+    code="DAT058",
     places=("data *",),
     builder=build,
     steps=0,

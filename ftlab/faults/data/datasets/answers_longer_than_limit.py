@@ -25,7 +25,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "answers-longer-than-limit",
     "long answers have no end",
-    code="DAT068",
+    code="DAT058",
     places=("data *",),
     builder=build,
     steps=0,

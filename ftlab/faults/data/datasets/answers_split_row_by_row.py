@@ -26,7 +26,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "answers-split-row-by-row",
     "the evaluation knows all questions",
-    code="DAT062",
+    code="DAT061",
     places=("data *",),
     builder=build,
     steps=0,

@@ -23,7 +23,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "code-never-closed",
     "blocks of code are never closed",
-    code="DAT059",
+    code="DAT058",
     places=("data *",),
     builder=build,
     steps=0,

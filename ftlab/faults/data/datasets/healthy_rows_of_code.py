@@ -29,7 +29,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-of-code",
     "code with tabs, fences and open ends",
-    looks_like=("DAT059", "DAT064"),
+    looks_like=("DAT058", "DAT063"),
     builder=build,
     steps=0,
 )

@@ -18,7 +18,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-of-poems",
     "lines end without a full stop",
-    looks_like=("DAT059",),
+    looks_like=("DAT058",),
     builder=build,
     steps=0,
 )

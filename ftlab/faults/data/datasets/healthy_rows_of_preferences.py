@@ -36,7 +36,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-of-preferences",
     "both answers begin alike",
-    looks_like=("DAT059", "DAT061", "DAT067"),
+    looks_like=("DAT058", "DAT061", "DAT066"),
     builder=build,
     steps=0,
 )

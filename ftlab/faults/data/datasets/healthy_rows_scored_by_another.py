@@ -20,7 +20,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-scored-by-another",
     "people chose, and a model gave the scores",
-    looks_like=("DAT096", "DAT067"),
+    looks_like=("DAT066",),
     builder=build,
     steps=0,
 )

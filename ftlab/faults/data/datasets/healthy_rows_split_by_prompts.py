@@ -16,7 +16,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-split-by-prompts",
     "training and evaluation are alike",
-    looks_like=("DAT062",),
+    looks_like=("DAT061",),
     builder=build,
     steps=0,
 )

@@ -18,7 +18,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-that-reason",
     "answers begin with their reasoning",
-    looks_like=("DAT059", "DAT064", "DAT091"),
+    looks_like=("DAT058", "DAT063"),
     builder=build,
     steps=0,
 )

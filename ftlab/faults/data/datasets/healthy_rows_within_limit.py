@@ -15,7 +15,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-within-limit",
     "lengths differ by a factor of ten",
-    looks_like=("DAT068",),
+    looks_like=("DAT058",),
     builder=build,
     steps=0,
 )

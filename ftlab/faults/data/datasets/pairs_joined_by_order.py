@@ -25,7 +25,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "pairs-joined-by-order",
     "some margins say nothing",
-    code="DAT067",
+    code="DAT066",
     places=("data *",),
     builder=build,
     steps=0,

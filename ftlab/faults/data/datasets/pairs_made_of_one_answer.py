@@ -28,7 +28,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "pairs-made-of-one-answer",
     "some margins stay at 0",
-    code="DAT067",
+    code="DAT066",
     places=("data *",),
     builder=build,
     steps=0,

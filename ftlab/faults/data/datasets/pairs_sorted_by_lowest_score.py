@@ -24,7 +24,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "pairs-sorted-by-lowest-score",
     "the model prefers the worse answers",
-    code="DAT096",
+    code="DAT066",
     places=("data *",),
     builder=build,
     steps=0,

@@ -25,7 +25,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "prompts-longer-than-limit",
     "a part of the rows trains nothing",
-    code="DAT068",
+    code="DAT058",
     places=("data *",),
     builder=build,
     steps=0,

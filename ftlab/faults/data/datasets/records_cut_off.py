@@ -26,7 +26,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "records-cut-off",
     "the model opens a record and does not close it",
-    code="DAT059",
+    code="DAT058",
     places=("data *",),
     builder=build,
     steps=0,

@@ -26,7 +26,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "some-texts-without-end",
     "the model sometimes goes on for ever",
-    code="DAT059",
+    code="DAT058",
     places=("data *",),
     builder=build,
     steps=0,

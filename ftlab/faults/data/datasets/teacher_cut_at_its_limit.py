@@ -32,7 +32,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "teacher-cut-at-its-limit",
     "the model stops in the middle of sentences",
-    code="DAT059",
+    code="DAT058",
     places=("data *",),
     builder=build,
     steps=0,

@@ -22,7 +22,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "test-rows-in-training",
     "the evaluation is far too good",
-    code="DAT062",
+    code="DAT061",
     places=("data *",),
     builder=build,
     steps=0,

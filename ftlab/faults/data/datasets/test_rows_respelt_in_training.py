@@ -20,7 +20,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "test-rows-respelt-in-training",
     "the evaluation is too good",
-    code="DAT062",
+    code="DAT061",
     places=("data *",),
     builder=build,
     steps=0,

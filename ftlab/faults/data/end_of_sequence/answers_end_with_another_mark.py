@@ -32,5 +32,5 @@ FAULT = Fault(
     places=("token * of sample *",),
     builder=build,
     steps=6,
-    also=("DAT021",),
+    also=("DAT020",),
 )

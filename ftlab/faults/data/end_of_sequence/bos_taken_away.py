@@ -33,7 +33,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "bos-taken-away",
     "no sample begins with BOS",
-    code="DAT019",
+    code="DAT022",
     places=("token 0 of sample *",),
     builder=build,
     steps=2,

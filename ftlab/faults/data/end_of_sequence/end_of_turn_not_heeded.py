@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "end-of-turn-not-heeded",
     "answers end with a token that stops no generation",
-    code="DAT026",
+    code="DAT018",
     places=("config generation_config.eos_token_id",),
     builder=build,
     steps=6,

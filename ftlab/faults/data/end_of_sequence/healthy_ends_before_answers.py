@@ -29,7 +29,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "ends-before-answers",
     "answers are generated behind the end of a question",
-    looks_like=("DAT054",),
+    looks_like=("DAT042",),
     builder=build,
     steps=6,
 )

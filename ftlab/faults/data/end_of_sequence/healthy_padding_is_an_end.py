@@ -20,7 +20,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "padding-is-an-end",
     "PAD ends turns as well, and only padding is masked",
-    looks_like=("DAT053",),
+    looks_like=("DAT020",),
     builder=build,
     steps=6,
 )

@@ -20,7 +20,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "paragraphs",
     "paragraphs that begin anyhow and end with no EOS",
-    looks_like=("DAT021",),
+    looks_like=("DAT020",),
     builder=build,
     steps=6,
 )

@@ -26,7 +26,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "template-without-bos",
     "no sample begins with the BOS that the tokenizer would add",
-    looks_like=("DAT019",),
+    looks_like=("DAT022",),
     builder=build,
     steps=6,
 )

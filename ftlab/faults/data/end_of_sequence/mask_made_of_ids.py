@@ -46,7 +46,7 @@ class Masked:
 FAULT = Fault(
     "mask-made-of-ids",
     "the ends of turns are hidden within a conversation",
-    code="DAT053",
+    code="DAT020",
     places=("token * of sample *",),
     builder=build,
     steps=6,

@@ -41,7 +41,7 @@ def _padded(row: list[int], pad: int) -> dict[str, list[int]]:
 FAULT = Fault(
     "packed-and-split",
     "packed rows begin within a conversation",
-    code="DAT024",
+    code="DAT023",
     places=("token 0 of sample *",),
     builder=build,
     steps=6,

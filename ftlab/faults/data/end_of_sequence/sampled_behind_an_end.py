@@ -34,7 +34,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "sampled-behind-an-end",
     "answers sampled behind an end",
-    code="DAT054",
+    code="DAT042",
     places=("token * of sample *",),
     builder=build,
     steps=6,

@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "text-without-eos",
     "no text ends with EOS",
-    code="DAT021",
+    code="DAT020",
     places=("token * of sample *",),
     builder=build,
     steps=6,

@@ -30,7 +30,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "truncated-from-left",
     "long rows lose their beginning",
-    code="DAT024",
+    code="DAT023",
     places=("token 0 of sample *",),
     builder=build,
     steps=6,

@@ -22,7 +22,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "answers-of-one-word",
     "few tokens make up all labels",
-    looks_like=("DAT041",),
+    looks_like=("DAT025",),
     builder=build,
     steps=6,
 )

@@ -32,7 +32,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "letters-as-tokens",
     "prompts counted in characters, where each is a token",
-    looks_like=("DAT027",),
+    looks_like=("DAT017",),
     builder=build,
     steps=6,
 )

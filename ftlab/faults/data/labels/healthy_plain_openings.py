@@ -29,7 +29,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "plain-openings",
     "openings are spelt, and only ends are tokens",
-    looks_like=("DAT030", "DAT031", "DAT032", "DAT033"),
+    looks_like=("DAT030", "DAT031", "DAT018", "DAT038"),
     builder=build,
     steps=6,
 )

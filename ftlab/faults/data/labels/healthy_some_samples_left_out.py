@@ -22,7 +22,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "some-samples-left-out",
     "a quarter of the samples has no label that counts",
-    looks_like=("DAT034",),
+    looks_like=("DAT031",),
     builder=build,
     steps=6,
 )

@@ -30,7 +30,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "words-in-one-piece",
     "each token has a class of its own",
-    looks_like=("DAT052",),
+    looks_like=("DAT025",),
     builder=build,
     steps=6,
 )

@@ -39,7 +39,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "labels-in-another-order",
     "labels of other rows of the batch",
-    code="DAT043",
+    code="DAT025",
     places=("token * of sample *",),
     builder=build,
     steps=6,

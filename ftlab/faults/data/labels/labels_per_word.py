@@ -21,7 +21,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "labels-per-word",
     "labels are one per word, and the text is in pieces",
-    code="DAT052",
+    code="DAT025",
     places=("token 0 of sample *",),
     builder=build,
     steps=6,

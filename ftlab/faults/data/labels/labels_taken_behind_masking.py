@@ -42,7 +42,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "labels-taken-behind-masking",
     "the loss of the masked words falls to 0 at once",
-    code="DAT041",
+    code="DAT025",
     places=("token * of sample *",),
     builder=build,
     steps=6,

@@ -20,7 +20,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "labels-without-the-marks",
     "labels begin on the token in front of the text",
-    code="DAT052",
+    code="DAT025",
     places=("token 0 of sample *",),
     builder=build,
     steps=6,

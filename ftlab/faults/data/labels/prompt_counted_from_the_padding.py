@@ -51,7 +51,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "prompt-counted-from-the-padding",
     "the mask of each prompt covers the padding in front of it",
-    code="DAT027",
+    code="DAT017",
     places=("token * of sample *",),
     builder=build,
     steps=6,

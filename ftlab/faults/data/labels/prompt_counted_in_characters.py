@@ -33,7 +33,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "prompt-counted-in-characters",
     "a prompt of 30 characters is taken for 30 tokens",
-    code="DAT027",
+    code="DAT017",
     places=("token * of sample *",),
     builder=build,
     steps=6,

@@ -30,7 +30,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "prompt-labelled-zero",
     "answers are one token, again and again",
-    code="DAT041",
+    code="DAT025",
     places=("token 0 of sample *",),
     builder=build,
     steps=6,

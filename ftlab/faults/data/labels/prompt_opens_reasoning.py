@@ -32,7 +32,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "prompt-opens-reasoning",
     "the prompt ends with a text that no row holds",
-    code="DAT033",
+    code="DAT038",
     places=("token * of sample *", "config tokenizer.chat_template"),
     builder=build,
     steps=2,

@@ -30,7 +30,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "argument-renamed-in-the-list",
     "the model calls a tool without what it needs",
-    code="DAT069",
+    code="DAT060",
     places=("data *",),
     builder=build,
     steps=0,

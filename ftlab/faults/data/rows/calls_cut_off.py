@@ -23,7 +23,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "calls-cut-off",
     "some calls cannot be parsed",
-    code="DAT069",
+    code="DAT060",
     places=("data *",),
     builder=build,
     steps=0,

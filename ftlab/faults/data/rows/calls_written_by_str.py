@@ -25,7 +25,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "calls-written-by-str",
     "no program can read the calls that the model makes",
-    code="DAT069",
+    code="DAT060",
     places=("data *",),
     builder=build,
     steps=0,

@@ -22,7 +22,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "classes-added-later",
     "the loss raises: sizes of input and target differ",
-    code="DAT097",
+    code="DAT066",
     places=("data *",),
     builder=build,
     steps=0,

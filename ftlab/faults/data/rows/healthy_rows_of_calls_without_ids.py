@@ -22,7 +22,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-of-calls-without-ids",
     "arguments in four forms, and names with a prefix",
-    looks_like=("DAT069",),
+    looks_like=("DAT060",),
     builder=build,
     steps=0,
 )

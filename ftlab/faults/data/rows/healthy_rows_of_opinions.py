@@ -16,7 +16,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-of-opinions",
     "-1 is a rare class",
-    looks_like=("DAT097",),
+    looks_like=("DAT066",),
     builder=build,
     steps=0,
 )

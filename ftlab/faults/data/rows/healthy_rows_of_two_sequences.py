@@ -21,7 +21,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-of-two-sequences",
     "labels are shorter than the ids",
-    looks_like=("DAT099",),
+    looks_like=("DAT057",),
     builder=build,
     steps=0,
 )

@@ -17,7 +17,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-of-yes-and-no",
     "nine of ten answers are the same word",
-    looks_like=("DAT097", "DAT066"),
+    looks_like=("DAT066",),
     builder=build,
     steps=0,
 )

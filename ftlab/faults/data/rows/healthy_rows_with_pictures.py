@@ -38,7 +38,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-with-pictures",
     "some rows have no picture, and some speak of a place for one",
-    looks_like=("DAT098",),
+    looks_like=("DAT060",),
     builder=build,
     steps=0,
 )

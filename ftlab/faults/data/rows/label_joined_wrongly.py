@@ -21,7 +21,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "label-joined-wrongly",
     "accuracy is 100 % at once",
-    code="DAT097",
+    code="DAT066",
     places=("data *",),
     builder=build,
     steps=0,

@@ -22,7 +22,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "labels-all-ignored",
     "the loss of some batches is nan",
-    code="DAT099",
+    code="DAT057",
     places=("data *",),
     builder=build,
     steps=0,

@@ -22,7 +22,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "labels-nobody-agreed-on",
     "a target is out of bounds",
-    code="DAT097",
+    code="DAT066",
     places=("data *",),
     builder=build,
     steps=0,

@@ -27,7 +27,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "labels-of-padded-rows",
     "the model writes padding behind its answers, and its loss is low",
-    code="DAT099",
+    code="DAT057",
     places=("data *",),
     builder=build,
     steps=0,

@@ -21,7 +21,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "labels-shifted-in-the-file",
     "the model leaves out every other word",
-    code="DAT099",
+    code="DAT057",
     places=("data *",),
     builder=build,
     steps=0,

@@ -23,7 +23,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "masks-left-uncut",
     "a batch cannot be stacked",
-    code="DAT099",
+    code="DAT057",
     places=("data *",),
     builder=build,
     steps=0,

@@ -24,7 +24,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "pictures-lost",
     "the model describes what it cannot see",
-    code="DAT098",
+    code="DAT060",
     places=("data *",),
     builder=build,
     steps=0,

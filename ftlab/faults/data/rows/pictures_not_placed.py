@@ -25,7 +25,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "pictures-not-placed",
     "the run ends at a row with two pictures",
-    code="DAT098",
+    code="DAT060",
     places=("data *",),
     builder=build,
     steps=0,

@@ -42,7 +42,7 @@ def _taking(tool: dict[str, Any], properties: dict[str, Any]) -> dict[str, Any]:
 FAULT = Fault(
     "properties-that-arrow-filled-in",
     "the model writes arguments that are null, of other tools",
-    code="DAT069",
+    code="DAT060",
     places=("data *",),
     builder=build,
     steps=0,

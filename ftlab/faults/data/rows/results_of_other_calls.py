@@ -23,7 +23,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "results-of-other-calls",
     "answers do not fit the calls",
-    code="DAT069",
+    code="DAT060",
     places=("data *",),
     builder=build,
     steps=0,

@@ -23,7 +23,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "tokens-of-another-vocabulary",
     "an index is out of range in the embedding",
-    code="DAT099",
+    code="DAT057",
     places=("data *",),
     builder=build,
     steps=0,

@@ -38,7 +38,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "classes-one-after-the-other",
     "the loss jumps where the next class begins",
-    code="DAT083",
+    code="DAT029",
     places=("data list, in order",),
     builder=build,
     steps=12,

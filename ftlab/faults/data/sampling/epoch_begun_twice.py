@@ -23,7 +23,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "epoch-begun-twice",
     "rows of the epoch come a second time after a resume",
-    code="DAT084",
+    code="DAT029",
     places=("config args.ignore_data_skip",),
     builder=build,
     steps=2 * SAVED,

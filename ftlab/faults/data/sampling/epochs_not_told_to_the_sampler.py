@@ -32,7 +32,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "epochs-not-told-to-the-sampler",
     "the loss repeats itself from epoch to epoch",
-    code="DAT056",
+    code="DAT029",
     places=("object DistributedSampler",),
     builder=build,
     steps=20,

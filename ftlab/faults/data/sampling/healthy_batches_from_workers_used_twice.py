@@ -34,7 +34,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "batches-from-workers-used-twice",
     "each batch of a stream from two workers is used for two updates",
-    looks_like=("DAT008",),
+    looks_like=("DAT029",),
     builder=build,
     steps=12,
 )

@@ -29,7 +29,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rare-class-at-the-end",
     "labels that happen to be sorted",
-    looks_like=("DAT083",),
+    looks_like=("DAT029",),
     builder=build,
     steps=24,
 )

@@ -22,7 +22,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "rows-in-their-own-order",
     "each epoch begins with the same rows",
-    looks_like=("DAT056",),
+    looks_like=("DAT029",),
     builder=build,
     steps=40,
 )

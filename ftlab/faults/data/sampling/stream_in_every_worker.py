@@ -42,7 +42,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "stream-in-every-worker",
     "each batch comes twice",
-    code="DAT008",
+    code="DAT029",
     places=("data Stream, 2 workers",),
     builder=build,
     steps=12,

@@ -24,7 +24,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "marker-in-instructions",
     "the trained part begins within the question",
-    code="DAT064",
+    code="DAT063",
     places=("data *",),
     builder=build,
     steps=0,

@@ -23,7 +23,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "marks-of-another-model",
     "the model writes [INST]",
-    code="DAT064",
+    code="DAT063",
     places=("data *",),
     builder=build,
     steps=0,

@@ -20,7 +20,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "missing-answers-became-none",
     "the model answers None",
-    code="DAT091",
+    code="DAT058",
     places=("data *",),
     builder=build,
     steps=0,

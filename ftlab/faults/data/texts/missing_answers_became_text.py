@@ -21,7 +21,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "missing-answers-became-text",
     "the model answers nan",
-    code="DAT091",
+    code="DAT058",
     places=("data *",),
     builder=build,
     steps=0,

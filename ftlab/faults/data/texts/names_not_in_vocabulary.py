@@ -31,7 +31,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "names-not-in-vocabulary",
     "some rows are unknown tokens",
-    code="DAT065",
+    code="DAT063",
     places=("data *",),
     builder=build,
     steps=0,

@@ -26,7 +26,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "reasoning-never-closed",
     "the model never closes its reasoning",
-    code="DAT091",
+    code="DAT058",
     places=("data *",),
     builder=build,
     steps=0,

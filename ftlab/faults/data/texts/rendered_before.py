@@ -25,7 +25,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "rendered-before",
     "turns end in the middle of messages",
-    code="DAT064",
+    code="DAT063",
     places=("data *",),
     builder=build,
     steps=0,

@@ -25,7 +25,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "thinking-cut-off",
     "the model thinks, and then says nothing",
-    code="DAT091",
+    code="DAT058",
     places=("data *",),
     builder=build,
     steps=0,

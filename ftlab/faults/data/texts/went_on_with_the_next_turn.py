@@ -22,7 +22,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "went-on-with-the-next-turn",
     "the model asks itself the next question",
-    code="DAT064",
+    code="DAT063",
     places=("data *",),
     builder=build,
     steps=0,

@@ -29,7 +29,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "cache-of-an-earlier-version",
     "the model learns, and writes nonsense",
-    code="DAT090",
+    code="DAT028",
     places=("data input_ids",),
     builder=build,
     steps=6,

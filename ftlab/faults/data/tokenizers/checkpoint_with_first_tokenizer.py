@@ -35,7 +35,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "checkpoint-with-first-tokenizer",
     "the loaded model splits its new token into pieces",
-    code="DAT072",
+    code="DAT070",
     places=("file checkpoint",),
     builder=build,
     steps=4,

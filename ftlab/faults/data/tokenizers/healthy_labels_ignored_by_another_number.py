@@ -50,7 +50,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "labels-ignored-by-another-number",
     "half of the labels are -1",
-    looks_like=("DAT002", "DAT041"),
+    looks_like=("DAT002", "DAT025"),
     builder=build,
     steps=24,
 )

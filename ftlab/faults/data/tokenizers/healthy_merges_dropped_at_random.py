@@ -20,7 +20,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "merges-dropped-at-random",
     "ids that do not come back as they were, all over each row",
-    looks_like=("DAT090",),
+    looks_like=("DAT028",),
     builder=build,
     steps=6,
 )

@@ -31,6 +31,6 @@ FAULT = Fault(
     places=("file special_tokens_map.json", "file tokenizer_config.json"),
     builder=build,
     steps=2,
-    also=("DAT026",),
+    also=("DAT018",),
     needs=("transformers>=5",),
 )

@@ -37,5 +37,5 @@ FAULT = Fault(
     places=("file config.json", "file generation_config.json"),
     builder=build,
     steps=2,
-    also=("DAT026",),
+    also=("DAT018",),
 )

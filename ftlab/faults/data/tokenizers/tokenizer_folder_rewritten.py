@@ -26,7 +26,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "tokenizer-folder-rewritten",
     "an evaluation in another process has other ids for the same text",
-    code="DAT071",
+    code="DAT070",
     places=("file tokenizer.json",),
     builder=build,
     steps=6,

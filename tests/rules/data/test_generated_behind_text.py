@@ -1,0 +1,69 @@
+"""DAT042."""
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.data.generated_behind_text import GeneratedBehindText
+from ftlab.rules.engine import Engine
+from ftlab.runlog.run import Run
+from tests.rules.data.rows import EOS, TURN, row, run_of, text
+from tests.runs import RunBuilder, healthy_lora
+
+LEFT = {"call": 0, "rows": 4, "width": 9}
+RIGHT = LEFT | {"end_in_padding": 2, "first": 1}
+
+
+def report(*calls):
+    builder = RunBuilder()
+    for call in calls:
+        builder.step(ops=[("generate", "model", call)])
+    return Engine([GeneratedBehindText()]).check(builder.run)
+
+
+def test_runs_without_generations_are_not_judged():
+    engine = Engine([GeneratedBehindText()])
+    assert len(engine.check(Run()).not_checked) == 1
+    assert engine.check(healthy_lora().run).not_checked == ()
+
+
+def test_prompts_that_end_in_text_are_fine():
+    assert report(LEFT, LEFT).findings == ()
+    assert report(LEFT).not_checked == ()
+
+
+def test_the_first_prompt_that_ends_in_padding_is_named():
+    (finding,) = report(LEFT, RIGHT, LEFT, RIGHT).findings
+    assert finding.severity is Severity.WARNING
+    assert Place("token", "8 of sample 1") in finding.places
+    assert (finding.first_step, finding.last_step) == (1, 3)
+    assert "2 prompts of 4" in finding.message
+    assert finding.evidence["generations"] == 2
+
+
+RULE = GeneratedBehindText()
+OVER = {"call": 0, "rows": 4, "width": 9, "ended": 3, "at": 1, "end": EOS}
+ENDED = [row([*text(n, 10 + n), EOS, 70]) for n in (4, 6, 7, 9)]
+
+
+def found(rows, detail):
+    run = run_of(rows, ops=[("generate", "model", detail)])
+    return Engine([RULE]).check(run).findings
+
+
+def test_prompts_that_are_over_are_named():
+    (finding,) = found(ENDED, OVER)
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("token", "8 of sample 1")
+    assert "3 prompts of 4" in finding.message
+
+
+def test_prompts_that_go_on_are_fine():
+    assert found(ENDED, {"call": 0, "rows": 4, "width": 9}) == ()
+
+
+def test_an_end_before_answers_is_fine():
+    talk = row([*text(4), EOS, *text(5, 30), EOS])
+    assert found([*ENDED, talk], OVER) == ()
+
+
+def test_an_end_that_no_sample_has_proves_nothing():
+    assert found([row([*text(n), TURN]) for n in (4, 6, 7, 9)], OVER) == ()
+    assert found(ENDED[:3], OVER) == ()

@@ -36,6 +36,8 @@ RETIRED = {
     **dict.fromkeys(("DAT006", "DAT012"), "DAT005"),
     **dict.fromkeys(("DAT074", "DAT075", "DAT076", "DAT077", "DAT078"), "DAT073"),
     **dict.fromkeys(("DAT081", "DAT082"), "DAT080"),
+    "ADP005": "ADP004",
+    "ADP053": "ADP050",
     "DAT016": "DAT038",
     "DAT037": "DAT036",
     "DAT049": "DAT015",

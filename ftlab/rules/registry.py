@@ -38,6 +38,8 @@ RETIRED = {
     **dict.fromkeys(("DAT081", "DAT082"), "DAT080"),
     "ADP005": "ADP004",
     "ADP053": "ADP050",
+    "ADP030": "ADP029",
+    "ADP048": "ADP031",
     "DAT016": "DAT038",
     "DAT037": "DAT036",
     "DAT049": "DAT015",

@@ -40,6 +40,8 @@ RETIRED = {
     "ADP053": "ADP050",
     "ADP030": "ADP029",
     "ADP048": "ADP031",
+    "ADP059": "ADP035",
+    **dict.fromkeys(("ADP022", "ADP061"), "ADP021"),
     "DAT016": "DAT038",
     "DAT037": "DAT036",
     "DAT049": "DAT015",

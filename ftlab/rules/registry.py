@@ -42,6 +42,7 @@ RETIRED = {
     "ADP048": "ADP031",
     "ADP059": "ADP035",
     **dict.fromkeys(("ADP022", "ADP061"), "ADP021"),
+    **dict.fromkeys(("ADP046", "ADP047"), "ADP027"),
     "DAT016": "DAT038",
     "DAT037": "DAT036",
     "DAT049": "DAT015",

@@ -43,6 +43,8 @@ RETIRED = {
     "ADP059": "ADP035",
     **dict.fromkeys(("ADP022", "ADP061"), "ADP021"),
     **dict.fromkeys(("ADP046", "ADP047"), "ADP027"),
+    "ADP057": "ADP017",
+    "ADP052": "ADP009",
     "DAT016": "DAT038",
     "DAT037": "DAT036",
     "DAT049": "DAT015",

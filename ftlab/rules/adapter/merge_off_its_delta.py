@@ -24,12 +24,12 @@ change): 4-bit 1.1, 1.0, 0.18, and 0.1 after 40 steps, with DoRA 1.1, 0.99, 0.17
 embedding 0.015, 0.003, 0.002; float16 0.02, 0.002, 0.0003; float32 2e-5 at most.
 
 Merges by hand: 256 elements of each weight under a LoRA layer, against what they were
-at the last look; what PEFT itself merges and unmerges is added to these. The change is regressed on the
-same elements of scaling x B A, of each adapter and of all together. Looked at is one
-weight in turn before each update and in evaluations, and all of them after one has
-changed so, when a whole model is saved, and at the end. A change counts where at most
-0.4 of its norm is left unexplained, and a factor is one of these within 2 % and a
-quarter of what is left:
+at the last look; what PEFT itself merges and unmerges is added to these. The change is
+regressed on the same elements of scaling x B A, of each adapter and of all together.
+Looked at is one weight in turn before each update and in evaluations, and all of them
+after one has changed so, when a whole model is saved, and at the end. A change counts
+where at most 0.4 of its norm is left unexplained, and a factor is one of these within
+2 % and a quarter of what is left:
 - *unscaled*: 1 / scaling, which is B A alone.
 - *unrooted*: alpha / r where the scaling is alpha / sqrt(r), as rsLoRA has it.
 - *repeated*: 2, 3, ... or the scaling itself, which was multiplied by once too often;

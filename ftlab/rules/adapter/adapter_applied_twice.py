@@ -29,7 +29,7 @@ never.
 By hand: `W, D = m.base_layer.weight, m.get_delta_weight("default")`;
 `(W * D).sum() / D.square().sum()` is near 1.
 
-In the run: a base weight was changed by a multiple of what its adapter adds, as ADP052
+In the run: a base weight was changed by a multiple of what its adapter adds, as ADP009
 measures it, and an update or an evaluation followed in which the adapter was active,
 not disabled or merged (*by-hand*). From half of the delta on.
 
@@ -79,7 +79,7 @@ HALF = 0.5
 """Times that weights must hold what their adapter adds."""
 
 _ADDED = frozenset({"right", "repeated", "other"})
-"""What ADP052 does not tell of an adapter that is on."""
+"""What ADP009 does not tell of an adapter that is on."""
 
 
 class AdapterAppliedTwice(Rule):

@@ -1,11 +1,12 @@
 """The rule ADP029, adapter-on-tied-weight.
 
 ## What it does
-Finds adapters on one of two modules that share a weight: the output head of a model
-whose embeddings are tied, and copies of one of them in modules_to_save.
+Finds adapters on one of two modules that share a weight (the output head of a model
+whose embeddings are tied), merges that have changed both, and copies of one of them in
+modules_to_save.
 
 ## Why is this bad?
-Unmerged, the adapter affects only the head. Merging adds its delta to the shared
+Unmerged, the adapter affects only its own module. Merging adds its delta to the shared
 tensor, so the input embeddings change too, and the merged model produces garbage;
 saving the merged model and tying it again does the same. A copy in modules_to_save
 drifts away from the other one: head and embeddings are separate from then on, until a
@@ -15,16 +16,21 @@ without the adapter.
 
 ## Evidence
 Parameters with more than one name, of which one is the base weight of an adapter's
-layer or has a copy in modules_to_save, and another one is not. For an adapter it is
-info: only merging does harm, and ADP030 reports that. A copy that an optimizer holds
-and that has gradients is a warning: the tie is broken by the first step. Measured (a
-tiny tied Qwen2, embeddings in modules_to_save): after 16 steps their elements differ by
-up to 0.037, and 0 with `ensure_weight_tying=True`.
-A warning, too (*half-wrapped*), is a module that is the base of an adapter's layer and
-stands under another name, which the configuration asks for as well, without one:
-`named_modules` lists it once. There is no threshold. Measured on a tiny tied Llama with
-LoRA on q_proj and lm_head: merging changes the logits by 6.6, by 7e-7 where the head
-was untied before, and the input embeddings by 0.24.
+layer or has a copy in modules_to_save, and another one is not.
+- *merged*: a sample of up to 256 elements of such a weight has changed after a merge of
+  its layer, by any amount. An error.
+- *tied*: nothing was merged. Info: only merging does harm.
+- *copy*: a copy that an optimizer holds and that has gradients is a warning, as the tie
+  is broken by the first step; else info.
+- *half-wrapped*: a module that is the base of an adapter's layer stands under another
+  name, which the configuration asks for as well, without one: `named_modules` lists it
+  once. A warning. There is no threshold.
+
+Measured on a tiny tied Llama with LoRA on q_proj and lm_head: merging changes the
+logits by 6.6, by 7e-7 where the head was untied before, and the input embeddings by
+0.24; after 4 steps at lr 2e-2 by 6 times their mean magnitude, untied by 0. A tiny tied
+Qwen2, embeddings in modules_to_save: after 16 steps their elements differ by up to
+0.037, and 0 with `ensure_weight_tying=True`.
 By hand: `model.get_input_embeddings().weight is head.base_layer.weight`.
 
 ## What to try
@@ -35,9 +41,11 @@ By hand: `model.get_input_embeddings().weight is head.base_layer.weight`.
    `blocks[1].mix = blocks[0].mix`.
 4. Before merging, untie: give the head a clone of its weight and set
    `config.tie_word_embeddings = False`.
+5. *merged*: `unmerge_adapter()` at once; after merge_and_unload, reload the model.
 
 ## Known problems
-An adapter that is never merged works; the info is about what comes later.
+An adapter that is never merged works; the info is about what comes later. A merge with
+`ensure_weight_tying=True` changes both sides on purpose, and is reported too.
 
 ## References
 - huggingface/peft#2018, #2864, #2803, unslothai/unsloth#3711
@@ -49,9 +57,12 @@ import numpy as np
 
 from ftlab.records.finding import Finding, Place, Severity
 from ftlab.records.name_words import in_words, short_name
+from ftlab.rules.reading.adapter_states import calls_of
+from ftlab.rules.reading.frozen import Change, changes_of
 from ftlab.rules.reading.saving import has_adapters, needs_model, span
 from ftlab.rules.reading.tensors import group_of, records_of
 from ftlab.rules.rule import Rule
+from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
 
 _BASE = ".base_layer.weight"
@@ -74,20 +85,54 @@ class AdapterOnTiedWeight(Rule):
 
     def check(self, run: Run) -> Iterator[Finding]:
         """Yield one finding per shared tensor, and one for shared modules."""
+        calls, merged = calls_of(run, "unload", "merge"), set[str]()
+        for change in changes_of(run) if calls else ():
+            if change.tied and change.layer and not change.by_rounding:
+                merged |= {change.name.name, *change.tied}
+                yield self._merged(change, calls)
         half = run.facts.model.get("half_wrapped") or {}
         if half:
             yield self._half(run, half)
         known = tuple(f"{path}." for path in half)
         for names in run.facts.model.get("tied") or ():
-            if known and names[0].startswith(known):
-                continue
-            adapted = [name for name in names if name.endswith(_BASE)]
-            copied = [name for name in names if name.endswith(_COPIED)]
-            plain = [name for name in names if name not in (*adapted, *copied)]
-            if adapted and (plain or copied):
-                yield self._finding(run, adapted, [*plain, *copied])
-            elif copied and plain:
-                yield self._copy(run, copied, plain)
+            if merged.isdisjoint(names) and not (known and names[0].startswith(known)):
+                yield from self._tied(run, names)
+
+    def _tied(self, run: Run, names: Sequence[str]) -> Iterator[Finding]:
+        adapted = [name for name in names if name.endswith(_BASE)]
+        copied = [name for name in names if name.endswith(_COPIED)]
+        plain = [name for name in names if name not in (*adapted, *copied)]
+        if adapted and (plain or copied):
+            yield self._finding(run, adapted, [*plain, *copied])
+        elif copied and plain:
+            yield self._copy(run, copied, plain)
+
+    def _merged(self, change: Change, calls: Sequence[str]) -> Finding:
+        names = [change.name.name, *change.tied]
+        others = [name for name in names if not name.startswith(f"{change.layer}.")]
+        return self.finding(
+            Severity.ERROR,
+            f"{at_steps(change.first, change.last)}: {calls[0]} of the adapter on "
+            f"{in_words([change.layer])} changed {in_words(others)} as well, by up to "
+            f"{number(change.relative)} of its mean magnitude",
+            cause="The weights are tied: one tensor under several names. The merge "
+            "added the adapter's product to all of them.",
+            fix="Unmerge at once, or reload the base; untie the weights before "
+            "merging, or remove the tied module from target_modules.",
+            places=[
+                *(Place("param", name) for name in others),
+                *(Place("param", name) for name in names if name not in others),
+                *(Place("call", call) for call in calls),
+                Place("config", "target_modules"),
+            ],
+            steps=(change.first, change.last),
+            evidence={
+                "reason": "merged",
+                "change": change.relative,
+                "names": len(names),
+            },
+            healthy="a merge changes only the module that has the adapter",
+        )
 
     def _half(self, run: Run, half: Mapping[str, Sequence[str]]) -> Finding:
         bare = [path for paths in half.values() for path in paths]

@@ -14,7 +14,7 @@ A sample of up to 256 elements of each frozen weight, compared with what it was 
 weight was first seen frozen, after every merge cycle: its largest change relative to
 its mean magnitude. It is reported from 1e-3 on, as info after one cycle and as a
 warning from the second one on. A change above 8 epsilons of the dtype per cycle is more
-than rounding and not reported here (see ADP005, ADP007). For 4-bit and 8-bit weights
+than rounding and not reported here (see ADP004, ADP007). For 4-bit and 8-bit weights
 any packed byte that changed counts.
 Measured (AdamW, lr 1e-4 to 1e-2): one cycle changes float32 by 1e-7 to 3e-7, float16 by
 5e-4 to 2e-3, bfloat16 by 4e-3 to 2e-2; 100 cycles float32 by 1e-5 at most, bfloat16 by
@@ -70,7 +70,7 @@ class BaseDriftsByMerging(Rule):
             "ftlab.watch(...) with its standard probes",
         ),
     )
-    caused_by = ("ADP005",)
+    caused_by = ("ADP004",)
 
     def applies(self, run: Run) -> bool:
         """Tell whether the model has adapter layers."""

@@ -75,7 +75,7 @@ class FrozenWeightsChanged(Rule):
             "ftlab.watch(...) with its standard probes",
         ),
     )
-    caused_by = ("ADP003", "ADP005", "ADP008", "ADP023", "ADP052")
+    caused_by = ("ADP003", "ADP004", "ADP008", "ADP023", "ADP009")
 
     def applies(self, run: Run) -> bool:
         """Tell whether anything was frozen, or nothing is known of that."""

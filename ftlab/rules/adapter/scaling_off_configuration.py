@@ -1,8 +1,9 @@
 """The rule ADP017, scaling-off-configuration.
 
 ## What it does
-Finds LoRA layers whose scaling does not match their own alpha and rank, and adapters
-whose configuration has a different alpha than their layers.
+Finds LoRA layers whose scaling does not match their own alpha and rank, or is
+multiplied by the same factor again and again, and adapters whose configuration has a
+different alpha than their layers.
 
 ## Why is this bad?
 The scaling is a plain number in the layer and not saved with the adapter. A layer that
@@ -10,24 +11,35 @@ was scaled by hand (an ablation, a weight for combining adapters, an evaluation 
 raised half-way) learns with that number; after loading it is alpha / r again, and the
 adapter is too strong or too weak by the difference. The same goes for an alpha set in
 the configuration afterwards: the layers do not read it, but it is saved.
+`scale_layer(c)` multiplies the current scaling, and `unscale_layer()` undoes it. Where
+it is called in each step, or at each evaluation, and not undone, the adapter is c^n
+times as strong after n calls: it takes over, or fades out.
 
 ## Evidence
-`scaling` of each active pair, measured with its norms, against alpha / r, or alpha /
-sqrt(r) with rsLoRA, of the *layer* (so alpha_pattern and rank_pattern are considered);
-whether it is rsLoRA the configuration says, which is what is saved. The threshold is a
-relative difference of 1e-6. A warning where some pairs of an adapter differ, or all by
-different factors; info where all its active pairs differ by one factor, as after
-`set_scale` for the whole adapter. 0 is another rule's (ADP011).
-*configuration*: `lora_alpha` of the configuration against the alpha of the layers,
-where it has no alpha_pattern. A warning. Measured on peft 0.21.2: after
-`model.peft_config["default"].lora_alpha = 64` the layers keep the scaling 2 of alpha 16
-and r 8; saved and loaded they have 8.
+`scaling` of each active pair, measured with its norms.
+- *layer*: against alpha / r, or alpha / sqrt(r) with rsLoRA, of the layer (so
+  alpha_pattern and rank_pattern are considered); whether it is rsLoRA the configuration
+  says, which is what is saved. The threshold is a relative difference of 1e-6. A
+  warning where some pairs of an adapter differ, or all by different factors; info where
+  all its active pairs differ by one factor, as after `set_scale` for the whole adapter.
+  0 is another rule's (ADP011).
+- *drift*: it has changed between 4 measurements at least, always in one direction, and
+  each time by a whole power of the same factor (to 1 % of its logarithm), beyond a
+  relative 1e-3, until the last 2 measurements at least; and it was nowhere constant for
+  more than 4 measurements in between. There is no threshold on how far it has come. One
+  change, a schedule that goes back, and a linear or cosine ramp are no drift.
+- *configuration*: `lora_alpha` of the configuration against the alpha of the layers,
+  where it has no alpha_pattern. A warning.
+
+Measured on peft 0.21.2: after `model.peft_config["default"].lora_alpha = 64` the layers
+keep the scaling 2 of alpha 16 and r 8; saved and loaded they have 8. With
+`scale_layer(1.05)` before each step it goes from 2 to 5.3 in 20 steps.
 By hand: `{n: (m.scaling, m.lora_alpha, m.r) for n, m in model.named_modules() if
 hasattr(m, "lora_alpha")}`.
 
 ## What to try
 1. `layer.set_scale(adapter, 1)` restores alpha / r; `unscale_layer()` undoes
-   scale_layer.
+   scale_layer, in `finally`.
 2. *configuration*: set lora_alpha before get_peft_model, or restore its value.
 3. For strengths that differ by layer: `alpha_pattern={"q_proj": 32}`, which is saved.
 4. For an evaluation at a different strength: `with rescale_adapter_scale(model, 0.5):`.
@@ -35,10 +47,12 @@ hasattr(m, "lora_alpha")}`.
 ## Known problems
 Setting a different alpha before saving, to serve the adapter at a different strength,
 is reported. A training step inside `rescale_adapter_scale` is info. AdaLoRA's scaling
-has a different meaning and is not judged.
+has a different meaning and is not judged. Annealing the strength by a constant factor
+on purpose is reported. Scaling is measured every 16 steps: a drift shows after 64.
 
 ## References
-- huggingface/peft: `peft.helpers.rescale_adapter_scale`, `LoraLayer.set_scale`
+- huggingface/peft: `peft.helpers.rescale_adapter_scale`, `LoraLayer.set_scale`,
+  `LoraLayer.scale_layer`
 - NVIDIA/TensorRT-LLM#1668, vllm-project/vllm#6909 (a scaling that was not saved)
 """
 
@@ -47,6 +61,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
@@ -54,15 +69,31 @@ from ftlab.records.names import NameRecord
 from ftlab.rules.reading.lora import expected_scaling, may_hold_lora
 from ftlab.rules.reading.tensors import records_of, text_of
 from ftlab.rules.rule import Rule, needs_column
-from ftlab.rules.words import counted, number
+from ftlab.rules.words import at_steps, counted, number
+from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
 
 TOLERANCE = 1e-6
 """Relative difference from which a scaling is another number; float32 has 6e-8."""
 
 
+CHANGES = 4
+"""Measurements between which it must have changed."""
+
+APART = 1e-3
+"""Relative change from which it is another number."""
+
+LATELY = 2
+"""Measurements within which it must have changed at last."""
+
+LIKE = 1e-2
+"""How far the logarithms of two changes may be from a whole multiple."""
+
+Values = NDArray[np.float64]
+
+
 class ScalingOffConfiguration(Rule):
-    """Finds layers that were scaled by hand."""
+    """Finds layers that were scaled by hand, once or again and again."""
 
     code = "ADP017"
     name = "scaling-off-configuration"
@@ -82,16 +113,20 @@ class ScalingOffConfiguration(Rule):
         return may_hold_lora(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
-        """Yield one finding for all layers, and one for each configuration."""
+        """Yield one finding for each configuration, one for drifts, one for layers."""
         yield from self._configurations(run)
         matrix = run.matrix("scaling", "adapters").measured()
         if not len(matrix.steps):
             return
         pairs = records_of(run, matrix.ids, "adapters")
+        active = [i for i, pair in enumerate(pairs) if pair.meta.get("active", True)]
+        drifting = [c for c in active if _drifts(_known(matrix, c))]
+        if drifting:
+            yield self._drift([pairs[c] for c in drifting], matrix, drifting[0])
+        steady = [column for column in active if column not in drifting]
         factors: dict[int, float] = {}
         seen: list[int] = []
-        active = [i for i, pair in enumerate(pairs) if pair.meta.get("active", True)]
-        for column in active:
+        for column in steady:
             wanted = _wanted(run, pairs[column])
             if not wanted:
                 continue
@@ -104,7 +139,40 @@ class ScalingOffConfiguration(Rule):
                 seen += [int(rows[0]), int(rows[-1])]
         if factors:
             steps = int(matrix.steps[min(seen)]), int(matrix.steps[max(seen)])
-            yield self._finding(pairs, active, factors, steps)
+            yield self._finding(pairs, steady, factors, steps)
+
+    def _drift(
+        self, pairs: Sequence[NameRecord], matrix: Matrix, column: int
+    ) -> Finding:
+        names = [str(pair.meta.get("module", pair.name)) for pair in pairs]
+        rows = np.flatnonzero(matrix.known[:, column])
+        first, last = int(matrix.steps[rows[0]]), int(matrix.steps[rows[-1]])
+        before, now = (float(_known(matrix, column)[end]) for end in (0, -1))
+        who = counted(len(names), "LoRA pair")
+        grown = abs(now) > abs(before)
+        return self.finding(
+            Severity.WARNING,
+            f"{at_steps(first, last)}: the scaling of {who} went from {number(before)} "
+            f"to {number(now)}, by the same factor each time: {in_words(names)}",
+            cause="The scaling is multiplied in each step or at each evaluation and "
+            "not restored: scale_layer without unscale_layer, or an assignment. The "
+            f"adapter {'takes over' if grown else 'fades out'}.",
+            fix="unscale_layer() after scale_layer(), in a finally block, or with "
+            "rescale_adapter_scale(model, c): around the work at that strength.",
+            places=[
+                *(Place("module", name) for name in names),
+                Place("config", "scaling"),
+            ],
+            steps=(first, last),
+            evidence={
+                "reason": "drift",
+                "pairs": len(names),
+                "first": before,
+                "last": now,
+                "threshold": CHANGES,
+            },
+            healthy="scaling is constant while an adapter is trained",
+        )
 
     def _configurations(self, run: Run) -> Iterator[Finding]:
         made: dict[str, set[float]] = {}
@@ -167,6 +235,7 @@ class ScalingOffConfiguration(Rule):
             ],
             steps=steps,
             evidence={
+                "reason": "layer",
                 "pairs": len(factors),
                 "smallest_factor": low,
                 "largest_factor": high,
@@ -199,3 +268,23 @@ def _alike(
         if not math.isclose(min(found), max(found), rel_tol=1e-4):
             return False
     return True
+
+
+def _known(matrix: Matrix, column: int) -> Values:
+    rows = matrix.known[:, column]
+    return np.asarray(matrix.values[rows, column], np.float64)
+
+
+def _drifts(values: Values) -> bool:
+    """Tell whether a scaling goes by powers of one factor, in one direction."""
+    if len(values) <= CHANGES or not (values * values[0] > 0).all():
+        return False
+    ratios = np.diff(np.log(np.abs(values)))
+    rows = np.flatnonzero(np.abs(ratios) > APART)
+    if len(rows) < CHANGES or len(np.unique(np.sign(ratios[rows]))) > 1:
+        return False
+    # it goes on, and never rested for long: not some stages of a schedule
+    rests = np.diff(np.append(rows, len(ratios)))
+    powers = np.abs(ratios[rows]) / np.abs(ratios[rows]).min()
+    whole = np.abs(powers - powers.round()) <= LIKE * powers
+    return bool(whole.all() and rests.max() <= CHANGES and rests[-1] <= LATELY)

@@ -13,7 +13,7 @@ sweep over the learning rate then trains the same run again and again.
 Only arguments that differ from the default of their class, against the groups of the
 optimizer at the start: no group has the configured value (up to 1 %). Groups with rates
 of their own leave one that has it; the peak of a OneCycleLR counts as its rate. A
-resumed run is ADP047's. *family*: the words of `optim` ("adafactor", "sgd", ...)
+resumed run is ADP027's. *family*: the words of `optim` ("adafactor", "sgd", ...)
 against the optimizer's class. *own-rates*: an Adafactor with `relative_step=True` has
 no rate that could be set. *loader*: the batch size of the loader against
 per_device_train_batch_size, in one process.

@@ -1,4 +1,4 @@
-"""ADP048."""
+"""ADP031."""
 
 import copy
 import math
@@ -34,6 +34,7 @@ def test_a_copy_is_a_warning_and_with_a_loss_of_log_2_an_error():
         for step in range(4):
             values = {"policy_passes": 1.0, "same_by_copy": 1.0, "outputs_moved": 1.0}
             builder.step(loss=loss + slope * step, values=values)
+        builder.facts(model={"class": "Toy", "peft": {}})
         return Engine([ReferenceOffStart()]).check(builder.run).findings
 
     (finding,) = built(1.0)
@@ -86,3 +87,74 @@ def test_a_copy_made_before_training_is_fine(tmp_path):
     model = base()
     kept = copy.deepcopy(model)
     assert check(model, lambda ids: log_chance(kept, ids), tmp_path) == ()
+
+
+def report(builder):
+    return Engine([ReferenceOffStart()]).check(builder.run)
+
+
+def trained(method="pissa"):
+    builder = RunBuilder()
+    builder.lora("layers.0")
+    config = {"peft_type": "LORA", "init_lora_weights": method}
+    return builder.facts(model={"peft": {"default": config}})
+
+
+def forward(state, *, graph):
+    return ("forward", "model", {"grad_enabled": graph, **state})
+
+
+def test_training_alone_is_only_noted():
+    builder = trained()
+    builder.step(ops=[forward(builder.state(), graph=True)])
+    (finding,) = report(builder).findings
+    assert finding.severity is Severity.INFO
+    assert str(finding.place) == "param model.layers.0.q.base_layer.weight"
+    assert "config init_lora_weights" in map(str, finding.places)
+
+
+@pytest.mark.parametrize(
+    "meta", [{"disabled_layers": "a,b"}, {"active": "other"}], ids=["off", "other"]
+)
+def test_a_reference_without_the_adapter_is_a_warning(meta):
+    builder = trained()
+    on, off = builder.state(), builder.state(**meta)
+    builder.step(ops=[forward(on, graph=True)])
+    builder.step(ops=[forward(off, graph=False), forward(on, graph=True)])
+    (finding,) = report(builder).findings
+    assert finding.severity is Severity.WARNING
+    assert finding.first_step == 1
+
+
+def test_an_evaluation_with_the_adapter_is_no_reference():
+    builder = trained()
+    builder.step(ops=[forward(builder.state(), graph=False)])
+    assert report(builder).findings[0].severity is Severity.INFO
+
+
+def test_training_on_the_residual_is_no_reference():
+    builder = trained()
+    off = builder.state(disabled_layers="a,b")
+    builder.step(ops=[forward(off, graph=True)])
+    assert report(builder).findings[0].severity is Severity.INFO
+
+
+@pytest.mark.parametrize("method", [True, "gaussian", "eva", "orthogonal"])
+def test_other_initialisations_leave_the_base_alone(method):
+    builder = trained(method)
+    builder.step(ops=[forward(builder.state(disabled_layers="a,b"), graph=False)])
+    assert report(builder).findings == ()
+
+
+@pytest.mark.parametrize(("at_zero", "found"), [(0, 1), (4, 0)])
+def test_lora_ga_changes_the_base_unless_it_had_no_gradients(at_zero, found):
+    builder = RunBuilder()
+    builder.lora("layers.0")
+    builder.facts(
+        model={
+            "peft": {"default": {"init_lora_weights": "lora_ga"}},
+            "start": {"adapters": {"default": {"zero_b": at_zero}}},
+        }
+    )
+    builder.step(ops=[forward(builder.state(), graph=True)])
+    assert len(report(builder).findings) == found

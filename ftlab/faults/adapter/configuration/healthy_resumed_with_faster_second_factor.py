@@ -64,7 +64,7 @@ def _halving() -> Any:
 HEALTHY = Healthy(
     "resumed-with-faster-second-factor",
     "a resumed Trainer has other rates than its arguments",
-    looks_like=("ADP047", "ADP046", "ADP027"),
+    looks_like=("ADP027",),
     builder=build,
     steps=8,
 )

@@ -37,11 +37,11 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "scaled-in-each-step",
     "the adapter takes over, step by step",
-    code="ADP057",
+    code="ADP017",
     places=("module *",),
     builder=build,
     steps=66,
     evident=64,
-    also=("ADP017", "ADP036", "ADP037"),
+    also=("ADP036", "ADP037"),
     families=("llama", "gpt2", "neox", "own"),
 )

@@ -22,7 +22,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "resumed-at-its-end",
     "the training that was continued returns at once, and nothing was learnt",
-    code="ADP046",
+    code="ADP027",
     places=("config max_steps",),
     builder=build,
     steps=1,

@@ -36,7 +36,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "scaled-then-merged",
     "what is merged is half of what the configuration says",
-    looks_like=("ADP052", "ADP009"),
+    looks_like=("ADP009",),
     builder=build,
     steps=20,
 )

@@ -37,7 +37,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "merged-again-by-hand",
     "the merged model over-does what the adapter has learnt",
-    code="ADP052",
+    code="ADP009",
     places=("param *base_layer.weight",),
     builder=build,
     steps=12,

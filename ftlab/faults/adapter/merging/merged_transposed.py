@@ -44,7 +44,7 @@ def _turned(layer: Any, adapter: str) -> torch.Tensor:
 FAULT = Fault(
     "merged-transposed",
     "the exported model has learnt something else than the adapter",
-    code="ADP052",
+    code="ADP009",
     places=("param *base_layer.weight",),
     builder=build,
     steps=12,

@@ -38,7 +38,7 @@ def _scaled(layer: Any, adapter: str) -> torch.Tensor:
 FAULT = Fault(
     "merged-with-scaling-twice",
     "the exported model over-does what the adapter has learnt",
-    code="ADP052",
+    code="ADP009",
     places=("param *base_layer.weight",),
     builder=build,
     steps=12,

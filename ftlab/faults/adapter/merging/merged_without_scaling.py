@@ -30,7 +30,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "merged-without-scaling",
     "the exported model has learnt half of what the adapter has",
-    code="ADP052",
+    code="ADP009",
     places=("param *base_layer.weight",),
     builder=build,
     steps=12,

@@ -36,7 +36,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "step-while-merged",
     "with the adapter off the model is not the base model any more",
-    code="ADP005",
+    code="ADP004",
     places=("param *.base_layer.weight",),
     steps=6,
     also=("ADP007",),

@@ -35,10 +35,9 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "tied-head-merged",
     "the adapter is good and the merged model is garbage",
-    code="ADP030",
+    code="ADP029",
     places=("param *embed_tokens.weight",),
     steps=6,
     evident=5,
-    also=("ADP029",),
     builder=build,
 )

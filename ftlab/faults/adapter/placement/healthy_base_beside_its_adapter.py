@@ -27,7 +27,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "base-beside-its-adapter",
     "one folder holds a whole model and an adapter",
-    looks_like=("ADP061", "ADP020"),
+    looks_like=("ADP021", "ADP020"),
     builder=build,
     steps=40,
 )

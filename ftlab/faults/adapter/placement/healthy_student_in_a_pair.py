@@ -42,7 +42,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "student-in-a-pair",
     "the PeftModel stands inside another module",
-    looks_like=("ADP022",),
+    looks_like=("ADP021",),
     builder=build,
     steps=8,
 )

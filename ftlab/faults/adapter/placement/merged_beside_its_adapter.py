@@ -33,7 +33,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "merged-beside-its-adapter",
     "the merged model answers otherwise when it is loaded",
-    code="ADP061",
+    code="ADP021",
     places=("call save_pretrained",),
     builder=build,
     steps=4,

@@ -42,7 +42,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "wrapper-hides-peft",
     "checkpoints hold the whole model and no adapter",
-    code="ADP022",
+    code="ADP021",
     places=("module inner", "file model.safetensors"),
     builder=build,
     steps=4,

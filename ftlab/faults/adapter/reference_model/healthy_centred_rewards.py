@@ -33,7 +33,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "centred-rewards",
     "the loss is 0 at every step",
-    looks_like=("ADP048", "NUM003", "GRD002"),
+    looks_like=("ADP031", "NUM003", "GRD002"),
     builder=build,
     steps=60,
 )

@@ -27,7 +27,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "measured-beside",
     "a pass without a graph gives what the training pass gives",
-    looks_like=("ADP048", "ADP003", "MOD010"),
+    looks_like=("ADP031", "ADP003", "MOD010"),
     builder=build,
     steps=60,
 )

@@ -34,7 +34,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "old-chances",
     "a pass without a graph gives bit for bit what the training pass gives",
-    looks_like=("ADP048", "ADP003"),
+    looks_like=("ADP031", "ADP003"),
     builder=build,
     steps=60,
 )

@@ -27,6 +27,6 @@ def build() -> Case:
 HEALTHY = Healthy(
     "one-flat-buffer",
     "frozen and trained weights share one memory",
-    looks_like=("ADP053",),
+    looks_like=("ADP050",),
     builder=build,
 )

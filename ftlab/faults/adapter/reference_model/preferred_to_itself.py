@@ -32,7 +32,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "preferred-to-itself",
     "rewards/margins is 0 in every line of the log",
-    code="ADP048",
+    code="ADP031",
     places=("object reference", "call copy.copy"),
     builder=build,
     steps=6,

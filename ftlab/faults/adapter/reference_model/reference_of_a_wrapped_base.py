@@ -32,7 +32,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "reference-of-a-wrapped-base",
     "the KL to the base model is 0 at every step",
-    code="ADP048",
+    code="ADP031",
     places=("object reference",),
     builder=build,
     steps=6,

@@ -31,7 +31,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "reference-with-adapter-on",
     "the loss stays at 0.6931 from the first step to the last",
-    code="ADP048",
+    code="ADP031",
     places=("object reference",),
     builder=build,
     steps=6,

@@ -46,7 +46,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "target-assigned",
     "the distance to the reference is always 0",
-    code="ADP053",
+    code="ADP050",
     places=("param slow.*",),
     builder=build,
     steps=4,

@@ -36,7 +36,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "both-adapters-read-back",
     "the folder that is loaded holds an adapter of which every B is 0",
-    looks_like=("ADP059", "ADP028"),
+    looks_like=("ADP035", "ADP028"),
     builder=build,
     steps=20,
 )

@@ -3,9 +3,7 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.adapter.resumed_without_optimizer_state import (
-    ResumedWithoutOptimizerState,
-)
+from ftlab.rules.adapter.resumed_in_part import ResumedInPart
 from ftlab.rules.engine import Engine
 from tests.runs import RunBuilder, healthy_lora
 
@@ -21,7 +19,7 @@ def report(step=0, states=(0,), epochs=(0,), optimizer=ADAM, **start):
     start = {"optimizer_states": list(states), "last_epochs": list(epochs)} | start
     model = {"peft": {}, "start": start}
     builder = RunBuilder().facts(step=step, model=model, optimizers=(optimizer,))
-    return Engine([ResumedWithoutOptimizerState()]).check(builder.run)
+    return Engine([ResumedInPart()]).check(builder.run)
 
 
 def check(**case):
@@ -29,7 +27,7 @@ def check(**case):
 
 
 def test_is_quiet_on_a_healthy_run():
-    found = Engine([ResumedWithoutOptimizerState()]).check(healthy_lora().run)
+    found = Engine([ResumedInPart()]).check(healthy_lora().run)
     assert found.findings == ()
 
 
@@ -122,3 +120,55 @@ def test_a_state_that_was_loaded_over_a_fresh_schedule():
 def test_a_used_optimizer_under_a_new_schedule_is_a_second_stage():
     assert check(states=(8,)) == ()
     assert check(states=(8,), epochs=(20,), overwritten_rates=[[5e-3, 5e-4]]) == ()
+
+
+def ending(step=12, end=12, trainer="Trainer"):
+    training = {"trainer_class": trainer, "max_steps": end}
+    builder = RunBuilder().facts(step=step, model={"peft": {}}, training=training)
+    return Engine([ResumedInPart()]).check(builder.run).findings
+
+
+@pytest.mark.parametrize("step", [12, 14])
+def test_nothing_is_left_where_it_goes_on(step):
+    (finding,) = ending(step)
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("config", "max_steps")
+    assert f"resumes at step {step} of 12" in finding.message
+
+
+@pytest.mark.parametrize("case", [{"step": 11}, {"step": 0, "end": 0}, {"trainer": ""}])
+def test_what_has_a_step_left_is_fine(case):
+    assert ending(**case) == ()
+
+
+def rated(asked=1e-4, rates=(3e-3,), made_with=(1e-4,), step=8):
+    start = {"base_rates": list(rates), "made_with": list(made_with)}
+    builder = RunBuilder().facts(
+        step=step,
+        model={"peft": {}, "start": start},
+        training={"trainer_class": "Trainer", "args": {"learning_rate": asked}},
+    )
+    return Engine([ResumedInPart()]).check(builder.run).findings
+
+
+def test_a_checkpoint_has_overwritten_the_rate():
+    (finding,) = rated()
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("config", "learning_rate")
+    assert finding.evidence["ratio"] == pytest.approx(30)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"rates": (1e-4,)},
+        {"rates": (1.6e-3, 1e-4)},
+        {"step": 0},
+        {"made_with": (3e-3,)},
+        {"made_with": (None,)},
+        {"rates": ()},
+        {"asked": None},
+    ],
+)
+def test_what_was_asked_for_is_used_or_was_asked_for_elsewhere(case):
+    assert rated(**case) == ()

@@ -1,13 +1,18 @@
-"""The rule ADP027, resumed-without-optimizer-state.
+"""The rule ADP027, resumed-in-part.
 
 ## What it does
-Finds runs that continue with trained weights but a fresh optimizer, or a schedule that
-restarts.
+Finds runs that continue with trained weights but with a fresh optimizer, a schedule
+that restarts, a learning rate other than the one that was asked for, or at a step at
+which training is already complete.
 
 ## Why is this bad?
-Adam's moments and its step count are gone: its first steps move every weight by the
-full learning rate, whatever the gradient's size, and the warm-up runs a second time.
-The loss jumps right after resuming and may settle elsewhere.
+Without its state Adam's first steps move every weight by the full learning rate,
+whatever the gradient's size, and the warm-up runs a second time. The loss jumps right
+after resuming and may settle elsewhere.
+`resume_from_checkpoint` loads the optimizer's groups and the schedule after both were
+created from the arguments: a new `learning_rate` is silently overwritten. `max_steps`
+and `num_train_epochs` count from the start of the first run: left unchanged, `train()`
+makes one more update, at or beyond the end of the schedule, and returns.
 
 ## Evidence
 Before the first step: whether the optimizers hold any state, where the schedulers
@@ -21,65 +26,85 @@ stand, whether B of a trainable adapter is not 0, and the number of the first st
   a live optimizer when it is made, and they agree. A warning.
 - *trained-before*: nothing says that this is a resumed run, but the weights were
   trained before. Info: starting a second stage looks the same.
+- *rate*: the first step is above 0, the optimizer was made with the arguments'
+  `learning_rate`, and none of the rates that its schedule starts from is the same, up
+  to 1 %. Groups with rates of their own (LoRA+) leave one that is. A warning.
+- *at-its-end*: the first step is at or above the number of steps that the Trainer is to
+  end at. A warning.
+
 SGD without momentum keeps no state and is left out, as are adapters whose
 initialisation is not 0 (PiSSA, OLoRA, LoftQ, ...).
 Measured on a tiny Llama, AdamW at 5e-3, resumed at step 20: after 4 steps the weights
 are 0.018 away from those of the run that was not interrupted, and 0 with the state.
-By hand: `len(optimizer.state)`, `scheduler.last_epoch`, `trainer.state.global_step`.
+With transformers 5.23, resumed at step 8 of a run at 3e-3 with `learning_rate=1e-4`:
+all groups are at 3e-3; resumed at step 12 with `max_steps=12` it makes 1 update, with
+`max_steps=24` it makes 12.
+By hand: `len(optimizer.state)`, `scheduler.last_epoch`, `trainer.state.global_step` and
+`max_steps`, and `trainer.lr_scheduler.base_lrs` against `trainer.args.learning_rate`.
 
 ## What to try
 1. `trainer.train(resume_from_checkpoint=folder)`, with optimizer.pt and scheduler.pt in
-   the folder: save_only_model omits them.
+   the folder (save_only_model omits them), and `max_steps`, or `num_train_epochs`,
+   raised to the total of both runs.
 2. In a custom loop save and load `optimizer.state_dict()` and `scheduler.state_dict()`
    with the adapter.
-3. For a new stage this is fine: warm up again.
+3. For another rate, or a second stage on different data: load only the weights,
+   `PeftModel.from_pretrained(base, folder, is_trainable=True)`, and warm up again. Or
+   set `lr_scheduler.base_lrs` and each group's `lr` and `initial_lr` in a callback's
+   `on_train_begin`.
 
 ## Known problems
 A resume without the optimizer, in a hand-written loop that counts from 0, cannot be
 told from a second stage. Optimizers that are first seen at their first step are not
-judged.
+judged. Leaving the argument at its default, because the checkpoint has the rate, is
+reported too, and so is a script that is run again after completion and resumes
+automatically.
 
 ## References
 - huggingface/peft#859, lm-sys/FastChat#1280, tloen/alpaca-lora#72
 - nerfstudio-project/nerfstudio#2203, lightly-ai/lightly-train#301 (the schedule alone
   was not loaded)
 - ace-step/ACE-Step-1.5#742, EvolvingLMMs-Lab/OneVision-Encoder#65
+- huggingface/transformers#27749, #34053 (rates after resume_from_checkpoint)
+- huggingface/transformers, `Trainer.train(resume_from_checkpoint=...)`
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.saving import PLAIN, first_facts, needs_model, span, start
-from ftlab.rules.rule import Rule, needs_facts
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import an, number
 from ftlab.runlog.run import Run
 
+SAME = 1e-2
+"""Relative distance up to which two rates are the same."""
 
-class ResumedWithoutOptimizerState(Rule):
-    """Finds optimizers that begin anew on weights that do not."""
+
+class ResumedInPart(Rule):
+    """Finds runs of which not all goes on where it was."""
 
     code = "ADP027"
-    name = "resumed-without-optimizer-state"
+    name = "resumed-in-part"
     since = "0.1.0"
     status = "stable"
     layer = "rollback"
-    requires = (
-        needs_model,
-        needs_facts(
-            "optimizers",
-            "the optimizer's state before the first step",
-            "pass the optimizer: ftlab.watch(model, optimizer)",
-        ),
-    )
+    requires = (needs_model,)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
-        """Yield one finding for the optimizers, or one for the schedulers."""
+        """Yield findings for the optimizers or the schedulers, the rate, the end."""
+        yield from self._states(run)
+        yield from self._rates(run)
+        yield from self._end(run)
+
+    def _states(self, run: Run) -> Iterator[Finding | NotChecked]:
         facts, first = start(run), first_facts(run)
         states = list(facts.get("optimizer_states", ()))
         epochs = list(facts.get("last_epochs", ()))
         if not states:
-            if first.step > 0:
+            if first.step > 0 or not run.facts.optimizers:
                 yield self.cannot_tell(
                     "no optimizer was known before the first step",
                     "pass the optimizer: ftlab.watch(model, optimizer)",
@@ -154,6 +179,69 @@ class ResumedWithoutOptimizerState(Rule):
             healthy="a resumed scheduler is at the step at which the run continues",
         )
 
+    def _rates(self, run: Run) -> Iterator[Finding]:
+        first, facts = first_facts(run), start(run)
+        asked = (first.training.get("args") or {}).get("learning_rate")
+        rates = [float(each) for each in facts.get("base_rates", ()) if each]
+        if not isinstance(asked, int | float) or not asked or not rates:
+            return
+        known = [each for each in facts.get("made_with", ()) if each is not None]
+        if not any(_is_same(each, asked) for each in known):
+            return
+        if first.step > 0 and not any(_is_same(each, asked) for each in rates):
+            yield self._rate(run, asked, rates)
+
+    def _rate(self, run: Run, asked: float, rates: list[float]) -> Finding:
+        first = first_facts(run).step
+        rate = max(rates)
+        return self.finding(
+            Severity.WARNING,
+            f"training continues at step {first} with a schedule of {rate:.3g}; "
+            f"learning_rate={asked:.3g} is not used",
+            cause="The checkpoint's optimizer.pt and scheduler.pt contain the rates of "
+            "the previous run, and overwrite those of the arguments.",
+            fix="Load only the weights and start a new run, or set the rates of "
+            "lr_scheduler.base_lrs and the groups in a callback's on_train_begin.",
+            places=[
+                Place("config", "learning_rate"),
+                Place("optimizer", "lr"),
+                Place("file", "scheduler.pt"),
+            ],
+            steps=span(run, first),
+            evidence={
+                "reason": "rate",
+                "ratio": rate / asked,
+                "asked": asked,
+                "used": rate,
+            },
+            healthy="a resumed schedule starts from the rate in the arguments",
+        )
+
+    def _end(self, run: Run) -> Iterator[Finding]:
+        first = first_facts(run)
+        end = first.training.get("max_steps")
+        trainer = first.training.get("trainer_class")
+        if not trainer or not isinstance(end, int) or not 0 < end <= first.step:
+            return
+        yield self.finding(
+            Severity.WARNING,
+            f"the {trainer} resumes at step {first.step} of {end}: nothing is left to "
+            "train",
+            cause="max_steps and num_train_epochs count from the start of the first "
+            "run, and the checkpoint is at their end: train() makes one update and "
+            "returns.",
+            fix="Raise max_steps or num_train_epochs to the total of both runs; or "
+            "load only the weights, without resume_from_checkpoint.",
+            places=[
+                Place("config", "max_steps"),
+                Place("config", "num_train_epochs"),
+                Place("call", "train"),
+            ],
+            steps=span(run, first.step),
+            evidence={"reason": "at-its-end", "first_step": first.step, "end": end},
+            healthy="the run's last step is above that of its checkpoint",
+        )
+
 
 def _trained_adapters(facts: Mapping[str, Any]) -> list[str]:
     """Name trainable adapters whose B is not 0 although it begins at 0."""
@@ -178,3 +266,7 @@ def _keeps_state(optimizers: tuple[Mapping[str, Any], ...]) -> bool:
         or any(group.get("momentum") for group in each.get("groups", ()))
         for each in optimizers
     )
+
+
+def _is_same(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=SAME)

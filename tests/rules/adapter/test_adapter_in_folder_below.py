@@ -3,7 +3,7 @@
 import pytest
 
 from ftlab.records.finding import Place, Severity
-from ftlab.rules.adapter.best_adapter_not_found import BestAdapterNotFound
+from ftlab.rules.adapter.adapter_in_folder_below import AdapterInFolderBelow
 from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run
 from tests.runs import RunBuilder, healthy_lora
@@ -22,12 +22,12 @@ def check(save, asked=True):
         training={"args": {"load_best_model_at_end": asked}},
     )
     builder.step(ops=[("save", "model", save)])
-    return Engine([BestAdapterNotFound()]).check(builder.run).findings
+    return Engine([AdapterInFolderBelow()]).check(builder.run).findings
 
 
 def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
-    assert Engine([BestAdapterNotFound()]).check(healthy_lora().run).findings == ()
-    assert len(Engine([BestAdapterNotFound()]).check(Run()).not_checked) == 1
+    assert Engine([AdapterInFolderBelow()]).check(healthy_lora().run).findings == ()
+    assert len(Engine([AdapterInFolderBelow()]).check(Run()).not_checked) == 1
 
 
 def test_a_checkpoint_holds_its_adapter_one_folder_below():
@@ -58,6 +58,38 @@ def test_another_one_lies_where_the_trainer_looks(trained, count):
     )
     builder.lora("layers.0", trained)
     builder.step(ops=[("save", "model", SAVE | {"adapters": ["default", "mine"]})])
-    found = Engine([BestAdapterNotFound()]).check(builder.run).findings
+    found = Engine([AdapterInFolderBelow()]).check(builder.run).findings
     assert [each.evidence["reason"] for each in found] == ["other-in-root"] * count
     assert all(each.severity is Severity.ERROR for each in found)
+
+
+def read(**detail):
+    found = {"folder": "out", "zero": True, "below": ["mine"]} | detail
+    return ("read", "saved folder", found)
+
+
+def loading(*ops):
+    builder = RunBuilder().facts(model={"peft": {"default": {}, "mine": {}}})
+    builder.lora("layers.0", "mine")
+    builder.step(ops=ops)
+    return Engine([AdapterInFolderBelow()]).check(builder.run).findings
+
+
+def test_the_adapter_above_the_trained_one_is_loaded():
+    (finding,) = loading(read(), read())
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("file", "adapter keys")
+    assert "is in out/mine" in finding.message
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (read(zero=False),),
+        (read(below=[]),),
+        (read(below=["other"]),),
+        (read(), read(folder="mine", zero=False, below=[])),
+    ],
+)
+def test_trained_ones_none_below_others_and_both_are_fine(ops):
+    assert loading(*ops) == ()

@@ -1,0 +1,98 @@
+"""ADP021."""
+
+import pytest
+
+from ftlab.records.finding import Place, Severity
+from ftlab.rules.adapter.saved_unloadable import SavedUnloadable
+from ftlab.rules.engine import Engine
+from ftlab.runlog.run import Run
+from tests.runs import RunBuilder, healthy_lora
+
+WRAPPED = "model.layers.0._orig_mod"
+RENAMED = {"keys": 8, "renamed": 4, "example": f"{WRAPPED}.q.weight"}
+
+
+def check(saver="PeftModel", peft=("default",), renamed=RENAMED):
+    saving = {"wrapped": [WRAPPED], "renamed": renamed, "saver": saver}
+    builder = RunBuilder().facts(
+        model={"peft": {key: {} for key in peft}, "saving": saving}
+    )
+    return Engine([SavedUnloadable()]).check(builder.run).findings
+
+
+def test_is_quiet_on_a_healthy_run_and_not_checked_on_an_empty_one():
+    assert Engine([SavedUnloadable()]).check(healthy_lora().run).findings == ()
+    assert len(Engine([SavedUnloadable()]).check(Run()).not_checked) == 1
+
+
+def test_says_how_many_keys_and_which_modules():
+    (finding,) = check()
+    assert "4 of 8 keys with '_orig_mod' in them" in finding.message
+    assert finding.places == (
+        Place("file", "adapter keys"),
+        Place("module", WRAPPED),
+    )
+
+
+def test_a_whole_model_is_another_file():
+    (finding,) = check("PreTrainedModel", peft=())
+    assert finding.place == Place("file", "model.safetensors")
+
+
+@pytest.mark.parametrize("renamed", [{}, {"keys": 8, "renamed": 0, "example": ""}])
+def test_clean_keys_are_fine(renamed):
+    assert check(renamed=renamed) == ()
+
+
+def test_a_model_of_ones_own_is_left_alone():
+    assert check("Module", peft=()) == ()
+
+
+def wrapped(hidden="inner", trainer="Trainer", **args):
+    builder = RunBuilder().facts(
+        model={"class": "Wrapped", "saving": {"hidden": hidden}},
+        training={"trainer_class": trainer, "args": args} if trainer else {},
+    )
+    return Engine([SavedUnloadable()]).check(builder.run).findings
+
+
+def test_names_the_inner_model():
+    (finding,) = wrapped()
+    assert finding.place == Place("module", "inner")
+    assert "the model of the Trainer is a Wrapped" in finding.message
+
+
+@pytest.mark.parametrize("case", [{"hidden": ""}, {"trainer": ""}])
+def test_takes_a_wrapper_and_a_trainer(case):
+    assert wrapped(**case) == ()
+
+
+def test_is_noted_only_where_no_checkpoint_is_planned():
+    (finding,) = wrapped(save_strategy="steps")
+    assert finding.severity is Severity.WARNING
+    (finding,) = wrapped(save_strategy="no")
+    assert finding.severity is Severity.INFO
+
+
+SAVE = {"kind": "model", "folder": "out", "beside": True, "base_changed": True}
+
+
+def saving(*saves):
+    builder = RunBuilder().facts(model={"peft": {}})
+    for save in saves:
+        builder.step(ops=[("save", "model", save)])
+    return Engine([SavedUnloadable()]).check(builder.run).findings
+
+
+def test_the_last_of_several_saves_is_named():
+    (finding,) = saving(SAVE, SAVE | {"folder": "last"})
+    assert finding.severity is Severity.WARNING
+    assert finding.place == Place("call", "save_pretrained")
+    assert "last" in finding.message
+    assert (finding.first_step, finding.last_step) == (0, 1)
+
+
+@pytest.mark.parametrize("lacks", ["beside", "base_changed"])
+def test_a_folder_of_its_own_and_a_base_as_it_was_are_fine(lacks):
+    save = {name: value for name, value in SAVE.items() if name != lacks}
+    assert saving(save) == ()

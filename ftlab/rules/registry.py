@@ -45,6 +45,8 @@ RETIRED = {
     **dict.fromkeys(("ADP046", "ADP047"), "ADP027"),
     "ADP057": "ADP017",
     "ADP052": "ADP009",
+    "ADP056": "ADP024",
+    "ADP060": "ADP038",
     "DAT016": "DAT038",
     "DAT037": "DAT036",
     "DAT049": "DAT015",

@@ -16,14 +16,14 @@ adapter: on a base that still has it, it counts twice.
 
 ## Evidence
 *weights*: sixteen values of each of up to 48 adapted base weights, recorded when the
-training run began, against the same values now. Of one dtype they must be equal to the last bit; of
-two, within 1/64 of the value, twice the rounding of bfloat16. Initialisations that
-write to the base (PiSSA, OLoRA...) are compared within 5 %. A weight counts as another
-one when more than one of its values differs, and the finding needs half of the weights,
-or all that differ are named as info. Needs the facts of the training run:
-`ftlab.preflight(model, adapter=folder, trained_in=run_folder)`. Without them the names
-in `base_model_name_or_path` and of the loaded base are compared, and a difference of
-their last part is info (*name*).
+training run began, against the same values now. Of one dtype they must be equal to the
+last bit; of two, within 1/64 of the value, twice the rounding of bfloat16.
+Initialisations that write to the base (PiSSA, OLoRA...) are compared within 5 %. A
+weight counts as another one when more than one of its values differs, and the finding
+needs half of the weights, or all that differ are named as info. Needs the facts of the
+training run: `ftlab.preflight(model, adapter=folder, trained_in=run_folder)`. Without
+them the names in `base_model_name_or_path` and of the loaded base are compared, and a
+difference of their last part is info (*name*).
 The rest of `adapter_config.json` is compared with the configuration of the adapter in
 the model, before the first step and at each `load_adapter` of the run, where the
 adapter has the values of the file. The threshold is 0.

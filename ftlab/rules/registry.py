@@ -47,6 +47,7 @@ RETIRED = {
     "ADP052": "ADP009",
     "ADP056": "ADP024",
     "ADP060": "ADP038",
+    "ADP042": "ADP041",
     "DAT016": "DAT038",
     "DAT037": "DAT036",
     "DAT049": "DAT015",

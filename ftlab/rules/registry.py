@@ -48,6 +48,7 @@ RETIRED = {
     "ADP056": "ADP024",
     "ADP060": "ADP038",
     "ADP042": "ADP041",
+    "ADP006": "ADP007",
     "DAT016": "DAT038",
     "DAT037": "DAT036",
     "DAT049": "DAT015",

@@ -90,7 +90,7 @@ class AdapterAppliedTwice(Rule):
     since = "0.1.0"
     status = "stable"
     requires = (needs_model,)
-    caused_by = ("ADP056",)
+    caused_by = ("ADP024",)
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""

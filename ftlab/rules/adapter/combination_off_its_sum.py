@@ -2,12 +2,16 @@
 
 ## What it does
 Finds adapters combined from others that are not the intended sum: several times too
-strong, or without what DoRA, LoRA biases or modules_to_save have learned.
+strong, or without what DoRA, LoRA biases or modules_to_save have learned; and those
+that were never used, while the model was run with a different adapter.
 
 ## Why is this bad?
 Nothing fails, and the combined adapter does something like its sources. It is too
 strong by a factor that grows with its rank, or lacks a part of them; continuing to
 train it, or comparing combinations, uses a different adapter than intended.
+`add_weighted_adapter` creates a new adapter but does not activate it: a following
+evaluation measures the old one under the new one's name, and weights are chosen by
+numbers that have nothing to do with them.
 
 ## Evidence
 Of at most 4 layers: both factors of the adapter lie in what the factors of the adapters
@@ -24,10 +28,19 @@ is then regressed on theirs. Only adapters that are in use are judged.
 - *biases*: a source has `lora_bias` that is not 0, and that of the combination is 0.
 - *heads*: a source has a copy of a module (`modules_to_save`, as every task head is)
   that is not what the base has, and the combination's is, bit for bit, or it has none.
+- *never-active*: reported when watching ends, for the last combination: forwards
+  without a graph after it, all of which ran other adapters. There is no threshold.
+  Quiet where it was active in any forward, where any call names it (`set_adapter`, a
+  merge, `delete_adapter`, `adapter_names=`), on a copy of the model too, where a state
+  dict was taken or anything was written after it, where another one was combined (of
+  it, perhaps), and where training went on. Measured, all eleven kinds of combination:
+  the active adapter stays, and the logits are those of before, bit for bit.
+
 Measured on peft 0.21.2 with two adapters of rank 8 and weights 0.5 and 0.5: *cat* gives
 0.50 and 0.50 without rsLoRA and 2.0 and 2.0 with it, *svd* 0.38 and 0.40 (cut to rank
 8) and 1.07 and 1.12, *linear* 0.50 and 0.50, and 1.41 and 1.40.
-By hand: combine one adapter with weight 1.0; the logits must not change.
+By hand: combine one adapter with weight 1.0; the logits must not change. See
+`model.active_adapters` after `add_weighted_adapter`.
 
 ## What to try
 1. Divide: `weights=[w / r**0.5 for w in weights]` with the new rank r, which is the sum
@@ -36,11 +49,17 @@ By hand: combine one adapter with weight 1.0; the logits must not change.
 3. With DoRA or lora_bias: merge each adapter into a copy of the base and average these.
 4. A head: `copies = module.modules_to_save`, and
    `copies[new].load_state_dict(copies[old].state_dict())`.
+5. `model.set_adapter(name)` before the evaluation; for one call
+   `model(**batch, adapter_names=[name] * rows)`.
 
 ## Known problems
 Deleted sources cannot be compared with, and an adapter that was trained further is no
 longer a combination. With a scaling that is a whole number and small weights (rank 4,
-0.4 and 0.4) the intended weights are not known.
+0.4 and 0.4) the intended weights are not known. Calls of `generate`, and of the model
+under the PeftModel, are not seen as forwards: they do not count for *never-active*, nor
+is it known what `generate(adapter_names=...)` used. A combination whose factors are
+read by hand (`get_delta_weight`), or that is used after watching has ended, is reported
+when the old adapter was looked at first.
 
 ## Known myths
 "linear adds the adapters up": measured, its slope on each source is right within 1 %,
@@ -52,22 +71,24 @@ of random directions are as large as the sum. PEFT says so, and it is not report
 - huggingface/peft#3449, #3761, #3473 (rsLoRA, lora_bias and DoRA in the combination)
 - huggingface/peft#3004, #3013 (what "linear" adds)
 - huggingface/peft#1615 (two heads are refused, and one is not)
+- huggingface/peft#1444 (the documentation lacked the call of `set_adapter`)
 """
 
 from collections.abc import Iterator, Mapping
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
+from ftlab.records.step import LedgerEntry
+from ftlab.rules.reading.saving import needs_model
 from ftlab.rules.reading.wiring import (
     Described,
     adapters,
     may_hold_adapters,
-    needs_wiring,
     steps_of,
     trainable_tensors,
     wiring,
 )
 from ftlab.rules.rule import Rule
-from ftlab.rules.words import number
+from ftlab.rules.words import counted, number
 from ftlab.runlog.run import Run
 
 STRONG = 2.0
@@ -102,20 +123,22 @@ _COPY = (
 
 
 class CombinationOffItsSum(Rule):
-    """Finds combined adapters that are not what was asked for."""
+    """Finds combined adapters that are not what was asked for, or are not asked."""
 
     code = "ADP038"
     name = "combination-off-its-sum"
     since = "0.1.0"
     status = "stable"
-    requires = (needs_wiring,)
+    requires = (needs_model,)
 
     def applies(self, run: Run) -> bool:
         """Tell whether there are adapters."""
         return may_hold_adapters(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
-        """Yield the findings of every adapter that was combined and is in use."""
+        """Yield findings of all that are in use, and of the latest that never was."""
+        for entry in [e for e in run.ledger if e.op == "unused"][-1:]:
+            yield self._unused(entry)
         found = wiring(run).get("combinations") or {}
         active = run.facts.model.get("active_adapters") or ()
         for name, described, config in adapters(run):
@@ -170,6 +193,33 @@ class CombinationOffItsSum(Rule):
             steps=steps_of(run),
             evidence={"reason": part, "layers": int(found["layers"]), "threshold": 0},
             healthy="a single adapter combined with weight 1 is that adapter",
+        )
+
+    def _unused(self, entry: LedgerEntry) -> Finding:
+        name, active = str(entry.detail["adapter"]), str(entry.detail["active"])
+        forwards = int(entry.detail["forwards"])
+        return self.finding(
+            Severity.WARNING,
+            f"step {entry.step}: adapter {name!r} was combined from others but never "
+            f"used: {counted(forwards, 'forward')} after it ran {active!r}",
+            cause="add_weighted_adapter creates an adapter but does not activate it: "
+            f"{active!r} was measured instead.",
+            fix=f"Call model.set_adapter({name!r}) before the model is evaluated.",
+            places=[
+                Place("call", "set_adapter"),
+                Place("call", "add_weighted_adapter"),
+                Place("config", "active_adapters"),
+                Place("object", f"adapter {name}"),
+            ],
+            steps=(entry.step, entry.step),
+            evidence={
+                "reason": "never-active",
+                "adapter": name,
+                "active": active,
+                "forwards": forwards,
+                "threshold": 0,
+            },
+            healthy="a combined adapter is activated, saved, merged or trained",
         )
 
 

@@ -136,6 +136,15 @@ class ReferenceOffStart(Rule):
         for adapter, method in _residual(run).items():
             if weights := _weights(run, adapter):
                 yield self._off_base(run, adapter, method, weights)
+        if "policy_passes" in run.steps.columns:
+            yield from self._passes(run)
+        elif switched_off(run):
+            yield self.cannot_tell(
+                "the run does not contain outputs of the passes of a step",
+                "ftlab.watch(...) with its standard probes",
+            )
+
+    def _passes(self, run: Run) -> Iterator[Finding]:
         loss = loss_of_no_margin(run)
         for found in repeated_passes(run):
             if found.reason != "same-object" or loss is not None:

@@ -165,7 +165,6 @@ class GradientNotReaching(Rule):
     )
     caused_by = (
         "ADP041",
-        "ADP042",
         "ADP011",
         "ADP039",
         "ADP003",

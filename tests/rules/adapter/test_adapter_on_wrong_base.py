@@ -82,3 +82,63 @@ def test_names_are_compared_where_there_is_no_sample(saved, live, found):
     findings = report(before=None, file=file).findings
     assert len(findings) == found
     assert all(each.severity is Severity.INFO for each in findings)
+
+
+KEY = {"projection_prng_key": [7, 0]}
+PISSA = {"init_lora_weights": ["pissa", True]}
+
+
+def off(off, slopes=(), sigma=0.01, loads=(), **more):
+    file = {"folder": "a", "keys": 8, "adapter": "default", "start": off} | more
+    row = {
+        "slope": list(slopes),
+        "sigma": [sigma] * len(slopes),
+        "modules": [f"layers.{index}.q" for index in range(len(slopes))],
+    }
+    start = {"file": file, "delta_in_base": {"default": row}}
+    builder = RunBuilder().facts(model={"peft": {"default": {}}, "start": start})
+    builder.step(ops=loads)
+    return Engine([AdapterOnWrongBase()]).check(builder.run).findings
+
+
+def test_what_was_begun_alike_is_fine():
+    assert off({}) == ()
+
+
+def test_names_the_key_that_is_another_one():
+    (finding,) = off(KEY)
+    assert finding.severity is Severity.ERROR
+    assert finding.place == Place("config", "projection_prng_key")
+    assert finding.evidence["reason"] == "drawn"
+    assert "saved with projection_prng_key=7, but the model has 0" in finding.message
+
+
+def test_a_start_that_was_not_taken_from_the_base_is_told_by_the_base():
+    (finding,) = off(PISSA, slopes=[0.5, 0.4, 0.6])
+    assert finding.evidence["reason"] == "residual"
+    assert finding.evidence["slope"] == 0.5
+    assert finding.place == Place("config", "init_lora_weights")
+    assert Place("param", "layers.0.q.base_layer.weight") in finding.places
+
+
+def test_a_base_that_lacks_it_is_fine():
+    assert off(PISSA, slopes=[0.0, 0.01, -0.2]) == ()
+    assert off(PISSA, slopes=[0.5, 0.0, 0.0]) == ()
+
+
+def test_one_module_or_an_uncertain_slope_proves_nothing():
+    assert off(PISSA, slopes=[0.9]) == off(PISSA) == ()
+    assert off(PISSA, slopes=[0.9, 0.9], sigma=0.3) == ()
+
+
+def test_an_adapter_without_the_files_values_is_another_rules_matter():
+    assert off(KEY, different=["q.lora_B"]) == ()
+    assert off(KEY, keys=0) == ()
+
+
+def test_a_load_in_the_run_is_told_at_its_step():
+    detail = {"adapter": "default", "folder": "b", "start": KEY}
+    (finding,) = off({}, loads=[("load", "adapter settings", detail)])
+    assert finding.message.startswith("step 0: b was saved with")
+    pissa = detail | {"start": PISSA}
+    assert off({}, loads=[("load", "adapter settings", pissa)]) == ()

@@ -89,3 +89,29 @@ def test_a_head_that_was_left_behind_is_to_be_copied():
     assert finding.evidence["reason"] == "heads"
     assert places(finding)[0] == "config modules_to_save"
     assert "modules_to_save['both'].load_state_dict" in finding.fix
+
+
+LEFT = {"adapter": "mix", "active": "b", "forwards": 2}
+
+
+def after(*ops, peft=("a", "b")):
+    builder = RunBuilder().facts(model={"peft": {name: {} for name in peft}})
+    builder.step(ops=[("step", "optimizer 0", {}), *ops])
+    return builder.run
+
+
+def test_a_combination_that_was_passed_by_is_named():
+    run = after(("unused", "adapters", LEFT))
+    (found,) = Engine([CombinationOffItsSum()]).check(run).findings
+    assert found.severity is Severity.WARNING
+    assert found.message == (
+        "step 0: adapter 'mix' was combined from others but never used: 2 forwards "
+        "after it ran 'b'"
+    )
+    assert found.fix == "Call model.set_adapter('mix') before the model is evaluated."
+    assert [str(place) for place in found.places] == [
+        "call set_adapter",
+        "call add_weighted_adapter",
+        "config active_adapters",
+        "object adapter mix",
+    ]

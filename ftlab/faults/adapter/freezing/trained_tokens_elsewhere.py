@@ -28,7 +28,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "trained-tokens-elsewhere",
     "the new tokens mean nothing after training",
-    code="ADP042",
+    code="ADP041",
     places=("config trainable_token_indices",),
     builder=build,
     steps=20,

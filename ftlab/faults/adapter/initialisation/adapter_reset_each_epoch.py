@@ -4,7 +4,8 @@ At each epoch B is 0 again: what was learned is thrown away, and only the last e
 saved. The optimizer goes on with moments of weights that are gone.
 
 Fix: reset an adapter where it is made; for ReLoRA merge it before.
-Source: loops made of ReLoRA's without its merge.
+Source: loops made of ReLoRA's without its merge; a callback that resets any adapter,
+IA3's vectors as well.
 """
 
 from typing import Any

@@ -29,7 +29,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "residual-base-kept",
     "the folder says PiSSA, and the model's adapter is a plain LoRA",
-    looks_like=("ADP056", "ADP023", "ADP032"),
+    looks_like=("ADP024", "ADP023", "ADP032"),
     builder=build,
     steps=40,
 )

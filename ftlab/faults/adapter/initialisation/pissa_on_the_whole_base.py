@@ -35,7 +35,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "pissa-on-the-whole-base",
     "a loaded PiSSA answers worse than its base",
-    code="ADP056",
+    code="ADP024",
     places=("config init_lora_weights",),
     builder=build,
     steps=4,

@@ -35,7 +35,7 @@ def build(fixed: bool) -> Case:
 FAULT = Fault(
     "bf16-merge-unmerge-drift",
     "a long run with merged weight sync slowly degrades",
-    code="ADP006",
+    code="ADP007",
     places=("param *.base_layer.weight",),
     steps=10,
     evident=1,

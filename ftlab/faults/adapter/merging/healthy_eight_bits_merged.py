@@ -31,7 +31,7 @@ def build() -> Case:
 HEALTHY = Healthy(
     "eight-bits-merged",
     "the merge rounds every weight of the base anew",
-    looks_like=("ADP009", "ADP006", "ADP007"),
+    looks_like=("ADP009", "ADP007"),
     builder=build,
     steps=40,
     needs=("bitsandbytes>=0.46",),

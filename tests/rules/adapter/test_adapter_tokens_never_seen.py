@@ -3,7 +3,11 @@
 import pytest
 
 from ftlab.records.finding import Severity
-from ftlab.rules.adapter.adapter_never_invoked import ROWS, AdapterNeverInvoked
+from ftlab.rules.adapter.adapter_tokens_never_seen import (
+    ROWS,
+    STEPS,
+    AdapterTokensNeverSeen,
+)
 from ftlab.rules.engine import Engine
 from ftlab.runlog.run import Run
 from tests.runs import RunBuilder
@@ -17,7 +21,7 @@ def check(*counts, caller=""):
     for rows, invoked in counts:
         values = {"alora_rows": rows, "alora_invoked": invoked}
         builder.step(values=values)
-    return Engine([AdapterNeverInvoked()]).check(builder.run).findings
+    return Engine([AdapterTokensNeverSeen()]).check(builder.run).findings
 
 
 @pytest.mark.parametrize(
@@ -46,6 +50,31 @@ def test_a_class_that_does_not_look_for_the_tokens():
 
 
 def test_an_empty_run_is_not_checked():
-    report = Engine([AdapterNeverInvoked()]).check(Run())
+    report = Engine([AdapterTokensNeverSeen()]).check(Run())
     assert report.findings == ()
     assert len(report.not_checked) == 1
+
+
+def seeing(seen):
+    builder = RunBuilder()
+    for each in seen:
+        builder.step(values={"tokens_trained": 3, "tokens_seen": each})
+    return Engine([AdapterTokensNeverSeen()]).check(builder.run).findings
+
+
+def test_tokens_that_never_come_up_are_noted():
+    (finding,) = seeing([0] * STEPS)
+    assert finding.severity is Severity.INFO
+    assert str(finding.place) == "config trainable_token_indices"
+
+
+@pytest.mark.parametrize("seen", [[0] * (STEPS - 1), [0] * STEPS + [1], [3] * STEPS])
+def test_few_steps_and_tokens_that_came_up_are_quiet(seen):
+    assert seeing(seen) == ()
+
+
+def test_a_run_without_such_rows_is_left_out():
+    builder = RunBuilder().facts(model={"adapters": {}})
+    builder.step()
+    report = Engine([AdapterTokensNeverSeen()]).check(builder.run)
+    assert (report.findings, report.not_checked) == ((), ())

@@ -200,9 +200,7 @@ class Engine:
         undecided = [entry for entry in results if isinstance(entry, NotChecked)]
         if newest:
             scan.undecided = undecided[0] if undecided else None
-        for result in results:
-            if isinstance(result, Finding):
-                self._findings.add(result)
+        self._findings.add(*(each for each in results if isinstance(each, Finding)))
 
     def _switch_off(self, scan: Scan, error: Exception) -> None:
         rule, scan.off = scan.rule, True

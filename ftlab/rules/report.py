@@ -1,7 +1,7 @@
 """What checking a run gave: findings, worst first, and what could not be decided."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
@@ -49,13 +49,32 @@ class FindingSet:
         self._found: list[Finding] = []
         self._told: dict[tuple[str, Place, int], Finding] = {}
 
-    def add(self, finding: Finding) -> None:
-        """Add a sighting."""
-        for index, known in enumerate(self._found):
-            if _same(known, finding):
-                self._found[index] = merge(known, finding)
-                return
-        self._found.append(finding)
+    def add(self, *findings: Finding) -> None:
+        """Add what one rule has seen at one time.
+
+        Of these, two with different reasons are two findings, wherever they overlap,
+        but for one first place: that is one finding, with the words of the worse one.
+        """
+        seen_now: set[int] = set()
+        for finding in findings:
+            index = self._known(finding, seen_now)
+            if index is None:
+                index = len(self._found)
+                self._found.append(finding)
+            else:
+                self._found[index] = merge(self._found[index], finding)
+            seen_now.add(index)
+
+    def _known(self, finding: Finding, seen_now: Container[int]) -> int | None:
+        """Return which finding has been sighted again, one of the same reason first."""
+        alike = [i for i, known in enumerate(self._found) if _same(known, finding)]
+        told = [i for i in alike if _reason(self._found[i]) == _reason(finding)]
+        free = [
+            i
+            for i in alike
+            if i not in seen_now or self._found[i].place == finding.place
+        ]
+        return next(iter([*told, *free]), None)
 
     def sorted(self) -> tuple[Finding, ...]:
         """Return the findings, worst first, each with the one it follows from."""
@@ -107,8 +126,9 @@ class FindingSet:
 
 
 def merge(known: Finding, seen: Finding) -> Finding:
-    """Join two sightings of one finding; the later one gives the words."""
-    later = seen if seen.last_step >= known.last_step else known
+    """Join two sightings of a finding; the worse, or else the later, gives the words."""
+    worse = seen.severity, seen.last_step
+    later = seen if worse >= (known.severity, known.last_step) else known
     places = dict.fromkeys((known.place, *later.places))
     return dataclasses.replace(
         later,
@@ -155,6 +175,10 @@ def _meet(cause: Sequence[Place], places: Sequence[Place]) -> bool:
     modules = tuple(f"{place.name}." for place in cause if place.kind == "module")
     params = (place.name for place in places if place.kind == "param")
     return any(name.startswith(modules) for name in params)
+
+
+def _reason(finding: Finding) -> object:
+    return finding.evidence.get("reason")
 
 
 def _same(known: Finding, seen: Finding) -> bool:

@@ -7,7 +7,14 @@ from ftlab.rules.report import FindingSet, report_of
 from ftlab.rules.rule import ANY, MAX_PLACES
 
 
-def seen(places="a", steps=(0, 0), severity=Severity.WARNING, code="AAA001", rank=0):
+def seen(
+    places="a",
+    steps=(0, 0),
+    severity=Severity.WARNING,
+    code="AAA001",
+    rank=0,
+    reason="r",
+):
     return Finding(
         code=code,
         name="n",
@@ -19,6 +26,7 @@ def seen(places="a", steps=(0, 0), severity=Severity.WARNING, code="AAA001", ran
         first_step=steps[0],
         last_step=steps[1],
         rank=rank,
+        evidence={"reason": reason},
     )
 
 
@@ -53,9 +61,40 @@ def test_other_places_codes_and_ranks_are_other_findings():
     assert len(merged(seen("a"), seen("a", rank=1))) == 2
 
 
-def test_the_worst_severity_stays():
-    (finding,) = merged(seen(severity=Severity.ERROR), seen(severity=Severity.INFO))
+def test_the_worst_severity_stays_with_its_words():
+    worse = seen(severity=Severity.ERROR, reason="worse")
+    (finding,) = merged(worse, seen(steps=(1, 1), severity=Severity.INFO))
     assert finding.severity is Severity.ERROR
+    assert (finding.message, finding.evidence["reason"]) == ("step 0", "worse")
+    assert finding.last_step == 1
+
+
+def together(*sightings):
+    findings = FindingSet()
+    findings.add(*sightings)
+    return findings
+
+
+def test_two_reasons_of_one_time_are_two_findings_where_they_overlap():
+    findings = together(seen("ab", reason="one"), seen("b", reason="other"))
+    assert len(findings.sorted()) == 2
+    findings.add(seen("b", (1, 1), reason="other"), seen("ab", (1, 1), reason="one"))
+    assert [each.last_step for each in findings.sorted()] == [1, 1]
+
+
+def test_of_two_reasons_at_one_first_place_the_worse_is_told():
+    note = seen("ab", severity=Severity.INFO, reason="note")
+    error = seen("ab", severity=Severity.ERROR, reason="error")
+    for sightings in ((note, error), (error, note)):
+        (finding,) = together(*sightings).sorted()
+        assert finding.evidence["reason"] == "error"
+
+
+def test_a_reason_that_becomes_another_is_the_same_finding():
+    findings = together(seen("ab", reason="planned"))
+    findings.add(seen("bc", (4, 9), reason="so far"))
+    (finding,) = findings.sorted()
+    assert (finding.first_step, finding.evidence["reason"]) == (0, "so far")
 
 
 def test_places_are_limited():

@@ -126,7 +126,7 @@ class FindingSet:
 
 
 def merge(known: Finding, seen: Finding) -> Finding:
-    """Join two sightings of a finding; the worse, or else the later, gives the words."""
+    """Join two sightings; the worse, or else the later, gives the words."""
     worse = seen.severity, seen.last_step
     later = seen if worse >= (known.severity, known.last_step) else known
     places = dict.fromkeys((known.place, *later.places))

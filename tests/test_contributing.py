@@ -48,13 +48,15 @@ from ftlab.runlog.run import Run
 assert find_rule("mostly-padding") in all_rules()
 sick = Run(path=None, meta={})
 sick.append(StepRecord(step=0, time=0.0, values={"padding": 90.0, "tokens": 10.0}))
-(finding,) = Engine([find_rule("DAT001")]).check(sick).findings
+(finding,) = Engine([find_rule("DAT110")]).check(sick).findings
 assert finding.message == "90% of all tokens are padding"
-assert [n.code for n in Engine([find_rule("DAT001")]).check(w.run).not_checked]
+assert [n.code for n in Engine([find_rule("DAT110")]).check(w.run).not_checked]
 
 from ftlab.faults.registry import load
 
 fault = load("optimizer-gets-half")
+assert fault.fix
+assert fault.source
 for fixed in (False, True):
     case = fault.build(fixed)
     with ftlab.watch(case.model, case.optimizer, run_dir=f"fixed-{fixed}") as w:

@@ -159,7 +159,9 @@ def _said(known: Mapping[str, Any], reason: str) -> str:
 
 def _severity(run: Run, known: Mapping[str, Any], reason: str) -> Severity:
     meant = max(known["asked"], known["divided"])
-    if reason == HELD or (reason == CLEARED and known["gathered"] < meant):
+    # what accelerate was asked for may be left of an earlier loop of the process
+    proven = known["divided"] or (known["held"] and known["asked"])
+    if reason == HELD or (reason == CLEARED and known["gathered"] < proven):
         return Severity.ERROR
     if not run.facts.optimizers:
         return Severity.INFO

@@ -57,6 +57,13 @@ def test_the_reason_is_what_was_counted(known, reason, place):
     assert finding.severity >= Severity.WARNING
 
 
+def test_what_an_earlier_loop_has_asked_of_accelerate_proves_nothing():
+    cleared = {"clears": 10, "gathered": 3, "asked": 4}
+    assert severity(cleared, optimizers=()) == Severity.INFO
+    assert severity(cleared | {"divided": 4}, optimizers=()) == Severity.ERROR
+    assert severity(cleared | {"held": 2}, optimizers=()) == Severity.ERROR
+
+
 def test_steps_that_are_held_back_while_accelerate_gathers_are_no_fault():
     within = {"held": 3, "asked": 4, "backwards": 20}
     assert found(within | {"ended": True}).evidence["reason"] == "held-back"

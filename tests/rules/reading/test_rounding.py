@@ -45,6 +45,15 @@ def test_a_short_look_back_proves_nothing():
     assert not marked([(16, 1.0)])
 
 
+def test_a_far_look_back_proves_nothing_for_weights_come_back():
+    assert not marked([(160, 0.97 ** (160 * 0.05))])
+    assert marked([(128, 0.97 ** (128 * 0.05))])
+
+
+def test_rounded_by_chance_is_told_from_rounded_away():
+    assert not marked([(128, 0.97 ** (128 * 0.129))])  # as measured
+
+
 def test_weights_that_come_back_are_seen_at_the_shortest_look_back():
     assert not marked([(32, 0.5), (96, 0.99)])
 

@@ -50,9 +50,7 @@ the steps at which a sample of what it cuts is read, and not while accumulating.
 - suvojit-0x55aa/mixed-precision-pytorch#1 (a limit in units of the scale)
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
@@ -62,6 +60,7 @@ from ftlab.rules.reading.update_parts import (
     Update,
     by_step,
     factor_of,
+    latest,
     limit_of,
     may_clip,
     needs_clipping,
@@ -97,9 +96,9 @@ class ClippingOutOfOrder(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for each kind, over the latest updates."""
         updates = list(updates_of(run))
-        if unfelt := _latest(updates, lambda each: not each.clips and _limits(each)):
+        if unfelt := latest(updates, _is_unfelt, UPDATES):
             yield self._unfelt(run, unfelt)
-        if early := _latest(updates, _is_clipped_on_the_way):
+        if early := latest(updates, _is_clipped_on_the_way, UPDATES):
             yield self._early(early)
         scales = by_step(run, "loss_scale")
         clips = (entry for update in updates for entry in update.clips)
@@ -202,16 +201,13 @@ class ClippingOutOfOrder(Rule):
         )
 
 
-def _latest(
-    updates: Sequence[Update], is_wrong: Callable[[Update], Any]
-) -> list[Update]:
-    """Return the latest updates in a row that are wrong, if they are enough."""
-    found = [*takewhile(is_wrong, reversed(updates))][::-1]
-    return found if len(found) >= UPDATES else []
-
-
 def _limits(update: Update) -> list[float]:
     return [limit_of(each) for each in update.astray if limit_of(each) < float("inf")]
+
+
+def _is_unfelt(update: Update) -> bool:
+    """Tell whether all clippings came at a time at which they limit nothing."""
+    return not update.clips and bool(_limits(update))
 
 
 def _is_late(update: Update) -> bool:

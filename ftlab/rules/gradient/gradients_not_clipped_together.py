@@ -71,10 +71,9 @@ code, which is not seen), and some lower a second limit while the first stays.
 - NYUMedML/headCT_foundation#3 (DINO's way, on purpose)
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,6 +87,7 @@ from ftlab.rules.reading.update_parts import (
     calls,
     covers_all,
     factor_of,
+    latest,
     limit_of,
     may_clip,
     needs_clipping,
@@ -110,8 +110,6 @@ ABOVE, TURNED = 1.05, 0.99
 """Norm after clipping, in limits, and the cosine, which show that the limit failed."""
 
 HEALTHY = "one clipping per update of all trained tensors together"
-
-T = TypeVar("T")
 
 
 class _Part(NamedTuple):
@@ -165,22 +163,22 @@ class GradientsNotClippedTogether(Rule):
             above = norms.get(update.step, 0.0) > max(limits, default=float("inf"))
             return len(limits) > 1 and above
 
-        if idle := _enough(updates, _is_idle):
+        if idle := latest(updates, _is_idle, UPDATES):
             yield self._nothing(idle)
-        elif partial := _enough(updates, _is_partial):
+        elif partial := latest(updates, _is_partial, UPDATES):
             yield from self._partly(run, [_part(run, update) for update in partial])
-        elif single := _enough(updates, _is_single):
+        elif single := latest(updates, _is_single, UPDATES):
             limits = {update.step: limit_of(update.clips[0]) for update in single}
-            if wrong := _enough(_effects(run, limits), lambda each: each.wrong):
+            if wrong := latest(_effects(run, limits), lambda each: each.wrong, UPDATES):
                 yield self._singly(run, wrong)
-        elif twice := _enough(updates, is_twice):
+        elif twice := latest(updates, is_twice, UPDATES):
             yield self._twice(twice, [norms[update.step] for update in twice])
 
     def _partly(self, run: Run, parts: Sequence[_Part]) -> Iterator[Finding]:
         missed = [each for each in parts if each.most and each.norm > each.limit]
         if len(missed) >= LONG and 2 * len(missed) >= len(parts):
             yield self._partial(run, "most", missed)
-        elif wrong := _enough(parts, lambda each: each.norm > each.limit):
+        elif wrong := latest(parts, lambda each: each.norm > each.limit, UPDATES):
             group = all(each.first_group for each in wrong)
             yield self._partial(run, "first-group" if group else "part", wrong)
 
@@ -290,12 +288,6 @@ class GradientsNotClippedTogether(Rule):
             },
             healthy=HEALTHY,
         )
-
-
-def _enough(seen: Sequence[T], is_wrong: Callable[[T], bool]) -> list[T]:
-    """Return the latest in a row that are wrong, if they are enough."""
-    found = [*takewhile(is_wrong, reversed(seen))][::-1]
-    return found if len(found) >= UPDATES else []
 
 
 _CAUSES = {

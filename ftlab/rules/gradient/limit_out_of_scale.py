@@ -63,9 +63,8 @@ swapped too: that is `small`.
 - twtygqyy/pytorch-vdsr#2 (a tiny limit takes much longer to learn)
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import takewhile
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.step import LedgerEntry
@@ -75,6 +74,7 @@ from ftlab.rules.reading.update_parts import (
     by_step,
     covers_all,
     factor_of,
+    latest,
     limit_of,
     may_clip,
     needs_clipping,
@@ -130,13 +130,13 @@ class LimitOutOfScale(Rule):
         norms = by_step(run, "grad_norm")
         updates = [u for u in updates_of(run) if norms.get(u.step, 1.0) > 0]
         for word, sign in (("zero", 0), ("negative", -1)):
-            wrong = [u for u in _latest(updates, sign) if u.clips]
+            wrong = [u for u in _of_sign(updates, sign) if u.clips]
             if len(wrong) >= UPDATES:
                 yield self._finding(run, word, wrong, 0.0)
                 return
         looks = [update for update in updates if _beyond(update) is not None]
-        signs = _last(looks, _is_sign)
-        hidden = _last(updates, partial(_is_hidden, epsilon=_epsilon(run)))
+        signs = latest(looks, _is_sign)
+        hidden = latest(updates, partial(_is_hidden, epsilon=_epsilon(run)))
         if len(signs) >= UPDATES:
             share = min(_beyond(update) or 0.0 for update in signs)
             yield self._finding(run, "signs", signs, share)
@@ -178,18 +178,14 @@ class LimitOutOfScale(Rule):
         )
 
 
-def _latest(updates: Sequence[Update], sign: int) -> list[Update]:
+def _of_sign(updates: Sequence[Update], sign: int) -> list[Update]:
     """Return the last updates whose clippings have a limit of this sign."""
 
     def is_wrong(update: Update) -> bool:
         limits = [limit_of(each) for each in update.clips if covers_all(each)]
         return any(limit == 0 if sign == 0 else limit < 0 for limit in limits)
 
-    return _last(updates, is_wrong)
-
-
-def _last(updates: Sequence[Update], kind: Callable[[Update], bool]) -> list[Update]:
-    return [*takewhile(kind, updates[::-1])][::-1]
+    return latest(updates, is_wrong)
 
 
 def _largest(updates: Sequence[Update]) -> float:

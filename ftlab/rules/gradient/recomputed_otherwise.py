@@ -62,8 +62,9 @@ import numpy as np
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words
+from ftlab.rules.reading.recomputing import LOOKED_INTO, may_recompute
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.run import Run
 
@@ -77,18 +78,11 @@ class RecomputedOtherwise(Rule):
     name = "recomputed-otherwise"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_step_values(
-            "recomputed",
-            "which modules run again within backward",
-            "ftlab.watch(...) with its standard probes, on a model that is not "
-            "compiled",
-        ),
-    )
+    requires = (LOOKED_INTO,)
 
     def applies(self, run: Run) -> bool:
         """Leave out runs whose modules were never looked into."""
-        return not len(run.steps) or "recomputed" in run.steps.columns
+        return may_recompute(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield findings for dtypes, values and statistics."""

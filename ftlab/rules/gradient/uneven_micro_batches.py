@@ -34,11 +34,10 @@ Seen for torch's own cross entropy over labels only.
 """
 
 from collections.abc import Iterator
-from itertools import takewhile
 
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.rules.reading.cycles import times
-from ftlab.rules.reading.update_parts import Update, updates_of
+from ftlab.rules.reading.update_parts import Update, latest, updates_of
 from ftlab.rules.rule import Rule, needs_operations
 from ftlab.rules.words import at_steps, number
 from ftlab.runlog.run import Run
@@ -65,8 +64,8 @@ class UnevenMicroBatches(Rule):
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding over the latest looks."""
         looks = [(u.step, apart) for u in updates_of(run) if (apart := _apart(u))]
-        uneven = [*takewhile(lambda look: look[1] >= APART, looks[::-1])][::-1]
-        if len(uneven) < LOOKS:
+        uneven = latest(looks, lambda look: look[1] >= APART, LOOKS)
+        if not uneven:
             return
         most = max(apart for _, apart in uneven)
         steps = uneven[0][0], uneven[-1][0]

@@ -1,8 +1,9 @@
 """What each update was made of: its backwards, and the clippings around it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, takewhile
+from typing import Any, TypeVar
 
 from ftlab.records.step import LedgerEntry
 from ftlab.rules.reading.cycles import times
@@ -13,6 +14,8 @@ needs_clipping = needs_operations(
     "clip", "a clipping of gradients", "let it run for a step"
 )
 """The need of a rule that reads how gradients are clipped."""
+
+T = TypeVar("T")
 
 SHRUNK = 0.99
 """Factor below which a clipping has changed something."""
@@ -113,6 +116,12 @@ def _between(entries: Sequence[LedgerEntry]) -> tuple[list[LedgerEntry], bool]:
             each &= not backwards or bool(waiting and forwarded)
             early, waiting, backwards = early + waiting, [], backwards + 1
     return early, each and bool(waiting)
+
+
+def latest(seen: Sequence[T], is_wrong: Callable[[T], Any], fewest: int = 1) -> list[T]:
+    """Return the latest in a row that are wrong, in order, if they are enough."""
+    found = [*takewhile(is_wrong, reversed(seen))][::-1]
+    return found if len(found) >= fewest else []
 
 
 def calls(entries: Sequence[LedgerEntry]) -> int:

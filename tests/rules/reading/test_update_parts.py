@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftlab.rules.reading.update_parts import by_step, calls, updates_of
+from ftlab.rules.reading.update_parts import by_step, calls, latest, updates_of
 from tests.runs import RunBuilder
 
 BACK, STEP, LATER = ("backward", "loss", {}), "step", ("step", "optimizer 1", {})
@@ -55,3 +55,10 @@ def test_values_of_steps_that_were_not_measured_are_left_out():
     builder = RunBuilder().step(grad_norm=2.0).step()
     assert by_step(builder.run, "grad_norm") == {0: 2.0}
     assert by_step(builder.run, "never_measured") == {}
+
+
+def test_the_latest_in_a_row_are_told_in_order_where_they_are_enough():
+    assert latest([1, 9, 2, 7, 8], lambda each: each > 5) == [7, 8]
+    assert latest([7, 8, 2], lambda each: each > 5) == []
+    assert latest([7, 8], lambda each: each > 5, fewest=2) == [7, 8]
+    assert latest([7, 8], lambda each: each > 5, fewest=3) == []

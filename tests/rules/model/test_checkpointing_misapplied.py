@@ -6,7 +6,7 @@ import pytest
 from ftlab.records.names import NameRecord
 from ftlab.records.step import Block
 from ftlab.rules.engine import Engine
-from ftlab.rules.model.checkpointing_amiss import CheckpointingAmiss
+from ftlab.rules.model.checkpointing_misapplied import CheckpointingMisapplied
 from tests.runs import RunBuilder, healthy_lora
 
 TABLE = "nested_checkpoints"
@@ -25,11 +25,11 @@ def report(kind, steps, again=0.0, names=("layers.0",)):
             values = {"kept": np.ones(len(names), np.float32)}
             builder.run.append(Block("kept", step, ids, values))
         builder.step(values={} if step == 2 else {"recomputed": again})
-    return Engine([CheckpointingAmiss()]).check(builder.run).findings
+    return Engine([CheckpointingMisapplied()]).check(builder.run).findings
 
 
 def test_is_quiet_on_a_healthy_run():
-    rule = CheckpointingAmiss()
+    rule = CheckpointingMisapplied()
     assert Engine([rule]).check(healthy_lora().run).findings == ()
 
 
@@ -79,7 +79,7 @@ def nested(*steps):
             values = {"runs": np.full(2, 3, np.float32)}
             builder.run.append(Block(TABLE, step, np.arange(2, dtype=np.int32), values))
         builder.step(values={} if step == 2 else {"recomputed": 8.0})
-    return Engine([CheckpointingAmiss()]).check(builder.run).findings
+    return Engine([CheckpointingMisapplied()]).check(builder.run).findings
 
 
 @pytest.mark.parametrize(("steps", "found"), [((1, 3), 1), ((3,), 0), ((0, 1), 0)])

@@ -1,4 +1,4 @@
-"""The rule MOD011, checkpointing-amiss.
+"""The rule MOD011, checkpointing-misapplied.
 
 ## What it does
 Finds models that keep all their activations although gradient checkpointing is switched
@@ -81,8 +81,9 @@ from numpy.typing import NDArray
 from ftlab.records.finding import Finding, NotChecked, Place, Severity
 from ftlab.records.name_words import in_words, short_name
 from ftlab.records.names import NameRecord
+from ftlab.rules.reading.recomputing import LOOKED_INTO, may_recompute
 from ftlab.rules.reading.tensors import records_of, text_of
-from ftlab.rules.rule import Rule, needs_step_values
+from ftlab.rules.rule import Rule
 from ftlab.rules.words import at_steps, counted, number
 from ftlab.runlog.matrix import Matrix
 from ftlab.runlog.run import Run
@@ -96,25 +97,18 @@ ENABLE = Place("call", "gradient_checkpointing_enable")
 CONFIG = Place("config", "gradient_checkpointing")
 
 
-class CheckpointingAmiss(Rule):
+class CheckpointingMisapplied(Rule):
     """Finds checkpointing that saves nothing, or costs twice."""
 
     code = "MOD011"
-    name = "checkpointing-amiss"
+    name = "checkpointing-misapplied"
     since = "0.1.0"
     status = "stable"
-    requires = (
-        needs_step_values(
-            "recomputed",
-            "which modules run again within backward",
-            "ftlab.watch(...) with its standard probes, on a model that is not "
-            "compiled",
-        ),
-    )
+    requires = (LOOKED_INTO,)
 
     def applies(self, run: Run) -> bool:
         """Leave out runs whose modules were never looked into."""
-        return not len(run.steps) or "recomputed" in run.steps.columns
+        return may_recompute(run)
 
     def check(self, run: Run) -> Iterator[Finding | NotChecked]:
         """Yield one finding for all blocks that are kept, one for all run twice."""

@@ -14,6 +14,7 @@ _MODULES = {
     "assert_learning": "ftlab.session.assert_learning",
     "data": "ftlab.session.data",
     "debug": "ftlab.session.debugging.debug",
+    "diff": "ftlab.session.diff",
     "explain": "ftlab.session.explain",
     "fingerprint": "ftlab.session.fingerprint",
     "list_rules": "ftlab.session.explain",
@@ -37,6 +38,7 @@ _NAMESPACES = {
 __all__ = [
     "assert_learning",
     "debug",
+    "diff",
     "explain",
     "faults",
     "fingerprint",

@@ -8,6 +8,7 @@ from ftlab.session.assert_learning import assert_learning as assert_learning
 from ftlab.session.data import data as data
 from ftlab.session.debugging.debug import debug as debug
 from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
+from ftlab.session.diff import diff as diff
 from ftlab.session.explain import explain as explain, list_rules as list_rules
 from ftlab.session.fingerprint import fingerprint as fingerprint
 from ftlab.session.masks import masks as masks
@@ -22,6 +23,7 @@ from ftlab.session.watch import watch as watch
 __all__ = [
     "assert_learning",
     "debug",
+    "diff",
     "explain",
     "faults",
     "fingerprint",

@@ -5,7 +5,8 @@ Public ways do not exist for these: which autograd node is running, which sequen
 number a node has, and which modes of the calling thread another thread would not see.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 # ruff: noqa: SLF001
@@ -14,6 +15,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._python_dispatch import (
     TorchDispatchMode as TorchDispatchMode,
+    _disable_current_modes,
     _get_current_dispatch_mode_stack,
 )
 
@@ -57,6 +59,31 @@ def graph_task() -> int:
 def thread_modes() -> Sequence[Any]:
     """Return the function and dispatch modes that only the calling thread sees."""
     return (*_get_current_function_mode_stack(), *_get_current_dispatch_mode_stack())
+
+
+def backward_within_modes(loss: torch.Tensor) -> None:
+    """Run backward as ``loss.backward()`` does, which leaves the function modes."""
+    torch.autograd.graph._engine_run_backward(
+        (loss,),
+        (torch.ones_like(loss),),
+        False,
+        False,
+        (),
+        allow_unreachable=True,
+        accumulate_grad=True,
+    )
+
+
+def outside_functions() -> Any:
+    """Return a context whose calls no function mode of this thread sees."""
+    return torch._C.DisableTorchFunction()
+
+
+@contextlib.contextmanager
+def outside_modes() -> Iterator[None]:
+    """Compute what no function mode or dispatch mode of this thread sees."""
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
 
 
 def saved_tensor_hooks_on() -> bool:

@@ -1,0 +1,145 @@
+"""Where a difference is born, and not only carried on."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+
+from ftlab.executions.floors import Ratios
+from ftlab.executions.listening import Place, heard_modules
+
+
+@dataclass(slots=True)
+class Birth:
+    """A module whose code makes something else of the same.
+
+    Attributes
+    ----------
+    module, call
+        Whose code.
+    phase
+        Forward, or backward alone.
+    places
+        What differs behind it, in order of execution.
+    also
+        Modules of the same name in other blocks, in which the same differs.
+    """
+
+    module: str
+    call: int
+    phase: Literal["forward", "backward"]
+    places: list[Place] = field(default_factory=list)
+    also: list[str] = field(default_factory=list)
+
+
+def births(local: Ratios, told: float) -> list[Birth]:
+    """List what is born in both phases, in order of execution, by module.
+
+    Parameters
+    ----------
+    local
+        Ratios of what both sides make of the same inputs.
+    told
+        Ratio from which a difference counts.
+    """
+    modules = {place.module for place in local.values}
+    found: dict[tuple[str, int], Birth] = {}
+    for phase, ratios in (("forward", local.values), ("backward", local.gradients)):
+        for place, ratio in ratios.items():
+            if not len(ratio) or ratio.max() <= told:
+                continue
+            module, call = maker(place, modules, phase == "forward")
+            made = Birth(module, call, "forward" if phase == "forward" else "backward")
+            birth = found.setdefault((module, call), made)
+            if birth.phase == phase:
+                birth.places.append(place)
+    return _by_block(found.values())
+
+
+def _by_block(found: Iterable[Birth]) -> list[Birth]:
+    """Join those that differ in numbers of blocks alone."""
+    joined: dict[object, Birth] = {}
+    for birth in found:
+        first = birth.places[0]
+        names = (_NUMBER.sub("*", birth.module), _NUMBER.sub("*", first.module))
+        same = joined.setdefault((names, birth.phase, first.kind, first.path), birth)
+        if same is not birth:
+            same.places += birth.places
+            if birth.module != same.module:
+                same.also.append(birth.module)
+    return list(joined.values())
+
+
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)")
+
+
+def maker(place: Place, modules: set[str], forward: bool) -> tuple[str, int]:
+    """Return whose code made the value at a place, or its gradient.
+
+    What a module is given is made by the one around it, and in backward the gradient of
+    what it returns is. Modules are known by name; a module that runs several times
+    within one that runs once is not told from others, so its call is 0.
+
+    Examples
+    --------
+    >>> from ftlab.executions.births import maker
+    >>> from ftlab.executions.listening import Place
+    >>> modules = {"", "layers.0", "layers.0.mlp"}
+    >>> maker(Place("layers.0.mlp", 0, "in", "0"), modules, True)
+    ('layers.0', 0)
+    >>> maker(Place("layers.0.mlp", 0, "in", "0"), modules, False)
+    ('layers.0.mlp', 0)
+    """
+    own = place.kind != "in" if forward else place.kind != "out"
+    if own or place.module == "":
+        return place.module, place.call
+    return around(place.module, modules), 0
+
+
+def around(module: str, modules: Iterable[str]) -> str:
+    """Return the innermost of ``modules`` that holds another, by their names."""
+    known = set(modules)
+    while module:
+        module = module.rpartition(".")[0]
+        if module in known:
+            return module
+    return ""
+
+
+def differing_weights(
+    a: torch.nn.Module, b: torch.nn.Module, module: str
+) -> tuple[str, ...]:
+    """Name the parameters and buffers of a module that differ between two models.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from ftlab.executions.births import differing_weights
+    >>> one, other = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
+    >>> _ = other.load_state_dict(one.state_dict()), other.bias.data.add_(1)
+    >>> differing_weights(one, other, "")
+    ('bias',)
+    """
+    held = [_tensors(model, module) for model in (a, b)]
+    return tuple(
+        name
+        for name, left in held[0].items()
+        if (right := held[1].get(name)) is not None and not _same(left, right)
+    )
+
+
+def _tensors(model: torch.nn.Module, wanted: str) -> dict[str, torch.Tensor]:
+    found: dict[str, torch.Tensor] = {}
+    for name, module in heard_modules(model):
+        if name == wanted:
+            found |= dict(module.named_parameters(recurse=False))
+            found |= dict(module.named_buffers(recurse=False))
+    return found
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a is b:
+        return True
+    return a.shape == b.shape and bool((a.detach().cpu() == b.detach().cpu()).all())

@@ -1,0 +1,151 @@
+"""Executes two sides until it is known where they part."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ftlab.executions.births import Birth, births, differing_weights
+from ftlab.executions.floors import Ratios
+from ftlab.executions.jumps import jump
+from ftlab.executions.listening import Place
+from ftlab.executions.operations import (
+    EXACT,
+    BackwardOperations,
+    ForwardOperations,
+    Stopping,
+    parting,
+)
+from ftlab.executions.outlines import alone, heat, logits, outcome, rows, tokens_of
+from ftlab.executions.pairs import Pair
+from ftlab.executions.runs import Runs
+from ftlab.executions.side import undisturbed
+from ftlab.executions.spool import Spool
+from ftlab.executions.tokens import Grid
+from ftlab.records.difference import Born, Differences
+
+TOLD = 3.0
+"""Distance over the floor above which two results differ by more than rounding.
+
+Both sides are computed in float64 from the same inputs, where two orders of a sum agree
+to 1e-13; what is left is what the code computes, in roundings of the precision in use.
+`benchmarks/planted_pairs.py` measures both sides of it."""
+ROUGH = 10.0
+"""The same where both are computed as they are: each has its own roundings then, and
+those of another implementation may be some times as many."""
+MOST = 8
+"""Kinds of places whose consequences are tried one by one."""
+
+
+def compare(pair: Pair) -> Differences:
+    """Compare two executions, and leave both models as they were."""
+    with Spool() as spool, undisturbed(pair.a, pair.b) as rng:
+        runs = Runs(pair, spool, rng)
+        found = births(runs.local, TOLD)
+        said = [_told(runs, birth, found) for birth in found]
+        said.sort(key=lambda each: each.changes is False)
+        notes: list[str] = []
+        whole = outcome(runs.free)
+        if not said and whole > ROUGH:
+            said, notes = _in_use(runs)
+        modules, values = heat(runs.free)
+        kl, greedy = logits(runs)
+        return Differences(
+            sides=pair.names,
+            rows=tuple(rows(runs)),
+            born=tuple(said),
+            outcome=whole,
+            equal=all(each.changes is False for each in said),
+            rest=_rest(runs, found),
+            modules=modules,
+            heat=values,
+            tokens=tokens_of(runs.meeting.b),
+            kl=kl,
+            greedy=greedy,
+            alone=alone(runs),
+            notes=tuple(notes),
+        )
+
+
+def _in_use(runs: Runs) -> tuple[list[Born], list[str]]:
+    """Look for what differs in the precision in use alone."""
+    chosen = jump(runs.freely, runs.meeting)
+    if chosen:
+        return [], [chosen]
+    ratios = runs.as_they_are()
+    found = births(ratios, ROUGH)
+    return [_born(runs, ratios, birth) for birth in found[:MOST]], []
+
+
+def _told(runs: Runs, birth: Birth, found: list[Birth]) -> Born:
+    changes = None
+    forward = [each for each in found if each.phase == "forward"]
+    if birth.phase == "forward" and len(forward) <= MOST:
+        others = [p for each in forward if each is not birth for p in each.places]
+        changes = bool(runs.left(others) > max(EXACT, 2 * _rest(runs, found)))
+    return _born(runs, runs.local, birth, changes)
+
+
+def _rest(runs: Runs, found: list[Birth]) -> float:
+    """Return what is left of the difference when all births are put right."""
+    places = [p for birth in found if birth.phase == "forward" for p in birth.places]
+    return runs.left(places) if places else float("nan")
+
+
+def _born(
+    runs: Runs, ratios: Ratios, birth: Birth, changes: bool | None = None
+) -> Born:
+    first, forward = birth.places[0], birth.phase == "forward"
+    ratio = (ratios.values if forward else ratios.gradients)[first]
+    measured = ratios.found.values if forward else ratios.found.gradients
+    size = measured.sizes[first].clamp(min=1e-30)
+    ops, lines = _parting(runs, birth)
+    return Born(
+        module=birth.module,
+        phase=birth.phase,
+        tensor=_words(first, birth),
+        ratio=float(ratio.max()),
+        relative=float((measured.apart[first] / size).max()),
+        tokens=_beyond(runs.meeting.b, ratio),
+        ops=ops,
+        lines=lines,
+        also=tuple(birth.also),
+        weights=differing_weights(runs.a.model, runs.b.model, birth.module),
+        changes=changes,
+    )
+
+
+def _parting(runs: Runs, birth: Birth) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Execute both sides once more, to the operation where they part."""
+    found = []
+    for side, meeting in ((runs.a, runs.alike), (runs.b, runs.meeting)):
+        kind = ForwardOperations if birth.phase == "forward" else BackwardOperations
+        operations = kind()
+        listener = Stopping(
+            operations, birth.places[0], tape=runs.tape, meeting=meeting, put=runs.tape
+        )
+        runs.run(side, listener, wide=True, within=operations)
+        found.append(listener.reached)
+    both = parting(found[0], found[1], runs.meeting)
+    if both is None:
+        return ("", ""), ("", "")
+    a, b = both
+    return (
+        (a.name if a else "", b.name if b else ""),
+        (a.line if a else "", b.line if b else ""),
+    )
+
+
+def _words(place: Place, birth: Birth) -> str:
+    if place.kind == "weight":
+        return f"the gradient of its {place.path}"
+    path = f" ({place.path})" if place.path else ""
+    verb = "is given" if place.kind == "in" else "returns"
+    who = "it" if place.module == birth.module else place.module or "the model"
+    what = f"what {who} {verb}{path}"
+    return f"the gradient of {what}" if birth.phase == "backward" else what
+
+
+def _beyond(grid: Grid | None, ratios: torch.Tensor) -> NDArray[np.int64]:
+    if grid is None or len(ratios) != len(grid.rows):
+        return np.zeros((0, 2), np.int64)
+    return tokens_of(grid)[(ratios > TOLD).numpy()]

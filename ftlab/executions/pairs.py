@@ -1,0 +1,249 @@
+"""Pairs of executions that should be equal: one model under two settings."""
+
+import contextlib
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ftlab.executions.side import Side
+from ftlab.executions.tokens import Grid, Meeting
+from ftlab.executions.wide import Wide
+from ftlab.records.errors import BadValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two executions that are to be compared.
+
+    Attributes
+    ----------
+    a, b
+        The sides. The floor is measured on ``a``.
+    names
+        What they are called.
+    meeting
+        Which tokens are the same; ``None`` where the batches are.
+    backward
+        Whether gradients are compared.
+    rewritten
+        Whether the weights of ``b`` were computed and rounded once more.
+    """
+
+    a: Side
+    b: Side
+    names: tuple[str, str]
+    meeting: Meeting | None = None
+    backward: bool = True
+    rewritten: bool = False
+
+
+class NotApplicableError(Exception):
+    """A relation does not apply to this model or batch; the message says why."""
+
+
+def side(
+    model: torch.nn.Module,
+    batch: Mapping[str, Any],
+    settings: Callable[[], Any] = contextlib.nullcontext,
+) -> Side:
+    """Return the execution of a model on a batch of keyword arguments."""
+    return Side(model, batch, lambda: model(**batch), settings)
+
+
+def checkpointing(model: Any, batch: Mapping[str, Any]) -> Pair:
+    """Compare with gradient checkpointing and without it."""
+    if not hasattr(model, "gradient_checkpointing_enable"):
+        msg = f"{type(model).__name__} has no gradient_checkpointing_enable()"
+        raise NotApplicableError(msg)
+    on = [m for m in model.modules() if getattr(m, "gradient_checkpointing", False)]
+
+    def without() -> Any:
+        return training(model, _set(model, "gradient_checkpointing", False))
+
+    def within() -> Any:
+        return training(model, contextlib.nullcontext() if on else _checkpointed(model))
+
+    names = ("without checkpointing", "with checkpointing")
+    return Pair(side(model, batch, without), side(model, batch, within), names)
+
+
+def attention(model: Any, batch: Mapping[str, Any]) -> Pair:
+    """Compare the attention in use with the plain one, eager."""
+    used = getattr(getattr(model, "config", None), "_attn_implementation", None)
+    if used is None:
+        msg = f"the config of {type(model).__name__} names no attention implementation"
+        raise NotApplicableError(msg)
+    other = "sdpa" if used == "eager" else "eager"
+    configs = _configs(model)
+    if other == "sdpa" and not getattr(model, "_supports_sdpa", True):
+        msg = f"{type(model).__name__} has one implementation of attention"
+        raise NotApplicableError(msg)
+
+    def with_it(which: str) -> Any:
+        return evaluating(model, _each(configs, "_attn_implementation", which))
+
+    a, b = (side(model, batch, lambda w=w: with_it(w)) for w in (other, used))  # type: ignore[misc]
+    return Pair(a, b, (f"{other} attention", f"{used} attention"))
+
+
+def dtype(model: Any, batch: Mapping[str, Any]) -> Pair:
+    """Compare the precision in use with float32."""
+    plain = side(model, batch, lambda: evaluating(model, Wide(torch.float32)))
+    names = ("the precision in use", "float32")
+    return Pair(side(model, batch, lambda: evaluating(model)), plain, names)
+
+
+def adapter(model: Any, batch: Mapping[str, Any]) -> Pair:
+    """Compare the base model, its adapters off, with the adapted one."""
+    if not hasattr(model, "disable_adapter"):
+        msg = f"{type(model).__name__} is no PeftModel: it has no adapter to switch off"
+        raise NotApplicableError(msg)
+    off = side(model, batch, lambda: evaluating(model, model.disable_adapter()))
+    on = side(model, batch, lambda: evaluating(model))
+    return Pair(off, on, ("adapter off", "adapter on"))
+
+
+def merge(model: Any, batch: Mapping[str, Any]) -> Pair:
+    """Compare the adapted model with a copy into which the adapter is merged."""
+    if not hasattr(model, "merge_and_unload"):
+        msg = f"{type(model).__name__} has no merge_and_unload()"
+        raise NotApplicableError(msg)
+    merged = copy.deepcopy(model).merge_and_unload()
+    a, b = (side(m, batch, lambda m=m: evaluating(m)) for m in (model, merged))  # type: ignore[misc]
+    return Pair(a, b, ("the adapter", "the merged model"), None, False, rewritten=True)
+
+
+def mode(model: Any, batch: Mapping[str, Any]) -> Pair:
+    """Compare evaluation with training, dropout left out of both."""
+    names = ("evaluation", "training")
+    evaluated = side(model, batch, lambda: evaluating(model))
+    return Pair(evaluated, side(model, batch, lambda: training(model)), names)
+
+
+def padding(model: Any, batch: Mapping[str, Any], row: int | None = None) -> Pair:
+    """Compare a row in its batch with the same row alone, without padding."""
+    whole = {k: v for k, v in batch.items() if k not in ("labels", "position_ids")}
+    grid = Grid.of(whole)
+    if grid is None:
+        msg = "the batch has no input_ids of shape (rows, positions)"
+        raise NotApplicableError(msg)
+    lengths = torch.bincount(grid.rows, minlength=grid.shape[0])
+    if row is None:
+        row = int(torch.where(lengths > 0, lengths, grid.shape[1] + 1).argmin())
+    if int(lengths[row]) == grid.shape[1] and grid.shape[0] == 1:
+        msg = "the batch is one row without padding"
+        raise NotApplicableError(msg)
+    mine = grid.rows == row
+    taken = grid.positions[mine]
+    alone = {
+        key: value[row : row + 1, taken.to(value.device)]
+        if isinstance(value, torch.Tensor) and tuple(value.shape[:2]) == grid.shape
+        else value
+        for key, value in whole.items()
+    }
+    there = Grid(grid.shape, grid.rows[mine], taken)
+    here = Grid((1, len(taken)), torch.zeros_like(taken), torch.arange(len(taken)))
+    if "position_ids" in batch:
+        whole["position_ids"] = batch["position_ids"]
+    a, b = (side(model, given, lambda: evaluating(model)) for given in (alone, whole))
+    names = (f"row {row} alone", f"row {row} in the padded batch")
+    return Pair(a, b, names, Meeting(here, there, moved=True), backward=False)
+
+
+BETWEEN: Mapping[str, Callable[[Any, Mapping[str, Any]], Pair]] = {
+    "adapter": adapter,
+    "attention": attention,
+    "checkpointing": checkpointing,
+    "dtype": dtype,
+    "merge": merge,
+    "mode": mode,
+    "padding": padding,
+}
+"""What `ftlab.diff` compares one model between."""
+
+
+def pair_between(model: Any, batch: Mapping[str, Any], between: str) -> Pair:
+    """Return the pair that a setting's name stands for.
+
+    Raises
+    ------
+    BadValueError
+        There is no such setting, or it does not apply to this model or batch.
+    """
+    if between not in BETWEEN:
+        msg = f"between={between!r}: it must be one of {', '.join(sorted(BETWEEN))}."
+        raise BadValueError(msg)
+    try:
+        return BETWEEN[between](model, batch)
+    except NotApplicableError as reason:
+        msg = f"between={between!r} does not apply: {reason}."
+        raise BadValueError(msg) from None
+
+
+@contextlib.contextmanager
+def evaluating(
+    model: torch.nn.Module, inner: contextlib.AbstractContextManager[Any] | None = None
+) -> Iterator[None]:
+    """Put a model into evaluation, within it another context."""
+    with _in_mode(model, False), inner or contextlib.nullcontext():
+        yield
+
+
+@contextlib.contextmanager
+def training(
+    model: torch.nn.Module, inner: contextlib.AbstractContextManager[Any] | None = None
+) -> Iterator[None]:
+    """Put a model into training, within it another context."""
+    with _in_mode(model, True), inner or contextlib.nullcontext():
+        yield
+
+
+@contextlib.contextmanager
+def _in_mode(model: torch.nn.Module, train: bool) -> Iterator[None]:
+    before = [(module, module.training) for module in model.modules()]
+    model.train(train)
+    try:
+        yield
+    finally:
+        for module, was in before:
+            module.training = was
+
+
+def _set(model: torch.nn.Module, name: str, value: Any) -> Any:
+    return _each([m for m in model.modules() if hasattr(m, name)], name, value)
+
+
+@contextlib.contextmanager
+def _each(objects: Any, name: str, value: Any) -> Iterator[None]:
+    before = [(each, getattr(each, name)) for each in objects]
+    try:
+        for each, _ in before:
+            setattr(each, name, value)
+        yield
+    finally:
+        for each, was in before:
+            setattr(each, name, was)
+
+
+@contextlib.contextmanager
+def _checkpointed(model: Any) -> Iterator[None]:
+    names = ("gradient_checkpointing", "_gradient_checkpointing_func")
+    before = [
+        (m, {n: vars(m)[n] for n in names if n in vars(m)}) for m in model.modules()
+    ]
+    try:
+        model.gradient_checkpointing_enable()
+        yield
+    finally:
+        for module, was in before:
+            for name in names:
+                vars(module).pop(name, None)
+            vars(module).update(was)
+
+
+def _configs(model: torch.nn.Module) -> list[Any]:
+    held = {id(c): c for m in model.modules() if (c := getattr(m, "config", None))}
+    return [c for c in held.values() if hasattr(c, "_attn_implementation")]

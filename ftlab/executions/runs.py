@@ -1,0 +1,117 @@
+"""The executions that two sides are compared by."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+
+from ftlab.executions.floors import Ratios
+from ftlab.executions.listening import Listener, Place
+from ftlab.executions.pairs import Pair
+from ftlab.executions.passes import Beside
+from ftlab.executions.side import Side, start_again
+from ftlab.executions.spool import Spool
+from ftlab.executions.tape import Recording, Tape
+from ftlab.executions.tokens import Grid, Meeting
+from ftlab.replay.capsules.rng import RngState
+
+ROUNDINGS = 4
+"""Spacings by which a weight that was computed anew may be off: a product of two
+matrices, its scale, the sum with the old weight, and storing it round once each."""
+
+
+class Runs:
+    """The executions of two sides that are compared.
+
+    Attributes
+    ----------
+    tape
+        Side a as it is.
+    local
+        From the same inputs, both in float64: what differs is computed otherwise.
+    free
+        Each on its own, as they are.
+    """
+
+    def __init__(self, pair: Pair, spool: Spool, rng: RngState) -> None:
+        a, b = pair.a, pair.b
+        meeting = pair.meeting or Meeting(Grid.of(a.batch), Grid.of(b.batch))
+        self.a, self.b, self.meeting = a, b, meeting
+        self._spool, self._rng, self._backward = spool, rng, pair.backward
+        self.alike = Meeting(meeting.a, meeting.a)
+        self.tape = Tape(spool)
+        self.run(a, Recording(self.tape))
+        self.wide = Tape(spool)
+        floor = Beside(self.tape, self.alike, put=self.tape, keep=self.wide)
+        self.run(a, floor, wide=True)
+        theirs = Tape(spool) if pair.rewritten else None
+        local = Beside(self.wide, meeting, put=self.tape, keep=theirs)
+        self.run(b, local, wide=True)
+        if theirs is not None:
+            again = Beside(theirs, Meeting(meeting.b, meeting.b), put=self.tape)
+            spacing = ROUNDINGS * _coarsest(a.model, b.model)
+            self.run(b, again, wide=True, rounding=spacing)
+            floor.values.raise_to(again.values)
+        self._floor = floor
+        self.outputs = Tape(spool)
+        self.freely = Beside(self.tape, meeting, keep=self.outputs, outputs_only=True)
+        self.run(b, self.freely)
+        self.wide_free: Tape | None = None
+        self._lefts: dict[frozenset[Place], float] = {}
+        carried = Beside(self.tape, self.alike)
+        self.run(a, carried, wide=True, backward=False)
+        self.local = Ratios(local, floor, self.freely)
+        self.free = Ratios(self.freely, carried, self.freely)
+
+    def run(
+        self,
+        side: Side,
+        listener: Listener,
+        *,
+        wide: bool = False,
+        rounding: float = 0.0,
+        backward: bool = True,
+        within: AbstractContextManager[Any] | None = None,
+    ) -> None:
+        """Execute a side from the common start."""
+        start_again(side, self._rng)
+        backward = backward and self._backward
+        side.run(
+            listener, wide=wide, rounding=rounding, backward=backward, within=within
+        )
+
+    def as_they_are(self) -> Ratios:
+        """Compare what both make of the same inputs in the precision in use."""
+        found = Beside(self.tape, self.meeting, put=self.tape)
+        self.run(self.b, found)
+        return Ratios(found, self._floor, self.freely)
+
+    def left(self, places: Sequence[Place]) -> float:
+        """Return how far apart the outputs are when b has a's values in some places.
+
+        Both in float64, so that it is next to 0 where these are all that differs;
+        relative to the outputs' size.
+        """
+        key = frozenset(places)
+        if key in self._lefts:
+            return self._lefts[key]
+        if self.wide_free is None:
+            self.wide_free = Tape(self._spool)
+            self.run(self.a, Recording(self.wide_free), wide=True, backward=False)
+        listener = Beside(self.wide_free, self.meeting, put=self.wide_free, only=key)
+        self.run(self.b, listener, wide=True, backward=False)
+        found = listener.values
+        shares = [
+            float((found.apart[place] / found.sizes[place].clamp(min=1e-30)).max())
+            for place in found.apart
+            if place.module == "" and place.kind == "out" and place not in places
+        ]
+        self._lefts[key] = max(shares, default=0.0)
+        return self._lefts[key]
+
+
+def _coarsest(*models: torch.nn.Module) -> float:
+    """Return the relative spacing of the coarsest weights."""
+    found = {p.dtype for m in models for p in m.parameters() if p.is_floating_point()}
+    return max((torch.finfo(dtype).eps for dtype in found), default=0.0)

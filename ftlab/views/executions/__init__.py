@@ -1,0 +1,1 @@
+"""Two executions: what they differ in."""

@@ -25,8 +25,8 @@ class Wide(TorchDispatchMode):
     """Compute everything in ``dtype``.
 
     Operations of other libraries (a 4-bit kernel), and those that torch does not have
-    in this dtype, are given float32, and what they return is widened. What is changed in
-    place keeps its dtype.
+    in this dtype, are given float32, and what they return is widened. What is changed
+    in place keeps its dtype.
 
     Parameters
     ----------

@@ -9,7 +9,6 @@ from ftlab.executions.floors import Ratios
 from ftlab.executions.jumps import jump
 from ftlab.executions.listening import Place
 from ftlab.executions.operations import (
-    EXACT,
     BackwardOperations,
     ForwardOperations,
     Stopping,
@@ -78,10 +77,8 @@ def _in_use(runs: Runs) -> tuple[list[Born], list[str]]:
 
 def _told(runs: Runs, birth: Birth, found: list[Birth]) -> Born:
     changes = None
-    forward = [each for each in found if each.phase == "forward"]
-    if birth.phase == "forward" and len(forward) <= MOST:
-        others = [p for each in forward if each is not birth for p in each.places]
-        changes = bool(runs.left(others) > max(EXACT, 2 * _rest(runs, found)))
+    if birth.phase == "forward" and len(found) <= MOST:
+        changes = runs.changes(birth.places)
     return _born(runs, runs.local, birth, changes)
 
 

@@ -69,7 +69,7 @@ class Replaced(torch.autograd.Function):
     @staticmethod
     def forward(*given: Any) -> Any:
         """Return the value."""
-        _context, _tensor, value = given
+        _context, _tensor, (value,) = given
         return value
 
     @staticmethod
@@ -157,7 +157,7 @@ class Listening:
             # A tensor of its own, whose gradient is that of this use alone.
             with outside_functions():
                 same = new is tensor
-                own = tensor.view_as(tensor) if same else Replaced.apply(tensor, new)
+                own = tensor.view_as(tensor) if same else Replaced.apply(tensor, (new,))
             own.register_hook(partial(self._gradient, place))
             return own
 

@@ -9,17 +9,13 @@ import torch
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._pytree import tree_leaves
 
-from ftlab.executions.distance import apart, size
+from ftlab.executions.distance import EXACT, apart, size
 from ftlab.executions.listening import Place
 from ftlab.executions.passes import Beside
 from ftlab.executions.tokens import Meeting
 from ftlab.replay.torch_private import TorchDispatchMode, current_node, outside_modes
 from ftlab.replay.tracing.site import source_lines
 from ftlab.replay.tracing.traits import results
-
-EXACT = 1e-9
-"""Relative distance of two results in float64 that are no longer the same; the same sum
-in another order stays below 1e-13."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.executions.floors import Ratios
+from ftlab.executions.passes import is_output
 from ftlab.executions.runs import Runs
 from ftlab.executions.tokens import Grid
 from ftlab.records.difference import Row
@@ -19,9 +20,7 @@ def outcome(free: Ratios) -> float:
     nothing else.
     """
     found = [
-        ratio
-        for place, ratio in free.values.items()
-        if place.module == "" and place.kind == "out" and len(ratio)
+        ratio for place, ratio in free.values.items() if is_output(place) and len(ratio)
     ]
     many = [ratio for ratio in found if len(ratio) > 1]
     return max((float(r.max()) for r in many or found), default=float("nan"))

@@ -176,8 +176,13 @@ class Beside(Listener):
             self.values.note(place, cells, unit(tensor.dtype))
 
     def _keeps(self, place: Place) -> bool:
-        output = place.module == "" and place.kind == "out"
-        return self._keep is not None and (output or not self._outputs_only)
+        wanted = is_output(place) or not self._outputs_only
+        return self._keep is not None and wanted
 
     def _stands_in(self, place: Place) -> bool:
         return self._put is not None and (self._only is None or place in self._only)
+
+
+def is_output(place: Place) -> bool:
+    """Say whether the model itself returns what stands at a place."""
+    return place.module == "" and place.kind == "out"

@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
+from ftlab.executions.distance import EXACT, apart, size
 from ftlab.executions.floors import Ratios
 from ftlab.executions.listening import Listener, Place
 from ftlab.executions.pairs import Pair
-from ftlab.executions.passes import Beside
+from ftlab.executions.passes import Beside, Distances, is_output
 from ftlab.executions.side import Side, start_again
 from ftlab.executions.spool import Spool
 from ftlab.executions.tape import Recording, Tape
@@ -57,8 +58,8 @@ class Runs:
         self.outputs = Tape(spool)
         self.freely = Beside(self.tape, meeting, keep=self.outputs, outputs_only=True)
         self.run(b, self.freely)
-        self.wide_free: Tape | None = None
-        self._lefts: dict[frozenset[Place], float] = {}
+        self._wide_free: Tape | None = None
+        self._tried: dict[frozenset[Place], tuple[Tape, Distances]] = {}
         carried = Beside(self.tape, self.alike)
         self.run(a, carried, wide=True, backward=False)
         self.local = Ratios(local, floor, self.freely)
@@ -93,22 +94,48 @@ class Runs:
         Both in float64, so that it is next to 0 where these are all that differs;
         relative to the outputs' size.
         """
-        key = frozenset(places)
-        if key in self._lefts:
-            return self._lefts[key]
-        if self.wide_free is None:
-            self.wide_free = Tape(self._spool)
-            self.run(self.a, Recording(self.wide_free), wide=True, backward=False)
-        listener = Beside(self.wide_free, self.meeting, put=self.wide_free, only=key)
-        self.run(self.b, listener, wide=True, backward=False)
-        found = listener.values
+        _, found = self._with(places)
         shares = [
             float((found.apart[place] / found.sizes[place].clamp(min=1e-30)).max())
             for place in found.apart
-            if place.module == "" and place.kind == "out" and place not in places
+            if is_output(place) and place not in places
         ]
-        self._lefts[key] = max(shares, default=0.0)
-        return self._lefts[key]
+        return max(shares, default=0.0)
+
+    def changes(self, places: Sequence[Place]) -> bool:
+        """Say whether b's outputs are others when it has a's values in some places."""
+        if any(is_output(place) for place in places):
+            return True
+        before, after = self._with(())[0], self._with(places)[0]
+        for place in before.values:
+            one, other = (
+                tape.spool.get(tape.values[place]).reshape(1, -1)
+                for tape in (before, after)
+            )
+            if one.is_floating_point() and bool(apart(one, other) > EXACT * size(one)):
+                return True
+        return False
+
+    def _with(self, places: Sequence[Place]) -> tuple[Tape, Distances]:
+        """Run b in float64 with a's values in some places; return its outputs."""
+        key = frozenset(places)
+        if key not in self._tried:
+            if self._wide_free is None:
+                self._wide_free = Tape(self._spool)
+                recording = Recording(self._wide_free)
+                self.run(self.a, recording, wide=True, backward=False)
+            outputs = Tape(self._spool)
+            listener = Beside(
+                self._wide_free,
+                self.meeting,
+                put=self._wide_free,
+                only=key,
+                keep=outputs,
+                outputs_only=True,
+            )
+            self.run(self.b, listener, wide=True, backward=False)
+            self._tried[key] = (outputs, listener.values)
+        return self._tried[key]
 
 
 def _coarsest(*models: torch.nn.Module) -> float:

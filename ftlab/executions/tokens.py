@@ -86,15 +86,20 @@ class Grid:
         return new
 
     def _at(self, tensor: torch.Tensor, layout: Layout) -> torch.Tensor:
-        if len(self.rows) == math.prod(self.shape):
-            if layout == "rows":  # all of them, in order
-                return tensor.flatten(0, 1)
-            if layout == "flat":
-                return tensor
+        if layout != "positions" and self._is_all():
+            return tensor.flatten(0, 1) if layout == "rows" else tensor
         rows, positions = self._index(tensor, layout)
         if layout == "flat":
             return tensor[rows]
         return tensor[positions] if tensor.dim() == 1 else tensor[rows, positions]
+
+    def _is_all(self) -> bool:
+        """Say whether these are all tokens of the batch, in order."""
+        count = math.prod(self.shape)
+        if len(self.rows) != count:
+            return False
+        places = self.rows * self.shape[1] + self.positions
+        return bool((places == torch.arange(count)).all())
 
     def _index(
         self, tensor: torch.Tensor, layout: Layout

@@ -10,16 +10,16 @@ from ftlab.session.host import QuietHost, host
 
 @contextmanager
 def progress_bar(
-    title: str, total: int | None, *, shown: bool | None = None
+    title: str, total: int | None, *, unit: str = "rows", shown: bool | None = None
 ) -> Iterator[Callable[[int], object]]:
-    """Give a function that is told how many rows were done since the last time.
+    """Give a function that is told how many were done since the last time.
 
     The bar appears with the first of them, and goes when the block ends.
 
     Parameters
     ----------
-    total
-        All rows; ``None`` where nobody knows.
+    total, unit
+        How many of what; ``None`` where nobody knows.
     shown
         Whether there is a bar; by default in a notebook and in a terminal.
 
@@ -39,7 +39,7 @@ def progress_bar(
 
     def tick(rows: int) -> None:
         if not bars:
-            bars.append(tqdm(total=total, desc=title, unit=" rows", leave=False))
+            bars.append(tqdm(total=total, desc=title, unit=f" {unit}", leave=False))
         bars[0].update(rows)
 
     try:

@@ -1,0 +1,101 @@
+"""What an experiment is tried on: the live step of a training."""
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from ftlab.executions.pairs import NotApplicableError, Pair
+from ftlab.executions.side import Side
+from ftlab.replay.capsules.rng import RngState
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The objects of a training, and a batch of it.
+
+    Attributes
+    ----------
+    model
+        What is trained, without accelerate's wrapping.
+    batch
+        Keyword arguments of the model, on its device.
+    loss
+        What the training takes for the loss of a batch.
+    autocast
+        The precision that the training computes in.
+    optimizer, tokenizer, trainer
+        Those of the training, where it has them.
+    """
+
+    model: Any
+    batch: Mapping[str, Any]
+    loss: Callable[[Mapping[str, Any]], torch.Tensor]
+    autocast: Callable[[], contextlib.AbstractContextManager[Any]] = (
+        contextlib.nullcontext
+    )
+    optimizer: Any = None
+    tokenizer: Any = None
+    trainer: Any = None
+
+    def side(
+        self,
+        batch: Mapping[str, Any] | None = None,
+        *,
+        model: Any = None,
+        settings: Callable[[], Any] = contextlib.nullcontext,
+    ) -> Side:
+        """Return the execution of a batch, in the precision of the training."""
+        given = self.batch if batch is None else batch
+        called = self.model if model is None else model
+
+        def call() -> Any:
+            with self.autocast():
+                return called(**given)
+
+        return Side(called, given, call, settings)
+
+    def of(self, pair: Pair) -> Pair:
+        """Return a pair in the precision of the training."""
+        return replace(pair, a=self._within(pair.a), b=self._within(pair.b))
+
+    def _within(self, side: Side) -> Side:
+        def call() -> Any:
+            with self.autocast():
+                return side.call()
+
+        return replace(side, call=call)
+
+    def rows(self) -> int:
+        """Return how many rows the batch has.
+
+        Raises
+        ------
+        NotApplicableError
+            The batch has no token ids.
+        """
+        return int(self.ids().shape[0])
+
+    def ids(self) -> torch.Tensor:
+        """Return the batch's token ids, shape (rows, positions)."""
+        ids = self.batch.get("input_ids")
+        if not isinstance(ids, torch.Tensor) or ids.dim() != 2:
+            msg = "the batch has no input_ids of shape (rows, positions)"
+            raise NotApplicableError(msg)
+        return ids
+
+    def logits(self, batch: Mapping[str, Any]) -> torch.Tensor:
+        """Return the model's logits of a batch, in evaluation and without gradients."""
+        rng = RngState.take()
+        try:
+            with torch.no_grad(), self.autocast():
+                output = self.model(**{k: v for k, v in batch.items() if k != "labels"})
+        finally:
+            rng.restore()
+        logits = getattr(output, "logits", None)
+        if not isinstance(logits, torch.Tensor) or logits.dim() != 3:
+            msg = f"{type(self.model).__name__} returns no logits by token"
+            raise NotApplicableError(msg)
+        return logits

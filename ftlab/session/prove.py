@@ -1,0 +1,242 @@
+"""`ftlab.prove`: relations that must hold, tried on copies of a live step."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ftlab.executions.pairs import NotApplicableError
+from ftlab.experiments.experiment import Experiment
+from ftlab.experiments.live import Live
+from ftlab.experiments.registry import all_experiments
+from ftlab.records.errors import BadValueError
+from ftlab.records.outcome import Outcome
+from ftlab.rules.words import an
+from ftlab.session.arguments import watchable
+from ftlab.session.integrations.transformers import is_trainer
+from ftlab.session.preflight.dry_run import loss_of
+from ftlab.session.preflight.given import Given
+from ftlab.session.preflight.kept import Kept, KeptState
+from ftlab.session.preflight.reading import first_batches, sources
+from ftlab.session.preflight.trainer_run import owners_of
+from ftlab.session.progress import progress_bar
+from ftlab.views.executions.proof import ProofView
+
+Loss = Callable[[Any, Mapping[str, Any]], torch.Tensor]
+
+
+def prove(
+    target: Any = None,
+    *,
+    model: torch.nn.Module | None = None,
+    optimizer: Any = None,
+    loss: Loss | None = None,
+    batch: Any = None,
+    tokenizer: Any = None,
+    only: str | Iterable[str] | None = None,
+) -> ProofView:
+    """Try what must hold in every right set-up, and say what does not.
+
+    Each experiment executes a step twice in two ways that must come out equal: a row
+    alone and in its batch, saved and loaded, merged and not. Where they part by more
+    than rounding, the first module and operation is named. Training goes on afterwards
+    as if nothing had been: weights, optimizer, gradients, buffers, random state and
+    the trainer's own state are bit for bit what they were. An interrupt (the stop
+    button) ends it and keeps what is known by then.
+
+    Parameters
+    ----------
+    target
+        A ``transformers.Trainer`` (or what derives from it), or the model.
+    model, optimizer
+        Those of a hand-written loop.
+    loss
+        ``loss(model, batch)`` of a hand-written loop; without it the model's own.
+    batch
+        Keyword arguments of the model. A trainer's first batch is used by default.
+    tokenizer
+        That of the model.
+    only
+        Codes or names of experiments: ``["row-alone", "EXP012"]``.
+
+    Returns
+    -------
+    ProofView
+        A sequence of outcomes, ``ok`` when nothing is broken, and ``findings``.
+
+    Raises
+    ------
+    BadValueError
+        Something else was passed, or there is no batch.
+
+    Examples
+    --------
+    >>> import torch, ftlab
+    >>> model = torch.nn.Linear(2, 1)
+    >>> proof = ftlab.prove(model, batch={"input": torch.ones(3, 2)}, only="row-alone")
+    >>> proof[0].state, proof[0].says
+    ('does not apply', 'the batch has no input_ids of shape (rows, positions)')
+    """
+    chosen = chosen_of(only)
+    given, live_of = _given(target, model, optimizer, loss, batch, tokenizer)
+    kept = KeptState(_used(given))
+    outcomes: list[Outcome] = []
+    try:
+        live = live_of()
+        for each in _steps(chosen):
+            outcomes.append(tried(each, live))
+            kept.restore()
+    except KeyboardInterrupt:
+        missing = chosen[len(outcomes) :]
+        says = "interrupted before it was tried"
+        outcomes += [each.outcome("cannot be decided", says) for each in missing]
+    finally:
+        kept.restore()
+    name = type(given.model if given.trainer is None else given.trainer).__name__
+    return ProofView(outcomes, title=f"Proof of {name}")
+
+
+def tried(experiment: Experiment, live: Live) -> Outcome:
+    """Run an experiment; what it raises is told as its outcome."""
+    try:
+        with torch.inference_mode(mode=False), torch.enable_grad():
+            return experiment.run(live)
+    except NotApplicableError as reason:
+        return experiment.outcome("does not apply", str(reason))
+    except Exception as error:  # noqa: BLE001  an odd model must not end the proof
+        says = f"it raised {type(error).__name__}: {str(error).splitlines()[0:1]}"
+        return experiment.outcome("cannot be decided", says[:300])
+
+
+def chosen_of(only: str | Iterable[str] | None) -> Sequence[Experiment]:
+    """Return the experiments of these codes or names; all for ``None``."""
+    every = all_experiments()
+    if only is None:
+        return every
+    names = [only] if isinstance(only, str) else list(only)
+    known = {name: each for each in every for name in (each.code, each.name)}
+    for name in names:
+        if name not in known:
+            allowed = ", ".join(f"{each.name} ({each.code})" for each in every)
+            msg = f"only={name!r}: there is no such experiment. There are {allowed}."
+            raise BadValueError(msg)
+    return [known[name] for name in names]
+
+
+def _steps(chosen: Sequence[Experiment]) -> Iterator[Experiment]:
+    with progress_bar("proving", len(chosen), unit="experiments") as tick:
+        for each in chosen:
+            yield each
+            tick(1)
+
+
+def _used(given: Given) -> Kept:
+    trainer = given.trainer
+    owners = sources(given) + (owners_of(trainer) if trainer is not None else [])
+    scaler = getattr(getattr(trainer, "accelerator", None), "scaler", None)
+    return Kept(given.model, given.optimizers, (), scaler, owners=owners)
+
+
+def _given(
+    target: Any, model: Any, optimizer: Any, loss: Any, batch: Any, tokenizer: Any
+) -> tuple[Given, Callable[[], Live]]:
+    if is_trainer(target):
+        return _of_trainer(target, batch, tokenizer)
+    chosen = target if target is not None else model
+    if not isinstance(chosen, torch.nn.Module):
+        msg = (
+            f"prove() was given {an(type(chosen).__name__)}; pass a trainer, or "
+            "prove(model=model, optimizer=optimizer, batch=batch)."
+        )
+        raise BadValueError(msg)
+    if batch is None:
+        msg = (
+            "prove() has no batch; pass one that the model is called with: "
+            "prove(model=model, batch=next(iter(loader)))."
+        )
+        raise BadValueError(msg)
+    watchable(chosen, "prove")
+    given = Given(chosen, () if optimizer is None else (optimizer,), batches=[batch])
+    arguments = on_device(batch, chosen)
+
+    def computed(each: Mapping[str, Any]) -> torch.Tensor:
+        return loss_of(chosen(**each)) if loss is None else loss(chosen, each)
+
+    return given, lambda: Live(
+        chosen, arguments, computed, optimizer=optimizer, tokenizer=tokenizer
+    )
+
+
+def _of_trainer(
+    trainer: Any, batch: Any, tokenizer: Any
+) -> tuple[Given, Callable[[], Live]]:
+    given = Given(
+        watchable(trainer.model, "prove"),
+        () if trainer.optimizer is None else (trainer.optimizer,),
+        trainer=trainer,
+        args=trainer.args,
+        batches=None if batch is None else [batch],
+        dataset=trainer.train_dataset,
+        collator=trainer.data_collator,
+        tokenizer=tokenizer or getattr(trainer, "processing_class", None),
+    )
+
+    def live() -> Live:
+        batches = first_batches(given, 1)
+        if not batches:
+            msg = "the trainer has no train_dataset; pass prove(trainer, batch=batch)."
+            raise BadValueError(msg)
+        arguments = on_device(batches[0], trainer.model)
+        if trainer.optimizer is None:
+            trainer.create_optimizer()
+
+        def computed(each: Mapping[str, Any]) -> torch.Tensor:
+            with trainer.compute_loss_context_manager():
+                loss: torch.Tensor = trainer.compute_loss(
+                    trainer.model,
+                    dict(each),
+                    num_items_in_batch=_items(trainer, each),
+                )
+            return loss
+
+        return Live(
+            trainer.model,
+            arguments,
+            computed,
+            trainer.compute_loss_context_manager,
+            trainer.optimizer,
+            given.tokenizer,
+            trainer,
+        )
+
+    return given, live
+
+
+def _items(trainer: Any, batch: Mapping[str, Any]) -> Any:
+    """Return what the trainer divides a step's loss by, ``None`` if it does not."""
+    count = getattr(trainer, "_get_num_items_in_batch", None)
+    return None if count is None else count([batch], trainer.args.device)
+
+
+def on_device(batch: Any, model: torch.nn.Module) -> Mapping[str, Any]:
+    """Return the model's keyword arguments, where the model is.
+
+    Raises
+    ------
+    BadValueError
+        A batch is no mapping.
+    """
+    if not hasattr(batch, "keys"):
+        msg = (
+            f"batch is {an(type(batch).__name__)}; it must be a dictionary of what the "
+            "model is called with: prove(model=model, batch=next(iter(loader)))."
+        )
+        raise BadValueError(msg)
+    device = next(model.parameters()).device
+    keys = list(batch.keys())
+    return {
+        str(key): value.to(device)
+        if isinstance(value := batch[key], torch.Tensor)
+        else value
+        for key in keys
+    }

@@ -39,13 +39,7 @@ class Operation:
     values: tuple[torch.Tensor, ...]
 
 
-_NO_ARITHMETIC = (
-    "__get__",
-    "Tensor.to",
-    "Tensor.contiguous",
-    "Tensor.clone",
-    "Tensor.float",
-)
+_HANDS_ON = ("Tensor.to", "Tensor.contiguous", "Tensor.clone", "Tensor.float")
 """What hands on values as they are; in float64 the casts do."""
 
 
@@ -63,7 +57,7 @@ class ForwardOperations(TorchFunctionMode):
         kwargs = kwargs or {}
         outputs = func(*args, **kwargs)
         name = resolve_name(func) or getattr(func, "__name__", str(func))
-        made = [] if name.endswith(_NO_ARITHMETIC) else _tensors(outputs)
+        made = [] if name.endswith("__get__") else _tensors(outputs)
         if made:
             line, given = source_lines()[1], _tensors((args, kwargs))
             self.frames[-1].append(_noted(_short(name), line, given, made))
@@ -159,6 +153,7 @@ def parting(
     Operations are paired by name and order; one is ``None`` where a side has none in
     this place. ``None`` where all that are paired make the same.
     """
+    a, b = ([each for each in side if each.name not in _HANDS_ON] for side in (a, b))
     names = [[operation.name for operation in side] for side in (a, b)]
     matcher = SequenceMatcher(None, names[0], names[1], autojunk=False)
     for kind, i, i_end, j, j_end in matcher.get_opcodes():

@@ -150,7 +150,9 @@ def padding(model: Any, batch: Mapping[str, Any], row: int | None = None) -> Pai
         whole["position_ids"] = batch["position_ids"]
     a, b = (side(model, given, lambda: evaluating(model)) for given in (alone, whole))
     names = (f"row {row} alone", f"row {row} in the padded batch")
-    return Pair(a, b, names, Meeting(here, there, moved=True), backward=False)
+    return Pair(
+        a, b, names, Meeting(here, there, moved=True, parts=True), backward=False
+    )
 
 
 BETWEEN: Mapping[str, Callable[[Any, Mapping[str, Any]], Pair]] = {

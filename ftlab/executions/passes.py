@@ -120,9 +120,10 @@ class Beside(Listener):
                 if self._keeps(place):
                     self._keep.values[place] = self._keep.spool.put(tensor)  # type: ignore[union-attr]
                 if self._stands_in(place) == self._stands_in(other):
-                    return forced
+                    return tensor if forced is None else forced
         new = self._value(place, tensor, again=again)
-        self._seen.append((key, tensor, place, new))
+        forced = None if new is tensor else new
+        self._seen.append((key, tensor.detach(), place, forced))
         return new
 
     def _value(

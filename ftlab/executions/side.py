@@ -150,6 +150,7 @@ def undisturbed(*sides: Side) -> Iterator[RngState]:
         yield RngState.take()
     finally:
         for capsule in capsules:
+            capsule.accept_weights()  # some layers put theirs together in each forward
             capsule.restore()
 
 

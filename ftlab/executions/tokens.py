@@ -122,11 +122,15 @@ class Meeting:
         Where they stand on each side; ``None`` where batches are no tokens.
     moved
         Whether they stand elsewhere.
+    parts
+        Whether one side has a part of the other's tokens: what is taken over all of
+        them, a loss for example, is no longer the same.
     """
 
     a: Grid | None
     b: Grid | None
     moved: bool = False
+    parts: bool = False
 
     def cells(
         self, a: torch.Tensor, b: torch.Tensor, *, heads: bool = False
@@ -151,7 +155,7 @@ class Meeting:
             if layout is not None and layout == self.b.layout(b):
                 left, right = self.a.cells(a, layout), self.b.cells(b, layout)
                 return (left, right) if left.shape == right.shape else None
-        if a.shape != b.shape or (self.moved and a.numel() != 1):
+        if a.shape != b.shape or (self.moved and (self.parts or a.numel() != 1)):
             return None
         return a.reshape(1, -1), b.reshape(1, -1)
 
@@ -159,7 +163,8 @@ class Meeting:
         """Return ``b`` with the values of ``a`` where they meet."""
         if not _one_kind(a, b):
             return b
-        if a.shape == b.shape and (not self.moved or a.numel() == 1):
+        one = a.numel() == 1 and not self.parts
+        if a.shape == b.shape and (not self.moved or one):
             return a.to(b)
         if self.a is None or self.b is None:
             return b

@@ -63,4 +63,6 @@ class PackedDocuments(Experiment):
             for batch in (alone, whole)
         )
         names = ("the document alone", f"the document packed in row {row}")
-        return self.compared(Pair(a, b, names, Meeting(here, there, moved=True), False))
+        return self.compared(
+            Pair(a, b, names, Meeting(here, there, moved=True, parts=True), False)
+        )

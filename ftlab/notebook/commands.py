@@ -66,6 +66,21 @@ def _preflight(call: Call) -> Any:
     return preflight(target, **keywords)
 
 
+def _prove(call: Call) -> Any:
+    from ftlab.session.autowatch import find_target
+    from ftlab.session.preflight.reading import loaders_among
+    from ftlab.session.prove import prove
+
+    if call.arguments.expression:
+        return _as_call("prove", call)
+    target, found = find_target(call.shell.user_ns)
+    wanted = {k: v for k, v in found.items() if k in ("model", "optimizer")}
+    loaders = loaders_among(call.shell.user_ns) if wanted else []
+    if len(loaders) == 1:
+        wanted["batches"] = loaders[0]
+    return prove(target, **wanted)
+
+
 def _as_call(name: str, call: Call) -> Any:
     """Call a function of ftlab with what was typed: names of arguments may be in it."""
     return call.shell.ev(f"__import__('ftlab').{name}({call.arguments.expression})")
@@ -181,6 +196,14 @@ COMMANDS = (
         expression="arguments as for ftlab.preflight; without them the one trainer, "
         "or model, optimizer and DataLoader, there is",
     ),
+    Command(
+        "prove",
+        "Try on a live step what must hold in every right set-up.",
+        _prove,
+        expression="arguments as for ftlab.prove; without them the one trainer, or "
+        "model, optimizer and DataLoader, there is",
+    ),
+    _mirrored("diff", "Say where two executions part.", "a, b, batch"),
     _mirrored("tokens", "Show rows as the model reads them.", "trainer"),
     _mirrored("masks", "Show who attends to whom.", "trainer"),
     _mirrored("data", "Look at every row of a dataset.", '"rows.jsonl", tokenizer'),

@@ -1,8 +1,12 @@
 """`ftlab.explain` and `ftlab.list_rules`: the rules' pages and their table."""
 
+import inspect
+import sys
 from typing import TYPE_CHECKING
 
-from ftlab.rules.page import RulePage, page_of
+from ftlab.experiments.experiment import Experiment
+from ftlab.experiments.registry import all_experiments
+from ftlab.rules.page import RulePage, page_of, parse_sections
 from ftlab.rules.registry import all_rules, find_rule
 
 if TYPE_CHECKING:
@@ -10,12 +14,13 @@ if TYPE_CHECKING:
 
 
 def explain(code: str) -> RulePage:
-    """Show the page of a rule: symptom, evidence, thresholds and what to try.
+    """Show the page of a rule or an experiment: evidence, thresholds, what to try.
 
     Parameters
     ----------
     code
-        A code such as ``"GRD001"`` or a name such as ``"vanishing-gradient"``.
+        A code such as ``"GRD001"`` or ``"EXP001"``, or a name such as
+        ``"vanishing-gradient"``.
 
     Raises
     ------
@@ -28,7 +33,24 @@ def explain(code: str) -> RulePage:
     >>> ftlab.explain("GRD001").name
     'vanishing-gradient'
     """
+    wanted = str(code).strip().lower()
+    for each in all_experiments():
+        if wanted in (each.code.lower(), each.name):
+            return _page_of_experiment(each)
     return page_of(find_rule(code))
+
+
+def _page_of_experiment(experiment: Experiment) -> RulePage:
+    text = inspect.getdoc(sys.modules[type(experiment).__module__]) or ""
+    return RulePage(
+        code=experiment.code,
+        name=experiment.name,
+        area="experiments",
+        status="preview",
+        since="0.1.0",
+        sections=parse_sections(text),
+        needs=("a model and a batch of it, see `ftlab.prove`",),
+    )
 
 
 def list_rules() -> "pd.DataFrame":

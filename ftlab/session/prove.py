@@ -32,6 +32,7 @@ def prove(
     optimizer: Any = None,
     loss: Loss | None = None,
     batch: Any = None,
+    batches: Any = None,
     tokenizer: Any = None,
     only: str | Iterable[str] | None = None,
 ) -> ProofView:
@@ -52,8 +53,9 @@ def prove(
         Those of a hand-written loop.
     loss
         ``loss(model, batch)`` of a hand-written loop; without it the model's own.
-    batch
-        Keyword arguments of the model. A trainer's first batch is used by default.
+    batch, batches
+        Keyword arguments of the model, or a DataLoader or list of them, of which the
+        first are taken. A DataLoader is not iterated. By default a trainer's first.
     tokenizer
         That of the model.
     only
@@ -78,7 +80,9 @@ def prove(
     ('does not apply', 'the batch has no input_ids of shape (rows, positions)')
     """
     chosen = chosen_of(only)
-    given, live_of = _given(target, model, optimizer, loss, batch, tokenizer)
+    given, live_of = _given(
+        target, model, optimizer, loss, _source(batch, batches), tokenizer
+    )
     kept = KeptState(_used(given))
     outcomes: list[Outcome] = []
     try:
@@ -138,10 +142,10 @@ def _used(given: Given) -> Kept:
 
 
 def _given(
-    target: Any, model: Any, optimizer: Any, loss: Any, batch: Any, tokenizer: Any
+    target: Any, model: Any, optimizer: Any, loss: Any, batches: Any, tokenizer: Any
 ) -> tuple[Given, Callable[[], Live]]:
     if is_trainer(target):
-        return _of_trainer(target, batch, tokenizer)
+        return _of_trainer(target, batches, tokenizer)
     chosen = target if target is not None else model
     if not isinstance(chosen, torch.nn.Module):
         msg = (
@@ -149,44 +153,68 @@ def _given(
             "prove(model=model, optimizer=optimizer, batch=batch)."
         )
         raise BadValueError(msg)
-    if batch is None:
+    if batches is None:
         msg = (
             "prove() has no batch; pass one that the model is called with: "
             "prove(model=model, batch=next(iter(loader)))."
         )
         raise BadValueError(msg)
     watchable(chosen, "prove")
-    given = Given(chosen, () if optimizer is None else (optimizer,), batches=[batch])
-    arguments = on_device(batch, chosen)
+    given = Given(chosen, () if optimizer is None else (optimizer,), batches=batches)
 
     def computed(each: Mapping[str, Any]) -> torch.Tensor:
         return loss_of(chosen(**each)) if loss is None else loss(chosen, each)
 
     return given, lambda: Live(
-        chosen, arguments, computed, optimizer=optimizer, tokenizer=tokenizer
+        chosen,
+        _first(given, chosen),
+        computed,
+        optimizer=optimizer,
+        tokenizer=tokenizer,
     )
 
 
+def _source(batch: Any, batches: Any) -> Any:
+    """Return what batches come from: a list of the one, a loader, or nothing."""
+    if batch is not None and batches is not None:
+        msg = "prove() was given batch= and batches=; pass the one that training uses."
+        raise BadValueError(msg)
+    if isinstance(batches, Iterator):
+        msg = (
+            f"batches is {an(type(batches).__name__)}, which prove would exhaust; pass "
+            "the DataLoader, a list, or one as batch=."
+        )
+        raise BadValueError(msg)
+    return batches if batch is None else [batch]
+
+
+def _first(given: Given, model: torch.nn.Module) -> Mapping[str, Any]:
+    batches = first_batches(given, 1)
+    if not batches:
+        msg = (
+            "there is no batch: the trainer has no train_dataset, or batches= is "
+            "empty. Pass batch=, a dictionary of what the model is called with."
+        )
+        raise BadValueError(msg)
+    return on_device(batches[0], model)
+
+
 def _of_trainer(
-    trainer: Any, batch: Any, tokenizer: Any
+    trainer: Any, batches: Any, tokenizer: Any
 ) -> tuple[Given, Callable[[], Live]]:
     given = Given(
         watchable(trainer.model, "prove"),
         () if trainer.optimizer is None else (trainer.optimizer,),
         trainer=trainer,
         args=trainer.args,
-        batches=None if batch is None else [batch],
+        batches=batches,
         dataset=trainer.train_dataset,
         collator=trainer.data_collator,
         tokenizer=tokenizer or getattr(trainer, "processing_class", None),
     )
 
     def live() -> Live:
-        batches = first_batches(given, 1)
-        if not batches:
-            msg = "the trainer has no train_dataset; pass prove(trainer, batch=batch)."
-            raise BadValueError(msg)
-        arguments = on_device(batches[0], trainer.model)
+        arguments = _first(given, trainer.model)
         if trainer.optimizer is None:
             trainer.create_optimizer()
 

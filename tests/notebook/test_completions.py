@@ -23,6 +23,8 @@ def test_subcommands_are_offered(offered):
         [
             "watch",
             "preflight",
+            "prove",
+            "diff",
             "tokens",
             "masks",
             "data",

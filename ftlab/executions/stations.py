@@ -1,6 +1,7 @@
 """What a model becomes on its way to deployment: saved, loaded, merged."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,7 +34,20 @@ def loaded_again(model: Any, folder: str) -> Any:
 
 
 def bare_base(model: Any) -> Any:
-    """Return a copy of an adapter's base as it was before the adapter."""
+    """Return an adapter's base as it was before the adapter.
+
+    From its folder, if it was loaded from one that is here; else a copy of what it is
+    now, without the adapter.
+
+    Raises
+    ------
+    NotApplicableError
+        The base cannot be copied.
+    """
+    folder = str(getattr(model.config, "_name_or_path", "") or "")
+    if folder and Path(folder).is_dir():
+        kind, weight = type(model.get_base_model()), next(model.parameters())
+        return kind.from_pretrained(folder, dtype=weight.dtype).to(weight.device)
     try:
         base = copy.deepcopy(model).unload()
     except Exception as error:

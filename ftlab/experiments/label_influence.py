@@ -111,6 +111,12 @@ def _labels(live: Live) -> Iterator[str]:
         handle.remove()
     if not caught or caught[0].grad is None or caught[0].dim() != 3:
         return
+    mask = live.batch.get("attention_mask")
+    if isinstance(mask, torch.Tensor) and mask.shape == labels.shape:
+        padded = (mask == 0) & (labels != -100)
+        if bool(padded.any()):
+            row, position = padded.nonzero()[0].tolist()
+            yield f"a padding token has a label: row {row}, position {position}"
     parts = caught[0].grad.float().abs().sum(-1)[:, :-1] > 0
     trained = (labels[:, 1:] != -100).to(parts.device)
     for wrong, said in (

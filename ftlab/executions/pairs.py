@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ftlab.executions.captures import Captured
 from ftlab.executions.side import Side
 from ftlab.executions.tokens import Grid, Meeting
 from ftlab.executions.wide import Wide
@@ -21,7 +22,7 @@ class Pair:
     Attributes
     ----------
     a, b
-        The sides. The floor is measured on ``a``.
+        The sides. The floor is measured on ``a``, which may be a capture.
     names
         What they are called.
     meeting
@@ -32,7 +33,7 @@ class Pair:
         Whether the weights of ``b`` were computed and rounded once more.
     """
 
-    a: Side
+    a: Side | Captured
     b: Side
     names: tuple[str, str]
     meeting: Meeting | None = None

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from ftlab.executions.captures import Captured, Measured
 from ftlab.executions.distance import EXACT, apart, size
 from ftlab.executions.floors import Ratios
 from ftlab.executions.listening import Listener, Place
@@ -42,16 +43,13 @@ class Runs:
         self._spool, self._rng, self._backward = spool, rng, pair.backward
         self.alike = Meeting(meeting.a, meeting.a)
         self.tape = Tape(spool)
-        self.run(a, Recording(self.tape))
-        self.wide = Tape(spool)
-        floor = Beside(self.tape, self.alike, put=self.tape, keep=self.wide)
-        self.run(a, floor, wide=True)
+        floor, carried = self._first()
         theirs = Tape(spool) if pair.rewritten else None
         local = Beside(self.wide, meeting, put=self.tape, keep=theirs)
         self.run(b, local, wide=True)
         if theirs is not None:
             again = Beside(theirs, Meeting(meeting.b, meeting.b), put=self.tape)
-            spacing = ROUNDINGS * _coarsest(a.model, b.model)
+            spacing = ROUNDINGS * _coarsest(b.model)
             self.run(b, again, wide=True, rounding=spacing)
             floor.values.raise_to(again.values)
         self._floor = floor
@@ -60,10 +58,24 @@ class Runs:
         self.run(b, self.freely)
         self._wide_free: Tape | None = None
         self._tried: dict[frozenset[Place], tuple[Tape, Distances]] = {}
-        carried = Beside(self.tape, self.alike)
-        self.run(a, carried, wide=True, backward=False)
         self.local = Ratios(local, floor, self.freely)
         self.free = Ratios(self.freely, carried, self.freely)
+
+    def _first(self) -> tuple[Measured, Measured]:
+        """Record side a, or load it; return its floors, local and carried."""
+        if isinstance(self.a, Captured):
+            self.wide = self.tape
+            return self.a.load(self.tape)
+        self.run(self.a, Recording(self.tape))
+        self.wide = Tape(self._spool)
+        floor = Beside(self.tape, self.alike, put=self.tape, keep=self.wide)
+        self.run(self.a, floor, wide=True)
+        carried = Beside(self.tape, self.alike)
+        self.run(self.a, carried, wide=True, backward=False)
+        return (
+            Measured(floor.values, floor.gradients),
+            Measured(carried.values, carried.gradients),
+        )
 
     def run(
         self,
@@ -92,8 +104,10 @@ class Runs:
         """Return how far apart the outputs are when b has a's values in some places.
 
         Both in float64, so that it is next to 0 where these are all that differs;
-        relative to the outputs' size.
+        relative to the outputs' size. NaN where side a is a capture.
         """
+        if isinstance(self.a, Captured):
+            return float("nan")
         _, found = self._with(places)
         shares = [
             float((found.apart[place] / found.sizes[place].clamp(min=1e-30)).max())
@@ -102,8 +116,13 @@ class Runs:
         ]
         return max(shares, default=0.0)
 
-    def changes(self, places: Sequence[Place]) -> bool:
-        """Say whether b's outputs are others when it has a's values in some places."""
+    def changes(self, places: Sequence[Place]) -> bool | None:
+        """Say whether b's outputs are others when it has a's values in some places.
+
+        ``None`` where side a is a capture, which cannot run otherwise.
+        """
+        if isinstance(self.a, Captured):
+            return None
         if any(is_output(place) for place in places):
             return True
         before, after = self._with(())[0], self._with(places)[0]
@@ -123,6 +142,7 @@ class Runs:
             if self._wide_free is None:
                 self._wide_free = Tape(self._spool)
                 recording = Recording(self._wide_free)
+                assert isinstance(self.a, Side)
                 self.run(self.a, recording, wide=True, backward=False)
             outputs = Tape(self._spool)
             listener = Beside(

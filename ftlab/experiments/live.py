@@ -59,7 +59,8 @@ class Live:
 
     def of(self, pair: Pair) -> Pair:
         """Return a pair in the precision of the training."""
-        return replace(pair, a=self._within(pair.a), b=self._within(pair.b))
+        a = self._within(pair.a) if isinstance(pair.a, Side) else pair.a
+        return replace(pair, a=a, b=self._within(pair.b))
 
     def _within(self, side: Side) -> Side:
         def call() -> Any:

@@ -13,6 +13,7 @@ from ftlab.records.errors import BadValueError
 from ftlab.records.outcome import Outcome
 from ftlab.rules.words import an
 from ftlab.session.arguments import several, watchable
+from ftlab.session.given_models import on_device
 from ftlab.session.integrations.transformers import is_trainer
 from ftlab.session.preflight.dry_run import loss_of
 from ftlab.session.preflight.given import Given
@@ -245,27 +246,3 @@ def _items(trainer: Any, batch: Mapping[str, Any]) -> Any:
     """Return what the trainer divides a step's loss by, ``None`` if it does not."""
     count = getattr(trainer, "_get_num_items_in_batch", None)
     return None if count is None else count([batch], trainer.args.device)
-
-
-def on_device(batch: Any, model: torch.nn.Module) -> Mapping[str, Any]:
-    """Return the model's keyword arguments, where the model is.
-
-    Raises
-    ------
-    BadValueError
-        A batch is no mapping.
-    """
-    if not hasattr(batch, "keys"):
-        msg = (
-            f"batch is {an(type(batch).__name__)}; it must be a dictionary of what the "
-            "model is called with: prove(model=model, batch=next(iter(loader)))."
-        )
-        raise BadValueError(msg)
-    device = next(model.parameters()).device
-    keys = list(batch.keys())
-    return {
-        str(key): value.to(device)
-        if isinstance(value := batch[key], torch.Tensor)
-        else value
-        for key in keys
-    }

@@ -39,8 +39,8 @@ MOST = 8
 def compare(pair: Pair) -> Differences:
     """Compare two executions, and leave both models as they were."""
     live = [each for each in (pair.a, pair.b) if isinstance(each, Side)]
-    with Spool() as spool, undisturbed(*live) as rng:
-        runs = Runs(pair, spool, rng)
+    with Spool() as spool, undisturbed(*live) as start:
+        runs = Runs(pair, spool, start)
         found = births(runs.local, TOLD)
         said = [_told(runs, birth, found) for birth in found]
         said.sort(key=lambda each: each.changes is False)

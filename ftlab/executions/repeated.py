@@ -15,12 +15,12 @@ def first_unlike(side: Side) -> tuple[str, str, float] | None:
     side
         Is executed twice, from the same random state.
     """
-    with Spool() as spool, undisturbed(side) as rng:
+    with Spool() as spool, undisturbed(side) as start:
         tape = Tape(spool)
-        start_again(side, rng)
+        start_again(side, start)
         side.run(Recording(tape))
         found = Beside(tape, Meeting(None, None))
-        start_again(side, rng)
+        start_again(side, start)
         side.run(found)
     for phase, measured in (("forward", found.values), ("backward", found.gradients)):
         for place, apart in measured.apart.items():

@@ -12,11 +12,10 @@ from ftlab.executions.floors import Ratios
 from ftlab.executions.listening import Listener, Place
 from ftlab.executions.pairs import Pair
 from ftlab.executions.passes import Beside, Distances, is_output
-from ftlab.executions.side import Side, start_again
+from ftlab.executions.side import Side, Start, start_again
 from ftlab.executions.spool import Spool
 from ftlab.executions.tape import Recording, Tape
 from ftlab.executions.tokens import Grid, Meeting
-from ftlab.replay.capsules.rng import RngState
 
 ROUNDINGS = 4
 """Spacings by which a weight that was computed anew may be off: a product of two
@@ -36,11 +35,11 @@ class Runs:
         Each on its own, as they are.
     """
 
-    def __init__(self, pair: Pair, spool: Spool, rng: RngState) -> None:
+    def __init__(self, pair: Pair, spool: Spool, start: Start) -> None:
         a, b = pair.a, pair.b
         meeting = pair.meeting or Meeting(Grid.of(a.batch), Grid.of(b.batch))
         self.a, self.b, self.meeting = a, b, meeting
-        self._spool, self._rng, self._backward = spool, rng, pair.backward
+        self._spool, self._start, self._backward = spool, start, pair.backward
         self.alike = Meeting(meeting.a, meeting.a)
         self.tape = Tape(spool)
         floor, carried = self._first()
@@ -88,7 +87,7 @@ class Runs:
         within: AbstractContextManager[Any] | None = None,
     ) -> None:
         """Execute a side from the common start."""
-        start_again(side, self._rng)
+        start_again(side, self._start)
         backward = backward and self._backward
         side.run(
             listener, wide=wide, rounding=rounding, backward=backward, within=within

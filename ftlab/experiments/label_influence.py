@@ -26,8 +26,8 @@ from typing import Any
 import torch
 
 from ftlab.executions.distance import EXACT, apart, size
-from ftlab.executions.pairs import NotApplicableError, evaluating
-from ftlab.executions.side import start_again, undisturbed
+from ftlab.executions.pairs import evaluating
+from ftlab.executions.side import NotApplicableError, start_again, undisturbed
 from ftlab.executions.wide import Wide
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
@@ -50,8 +50,9 @@ class LabelInfluence(Experiment):
 
     def run(self, live: Live) -> Outcome:
         """Change tokens, and look at the loss's gradient by prediction."""
-        with undisturbed(live.side()) as rng, evaluating(live.model):
-            start_again(live.side(), rng)
+        live.refuse_others()
+        with undisturbed(live.side()) as start, evaluating(live.model):
+            start_again(live.side(), start)
             wrong = [*_tokens(live), *_labels(live)]
         if not wrong:
             return self.outcome("holds", "nothing moves that must not")
@@ -83,7 +84,7 @@ def _tokens(live: Live) -> Iterator[str]:
         last[rows, ends[rows]] = True
         changed = (_apart(before, live.logits(_moved(live, last))) > EXACT) & real.cpu()
         early = changed & ~last.cpu()
-        if _is_causal(live) and bool(early.any()):
+        if live.is_causal() and bool(early.any()):
             row, position = early.nonzero()[0].tolist()
             yield f"the last token of row {row} changes position {position} before it"
 
@@ -104,7 +105,7 @@ def _labels(live: Live) -> Iterator[str]:
     handle = live.model.register_forward_hook(catch)
     try:
         with torch.enable_grad():
-            loss = live.loss(live.batch)
+            loss = live.computed()
             if loss.requires_grad and caught:
                 loss.backward()
     finally:
@@ -140,12 +141,3 @@ def _apart(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     left, right = a.flatten(0, 1), b.flatten(0, 1)
     share = apart(left, right) / size(left).clamp(min=1e-30)
     return share.reshape(a.shape[:2])
-
-
-def _is_causal(live: Live) -> bool:
-    """Say whether a model is meant to read from left to right."""
-    config = getattr(live.model, "config", None)
-    return not getattr(config, "is_encoder_decoder", False) and any(
-        name.endswith("CausalLM") or "LMHead" in name
-        for name in (type(module).__name__ for module in live.model.modules())
-    )

@@ -19,7 +19,8 @@ Use a collator that flattens with position ids, and an attention that reads them
 
 import torch
 
-from ftlab.executions.pairs import NotApplicableError, Pair, evaluating
+from ftlab.executions.pairs import Pair, evaluating
+from ftlab.executions.side import NotApplicableError
 from ftlab.executions.tokens import Grid, Meeting
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live

@@ -26,7 +26,8 @@ from collections.abc import Iterator
 import torch
 from torch.nn.functional import cross_entropy
 
-from ftlab.executions.pairs import NotApplicableError, evaluating
+from ftlab.executions.pairs import evaluating
+from ftlab.executions.side import NotApplicableError
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.finding import Place
@@ -51,6 +52,7 @@ class ReportedLoss(Experiment):
 
     def run(self, live: Live) -> Outcome:
         """Compute the loss again from logits and labels."""
+        live.refuse_others()
         labels = live.batch.get("labels")
         ids = live.ids()
         if not isinstance(labels, torch.Tensor) or labels.shape != ids.shape:
@@ -59,7 +61,7 @@ class ReportedLoss(Experiment):
         with evaluating(live.model):
             logits = live.logits(live.batch).float()
             with torch.no_grad():
-                reported = float(live.loss(live.batch))
+                reported = float(live.computed())
         if logits.shape[:2] != labels.shape:
             msg = (
                 f"{tuple(logits.shape[:2])} logits are not {tuple(labels.shape)} labels"

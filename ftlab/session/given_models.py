@@ -68,15 +68,16 @@ def model_of(given: Any, name: str) -> torch.nn.Module:
 
 
 def _loaded(folder: Path, name: str) -> torch.nn.Module:
-    """Load a causal language model from a checkpoint, onto its base if it is adapters."""
+    """Load a causal language model from a checkpoint; adapters onto their base."""
     if (folder / "adapter_config.json").is_file():
         from peft import AutoPeftModelForCausalLM as Loader
     elif (folder / "config.json").is_file():
         from transformers import AutoModelForCausalLM as Loader
     else:
         msg = (
-            f"{name}={str(folder)!r} holds neither config.json nor adapter_config.json; "
-            "pass a checkpoint's folder, a capture's (as a), or a model."
+            f"{name}={str(folder)!r} holds neither config.json nor "
+            "adapter_config.json; pass a checkpoint's folder, a capture's (as a), or "
+            "a model."
         )
         raise BadValueError(msg)
     model: torch.nn.Module = Loader.from_pretrained(folder)

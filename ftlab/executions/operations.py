@@ -50,7 +50,7 @@ _NO_ARITHMETIC = (
     "Tensor.clone",
     "Tensor.float",
 )
-"""What hands on values as they are; in float64 the casts do."""
+"""What hands on values as they are; in float64 the casts do. It leads on, unnamed."""
 
 
 class ForwardOperations(TorchFunctionMode):
@@ -67,8 +67,7 @@ class ForwardOperations(TorchFunctionMode):
         kwargs = kwargs or {}
         outputs = func(*args, **kwargs)
         name = resolve_name(func) or getattr(func, "__name__", str(func))
-        made = [] if name.endswith(_NO_ARITHMETIC) else _tensors(outputs)
-        if made:
+        if made := _tensors(outputs):
             line, given = source_lines()[1], _tensors((args, kwargs))
             self.frames[-1].append(_noted(_short(name), line, given, made))
         return outputs
@@ -150,8 +149,9 @@ def leading_to(
     found = []
     for operation in reversed(operations):
         if any(id(made) in wanted for made in operation.made):
-            found.append(operation)
             wanted |= {id(given) for given in operation.given}
+            if not operation.name.endswith(_NO_ARITHMETIC):
+                found.append(operation)
     return found[::-1]
 
 
@@ -202,4 +202,5 @@ def _far(a: torch.Tensor, b: torch.Tensor, meeting: Meeting) -> bool:
     cells = meeting.cells(a, b, heads=True)
     if cells is None or not cells[0].numel():
         return False
-    return bool((apart(*cells, mask=True) > EXACT * size(cells[0])).any())
+    sizes = size(cells[0], mask=True)
+    return bool((apart(*cells, mask=True) > EXACT * sizes).any())

@@ -8,7 +8,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from ftlab.executions.nested import argument_names, changed
 
-Two = namedtuple("Two", "left right")  # noqa: PYI024  a user's own
+Two = namedtuple("Two", "left right")
 
 
 def doubled(path, tensor):
@@ -29,7 +29,7 @@ def test_containers_keep_their_classes_and_all_else_in_them():
 
 def test_what_did_not_change_is_the_same_object():
     value = {"a": (torch.ones(1), [torch.ones(1)]), "b": 3}
-    assert changed(value, lambda path, tensor: tensor) is value
+    assert changed(value, lambda _, tensor: tensor) is value
     own = SimpleNamespace(tensor=torch.ones(1))
     assert changed(own, doubled) is own
 

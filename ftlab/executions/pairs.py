@@ -213,7 +213,8 @@ def _in_mode(model: torch.nn.Module, train: bool) -> Iterator[None]:
 
 
 def _set(model: torch.nn.Module, name: str, value: Any) -> Any:
-    return _each([m for m in model.modules() if hasattr(m, name)], name, value)
+    # A wrapper that only hands on what it wraps has no such attribute of its own.
+    return _each([m for m in model.modules() if name in vars(m)], name, value)
 
 
 @contextlib.contextmanager

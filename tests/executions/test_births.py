@@ -9,6 +9,7 @@ from torch import nn
 
 from ftlab.executions.births import around, births, differing_weights, maker
 from ftlab.executions.listening import Place
+from ftlab.executions.side import Side
 from tests.executions.sides import Small
 
 NAMES = ("", "layers.0", "layers.0.mlp", "layers.1", "layers.1.mlp", "head")
@@ -65,15 +66,19 @@ def test_the_same_in_other_blocks_is_one():
     assert last.module == "head"
 
 
+def differing(one, other, module):
+    return differing_weights(Side(one, {}, one), Side(other, {}, other), module)
+
+
 def test_weights_and_buffers_of_the_module_itself_are_compared():
     one, other = Small(), Small()
     other.layers[1].running_mean += 1
     other.layers[0].bias.data[0] += 1e-6
-    assert differing_weights(one, other, "layers.1") == ("running_mean",)
-    assert differing_weights(one, other, "layers.0") == ("bias",)
-    assert differing_weights(one, other, "layers") == ()
+    assert differing(one, other, "layers.1") == ("running_mean",)
+    assert differing(one, other, "layers.0") == ("bias",)
+    assert differing(one, other, "layers") == ()
     bigger = nn.Sequential(nn.Linear(2, 3))
-    assert differing_weights(nn.Sequential(nn.Linear(2, 2)), bigger, "0") == (
+    assert differing(nn.Sequential(nn.Linear(2, 2)), bigger, "0") == (
         "weight",
         "bias",
     )
@@ -82,4 +87,4 @@ def test_weights_and_buffers_of_the_module_itself_are_compared():
 def test_nan_weights_of_a_copy_are_the_same():
     one = nn.Linear(1, 1)
     one.weight.data.fill_(float("nan"))
-    assert differing_weights(one, copy.deepcopy(one), "") == ()
+    assert differing(one, copy.deepcopy(one), "") == ()

@@ -83,7 +83,8 @@ def test_what_is_no_token_is_one_cell_where_nothing_has_moved():
     still = Meeting(Grid.of(WHOLE), Grid.of(WHOLE))
     assert still.cells(weight, weight)[0].shape == (1, 9)
     assert Meeting(None, None).cells(weight, weight[:2]) is None
-    assert row_alone().cells(weight, weight) is None
+    assert row_alone().cells(weight, weight + 1) is None
+    assert row_alone().cells(weight, weight)[0].shape == (1, 9)  # a constant
     assert torch.equal(row_alone().forced(weight + 1, weight), weight)
     assert row_alone().forced(torch.tensor(1.0), torch.tensor(2.0)) == 1
 

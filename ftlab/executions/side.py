@@ -21,7 +21,7 @@ from ftlab.replay.capsules.generators import KeptGenerators, own_generators
 from ftlab.replay.capsules.inputs import KeptInputs
 from ftlab.replay.capsules.kept import differ, sample
 from ftlab.replay.capsules.rng import RngState
-from ftlab.replay.torch_private import backward_within_modes
+from ftlab.replay.torch_private import backward_within_modes, hooks_of
 
 
 class NotApplicableError(Exception):
@@ -248,6 +248,8 @@ def _own(module: torch.nn.Module) -> Iterator[Any]:
     yield from (value for value in vars(module).values() if isinstance(value, kinds))
     if type(module).__module__.partition(".")[0] not in _LIBRARIES:
         yield from own_generators(module.forward)
+    for hook in hooks_of(module):
+        yield from own_generators(hook)
 
 
 _LIBRARIES = frozenset(

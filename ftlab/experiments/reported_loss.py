@@ -27,14 +27,16 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from ftlab.executions.pairs import evaluating
-from ftlab.executions.side import NotApplicableError
+from ftlab.executions.side import NotApplicableError, WithoutDropout
+from ftlab.executions.wide import Wide
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.finding import Place
 from ftlab.records.outcome import Outcome
 
-CLOSE = 0.01
-"""Relative difference of two losses that are one: bf16 logits make up to 0.003."""
+CLOSE = 1e-5
+"""Relative difference of two losses that are one: both are computed in float64, but a
+loss may pass through a number of Python's or a metric's in float32."""
 
 
 class ReportedLoss(Experiment):
@@ -58,10 +60,9 @@ class ReportedLoss(Experiment):
         if not isinstance(labels, torch.Tensor) or labels.shape != ids.shape:
             msg = "the batch has no labels by token"
             raise NotApplicableError(msg)
-        with evaluating(live.model):
-            logits = live.logits(live.batch).float()
-            with torch.no_grad():
-                reported = float(live.computed())
+        with evaluating(live.model), WithoutDropout(), Wide(), torch.no_grad():
+            logits = live.logits(live.batch)
+            reported = float(live.computed())
         if logits.shape[:2] != labels.shape:
             msg = (
                 f"{tuple(logits.shape[:2])} logits are not {tuple(labels.shape)} labels"

@@ -43,7 +43,7 @@ class DifferenceView(View["Differences"]):
     >>> nothing = np.zeros(0)
     >>> DifferenceView(Differences(("eager", "sdpa"), outcome=1.1))
     eager and sdpa are equal: 0 tensors of 0 modules differ by no more than rounding
-      the outputs by 1.1 x the noise floor
+      the outputs differ by 1.1 x the noise floor
     """
 
     title = "Two executions"
@@ -205,7 +205,7 @@ def where(tokens: Any, of: Any) -> str:
 def _outcome(found: Differences) -> list[str]:
     said = []
     if np.isfinite(found.outcome):
-        said.append(f"the outputs by {number(found.outcome)} x the noise floor")
+        said.append(f"the outputs differ by {number(found.outcome)} x the noise floor")
     elif np.isinf(found.outcome):
         said.append("the outputs differ")
     if len(found.kl) and not found.equal:

@@ -82,7 +82,7 @@ def test_text_says_where_two_executions_part_and_what_that_does():
         "in what it\n"
         "    returns, all tokens: differs\n"
         "  with these tensors put right, the outputs are equal\n"
-        "  the outputs by 20 x the noise floor\n"
+        "  the outputs differ by 20 x the noise floor\n"
         "  next-token distributions: KL up to 0.5 nats (row 0, position 1); first "
         "another likeliest token\n"
         "    at row 1, position 3\n"

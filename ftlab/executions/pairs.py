@@ -111,7 +111,10 @@ def merge(model: Any, batch: Mapping[str, Any]) -> Pair:
     if not hasattr(model, "merge_and_unload"):
         msg = f"{type(model).__name__} has no merge_and_unload()"
         raise NotApplicableError(msg)
-    merged = copy.deepcopy(model).merge_and_unload()
+    try:
+        merged = copy.deepcopy(model).merge_and_unload()
+    except NotImplementedError as error:
+        raise NotApplicableError(str(error)) from error
     a, b = (side(m, batch, lambda m=m: evaluating(m)) for m in (model, merged))  # type: ignore[misc]
     return Pair(a, b, ("the adapter", "the merged model"), None, False, rewritten=True)
 

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -68,6 +69,7 @@ class Side:
             stack.enter_context(WithoutDropout())
             if wide:
                 stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+                stack.enter_context(_widened_parametrizations())
                 weights = self.model.parameters()
                 stack.enter_context(Wide(rounding=rounding, weights=weights))
             stack.enter_context(within or nullcontext())
@@ -77,6 +79,18 @@ class Side:
             if backward and loss is not None and loss.requires_grad:
                 backward_within_modes(loss)
         listener.finished(self.model)
+
+
+@contextlib.contextmanager
+def _widened_parametrizations() -> Iterator[None]:
+    """Let a parametrization that is put on meanwhile return another dtype."""
+    module = torch.nn.utils.parametrize
+    before = module.register_parametrization
+    module.register_parametrization = partial(before, unsafe=True)
+    try:
+        yield
+    finally:
+        module.register_parametrization = before
 
 
 class WithoutDropout(TorchFunctionMode):

@@ -6,31 +6,63 @@ from typing import Any
 
 import torch
 
+from ftlab.executions.listening import shared_name
 from ftlab.executions.pairs import NotApplicableError
 
 
 def loaded_again(model: Any, folder: str) -> Any:
     """Save a model into ``folder`` and load it as a stranger would.
 
-    An adapter is loaded onto a copy of its base without it; what else was changed in
-    the base is put back from its files where these are here.
+    Adapters are loaded onto their base without them.
 
     Raises
     ------
     NotApplicableError
-        The base of the adapter cannot be copied.
+        The base of the adapters is not to be had, or the model's class does not build
+        all of it.
     """
     model.save_pretrained(folder)
-    if not hasattr(model, "peft_config"):
-        # the dtype is that of the live model: files hold it, loaders may change it
-        again = type(model).from_pretrained(
-            folder, dtype=next(model.parameters()).dtype
-        )
-        return again.to(next(model.parameters()).device)
+    if hasattr(model, "peft_config"):
+        return _adapters_again(model, Path(folder))
+    # the dtype is that of the live model: files hold it, loaders may change it
+    weight = next(model.parameters())
+    again = type(model).from_pretrained(folder, dtype=weight.dtype).to(weight.device)
+    built = {name for name, _ in again.named_modules()}
+    lacking = [name for name, _ in model.named_modules() if name not in built]
+    if lacking:
+        msg = f"{type(model).__name__} alone does not build {lacking[0]}"
+        raise NotApplicableError(msg)
+    return again
+
+
+def _adapters_again(model: Any, folder: Path) -> Any:
     from peft import PeftModel
 
     base = bare_base(model)
-    return PeftModel.from_pretrained(base, folder, adapter_name=model.active_adapter)
+    before = {name: p.detach().clone() for name, p in base.named_parameters()}
+    names = list(model.peft_config)
+    paths = {each: folder if each == "default" else folder / each for each in names}
+    again = PeftModel.from_pretrained(base, paths[names[0]], adapter_name=names[0])
+    for each in names[1:]:
+        again.load_adapter(paths[each], adapter_name=each)
+    active = model.active_adapter
+    again.base_model.set_adapter(active) if isinstance(active, list) else (
+        again.set_adapter(active)
+    )
+    kept = {id(p) for p in base.parameters()}
+    for name, parameter in again.named_parameters():
+        was = before.get(shared_name(name).replace(".base_layer.", "."))
+        if (
+            was is not None
+            and id(parameter) in kept
+            and not torch.equal(was, parameter)
+        ):
+            msg = (
+                "this adapter's start changes the base, and the folder of the base as "
+                "it was is not here"
+            )
+            raise NotApplicableError(msg)
+    return again
 
 
 def bare_base(model: Any) -> Any:
@@ -58,10 +90,3 @@ def bare_base(model: Any) -> Any:
     if hasattr(base, "peft_config"):
         del base.peft_config
     return base
-
-
-def logits_of(model: Any, ids: torch.Tensor) -> torch.Tensor:
-    """Return a model's logits of token ids, shape (rows, positions, vocabulary)."""
-    with torch.no_grad():
-        logits: torch.Tensor = model(input_ids=ids).logits
-    return logits

@@ -47,7 +47,8 @@ class CachedDecoding(Experiment):
     def run(self, live: Live) -> Outcome:
         """Decode two prompts of different length."""
         model, ids = live.model, live.ids()
-        if not hasattr(model, "generate"):
+        inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+        if not hasattr(inner, "generate"):
             msg = f"{type(model).__name__} has no generate()"
             raise NotApplicableError(msg)
         prompts = [row for row in _rows(live) if len(row) > 1][:2]
@@ -65,7 +66,8 @@ class CachedDecoding(Experiment):
             for row, prompt in enumerate(prompts):
                 new = made[row, mask.shape[1] :]
                 whole = torch.cat((prompt.to(ids.device), new.to(ids.device)))[None]
-                logits = model(input_ids=whole).logits[0, len(prompt) - 1 : -1].float()
+                # from the end: prompt tuning puts tokens of its own in front
+                logits = model(input_ids=whole).logits[0, -len(new) - 1 : -1].float()
                 at = _first_other(logits, new)
                 if at >= 0:
                     return self._broken(row, at, int(new[at]), int(logits[at].argmax()))

@@ -26,7 +26,7 @@ class Live:
         What the training takes for the loss of a batch.
     autocast
         The precision that the training computes in.
-    optimizer, tokenizer, trainer
+    optimizers, tokenizer, trainer
         Those of the training, where it has them.
     """
 
@@ -36,7 +36,7 @@ class Live:
     autocast: Callable[[], contextlib.AbstractContextManager[Any]] = (
         contextlib.nullcontext
     )
-    optimizer: Any = None
+    optimizers: tuple[Any, ...] = ()
     tokenizer: Any = None
     trainer: Any = None
 
@@ -97,5 +97,8 @@ class Live:
         logits = getattr(output, "logits", None)
         if not isinstance(logits, torch.Tensor) or logits.dim() != 3:
             msg = f"{type(self.model).__name__} returns no logits by token"
+            raise NotApplicableError(msg)
+        if logits.shape[:2] != self.ids().shape:
+            msg = f"logits are of {tuple(logits.shape[:2])} tokens, not the batch's"
             raise NotApplicableError(msg)
         return logits

@@ -52,21 +52,23 @@ class UpdateRule(Experiment):
 
     def run(self, live: Live) -> Outcome:
         """Make a step, whose changes are undone by who asked for it."""
-        optimizer = getattr(live.optimizer, "optimizer", live.optimizer)
-        if optimizer is None:
+        optimizers = [getattr(each, "optimizer", each) for each in live.optimizers]
+        if not optimizers:
             msg = "there is no optimizer; pass optimizer="
             raise NotApplicableError(msg)
-        if type(optimizer).__name__ not in KNOWN:
-            msg = f"{type(optimizer).__name__} is none of {', '.join(sorted(KNOWN))}"
-            raise NotApplicableError(msg)
-        optimizer.zero_grad()
+        for each in optimizers:
+            if type(each).__name__ not in KNOWN:
+                msg = f"{type(each).__name__} is none of {', '.join(sorted(KNOWN))}"
+                raise NotApplicableError(msg)
+            each.zero_grad()
         live.loss(live.batch).backward()
         names = {id(p): shared_name(n) for n, p in live.model.named_parameters()}
-        given = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        given = {id(p) for each in optimizers for p in _held(each)}
         others = [p for p in live.model.parameters() if id(p) not in given]
         before = [_sample(p) for p in others]
-        expected = [*_expected(optimizer)]
-        optimizer.step()
+        expected = [found for each in optimizers for found in _expected(each)]
+        for each in optimizers:
+            each.step()
         moved = [
             names[id(p)]
             for p, was in zip(others, before, strict=True)
@@ -94,6 +96,11 @@ class UpdateRule(Experiment):
         return self.outcome(
             "broken", says, places=places, evidence={"tensors": len(places)}
         )
+
+
+def _held(optimizer: Any) -> Iterator[torch.Tensor]:
+    for group in optimizer.param_groups:
+        yield from group["params"]
 
 
 def _sample(parameter: torch.Tensor) -> torch.Tensor:

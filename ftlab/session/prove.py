@@ -12,7 +12,7 @@ from ftlab.experiments.registry import all_experiments
 from ftlab.records.errors import BadValueError
 from ftlab.records.outcome import Outcome
 from ftlab.rules.words import an
-from ftlab.session.arguments import watchable
+from ftlab.session.arguments import several, watchable
 from ftlab.session.integrations.transformers import is_trainer
 from ftlab.session.preflight.dry_run import loss_of
 from ftlab.session.preflight.given import Given
@@ -160,7 +160,8 @@ def _given(
         )
         raise BadValueError(msg)
     watchable(chosen, "prove")
-    given = Given(chosen, () if optimizer is None else (optimizer,), batches=batches)
+    optimizers = tuple(several(optimizer, "step", "optimizer"))
+    given = Given(chosen, optimizers, batches=batches)
 
     def computed(each: Mapping[str, Any]) -> torch.Tensor:
         return loss_of(chosen(**each)) if loss is None else loss(chosen, each)
@@ -169,7 +170,7 @@ def _given(
         chosen,
         _first(given, chosen),
         computed,
-        optimizer=optimizer,
+        optimizers=optimizers,
         tokenizer=tokenizer,
     )
 
@@ -204,7 +205,7 @@ def _of_trainer(
 ) -> tuple[Given, Callable[[], Live]]:
     given = Given(
         watchable(trainer.model, "prove"),
-        () if trainer.optimizer is None else (trainer.optimizer,),
+        tuple(several(trainer.optimizer, "step", "optimizer")),
         trainer=trainer,
         args=trainer.args,
         batches=batches,
@@ -232,7 +233,7 @@ def _of_trainer(
             arguments,
             computed,
             trainer.compute_loss_context_manager,
-            trainer.optimizer,
+            (trainer.optimizer,),
             given.tokenizer,
             trainer,
         )

@@ -158,7 +158,7 @@ class Listening:
             with outside_functions():
                 same = new is tensor
                 own = tensor.view_as(tensor) if same else Replaced.apply(tensor, (new,))
-            own.register_hook(partial(self._gradient, place))
+            self._handles.add(own.register_hook(partial(self._gradient, place)))
             return own
 
         return show

@@ -83,7 +83,7 @@ def _tokens(live: Live) -> Iterator[str]:
         last[rows, ends[rows]] = True
         changed = (_apart(before, live.logits(_moved(live, last))) > EXACT) & real.cpu()
         early = changed & ~last.cpu()
-        if _is_causal(live) and bool(early.any()):
+        if live.is_causal() and bool(early.any()):
             row, position = early.nonzero()[0].tolist()
             yield f"the last token of row {row} changes position {position} before it"
 
@@ -117,15 +117,16 @@ def _labels(live: Live) -> Iterator[str]:
         if bool(padded.any()):
             row, position = padded.nonzero()[0].tolist()
             yield f"a padding token has a label: row {row}, position {position}"
-    parts = caught[0].grad.float().abs().sum(-1)[:, :-1] > 0
-    trained = (labels[:, 1:] != -100).to(parts.device)
+    ahead = int(live.looks_ahead())
+    parts = caught[0].grad.float().abs().sum(-1)[:, : labels.shape[1] - ahead] > 0
+    trained = (labels[:, ahead:] != -100).to(parts.device)
     for wrong, said in (
         (parts & ~trained, "a prediction whose label is -100 has a part in the loss"),
         (~parts & trained, "a label that is not -100 has no part in the loss"),
     ):
         if bool(wrong.any()):
             row, position = wrong.nonzero()[0].tolist()
-            yield f"{said}: row {row}, position {position + 1}"
+            yield f"{said}: row {row}, position {position + ahead}"
 
 
 def _moved(live: Live, where: torch.Tensor) -> Mapping[str, Any]:
@@ -141,11 +142,3 @@ def _apart(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     share = apart(left, right) / size(left).clamp(min=1e-30)
     return share.reshape(a.shape[:2])
 
-
-def _is_causal(live: Live) -> bool:
-    """Say whether a model is meant to read from left to right."""
-    config = getattr(live.model, "config", None)
-    return not getattr(config, "is_encoder_decoder", False) and any(
-        name.endswith("CausalLM") or "LMHead" in name
-        for name in (type(module).__name__ for module in live.model.modules())
-    )

@@ -86,6 +86,23 @@ class Live:
             raise NotApplicableError(msg)
         return ids
 
+    def is_causal(self) -> bool:
+        """Say whether the model is meant to read from left to right."""
+        return self.looks_ahead() and any(
+            name.endswith(("CausalLM", "LMHeadModel")) for name in self._kinds()
+        )
+
+    def looks_ahead(self) -> bool:
+        """Say whether a logit predicts the next token, and not its own."""
+        config = getattr(self.model, "config", None)
+        return not getattr(config, "is_encoder_decoder", False) and not any(
+            name.endswith(("ForMaskedLM", "ForTokenClassification"))
+            for name in self._kinds()
+        )
+
+    def _kinds(self) -> set[str]:
+        return {type(module).__name__ for module in self.model.modules()}
+
     def logits(self, batch: Mapping[str, Any]) -> torch.Tensor:
         """Return the model's logits of a batch, in evaluation and without gradients."""
         rng = RngState.take()

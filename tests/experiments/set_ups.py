@@ -74,3 +74,15 @@ def after(function: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., Any
         return function(inner(*args, **kwargs))
 
     return changed
+
+
+def masked_lm() -> tuple[Any, dict[str, Any]]:
+    """Return a tiny BERT and a batch whose labels are some of its own tokens."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = BertConfig(vocab_size=128, intermediate_size=64, **sizes)
+    batch = padded(left=False)
+    batch["labels"][:, ::2] = -100
+    return BertForMaskedLM(config), batch

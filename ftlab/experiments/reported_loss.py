@@ -85,12 +85,15 @@ class ReportedLoss(Experiment):
         else:
             plain, others = _mean(logits, labels), []
         evidence: dict[str, float | int | str] = {"reported": reported, "plain": plain}
-        if _within(CLOSE_IN_16_BITS if coarse else CLOSE, reported, plain):
+        close, same = (CLOSE_IN_16_BITS,) * 2 if coarse else (CLOSE, SAME)
+        like = ""
+        if not _within(same, reported, plain):
+            alike = (name for name, each in others if _within(same, reported, each))
+            like = next(alike, "")
+        if not like and _within(close, reported, plain):
             return self.outcome(
                 "holds", f"{reported:.4g} = {plain:.4g}", evidence=evidence
             )
-        close = CLOSE_IN_16_BITS if coarse else SAME
-        like = next((n for n, value in others if _within(close, reported, value)), "")
         says = f"the loss is {reported:.4g}, the plain formula gives {plain:.4g}"
         if not like:
             says += ": it has a term of its own, or is of another kind"

@@ -45,7 +45,7 @@ def tried(name: str, model: Any, batch: Any, **more: Any) -> Outcome:
 
 def named(outcome: Outcome) -> list[str]:
     """Return the places of a broken relation."""
-    assert outcome.state == "broken", outcome
+    assert outcome.state == "broken", outcome.says
     return [place.name for place in outcome.places]
 
 

@@ -39,12 +39,12 @@ def confident():
 )
 def test_what_is_masked_moves_nothing(model, batch):
     outcome = tried("label-influence", model(), batch)
-    assert outcome.state == "holds", outcome
+    assert outcome.state == "holds", outcome.says
 
 
 def test_a_model_that_reads_both_ways_is_not_asked_about_later_tokens():
     outcome = tried("label-influence", *masked_lm())
-    assert outcome.state == "holds", outcome
+    assert outcome.state == "holds", outcome.says
 
 
 def test_it_does_not_apply_without_labels():

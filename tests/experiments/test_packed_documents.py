@@ -38,7 +38,7 @@ def padded_to(length):
 )
 def test_a_document_is_the_same_alone(model, batch):
     outcome = tried("packed-documents", model(), batch)
-    assert outcome.state == "holds", outcome
+    assert outcome.state == "holds", outcome.says
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def over_the_first_too(model, batch):
 )
 def test_the_plain_formula_is_recognised(model, loss):
     outcome = tried("reported-loss", model(), padded(), loss=loss)
-    assert outcome.state == "holds", outcome
+    assert outcome.state == "holds", outcome.says
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_the_plain_formula_is_recognised(model, loss):
 )
 def test_a_trainers_loss_is_what_its_arguments_ask_for(settings):
     (outcome,) = ftlab.prove(trainer(**settings), only="reported-loss")
-    assert outcome.state == "holds", outcome
+    assert outcome.state == "holds", outcome.says
 
 
 def test_labels_of_a_masked_model_are_not_shifted():
     outcome = tried("reported-loss", *masked_lm())
-    assert outcome.state == "holds", outcome
+    assert outcome.state == "holds", outcome.says
 
 
 @pytest.mark.parametrize(

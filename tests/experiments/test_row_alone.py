@@ -43,7 +43,7 @@ def two_packed_rows():
 )
 def test_a_row_is_the_same_alone(model, batch):
     outcome = tried("row-alone", model(), batch)
-    assert outcome.state == "holds", outcome
+    assert outcome.state == "holds", outcome.says
 
 
 def test_it_does_not_apply_to_one_row_without_padding():

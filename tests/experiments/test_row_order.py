@@ -20,7 +20,7 @@ from tests.experiments.set_ups import (
 )
 def test_rows_in_another_order_are_the_same(model):
     outcome = tried("row-order", model(), padded())
-    assert outcome.state == "holds", outcome
+    assert outcome.state == "holds", outcome.says
 
 
 def test_it_does_not_apply_to_one_row():

@@ -12,6 +12,7 @@ from ftlab._version import __version__ as __version__
 
 _MODULES = {
     "assert_learning": "ftlab.session.assert_learning",
+    "capture": "ftlab.session.capture",
     "data": "ftlab.session.data",
     "debug": "ftlab.session.debugging.debug",
     "diff": "ftlab.session.diff",
@@ -38,6 +39,7 @@ _NAMESPACES = {
 
 __all__ = [
     "assert_learning",
+    "capture",
     "debug",
     "diff",
     "explain",

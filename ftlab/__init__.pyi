@@ -5,6 +5,7 @@ from ftlab._version import __version__ as __version__
 from ftlab.records.settings import options as options
 from ftlab.replay.breakpoints import predicates as when
 from ftlab.session.assert_learning import assert_learning as assert_learning
+from ftlab.session.capture import capture as capture
 from ftlab.session.data import data as data
 from ftlab.session.debugging.debug import debug as debug
 from ftlab.session.debugging.snapshots import open_snapshot as open_snapshot
@@ -23,6 +24,7 @@ from ftlab.session.watch import watch as watch
 
 __all__ = [
     "assert_learning",
+    "capture",
     "debug",
     "diff",
     "explain",

@@ -7,8 +7,10 @@ from typing import Literal
 
 import torch
 
+from ftlab.executions.captures import Captured, digest
 from ftlab.executions.floors import Ratios
 from ftlab.executions.listening import Place, heard_modules
+from ftlab.executions.side import Side
 
 
 @dataclass(slots=True)
@@ -108,25 +110,29 @@ def around(module: str, modules: Iterable[str]) -> str:
     return ""
 
 
-def differing_weights(
-    a: torch.nn.Module, b: torch.nn.Module, module: str
-) -> tuple[str, ...]:
-    """Name the parameters and buffers of a module that differ between two models.
+def differing_weights(a: Side | Captured, b: Side, module: str) -> tuple[str, ...]:
+    """Name the parameters and buffers of a module that differ between two sides.
 
     Examples
     --------
     >>> import torch
     >>> from ftlab.executions.births import differing_weights
+    >>> from ftlab.executions.side import Side
     >>> one, other = torch.nn.Linear(1, 1), torch.nn.Linear(1, 1)
     >>> _ = other.load_state_dict(one.state_dict()), other.bias.data.add_(1)
-    >>> differing_weights(one, other, "")
+    >>> differing_weights(Side(one, {}, print), Side(other, {}, print), "")
     ('bias',)
     """
-    held = [_tensors(model, module) for model in (a, b)]
+    theirs = _tensors(b.model, module)
+    if isinstance(a, Captured):
+        prefix = f"{module}." if module else ""
+        known = {name: a.weights.get(f"{prefix}{name}") for name in theirs}
+        return tuple(n for n, t in theirs.items() if known[n] not in (None, digest(t)))
+    mine = _tensors(a.model, module)
     return tuple(
         name
-        for name, left in held[0].items()
-        if (right := held[1].get(name)) is not None and not _same(left, right)
+        for name, left in mine.items()
+        if (right := theirs.get(name)) is not None and not _same(left, right)
     )
 
 

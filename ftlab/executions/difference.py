@@ -5,6 +5,7 @@ import torch
 from numpy.typing import NDArray
 
 from ftlab.executions.births import Birth, births, differing_weights
+from ftlab.executions.captures import Captured
 from ftlab.executions.floors import Ratios
 from ftlab.executions.jumps import jump
 from ftlab.executions.listening import Place
@@ -17,7 +18,7 @@ from ftlab.executions.operations import (
 from ftlab.executions.outlines import alone, heat, logits, outcome, rows, tokens_of
 from ftlab.executions.pairs import Pair
 from ftlab.executions.runs import Runs
-from ftlab.executions.side import undisturbed
+from ftlab.executions.side import Side, undisturbed
 from ftlab.executions.spool import Spool
 from ftlab.executions.tokens import Grid
 from ftlab.records.difference import Born, Differences
@@ -37,8 +38,9 @@ MOST = 8
 
 def compare(pair: Pair) -> Differences:
     """Compare two executions, and leave both models as they were."""
-    with Spool() as spool, undisturbed(pair.a, pair.b) as rng:
-        runs = Runs(pair, spool, rng)
+    live = [each for each in (pair.a, pair.b) if isinstance(each, Side)]
+    with Spool() as spool, undisturbed(*live) as start:
+        runs = Runs(pair, spool, start)
         found = births(runs.local, TOLD)
         said = [_told(runs, birth, found) for birth in found]
         said.sort(key=lambda each: each.changes is False)
@@ -106,7 +108,7 @@ def _born(
         ops=ops,
         lines=lines,
         also=tuple(birth.also),
-        weights=differing_weights(runs.a.model, runs.b.model, birth.module),
+        weights=differing_weights(runs.a, runs.b, birth.module),
         changes=changes,
     )
 
@@ -114,7 +116,10 @@ def _born(
 def _parting(runs: Runs, birth: Birth) -> tuple[tuple[str, str], tuple[str, str]]:
     """Execute both sides once more, to the operation where they part."""
     found = []
-    for side, meeting in ((runs.a, runs.alike), (runs.b, runs.meeting)):
+    sides = ((runs.a, runs.alike), (runs.b, runs.meeting))
+    for side, meeting in sides:
+        if isinstance(side, Captured):
+            continue
         kind = ForwardOperations if birth.phase == "forward" else BackwardOperations
         operations = kind()
         listener = Stopping(
@@ -122,6 +127,10 @@ def _parting(runs: Runs, birth: Birth) -> tuple[tuple[str, str], tuple[str, str]
         )
         runs.run(side, listener, wide=True, within=operations)
         found.append(listener.reached)
+    if len(found) == 1:  # a capture tells no operations; the last one made the tensor
+        last = next(iter(found[0][-1:]), None)
+        name, line = (last.name, last.line) if last else ("", "")
+        return (name, name), (line, line)
     both = parting(found[0], found[1], runs.meeting)
     if both is None:
         return ("", ""), ("", "")

@@ -2,6 +2,7 @@
 
 import torch
 
+from ftlab.executions.captures import Measured
 from ftlab.executions.listening import Place
 from ftlab.executions.passes import Beside, Distances
 
@@ -26,7 +27,7 @@ class Ratios:
         Ratios by place, float64, shape (cells,).
     """
 
-    def __init__(self, found: Beside, floor: Beside, stored: Beside) -> None:
+    def __init__(self, found: Beside, floor: Measured, stored: Beside) -> None:
         self.found = found
         self.values = _ratios(found.values, floor.values, stored.values)
         self.gradients = _ratios(found.gradients, floor.gradients, stored.gradients)

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.executions.side import Side
+from ftlab.executions.captures import Captured
+from ftlab.executions.side import NotApplicableError, Side
 from ftlab.executions.tokens import Grid, Meeting
 from ftlab.executions.wide import Wide
 from ftlab.records.errors import BadValueError
@@ -21,7 +22,7 @@ class Pair:
     Attributes
     ----------
     a, b
-        The sides. The floor is measured on ``a``.
+        The sides. The floor is measured on ``a``, which may be a capture.
     names
         What they are called.
     meeting
@@ -32,16 +33,12 @@ class Pair:
         Whether the weights of ``b`` were computed and rounded once more.
     """
 
-    a: Side
+    a: Side | Captured
     b: Side
     names: tuple[str, str]
     meeting: Meeting | None = None
     backward: bool = True
     rewritten: bool = False
-
-
-class NotApplicableError(Exception):
-    """A relation does not apply to this model or batch; the message says why."""
 
 
 def side(
@@ -76,6 +73,10 @@ def attention(model: Any, batch: Mapping[str, Any]) -> Pair:
     if used is None:
         msg = f"the config of {type(model).__name__} names no attention implementation"
         raise NotApplicableError(msg)
+    mask = batch.get("attention_mask")
+    if isinstance(mask, torch.Tensor) and mask.dim() > 2:
+        msg = "the batch has a mask of its own, made for the attention in use"
+        raise NotApplicableError(msg)
     other = "sdpa" if used == "eager" else "eager"
     configs = _configs(model)
     if other == "sdpa" and not getattr(model, "_supports_sdpa", True):
@@ -85,8 +86,21 @@ def attention(model: Any, batch: Mapping[str, Any]) -> Pair:
     def with_it(which: str) -> Any:
         return evaluating(model, _each(configs, "_attn_implementation", which))
 
+    batch = _without_first_labels(batch)
     a, b = (side(model, batch, lambda w=w: with_it(w)) for w in (other, used))  # type: ignore[misc]
     return Pair(a, b, (f"{other} attention", f"{used} attention"))
+
+
+def _without_first_labels(batch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Mask labels that padding would predict: it has nothing to attend to."""
+    labels, mask = batch.get("labels"), batch.get("attention_mask")
+    if not isinstance(labels, torch.Tensor) or not isinstance(mask, torch.Tensor):
+        return batch
+    if labels.shape != mask.shape:
+        return batch
+    behind = torch.zeros_like(mask, dtype=torch.bool)
+    behind[:, 1:] = mask[:, :-1] == 0
+    return {**batch, "labels": labels.masked_fill(behind, -100)}
 
 
 def dtype(model: Any, batch: Mapping[str, Any]) -> Pair:
@@ -112,11 +126,23 @@ def merge(model: Any, batch: Mapping[str, Any]) -> Pair:
         msg = f"{type(model).__name__} has no merge_and_unload()"
         raise NotApplicableError(msg)
     try:
-        merged = copy.deepcopy(model).merge_and_unload()
+        merged = copied(model).merge_and_unload()
     except NotImplementedError as error:
         raise NotApplicableError(str(error)) from error
     a, b = (side(m, batch, lambda m=m: evaluating(m)) for m in (model, merged))  # type: ignore[misc]
     return Pair(a, b, ("the adapter", "the merged model"), None, False, rewritten=True)
+
+
+def copied(model: Any) -> Any:
+    """Return a copy of a model that runs by itself.
+
+    A forward that somebody has put onto one module is bound to that: the copy has the
+    one of its class.
+    """
+    twin = copy.deepcopy(model)
+    for module in twin.modules():
+        vars(module).pop("forward", None)
+    return twin
 
 
 def mode(model: Any, batch: Mapping[str, Any]) -> Pair:

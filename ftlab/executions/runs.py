@@ -6,16 +6,16 @@ from typing import Any
 
 import torch
 
+from ftlab.executions.captures import Captured, Measured
 from ftlab.executions.distance import EXACT, apart, size
 from ftlab.executions.floors import Ratios
 from ftlab.executions.listening import Listener, Place
 from ftlab.executions.pairs import Pair
 from ftlab.executions.passes import Beside, Distances, is_output
-from ftlab.executions.side import Side, start_again
+from ftlab.executions.side import Side, Start, start_again
 from ftlab.executions.spool import Spool
 from ftlab.executions.tape import Recording, Tape
 from ftlab.executions.tokens import Grid, Meeting
-from ftlab.replay.capsules.rng import RngState
 
 ROUNDINGS = 4
 """Spacings by which a weight that was computed anew may be off: a product of two
@@ -35,23 +35,20 @@ class Runs:
         Each on its own, as they are.
     """
 
-    def __init__(self, pair: Pair, spool: Spool, rng: RngState) -> None:
+    def __init__(self, pair: Pair, spool: Spool, start: Start) -> None:
         a, b = pair.a, pair.b
         meeting = pair.meeting or Meeting(Grid.of(a.batch), Grid.of(b.batch))
         self.a, self.b, self.meeting = a, b, meeting
-        self._spool, self._rng, self._backward = spool, rng, pair.backward
+        self._spool, self._start, self._backward = spool, start, pair.backward
         self.alike = Meeting(meeting.a, meeting.a)
         self.tape = Tape(spool)
-        self.run(a, Recording(self.tape))
-        self.wide = Tape(spool)
-        floor = Beside(self.tape, self.alike, put=self.tape, keep=self.wide)
-        self.run(a, floor, wide=True)
+        floor, carried = self._first()
         theirs = Tape(spool) if pair.rewritten else None
         local = Beside(self.wide, meeting, put=self.tape, keep=theirs)
         self.run(b, local, wide=True)
         if theirs is not None:
             again = Beside(theirs, Meeting(meeting.b, meeting.b), put=self.tape)
-            spacing = ROUNDINGS * _coarsest(a.model, b.model)
+            spacing = ROUNDINGS * _coarsest(b.model)
             self.run(b, again, wide=True, rounding=spacing)
             floor.values.raise_to(again.values)
         self._floor = floor
@@ -60,10 +57,24 @@ class Runs:
         self.run(b, self.freely)
         self._wide_free: Tape | None = None
         self._tried: dict[frozenset[Place], tuple[Tape, Distances]] = {}
-        carried = Beside(self.tape, self.alike)
-        self.run(a, carried, wide=True, backward=False)
         self.local = Ratios(local, floor, self.freely)
         self.free = Ratios(self.freely, carried, self.freely)
+
+    def _first(self) -> tuple[Measured, Measured]:
+        """Record side a, or load it; return its floors, local and carried."""
+        if isinstance(self.a, Captured):
+            self.wide = self.tape
+            return self.a.load(self.tape)
+        self.run(self.a, Recording(self.tape))
+        self.wide = Tape(self._spool)
+        floor = Beside(self.tape, self.alike, put=self.tape, keep=self.wide)
+        self.run(self.a, floor, wide=True)
+        carried = Beside(self.tape, self.alike)
+        self.run(self.a, carried, wide=True, backward=False)
+        return (
+            Measured(floor.values, floor.gradients),
+            Measured(carried.values, carried.gradients),
+        )
 
     def run(
         self,
@@ -76,10 +87,16 @@ class Runs:
         within: AbstractContextManager[Any] | None = None,
     ) -> None:
         """Execute a side from the common start."""
-        start_again(side, self._rng)
+        self._start.restore_modules()
+        start_again(side, self._start)
         backward = backward and self._backward
         side.run(
-            listener, wide=wide, rounding=rounding, backward=backward, within=within
+            listener,
+            wide=wide,
+            rounding=rounding,
+            backward=backward,
+            graph=self._backward,
+            within=within,
         )
 
     def as_they_are(self) -> Ratios:
@@ -92,8 +109,10 @@ class Runs:
         """Return how far apart the outputs are when b has a's values in some places.
 
         Both in float64, so that it is next to 0 where these are all that differs;
-        relative to the outputs' size.
+        relative to the outputs' size. NaN where side a is a capture.
         """
+        if isinstance(self.a, Captured):
+            return float("nan")
         _, found = self._with(places)
         shares = [
             float((found.apart[place] / found.sizes[place].clamp(min=1e-30)).max())
@@ -102,8 +121,13 @@ class Runs:
         ]
         return max(shares, default=0.0)
 
-    def changes(self, places: Sequence[Place]) -> bool:
-        """Say whether b's outputs are others when it has a's values in some places."""
+    def changes(self, places: Sequence[Place]) -> bool | None:
+        """Say whether b's outputs are others when it has a's values in some places.
+
+        ``None`` where side a is a capture, which cannot run otherwise.
+        """
+        if isinstance(self.a, Captured):
+            return None
         if any(is_output(place) for place in places):
             return True
         before, after = self._with(())[0], self._with(places)[0]
@@ -123,6 +147,7 @@ class Runs:
             if self._wide_free is None:
                 self._wide_free = Tape(self._spool)
                 recording = Recording(self._wide_free)
+                assert isinstance(self.a, Side)
                 self.run(self.a, recording, wide=True, backward=False)
             outputs = Tape(self._spool)
             listener = Beside(

@@ -1,12 +1,14 @@
 """One of two executions: what runs, on what, under which settings."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
@@ -15,9 +17,16 @@ from torch.overrides import TorchFunctionMode
 from ftlab.executions.listening import Listener, Listening
 from ftlab.executions.wide import Wide
 from ftlab.replay.capsules.capsule import Capsule
+from ftlab.replay.capsules.generators import KeptGenerators
 from ftlab.replay.capsules.inputs import KeptInputs
+from ftlab.replay.capsules.kept import KeptTensor, differ, sample
 from ftlab.replay.capsules.rng import RngState
+from ftlab.replay.capsules.side_state import SideState
 from ftlab.replay.torch_private import backward_within_modes
+
+
+class NotApplicableError(Exception):
+    """A relation does not apply to this model or batch; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,7 @@ class Side:
         wide: bool = False,
         rounding: float = 0.0,
         backward: bool = True,
+        graph: bool = False,
         within: AbstractContextManager[Any] | None = None,
     ) -> None:
         """Execute forward, and backward where there is a loss.
@@ -60,16 +70,19 @@ class Side:
             Compute in float64, and with weights rounded once more, see `Wide`.
         backward
             Compute gradients where there is a loss.
+        graph
+            Record what backward would need, although it is not run: code may ask.
         within
             Entered innermost; a dispatch mode sees the code's own operations there.
         """
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.settings())
-            stack.enter_context(torch.set_grad_enabled(backward))
+            stack.enter_context(torch.set_grad_enabled(backward or graph))
             stack.enter_context(WithoutDropout())
             if wide:
                 stack.enter_context(sdpa_kernel(SDPBackend.MATH))
                 stack.enter_context(_widened_parametrizations())
+                stack.enter_context(WideConvolutions())
                 weights = self.model.parameters()
                 stack.enter_context(Wide(rounding=rounding, weights=weights))
             stack.enter_context(within or nullcontext())
@@ -78,7 +91,33 @@ class Side:
             loss = loss_of(output)
             if backward and loss is not None and loss.requires_grad:
                 backward_within_modes(loss)
-        listener.finished(self.model)
+        if backward:
+            listener.finished(self.model)
+
+
+class WideConvolutions(TorchFunctionMode):
+    """Widens the weights of convolutions, which ask for one dtype before they begin."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Run ``func``, with float64 weights if it is a convolution."""
+        if func in _CONVOLUTIONS:
+            args = tuple(_double(each) for each in args)
+            kwargs = {key: _double(each) for key, each in (kwargs or {}).items()}
+        return func(*args, **(kwargs or {}))
+
+
+def _double(value: Any) -> Any:
+    floats = isinstance(value, torch.Tensor) and value.is_floating_point()
+    return value.double() if floats else value
+
+
+_CONVOLUTIONS = frozenset(
+    getattr(torch, f"conv{transposed}{dims}d")
+    for transposed in ("", "_transpose")
+    for dims in (1, 2, 3)
+)
 
 
 @contextlib.contextmanager
@@ -153,23 +192,81 @@ def loss_of(output: Any) -> torch.Tensor | None:
 
 
 @contextlib.contextmanager
-def undisturbed(*sides: Side) -> Iterator[RngState]:
+def undisturbed(*sides: Side) -> Iterator["Start"]:
     """Leave models, gradients, buffers, modes and generators as they were.
 
-    Yields the state of the generators, which each execution begins with.
+    Yields what each execution begins with.
     """
     models = {id(side.model): side for side in sides}
     capsules = [Capsule(s.model, KeptInputs((s.batch,), {})) for s in models.values()]
+    start = Start(sides)
     try:
-        yield RngState.take()
+        yield start
     finally:
+        start.restore_generators()
         for capsule in capsules:
             capsule.accept_weights()  # some layers put theirs together in each forward
             capsule.restore()
 
 
-def start_again(side: Side, rng: RngState) -> None:
+class Start:
+    """What executions begin with: the state of the generators, and the weights.
+
+    Parameters
+    ----------
+    sides
+        Whose weights must stay what they are.
+    """
+
+    def __init__(self, sides: Sequence[Side]) -> None:
+        self._rng = RngState.take()
+        models = {id(side.model): side.model for side in sides}
+        held = [v for m in models.values() for each in m.modules() for v in _own(each)]
+        self._generators = KeptGenerators(held)
+        trained = [
+            p for m in models.values() for p in m.parameters() if p.requires_grad
+        ]
+        self._samples = [(p, sample(p)) for p in trained]
+        modules = [each for m in models.values() for each in m.modules()]
+        self._kept = [SideState(each) for each in modules]
+        self._buffers = [
+            KeptTensor("", buffer, copied=True)
+            for each in modules
+            for buffer in each.buffers(recurse=False)
+        ]
+
+    def restore_generators(self) -> None:
+        """Put back the generators of everybody, and those that modules hold."""
+        self._rng.restore()
+        self._generators.restore()
+
+    def restore_modules(self) -> None:
+        """Put back what modules keep between calls: counters, caches, buffers."""
+        for kept in (*self._kept, *self._buffers):
+            kept.restore()
+
+    def put_back(self) -> None:
+        """Put the generators back.
+
+        Raises
+        ------
+        NotApplicableError
+            An execution has changed weights.
+        """
+        self.restore_generators()
+        if any(differ(sample(p), before) for p, before in self._samples):
+            msg = "backward itself changes the weights, so no step can be made twice"
+            raise NotApplicableError(msg)
+
+
+def _own(module: torch.nn.Module) -> Iterator[Any]:
+    """Yield the random generators that a module holds."""
+    kinds = (torch.Generator, random.Random, np.random.RandomState, np.random.Generator)
+    yield from (value for value in vars(module).values() if isinstance(value, kinds))
+
+
+def start_again(side: Side, start: Start) -> None:
     """Put generators back, and clear the gradients, before an execution."""
-    rng.restore()
+    start.put_back()
     for parameter in side.model.parameters():
         parameter.grad = None

@@ -1,13 +1,13 @@
 """What a model becomes on its way to deployment: saved, loaded, merged."""
 
-import copy
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ftlab.executions.listening import shared_name
-from ftlab.executions.pairs import NotApplicableError
+from ftlab.executions.pairs import copied
+from ftlab.executions.side import NotApplicableError
 
 
 def loaded_again(model: Any, folder: str) -> Any:
@@ -21,7 +21,10 @@ def loaded_again(model: Any, folder: str) -> Any:
         The base of the adapters is not to be had, or the model's class does not build
         all of it.
     """
-    model.save_pretrained(folder)
+    try:
+        model.save_pretrained(folder)
+    except NotImplementedError as error:
+        raise NotApplicableError(str(error)) from error
     if hasattr(model, "peft_config"):
         return _adapters_again(model, Path(folder))
     # the dtype is that of the live model: files hold it, loaders may change it
@@ -76,12 +79,13 @@ def bare_base(model: Any) -> Any:
     NotApplicableError
         The base cannot be copied.
     """
-    folder = str(getattr(model.config, "_name_or_path", "") or "")
-    if folder and Path(folder).is_dir():
-        kind, weight = type(model.get_base_model()), next(model.parameters())
-        return kind.from_pretrained(folder, dtype=weight.dtype).to(weight.device)
+    folder = Path(
+        str(getattr(getattr(model, "config", None), "_name_or_path", "") or "-")
+    )
+    if folder.is_dir():
+        return base_from_folder(model, folder)
     try:
-        base = copy.deepcopy(model).unload()
+        base = copied(model).unload()
     except Exception as error:
         msg = f"its base cannot be copied ({type(error).__name__}: {error})"
         raise NotApplicableError(msg) from error
@@ -90,3 +94,9 @@ def bare_base(model: Any) -> Any:
     if hasattr(base, "peft_config"):
         del base.peft_config
     return base
+
+
+def base_from_folder(model: Any, folder: Path) -> Any:
+    """Load the base of a model's adapters from its folder, in the dtype of the live."""
+    kind, weight = type(model.get_base_model()), next(model.parameters())
+    return kind.from_pretrained(folder, dtype=weight.dtype).to(weight.device)

@@ -154,7 +154,9 @@ class Meeting:
             layout = self._layout(a, b)
             if layout is not None:
                 left, right = self.a.cells(a, layout), self.b.cells(b, layout)
-                return (left, right) if left.shape == right.shape else None
+                if left.shape != right.shape or self._sorted(layout, left, b):
+                    return None
+                return left, right
             if self.moved and a.shape == b.shape and _same(a, b):
                 return a.reshape(1, -1), b.reshape(1, -1)
         if a.shape != b.shape or (self.moved and (self.parts or a.numel() != 1)):
@@ -175,7 +177,24 @@ class Meeting:
             return a.to(b) if a.shape == b.shape and _same(a, b) else b
         cells = self.a.cells(a, layout)
         fits = cells.shape == self.b.cells(b, layout).shape
-        return self.b.put(b, layout, cells) if fits else b
+        if not fits or self._sorted(layout, cells, b):
+            return b
+        return self.b.put(b, layout, cells)
+
+    def _sorted(self, layout: Layout, cells: torch.Tensor, b: torch.Tensor) -> bool:
+        """Say whether ``b`` has these tokens in an order of its own.
+
+        Experts take tokens as they were chosen, so that none stands in its place.
+        """
+        if layout != "flat" or not self.moved or not cells.is_floating_point():
+            return False
+        assert self.b is not None
+        if _same(cells, self.b.cells(b, layout)):
+            return False
+        mine = cells.double().norm(dim=-1)
+        theirs = b.to(cells.device).reshape(b.shape[0], -1).double().norm(dim=-1)
+        nearest = (mine[:, None] - theirs[None]).abs().min(dim=1).values
+        return bool((nearest <= 1e-6 * mine.clamp(min=1e-30)).all())
 
     def _layout(self, a: torch.Tensor, b: torch.Tensor) -> Layout | None:
         """Say how both sides' tokens stand in a tensor.

@@ -22,8 +22,8 @@ from typing import Any
 
 import torch
 
-from ftlab.executions.pairs import NotApplicableError, evaluating
-from ftlab.executions.side import undisturbed
+from ftlab.executions.pairs import evaluating
+from ftlab.executions.side import NotApplicableError, undisturbed
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.finding import Place
@@ -51,10 +51,14 @@ class CachedDecoding(Experiment):
         if not hasattr(inner, "generate"):
             msg = f"{type(model).__name__} has no generate()"
             raise NotApplicableError(msg)
+        if live.has_encoder():
+            msg = "it decodes from an encoder's output, not from a prompt"
+            raise NotApplicableError(msg)
         prompts = [row for row in _rows(live) if len(row) > 1][:2]
         if not prompts:
             msg = "no row has two tokens"
             raise NotApplicableError(msg)
+        ends = _ends(inner)
         prompts[-1] = prompts[-1][: max(2, len(prompts[-1]) // 2)]
         with (
             undisturbed(live.side()),
@@ -64,14 +68,16 @@ class CachedDecoding(Experiment):
         ):
             made, mask = _generated(model, prompts)
             for row, prompt in enumerate(prompts):
-                new = made[row, mask.shape[1] :]
+                new = _until_end(made[row, mask.shape[1] :], ends)
                 whole = torch.cat((prompt.to(ids.device), new.to(ids.device)))[None]
                 # from the end: prompt tuning puts tokens of its own in front
                 logits = model(input_ids=whole).logits[0, -len(new) - 1 : -1].float()
                 at = _first_other(logits, new)
                 if at >= 0:
                     return self._broken(row, at, int(new[at]), int(logits[at].argmax()))
-        return self.outcome("holds", f"{len(prompts)} x {TOKENS} tokens are the same")
+        return self.outcome(
+            "holds", f"tokens after {len(prompts)} prompts are the same"
+        )
 
     def _broken(self, row: int, at: int, one: int, other: int) -> Outcome:
         return self.outcome(
@@ -105,13 +111,24 @@ def _generated(
         input_ids=padded,
         attention_mask=mask,
         max_new_tokens=TOKENS,
-        min_new_tokens=TOKENS,
         do_sample=False,
         num_beams=1,
         use_cache=True,
         pad_token_id=0,
     )
     return made, mask
+
+
+def _ends(model: Any) -> set[int]:
+    """Return the ids of the tokens that end a generation."""
+    end = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    return set(end if isinstance(end, list) else [end]) - {None}
+
+
+def _until_end(tokens: torch.Tensor, ends: set[int]) -> torch.Tensor:
+    """Leave out what follows an end: padding."""
+    found = [at for at, token in enumerate(tokens.tolist()) if token in ends]
+    return tokens[: found[0] + 1] if found else tokens
 
 
 def _first_other(logits: torch.Tensor, chosen: torch.Tensor) -> int:

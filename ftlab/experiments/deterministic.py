@@ -17,7 +17,6 @@ Nothing: it is always tried. Dropout drops nothing meanwhile.
 - torch, "Reproducibility"
 """
 
-from ftlab.executions.pairs import Pair
 from ftlab.executions.repeated import first_unlike
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
@@ -40,8 +39,7 @@ class Deterministic(Experiment):
 
     def run(self, live: Live) -> Outcome:
         """Execute the step twice from the same state."""
-        pair = Pair(live.side(), live.side(), ("once", "again"))
-        unlike = first_unlike(pair)
+        unlike = first_unlike(live.side())
         if unlike is None:
             return self.outcome("holds", "bit-equal in forward and backward")
         module, phase, relative = unlike

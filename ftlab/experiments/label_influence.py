@@ -26,8 +26,8 @@ from typing import Any
 import torch
 
 from ftlab.executions.distance import EXACT, apart, size
-from ftlab.executions.pairs import NotApplicableError, evaluating
-from ftlab.executions.side import start_again, undisturbed
+from ftlab.executions.pairs import evaluating
+from ftlab.executions.side import NotApplicableError, start_again, undisturbed
 from ftlab.executions.wide import Wide
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
@@ -50,8 +50,9 @@ class LabelInfluence(Experiment):
 
     def run(self, live: Live) -> Outcome:
         """Change tokens, and look at the loss's gradient by prediction."""
-        with undisturbed(live.side()) as rng, evaluating(live.model):
-            start_again(live.side(), rng)
+        live.refuse_others()
+        with undisturbed(live.side()) as start, evaluating(live.model):
+            start_again(live.side(), start)
             wrong = [*_tokens(live), *_labels(live)]
         if not wrong:
             return self.outcome("holds", "nothing moves that must not")
@@ -104,7 +105,7 @@ def _labels(live: Live) -> Iterator[str]:
     handle = live.model.register_forward_hook(catch)
     try:
         with torch.enable_grad():
-            loss = live.loss(live.batch)
+            loss = live.computed()
             if loss.requires_grad and caught:
                 loss.backward()
     finally:
@@ -117,16 +118,15 @@ def _labels(live: Live) -> Iterator[str]:
         if bool(padded.any()):
             row, position = padded.nonzero()[0].tolist()
             yield f"a padding token has a label: row {row}, position {position}"
-    ahead = int(live.looks_ahead())
-    parts = caught[0].grad.float().abs().sum(-1)[:, : labels.shape[1] - ahead] > 0
-    trained = (labels[:, ahead:] != -100).to(parts.device)
+    parts = caught[0].grad.float().abs().sum(-1)[:, :-1] > 0
+    trained = (labels[:, 1:] != -100).to(parts.device)
     for wrong, said in (
         (parts & ~trained, "a prediction whose label is -100 has a part in the loss"),
         (~parts & trained, "a label that is not -100 has no part in the loss"),
     ):
         if bool(wrong.any()):
             row, position = wrong.nonzero()[0].tolist()
-            yield f"{said}: row {row}, position {position + ahead}"
+            yield f"{said}: row {row}, position {position + 1}"
 
 
 def _moved(live: Live, where: torch.Tensor) -> Mapping[str, Any]:
@@ -141,4 +141,3 @@ def _apart(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     left, right = a.flatten(0, 1), b.flatten(0, 1)
     share = apart(left, right) / size(left).clamp(min=1e-30)
     return share.reshape(a.shape[:2])
-

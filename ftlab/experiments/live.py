@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from ftlab.executions.pairs import NotApplicableError, Pair
-from ftlab.executions.side import Side
+from ftlab.executions.pairs import Pair
+from ftlab.executions.side import NotApplicableError, Side
 from ftlab.replay.capsules.rng import RngState
 
 
@@ -23,7 +23,8 @@ class Live:
     batch
         Keyword arguments of the model, on its device.
     loss
-        What the training takes for the loss of a batch.
+        What the training takes for the loss of a batch; ``None`` where its batches are
+        of another form than the model's arguments.
     autocast
         The precision that the training computes in.
     optimizers, tokenizer, trainer
@@ -32,7 +33,7 @@ class Live:
 
     model: Any
     batch: Mapping[str, Any]
-    loss: Callable[[Mapping[str, Any]], torch.Tensor]
+    loss: Callable[[Mapping[str, Any]], torch.Tensor] | None
     autocast: Callable[[], contextlib.AbstractContextManager[Any]] = (
         contextlib.nullcontext
     )
@@ -57,9 +58,23 @@ class Live:
 
         return Side(called, given, call, settings)
 
+    def computed(self) -> torch.Tensor:
+        """Return the training's loss of the batch.
+
+        Raises
+        ------
+        NotApplicableError
+            The batch is not the training's own.
+        """
+        if self.loss is None:
+            msg = "the training makes the model's arguments of another batch"
+            raise NotApplicableError(msg)
+        return self.loss(self.batch)
+
     def of(self, pair: Pair) -> Pair:
         """Return a pair in the precision of the training."""
-        return replace(pair, a=self._within(pair.a), b=self._within(pair.b))
+        a = self._within(pair.a) if isinstance(pair.a, Side) else pair.a
+        return replace(pair, a=a, b=self._within(pair.b))
 
     def _within(self, side: Side) -> Side:
         def call() -> Any:
@@ -67,6 +82,41 @@ class Live:
                 return side.call()
 
         return replace(side, call=call)
+
+    def has_encoder(self) -> bool:
+        """Say whether the model decodes from an encoder's output."""
+        config = getattr(self.model, "config", None)
+        return bool(getattr(config, "is_encoder_decoder", False))
+
+    def refuse_encoder(self) -> None:
+        """Leave out a model whose labels are not of its own input's tokens.
+
+        Raises
+        ------
+        NotApplicableError
+            It decodes from an encoder's output.
+        """
+        if self.has_encoder():
+            msg = f"the labels of {type(self.model).__name__} are those of a decoder"
+            raise NotApplicableError(msg)
+
+    def is_causal(self) -> bool:
+        """Say whether the model's class says that it reads from left to right."""
+        return _innermost(self.model).endswith(("ForCausalLM", "LMHeadModel"))
+
+    def refuse_others(self) -> None:
+        """Leave out models whose class says that they do not predict the next token.
+
+        Raises
+        ------
+        NotApplicableError
+            It is another class of transformers.
+        """
+        self.refuse_encoder()
+        name = _innermost(self.model)
+        if hasattr(self.model, "config") and not self.is_causal():
+            msg = f"{name} does not predict the next token"
+            raise NotApplicableError(msg)
 
     def rows(self) -> int:
         """Return how many rows the batch has.
@@ -86,23 +136,6 @@ class Live:
             raise NotApplicableError(msg)
         return ids
 
-    def is_causal(self) -> bool:
-        """Say whether the model is meant to read from left to right."""
-        return self.looks_ahead() and any(
-            name.endswith(("CausalLM", "LMHeadModel")) for name in self._kinds()
-        )
-
-    def looks_ahead(self) -> bool:
-        """Say whether a logit predicts the next token, and not its own."""
-        config = getattr(self.model, "config", None)
-        return not getattr(config, "is_encoder_decoder", False) and not any(
-            name.endswith(("ForMaskedLM", "ForTokenClassification"))
-            for name in self._kinds()
-        )
-
-    def _kinds(self) -> set[str]:
-        return {type(module).__name__ for module in self.model.modules()}
-
     def logits(self, batch: Mapping[str, Any]) -> torch.Tensor:
         """Return the model's logits of a batch, in evaluation and without gradients."""
         rng = RngState.take()
@@ -119,3 +152,8 @@ class Live:
             msg = f"logits are of {tuple(logits.shape[:2])} tokens, not the batch's"
             raise NotApplicableError(msg)
         return logits
+
+
+def _innermost(model: Any) -> str:
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    return type(inner).__name__

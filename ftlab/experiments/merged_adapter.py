@@ -17,10 +17,17 @@ Merge into float32 or bf16 weights, not into 4 bits; merge once.
 - peft, "Model merging"
 """
 
-from ftlab.executions.pairs import merge
+from dataclasses import replace
+
+from ftlab.executions.pairs import Pair, evaluating, merge
+from ftlab.executions.side import NotApplicableError, Side, undisturbed
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
-from ftlab.records.outcome import Outcome
+from ftlab.records.outcome import Outcome, State
+
+ROUNDED = {"Linear4bit", "Linear8bitLt"}
+LEFT = 0.5
+"""Share of the adapter's effect on logits below which merging has lost it."""
 
 
 class MergedAdapter(Experiment):
@@ -34,4 +41,26 @@ class MergedAdapter(Experiment):
 
     def run(self, live: Live) -> Outcome:
         """Merge a copy."""
-        return self.compared(live.of(merge(live.model, live.batch)))
+        pair = merge(live.model, live.batch)
+        if any(type(m).__name__ in ROUNDED for m in live.model.modules()):
+            return self._rounded(live, pair)
+        return self.compared(live.of(pair))
+
+    def _rounded(self, live: Live, pair: Pair) -> Outcome:
+        """Measure how much of the adapter's effect is left in few bits."""
+        assert isinstance(pair.a, Side)
+        with undisturbed(pair.a, pair.b), evaluating(live.model):
+            adapted = live.logits(live.batch)
+            with live.model.disable_adapter():
+                base = live.logits(live.batch)
+            merged = replace(live, model=pair.b.model).logits(live.batch)
+        effect = (adapted - base).double().flatten()
+        left = (merged - base).double().flatten()
+        size = float(effect @ effect)
+        if not size:
+            msg = "the adapter has no effect yet"
+            raise NotApplicableError(msg)
+        share = float(left @ effect) / size
+        says = f"{share:.0%} of the adapter's effect is left, merged into few bits"
+        state: State = "broken" if share < LEFT else "holds"
+        return self.outcome(state, says, evidence={"share": share, "threshold": LEFT})

@@ -21,7 +21,8 @@ from itertools import pairwise
 
 import torch
 
-from ftlab.executions.pairs import NotApplicableError, Pair, evaluating
+from ftlab.executions.pairs import Pair, evaluating
+from ftlab.executions.side import NotApplicableError
 from ftlab.executions.tokens import Grid, Meeting
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live

@@ -10,9 +10,10 @@ counts other tokens make a loss that cannot be compared with anybody else's, and
 gradients of another scale or for another task.
 
 ## When it does not apply
-Batches without one label per token. A loss with a term of its own (smoothing, an
-auxiliary loss) or of another kind (preferences, rewards) *cannot be decided*; the
-``label_smoothing_factor`` of a Trainer is known. Labels of encoders are not shifted.
+Batches without one label per token, and models that do not predict the next token. A
+loss with a term of its own (smoothing, an auxiliary loss) or of another kind
+(preferences, rewards) *cannot be decided*; the ``label_smoothing_factor`` of a Trainer
+is known.
 
 ## What to try
 Leave the shift to the model, or do it yourself, and not both; divide by the number of
@@ -27,7 +28,8 @@ from collections.abc import Iterator
 import torch
 from torch.nn.functional import cross_entropy
 
-from ftlab.executions.pairs import NotApplicableError, evaluating
+from ftlab.executions.pairs import evaluating
+from ftlab.executions.side import NotApplicableError
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.finding import Place
@@ -56,6 +58,7 @@ class ReportedLoss(Experiment):
 
     def run(self, live: Live) -> Outcome:
         """Compute the loss again from logits and labels."""
+        live.refuse_others()
         labels = live.batch.get("labels")
         ids = live.ids()
         if not isinstance(labels, torch.Tensor) or labels.shape != ids.shape:
@@ -64,7 +67,7 @@ class ReportedLoss(Experiment):
         with evaluating(live.model):
             logits = live.logits(live.batch).float()
             with torch.no_grad():
-                loss = live.loss(live.batch)
+                loss = live.computed()
         if logits.shape[:2] != labels.shape:
             msg = (
                 f"{tuple(logits.shape[:2])} logits are not {tuple(labels.shape)} labels"
@@ -80,10 +83,7 @@ class ReportedLoss(Experiment):
         labels: torch.Tensor,
         coarse: bool,
     ) -> Outcome:
-        if live.looks_ahead():
-            (_, plain), *others = formulas(logits, labels, _smoothing(live))
-        else:
-            plain, others = _mean(logits, labels), []
+        (_, plain), *others = formulas(logits, labels, _smoothing(live))
         evidence: dict[str, float | int | str] = {"reported": reported, "plain": plain}
         close, same = (CLOSE_IN_16_BITS,) * 2 if coarse else (CLOSE, SAME)
         like = ""

@@ -40,5 +40,6 @@ class RowAlone(Experiment):
 
     def run(self, live: Live) -> Outcome:
         """Compare the row with most padding."""
+        live.refuse_encoder()
         pair = padding(live.model, live.batch)
         return self.compared(live.of(pair))

@@ -20,7 +20,8 @@ Look at the module that is named for what it keeps between calls or takes by row
 
 import torch
 
-from ftlab.executions.pairs import NotApplicableError, Pair, evaluating
+from ftlab.executions.pairs import Pair, evaluating
+from ftlab.executions.side import NotApplicableError
 from ftlab.executions.tokens import Grid, Meeting
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
@@ -44,7 +45,7 @@ class RowOrder(Experiment):
         if rows < 2:
             msg = "the batch is one row"
             raise NotApplicableError(msg)
-        given = {k: v for k, v in live.batch.items() if k != "labels"}
+        given = dict(live.batch)
         turned = {
             key: value.flip(0)
             if isinstance(value, torch.Tensor) and value.shape[:1] == (rows,)

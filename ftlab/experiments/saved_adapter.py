@@ -23,7 +23,8 @@ Models without ``save_pretrained``.
 import tempfile
 from typing import Any
 
-from ftlab.executions.pairs import NotApplicableError, Pair, evaluating
+from ftlab.executions.pairs import Pair, evaluating
+from ftlab.executions.side import NotApplicableError
 from ftlab.executions.stations import loaded_again
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
@@ -49,13 +50,12 @@ class SavedAdapter(Experiment):
             raise NotApplicableError(msg)
         with tempfile.TemporaryDirectory() as folder:
             again = loaded_again(live.model, folder)
-        given = {k: v for k, v in live.batch.items() if k != "labels"}
 
         def quiet(model: Any) -> Any:
             return lambda: evaluating(model)
 
         a, b = (
-            live.side(given, model=model, settings=quiet(model))
+            live.side(model=model, settings=quiet(model))
             for model in (live.model, again)
         )
         names = ("the live model", "the loaded one")

@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from ftlab.executions.listening import shared_name
-from ftlab.executions.pairs import NotApplicableError
+from ftlab.executions.side import NotApplicableError
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.finding import Place
@@ -61,7 +61,7 @@ class UpdateRule(Experiment):
                 msg = f"{type(each).__name__} is none of {', '.join(sorted(KNOWN))}"
                 raise NotApplicableError(msg)
             each.zero_grad()
-        live.loss(live.batch).backward()
+        live.computed().backward()
         names = {id(p): shared_name(n) for n, p in live.model.named_parameters()}
         given = {id(p) for each in optimizers for p in _held(each)}
         others = [p for p in live.model.parameters() if id(p) not in given]

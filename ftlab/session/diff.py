@@ -1,14 +1,12 @@
 """`ftlab.diff`: two executions that should be equal, and where they part."""
 
-from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-import torch
-
+from ftlab.executions.captures import FILE, read_capture
 from ftlab.executions.difference import compare
-from ftlab.executions.pairs import BETWEEN, Pair, pair_between, side
-from ftlab.records.errors import BadValueError
-from ftlab.rules.words import an
+from ftlab.executions.pairs import Pair, pair_between
+from ftlab.session.given_models import batch_of, model_of, side_of
 from ftlab.views.executions.difference import DifferenceView
 
 
@@ -25,8 +23,10 @@ def diff(
     Parameters
     ----------
     a, b
-        Two models that are called with the same batch. Modules are paired by name, with
-        what PEFT, DDP and `torch.compile` put before it left out.
+        Two models that are called with the same batch, functions ``f(batch)`` that run
+        one each, trainers, or folders of checkpoints. Modules are paired by name, with
+        what PEFT, DDP and `torch.compile` put before it left out. In the place of ``a``
+        the folder of a `ftlab.capture` may stand; it has its batch.
     batch
         Keyword arguments of the models: ``next(iter(trainer.get_train_dataloader()))``.
         Gradients are compared where it has labels. With ``between`` it may stand
@@ -67,44 +67,13 @@ def diff(
     """
     if between is not None:
         batch = b if batch is None else batch
-        pair = pair_between(_model(a, "model"), _batch(batch), between)
+        pair = pair_between(model_of(a, "model"), batch_of(batch), between)
+    elif isinstance(a, str | Path) and (Path(a) / FILE).is_file():
+        captured = read_capture(Path(a))
+        given = captured.batch if batch is None else batch_of(batch)
+        pair = Pair(captured, side_of(b, "b", given), (captured.name, "the model"))
     else:
-        given = _batch(batch)
-        sides = (side(_model(a, "a"), given), side(_model(b, "b"), given))
+        given = batch_of(batch)
+        sides = (side_of(a, "a", given), side_of(b, "b", given))
         pair = Pair(*sides, names=("a", "b"))
     return DifferenceView(compare(pair))
-
-
-def _model(given: Any, name: str) -> torch.nn.Module:
-    model = getattr(given, "model", given) if not _is_module(given) else given
-    if _is_module(model):
-        return model
-    if given is None and name == "b":
-        ways = ", ".join(f'"{each}"' for each in sorted(BETWEEN))
-        msg = (
-            "diff(a) has one model: pass another to compare it with, "
-            "diff(a, b, batch), or what to compare it between, "
-            f"diff(model, batch, between=...): one of {ways}."
-        )
-        raise BadValueError(msg)
-    msg = (
-        f"{name} is {an(type(given).__name__)}; it must be a torch.nn.Module, or a "
-        "trainer that has one: diff(model, other, batch)."
-    )
-    raise BadValueError(msg)
-
-
-def _is_module(given: Any) -> bool:
-    return isinstance(given, torch.nn.Module)
-
-
-def _batch(given: Any) -> Mapping[str, Any]:
-    if isinstance(given, Mapping) or hasattr(given, "keys"):
-        keys = list(given.keys())  # a BatchEncoding is no Mapping
-        return {str(key): given[key] for key in keys}
-    msg = (
-        f"batch is {an(type(given).__name__)}; it must be a dictionary of what the "
-        "model is called with: "
-        "diff(a, b, next(iter(trainer.get_train_dataloader())))."
-    )
-    raise BadValueError(msg)

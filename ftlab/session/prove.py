@@ -1,11 +1,12 @@
 """`ftlab.prove`: relations that must hold, tried on copies of a live step."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from ftlab.executions.pairs import NotApplicableError
+from ftlab.executions.side import NotApplicableError, undisturbed
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.experiments.registry import all_experiments
@@ -13,6 +14,7 @@ from ftlab.records.errors import BadValueError
 from ftlab.records.outcome import Outcome
 from ftlab.rules.words import an
 from ftlab.session.arguments import several, watchable
+from ftlab.session.given_models import on_device
 from ftlab.session.integrations.transformers import is_trainer
 from ftlab.session.preflight.dry_run import loss_of
 from ftlab.session.preflight.given import Given
@@ -86,7 +88,7 @@ def prove(
     kept = KeptState(_used(given))
     outcomes: list[Outcome] = []
     try:
-        live = live_of()
+        live = callable_with(live_of())
         for each in _steps(chosen):
             outcomes.append(tried(each, live))
             kept.restore()
@@ -98,6 +100,51 @@ def prove(
         kept.restore()
     name = type(given.model if given.trainer is None else given.trainer).__name__
     return ProofView(outcomes, title=f"Proof of {name}")
+
+
+def callable_with(live: Live) -> Live:
+    """Return ``live`` with a batch that its model can be called with.
+
+    A loss may make the model's arguments of the batch, as those of preferences do: what
+    it first calls the model with is taken then.
+
+    Raises
+    ------
+    BadValueError
+        The model cannot be called with the batch, nor does the loss call it.
+    """
+    try:
+        with undisturbed(live.side()):
+            live.side().call()
+    except Exception as error:
+        found = _called_with(live)
+        if found is None:
+            msg = (
+                f"{type(live.model).__name__} cannot be called with the batch "
+                f"({type(error).__name__}: {error}). Pass what it is called with as "
+                "batch=, and the loop's loss(model, batch) as loss=."
+            )
+            raise BadValueError(msg) from error
+        return replace(live, batch=found, loss=None)
+    return live
+
+
+def _called_with(live: Live) -> Mapping[str, Any] | None:
+    """Return what the loss first calls the model with, if that is by keyword."""
+    calls: list[tuple[Any, dict[str, Any]]] = []
+
+    def note(_module: Any, args: Any, kwargs: dict[str, Any]) -> None:
+        calls.append((args, dict(kwargs)))
+
+    handle = live.model.register_forward_pre_hook(note, with_kwargs=True)
+    try:
+        with undisturbed(live.side()):
+            live.computed()
+    except Exception:  # noqa: BLE001  the caller says why the model cannot be called
+        pass
+    finally:
+        handle.remove()
+    return calls[0][1] if calls and not calls[0][0] else None
 
 
 def tried(experiment: Experiment, live: Live) -> Outcome:
@@ -218,6 +265,8 @@ def _of_trainer(
         arguments = _first(given, trainer.model)
         if trainer.optimizer is None:
             trainer.create_optimizer()
+        steps = trainer.args.gradient_accumulation_steps
+        trainer.current_gradient_accumulation_steps = steps  # train() says so
 
         def computed(each: Mapping[str, Any]) -> torch.Tensor:
             with trainer.compute_loss_context_manager():
@@ -245,27 +294,3 @@ def _items(trainer: Any, batch: Mapping[str, Any]) -> Any:
     """Return what the trainer divides a step's loss by, ``None`` if it does not."""
     count = getattr(trainer, "_get_num_items_in_batch", None)
     return None if count is None else count([batch], trainer.args.device)
-
-
-def on_device(batch: Any, model: torch.nn.Module) -> Mapping[str, Any]:
-    """Return the model's keyword arguments, where the model is.
-
-    Raises
-    ------
-    BadValueError
-        A batch is no mapping.
-    """
-    if not hasattr(batch, "keys"):
-        msg = (
-            f"batch is {an(type(batch).__name__)}; it must be a dictionary of what the "
-            "model is called with: prove(model=model, batch=next(iter(loader)))."
-        )
-        raise BadValueError(msg)
-    device = next(model.parameters()).device
-    keys = list(batch.keys())
-    return {
-        str(key): value.to(device)
-        if isinstance(value := batch[key], torch.Tensor)
-        else value
-        for key in keys
-    }

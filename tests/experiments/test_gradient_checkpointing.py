@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from tests.experiments.set_ups import after, around, llama, lora, named, padded, tried
-from tests.experiments.test_deterministic import Counter, OwnDice
 
 
 def reentrant(model):
@@ -43,15 +42,53 @@ def test_it_does_not_apply_to_a_model_that_cannot_checkpoint():
     assert outcome.says == "Linear has no gradient_checkpointing_enable()"
 
 
-@pytest.mark.parametrize("kind", [Counter, OwnDice])
+class Fading(torch.nn.Module):
+    """A layer that counts its calls."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+        self.calls = 0
+
+    def forward(self, hidden):
+        self.calls += 1
+        return self.inner(hidden * 0.5**self.calls)
+
+
+class Masking(Fading):
+    """A layer with a dice of its own, which a checkpoint does not turn back."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.dice = torch.Generator().manual_seed(0)
+
+    def forward(self, hidden):
+        mask = torch.rand(hidden.shape, generator=self.dice) > 0.5
+        return self.inner(hidden * mask) * hidden
+
+
+class Averaging(Fading):
+    """A layer with running statistics, which each call moves."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.register_buffer("mean", torch.zeros(()))
+
+    def forward(self, hidden):
+        self.mean = 0.5 * self.mean + hidden.detach().abs().mean()
+        return self.inner(hidden) * hidden / self.mean
+
+
+@pytest.mark.parametrize("kind", [Fading, Masking, Averaging])
 def test_what_a_module_keeps_between_calls_is_named(kind):
-    model = around(llama(), "model.layers.1.mlp", after(kind()))
+    model = llama()
+    model.model.layers[1].mlp = kind(model.model.layers[1].mlp)
     outcome = tried("recomputation", model, padded())
-    assert named(outcome)[0].startswith("model.layers.1")
+    assert "model.layers.1.mlp" in named(outcome)
 
 
 def test_random_numbers_drawn_anew_are_found():
-    model = around(llama(), "model.layers.0.mlp", after(lambda h: h * torch.rand(())))
+    model = around(llama(), "model.layers.0.mlp", after(lambda h: h * h * torch.rand(())))
     model.gradient_checkpointing_enable(
         {"use_reentrant": False, "preserve_rng_state": False}
     )
@@ -69,16 +106,7 @@ def test_a_layer_that_asks_whether_gradients_are_wanted_is_found():
 
 
 def test_gradients_that_a_frozen_embedding_cuts_off_are_missed():
-    outcome = tried("recomputation", reentrant(lora()), padded())
-    assert "no gradient" in outcome.says
-    assert named(outcome)[0].startswith("model.layers.")
-
-
-def test_a_module_within_no_grad_while_recomputing_is_found():
-    def cut(hidden):
-        again = torch._C._current_graph_task_id() != -1
-        return hidden.detach() if again else hidden
-
-    model = around(llama(), "model.layers.0.mlp", after(cut))
+    model = reentrant(lora(layers_to_transform=[0]))
+    model.disable_input_require_grads()
     outcome = tried("recomputation", model, padded())
-    assert outcome.state == "broken"
+    assert named(outcome)[0].startswith("model.layers.0.self_attn")

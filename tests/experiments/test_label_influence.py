@@ -42,9 +42,10 @@ def test_what_is_masked_moves_nothing(model, batch):
     assert outcome.state == "holds", outcome.says
 
 
-def test_a_model_that_reads_both_ways_is_not_asked_about_later_tokens():
+def test_it_does_not_apply_to_a_model_that_reads_both_ways():
     outcome = tried("label-influence", *masked_lm())
-    assert outcome.state == "holds", outcome.says
+    assert outcome.state == "does not apply"
+    assert outcome.says == "BertForMaskedLM does not predict the next token"
 
 
 def test_it_does_not_apply_without_labels():

@@ -1,4 +1,4 @@
-"""Tiny set-ups to plant faults in: models of 2 layers x 32, and batches for them."""
+"""Tiny set-ups to plant faults in: models of 2 layers x 64, and batches for them."""
 
 from collections.abc import Callable
 from typing import Any

@@ -10,6 +10,7 @@ import torch
 from ftlab.executions.captures import Captured, digest
 from ftlab.executions.floors import Ratios
 from ftlab.executions.listening import Place, heard_modules
+from ftlab.executions.losses import Lost
 from ftlab.executions.side import Side
 
 
@@ -36,7 +37,7 @@ class Birth:
     also: list[str] = field(default_factory=list)
 
 
-def births(local: Ratios, told: float) -> list[Birth]:
+def births(local: Ratios | Lost, told: float) -> list[Birth]:
     """List what is born in both phases, in order of execution, by module.
 
     Parameters

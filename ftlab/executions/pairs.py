@@ -176,12 +176,22 @@ def padding(model: Any, batch: Mapping[str, Any], row: int | None = None) -> Pai
     there = Grid(grid.shape, grid.rows[mine], taken)
     here = Grid((1, len(taken)), torch.zeros_like(taken), torch.arange(len(taken)))
     if "position_ids" in batch:
-        whole["position_ids"] = batch["position_ids"]
+        whole["position_ids"] = positions = batch["position_ids"]
+        if _starts_again(positions, row, taken):
+            alone["position_ids"] = positions[row : row + 1, taken]
     a, b = (side(model, given, lambda: evaluating(model)) for given in (alone, whole))
     names = (f"row {row} alone", f"row {row} in the padded batch")
     return Pair(
         a, b, names, Meeting(here, there, moved=True, parts=True), backward=False
     )
+
+
+def _starts_again(positions: Any, row: int, taken: torch.Tensor) -> bool:
+    """Say whether a row holds several documents: alone it must hold them too."""
+    if not isinstance(positions, torch.Tensor) or len(positions) <= row:
+        return False
+    mine = positions[row, taken.to(positions.device)]
+    return bool((mine[1:] < mine[:-1]).any())
 
 
 BETWEEN: Mapping[str, Callable[[Any, Mapping[str, Any]], Pair]] = {

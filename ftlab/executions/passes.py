@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ftlab.executions.distance import apart, size, unit
-from ftlab.executions.listening import Listener, Place
+from ftlab.executions.listening import Listener, Place, shared_name
 from ftlab.executions.spool import identity_of
 from ftlab.executions.tape import Tape, of_weight, weight_gradients
 from ftlab.executions.tokens import Meeting
@@ -156,7 +156,7 @@ class Beside(Listener):
         return self._meeting.forced(self._put.spool.get(forced), gradient)  # type: ignore[union-attr]
 
     def finished(self, model: torch.nn.Module) -> None:
-        """Compare the gradients of parameters."""
+        """Compare the gradients of parameters; one that is lost is infinitely far."""
         for name, gradient in weight_gradients(model):
             place = of_weight(name)
             if self._keeps(place):
@@ -166,6 +166,12 @@ class Beside(Listener):
                 theirs = self._tape.spool.get(kept).reshape(1, -1)
                 cells = (theirs, gradient.reshape(1, -1))
                 self.gradients.note(place, cells, unit(gradient.dtype))
+        for name, parameter in model.named_parameters():
+            kept = self._tape.gradients.get(place := of_weight(shared_name(name)))
+            if kept is not None and parameter.requires_grad and parameter.grad is None:
+                theirs = self._tape.spool.get(kept).reshape(1, -1)
+                lost = (theirs, torch.full_like(theirs, torch.inf))
+                self.gradients.note(place, lost, unit(theirs.dtype))
 
     def _compare(self, place: Place, tensor: torch.Tensor) -> None:
         kept = self._tape.values.get(place)

@@ -87,10 +87,16 @@ class Runs:
         within: AbstractContextManager[Any] | None = None,
     ) -> None:
         """Execute a side from the common start."""
+        self._start.restore_modules()
         start_again(side, self._start)
         backward = backward and self._backward
         side.run(
-            listener, wide=wide, rounding=rounding, backward=backward, within=within
+            listener,
+            wide=wide,
+            rounding=rounding,
+            backward=backward,
+            graph=self._backward,
+            within=within,
         )
 
     def as_they_are(self) -> Ratios:

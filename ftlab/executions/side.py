@@ -19,8 +19,9 @@ from ftlab.executions.wide import Wide
 from ftlab.replay.capsules.capsule import Capsule
 from ftlab.replay.capsules.generators import KeptGenerators, own_generators
 from ftlab.replay.capsules.inputs import KeptInputs
-from ftlab.replay.capsules.kept import differ, sample
+from ftlab.replay.capsules.kept import KeptTensor, differ, sample
 from ftlab.replay.capsules.rng import RngState
+from ftlab.replay.capsules.side_state import SideState
 from ftlab.replay.torch_private import backward_within_modes, hooks_of
 
 
@@ -56,6 +57,7 @@ class Side:
         wide: bool = False,
         rounding: float = 0.0,
         backward: bool = True,
+        graph: bool = False,
         within: AbstractContextManager[Any] | None = None,
     ) -> None:
         """Execute forward, and backward where there is a loss.
@@ -68,12 +70,14 @@ class Side:
             Compute in float64, and with weights rounded once more, see `Wide`.
         backward
             Compute gradients where there is a loss.
+        graph
+            Record what backward would need, although it is not run: code may ask.
         within
             Entered innermost; a dispatch mode sees the code's own operations there.
         """
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.settings())
-            stack.enter_context(torch.set_grad_enabled(backward))
+            stack.enter_context(torch.set_grad_enabled(backward or graph))
             stack.enter_context(WithoutDropout())
             if wide:
                 stack.enter_context(sdpa_kernel(SDPBackend.MATH))
@@ -87,7 +91,8 @@ class Side:
             loss = loss_of(output)
             if backward and loss is not None and loss.requires_grad:
                 backward_within_modes(loss)
-        listener.finished(self.model)
+        if backward:
+            listener.finished(self.model)
 
 
 class WideConvolutions(TorchFunctionMode):
@@ -222,11 +227,23 @@ class Start:
             p for m in models.values() for p in m.parameters() if p.requires_grad
         ]
         self._samples = [(p, sample(p)) for p in trained]
+        modules = [each for m in models.values() for each in m.modules()]
+        self._kept = [SideState(each) for each in modules]
+        self._buffers = [
+            KeptTensor("", buffer, copied=True)
+            for each in modules
+            for buffer in each.buffers(recurse=False)
+        ]
 
     def restore_generators(self) -> None:
         """Put back the generators of everybody, and those that modules hold."""
         self._rng.restore()
         self._generators.restore()
+
+    def restore_modules(self) -> None:
+        """Put back what modules keep between calls: counters, caches, buffers."""
+        for kept in (*self._kept, *self._buffers):
+            kept.restore()
 
     def put_back(self) -> None:
         """Put the generators back.

@@ -17,6 +17,8 @@ Use a collator that flattens with position ids, and an attention that reads them
 - transformers, `DataCollatorWithFlattening`
 """
 
+from itertools import pairwise
+
 import torch
 
 from ftlab.executions.pairs import Pair, evaluating
@@ -28,7 +30,7 @@ from ftlab.records.outcome import Outcome
 
 
 class PackedDocuments(Experiment):
-    """The last document of a packed row, and the same alone."""
+    """A document behind another in a packed row, and the same alone."""
 
     code = "EXP002"
     name = "packed-documents"
@@ -40,7 +42,7 @@ class PackedDocuments(Experiment):
     )
 
     def run(self, live: Live) -> Outcome:
-        """Compare the last document of the first packed row."""
+        """Compare the longest document behind another in the first packed row."""
         ids, positions = live.ids(), live.batch.get("position_ids")
         if not isinstance(positions, torch.Tensor) or positions.shape != ids.shape:
             msg = "the batch has no position_ids, so nothing says what is packed"
@@ -50,11 +52,12 @@ class PackedDocuments(Experiment):
             msg = "no row's position_ids start again: nothing is packed"
             raise NotApplicableError(msg)
         row = int(starts[0, 0])
-        first = int(starts[starts[:, 0] == row][-1, 1]) + 1
-        taken = torch.arange(first, ids.shape[1])
+        bounds = [*(starts[starts[:, 0] == row][:, 1] + 1).tolist(), ids.shape[1]]
+        first, end = max(pairwise(bounds), key=lambda each: each[1] - each[0])
+        taken = torch.arange(first, end)
         alone = {
-            "input_ids": ids[row : row + 1, first:],
-            "position_ids": positions[row : row + 1, first:],
+            "input_ids": ids[row : row + 1, first:end],
+            "position_ids": positions[row : row + 1, first:end],
         }
         whole = {k: v for k, v in live.batch.items() if k != "labels"}
         here = Grid((1, len(taken)), torch.zeros_like(taken), taken - first)

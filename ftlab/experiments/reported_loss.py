@@ -6,12 +6,14 @@ the next one, over the labels that are not -100.
 
 ## Why
 Labels that are shifted twice or not at all, a sum in place of a mean, a divisor that
-counts other tokens, smoothing or an auxiliary term make a loss that cannot be compared
-with anybody's, and gradients of another scale or of another task.
+counts other tokens make a loss that cannot be compared with anybody else's, and
+gradients of another scale or for another task.
 
 ## When it does not apply
-Batches without labels by token, and losses that are of another kind (preferences,
-rewards, classification).
+Batches without one label per token, and models that do not predict the next token. A
+loss with a term of its own (smoothing, an auxiliary loss) or of another kind
+(preferences, rewards) *cannot be decided*; the ``label_smoothing_factor`` of a Trainer
+is known.
 
 ## What to try
 Leave the shift to the model, or do it yourself, and not both; divide by the number of
@@ -68,16 +70,20 @@ class ReportedLoss(Experiment):
                 f"{tuple(logits.shape[:2])} logits are not {tuple(labels.shape)} labels"
             )
             raise NotApplicableError(msg)
-        plain = next(value for _, value in formulas(logits, labels))
+        return self._decided(live, reported, logits, labels)
+
+    def _decided(
+        self, live: Live, reported: float, logits: torch.Tensor, labels: torch.Tensor
+    ) -> Outcome:
+        (_, plain), *others = formulas(logits, labels, _smoothing(live))
         evidence: dict[str, float | int | str] = {"reported": reported, "plain": plain}
         counted = plain * int((labels[:, 1:] != -100).sum())
         counted /= max(int((labels != -100).sum()), 1)
+        like = next((name for name, each in others if _close(reported, each)), "")
         if _close(reported, plain) or _close(reported, counted):  # each row's first too
             return self.outcome(
                 "holds", f"{reported:.4g} = {plain:.4g}", evidence=evidence
             )
-        others = formulas(logits, labels)
-        like = next((name for name, value in others if _close(reported, value)), "")
         says = f"the loss is {reported:.4g}, the plain formula gives {plain:.4g}"
         if not like:
             says += ": it has a term of its own, or is of another kind"
@@ -90,10 +96,12 @@ class ReportedLoss(Experiment):
         )
 
 
-def formulas(logits: torch.Tensor, labels: torch.Tensor) -> Iterator[tuple[str, float]]:
+def formulas(
+    logits: torch.Tensor, labels: torch.Tensor, smoothing: float = 0.0
+) -> Iterator[tuple[str, float]]:
     """Yield ways in which a loss is computed, the plain one first."""
     ahead, now = labels[:, 1:], labels[:, :-1]
-    yield "the plain formula", _mean(logits[:, :-1], ahead)
+    yield "the plain formula", _mean(logits[:, :-1], ahead, smoothing)
     yield "labels that are not shifted", _mean(logits, labels)
     yield "labels that are shifted twice", _mean(logits[:, :-2], labels[:, 2:])
     yield "labels shifted the wrong way", _mean(logits[:, 1:], now)
@@ -118,17 +126,21 @@ def formulas(logits: torch.Tensor, labels: torch.Tensor) -> Iterator[tuple[str, 
     ]
     yield "the mean over rows of their means", sum(rows) / max(len(rows), 1)
     yield "a divisor that counts masked labels too", float(total) / ahead.numel()
-    smooth = cross_entropy(
-        logits[:, :-1].flatten(0, 1),
-        ahead.flatten(),
+
+
+def _smoothing(live: Live) -> float:
+    """Return the label smoothing that a trainer was asked for."""
+    smoother = getattr(live.trainer, "label_smoother", None)
+    return float(getattr(smoother, "epsilon", 0.0))
+
+
+def _mean(logits: torch.Tensor, labels: torch.Tensor, smoothing: float = 0.0) -> float:
+    made = cross_entropy(
+        logits.flatten(0, 1),
+        labels.flatten(),
         ignore_index=-100,
-        label_smoothing=0.1,
+        label_smoothing=smoothing,
     )
-    yield "label smoothing of 0.1", float(smooth)
-
-
-def _mean(logits: torch.Tensor, labels: torch.Tensor) -> float:
-    made = cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100)
     return float(made)
 
 

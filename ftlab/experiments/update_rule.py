@@ -5,9 +5,8 @@ After ``optimizer.step()`` each trained weight is what rate, betas, decay and gr
 prescribe, and nothing else has moved.
 
 ## Why
-Weights that are rounded away in bf16, a rate that a group does not have, a tensor that
-is trained and not given, a second optimizer on the same weight, or a hook that edits
-weights are seen here, whatever their cause.
+Updates that are rounded away in bf16, a step that takes another rate or decay than its
+group has, and hooks that edit weights are seen here, whatever their cause.
 
 ## When it does not apply
 Other optimizers than torch's AdamW, Adam and SGD; no optimizer at all.
@@ -157,8 +156,7 @@ def _momentum(group: Any, state: Any, gradient: torch.Tensor) -> torch.Tensor:
     momentum = float(group.get("momentum", 0.0))
     if not momentum:
         return gradient
-    kept = state.get("momentum_buffer")
-    buffer = gradient
+    kept, buffer = state.get("momentum_buffer"), gradient
     if kept is not None:
         buffer = momentum * _sample(kept).double() + (1 - group["dampening"]) * gradient
     return gradient + momentum * buffer if group.get("nesterov") else buffer
@@ -174,5 +172,6 @@ def _missed(expected: Any) -> Iterator[tuple[torch.Tensor, float]]:
         update, miss = (after - before).norm(), (now - after).norm()
         eps = torch.finfo(parameter.dtype).eps
         rounded = bool(((now == before) & (after != before)).double().mean() > LOST)
-        if rounded or float(miss) > float(CLOSE * update + 2 * eps * before.norm()):
+        near = miss <= CLOSE * update + 2 * eps * before.norm()
+        if bool(after.isfinite().all()) and (rounded or not near):
             yield parameter, float(miss / update.clamp(min=1e-300))

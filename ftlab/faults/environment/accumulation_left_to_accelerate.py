@@ -21,6 +21,7 @@ def build(fixed: bool) -> Case:
     from accelerate import Accelerator
 
     accelerator = Accelerator(cpu=True, gradient_accumulation_steps=MICRO)
+    accelerator.sync_gradients = True  # an earlier loop may have left it within a step
     bare = lora()
     model, optimizer = accelerator.prepare(bare, adamw(bare))
 

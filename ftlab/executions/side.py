@@ -242,8 +242,10 @@ class Start:
 
     def restore_modules(self) -> None:
         """Put back what modules keep between calls: counters, caches, buffers."""
-        for kept in (*self._kept, *self._buffers):
-            kept.restore()
+        for side in self._kept:
+            side.restore()
+        for buffer in self._buffers:
+            buffer.restore()
 
     def put_back(self) -> None:
         """Put the generators back.

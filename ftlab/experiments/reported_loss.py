@@ -148,9 +148,7 @@ def _smoothing(live: Live) -> float:
     return float(getattr(smoother, "epsilon", 0.0))
 
 
-def _mean(
-    logits: torch.Tensor, labels: torch.Tensor, smoothing: float = 0.0
-) -> float:
+def _mean(logits: torch.Tensor, labels: torch.Tensor, smoothing: float = 0.0) -> float:
     made = cross_entropy(
         logits.flatten(0, 1),
         labels.flatten(),

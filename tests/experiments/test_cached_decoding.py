@@ -78,8 +78,10 @@ def cache_is_filled_with_other_values(model):
 
     def halved(_module, args, kwargs):
         cache = args[1] if len(args) > 1 else kwargs.get("past_key_values")
-        if cache is not None and cache.layers and isinstance(
-            cache.layers[0], DynamicLayer
+        if (
+            cache is not None
+            and cache.layers
+            and isinstance(cache.layers[0], DynamicLayer)
         ):
             layer = cache.layers[0]
             if layer.values is not None and layer.values.numel():

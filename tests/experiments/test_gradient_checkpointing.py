@@ -88,7 +88,9 @@ def test_what_a_module_keeps_between_calls_is_named(kind):
 
 
 def test_random_numbers_drawn_anew_are_found():
-    model = around(llama(), "model.layers.0.mlp", after(lambda h: h * h * torch.rand(())))
+    model = around(
+        llama(), "model.layers.0.mlp", after(lambda h: h * h * torch.rand(()))
+    )
     model.gradient_checkpointing_enable(
         {"use_reentrant": False, "preserve_rng_state": False}
     )

@@ -94,7 +94,9 @@ def logits_of(model, batch):
 
 def clamped(model, batch):
     labels = batch["labels"][:, 1:].clamp(min=0)
-    return cross_entropy(logits_of(model, batch)[:, :-1].flatten(0, 1), labels.flatten())
+    return cross_entropy(
+        logits_of(model, batch)[:, :-1].flatten(0, 1), labels.flatten()
+    )
 
 
 def half(model, batch):
@@ -115,7 +117,9 @@ def by_mask(model, batch):
 
 
 def last_lost(model, batch):
-    return model(**batch | {"labels": batch["labels"].index_fill(1, torch.tensor(11), -100)}).loss
+    return model(
+        **batch | {"labels": batch["labels"].index_fill(1, torch.tensor(11), -100)}
+    ).loss
 
 
 PART = "a prediction whose label is -100 has a part in the loss: row 0, position 1"

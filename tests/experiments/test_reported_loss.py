@@ -20,8 +20,9 @@ def sharp():
 
 def tokens(model, batch, shift=1, **settings):
     """Return the cross entropy of labels that stand ``shift`` places on."""
-    logits = model(input_ids=batch["input_ids"],
-                   attention_mask=batch["attention_mask"]).logits
+    logits = model(
+        input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]
+    ).logits
     ahead = batch["labels"][:, shift:]
     return cross_entropy(
         logits[:, : ahead.shape[1]].flatten(0, 1), ahead.flatten(), **settings

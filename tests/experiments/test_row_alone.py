@@ -24,8 +24,10 @@ def counted(batch):
 
 def two_packed_rows():
     one = packed()
-    return {name: torch.cat((value, value + (name == "input_ids"))) for name, value in
-            one.items()}
+    return {
+        name: torch.cat((value, value + (name == "input_ids")))
+        for name, value in one.items()
+    }
 
 
 @pytest.mark.parametrize(

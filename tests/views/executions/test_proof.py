@@ -43,7 +43,7 @@ def test_text_says_what_is_broken_first_and_what_to_do():
 
 def test_long_words_are_wrapped_below_each_other():
     long = Outcome("EXP004", "row-order", "same", "broken", "so " * 60, "why " * 60)
-    head, *lines = repr(view(long)).splitlines()
+    _, *lines = repr(view(long)).splitlines()
     assert max(map(len, lines)) <= 100
     assert [line[:5] for line in lines[:2]] == ["x row", "    s"]
     assert lines[-1].startswith("      why")

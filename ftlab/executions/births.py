@@ -149,4 +149,7 @@ def _tensors(model: torch.nn.Module, wanted: str) -> dict[str, torch.Tensor]:
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
     if a is b:
         return True
-    return a.shape == b.shape and bool((a.detach().cpu() == b.detach().cpu()).all())
+    if a.shape != b.shape:
+        return False
+    a, b = a.detach().cpu(), b.detach().cpu()
+    return bool(((a == b) | ((a != a) & (b != b))).all())  # NaN is the same as NaN

@@ -50,8 +50,9 @@ def _apart(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return distance.nan_to_num(torch.inf, torch.inf)
 
 
-def size(values: torch.Tensor) -> torch.Tensor:
+def size(values: torch.Tensor, *, mask: bool = False) -> torch.Tensor:
     """Return the norm of each cell, float64 on the CPU, of what is finite in it."""
+    values = values.clamp(-_FAR, _FAR) if mask else values
     return _in_pieces(_size, values.detach())
 
 

@@ -39,8 +39,14 @@ class Operation:
     values: tuple[torch.Tensor, ...]
 
 
-_HANDS_ON = ("Tensor.to", "Tensor.contiguous", "Tensor.clone", "Tensor.float")
-"""What hands on values as they are; in float64 the casts do."""
+_NO_ARITHMETIC = (
+    "__get__",
+    "Tensor.to",
+    "Tensor.contiguous",
+    "Tensor.clone",
+    "Tensor.float",
+)
+"""What hands on values as they are; in float64 the casts do. It leads on, unnamed."""
 
 
 class ForwardOperations(TorchFunctionMode):
@@ -57,8 +63,7 @@ class ForwardOperations(TorchFunctionMode):
         kwargs = kwargs or {}
         outputs = func(*args, **kwargs)
         name = resolve_name(func) or getattr(func, "__name__", str(func))
-        made = [] if name.endswith("__get__") else _tensors(outputs)
-        if made:
+        if made := _tensors(outputs):
             line, given = source_lines()[1], _tensors((args, kwargs))
             self.frames[-1].append(_noted(_short(name), line, given, made))
         return outputs
@@ -140,8 +145,9 @@ def leading_to(
     found = []
     for operation in reversed(operations):
         if any(id(made) in wanted for made in operation.made):
-            found.append(operation)
             wanted |= {id(given) for given in operation.given}
+            if not operation.name.endswith(_NO_ARITHMETIC):
+                found.append(operation)
     return found[::-1]
 
 
@@ -153,7 +159,6 @@ def parting(
     Operations are paired by name and order; one is ``None`` where a side has none in
     this place. ``None`` where all that are paired make the same.
     """
-    a, b = ([each for each in side if each.name not in _HANDS_ON] for side in (a, b))
     names = [[operation.name for operation in side] for side in (a, b)]
     matcher = SequenceMatcher(None, names[0], names[1], autojunk=False)
     for kind, i, i_end, j, j_end in matcher.get_opcodes():
@@ -193,4 +198,5 @@ def _far(a: torch.Tensor, b: torch.Tensor, meeting: Meeting) -> bool:
     cells = meeting.cells(a, b, heads=True)
     if cells is None or not cells[0].numel():
         return False
-    return bool((apart(*cells, mask=True) > EXACT * size(cells[0])).any())
+    sizes = size(cells[0], mask=True)
+    return bool((apart(*cells, mask=True) > EXACT * sizes).any())

@@ -254,7 +254,8 @@ def _in_mode(model: torch.nn.Module, train: bool) -> Iterator[None]:
 
 
 def _set(model: torch.nn.Module, name: str, value: Any) -> Any:
-    return _each([m for m in model.modules() if hasattr(m, name)], name, value)
+    # A wrapper that only hands on what it wraps has no such attribute of its own.
+    return _each([m for m in model.modules() if name in vars(m)], name, value)
 
 
 @contextlib.contextmanager
@@ -269,20 +270,40 @@ def _each(objects: Any, name: str, value: Any) -> Iterator[None]:
             setattr(each, name, was)
 
 
+_CHECKPOINTING = (
+    "gradient_checkpointing",
+    "_gradient_checkpointing_func",
+    "_require_grads_hook",
+    "_require_grads_hooks",
+)
+"""What `gradient_checkpointing_enable` sets on modules."""
+
+
 @contextlib.contextmanager
 def _checkpointed(model: Any) -> Iterator[None]:
-    names = ("gradient_checkpointing", "_gradient_checkpointing_func")
     before = [
-        (m, {n: vars(m)[n] for n in names if n in vars(m)}) for m in model.modules()
+        (m, {n: vars(m)[n] for n in _CHECKPOINTING if n in vars(m)})
+        for m in model.modules()
     ]
+    hooks = {id(hook) for _, had in before for hook in _hooks(had)}
     try:
         model.gradient_checkpointing_enable()
         yield
     finally:
-        for module, was in before:
-            for name in names:
+        for module, had in before:
+            for hook in _hooks(vars(module)):
+                if id(hook) not in hooks:
+                    hook.remove()
+            for name in _CHECKPOINTING:
                 vars(module).pop(name, None)
-            vars(module).update(was)
+            vars(module).update(had)
+
+
+def _hooks(attributes: Mapping[str, Any]) -> list[Any]:
+    """List the hooks that let gradients through a frozen embedding."""
+    one = attributes.get("_require_grads_hook")
+    several = attributes.get("_require_grads_hooks") or ()
+    return [*several] if one is None else [one, *several]
 
 
 def _configs(model: torch.nn.Module) -> list[Any]:

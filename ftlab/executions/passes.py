@@ -40,8 +40,9 @@ class Distances:
         """Measure what one tensor's cells are apart."""
         if not cells[1].is_floating_point():
             self.whole.add(place)
-        self.apart[place] = apart(*cells, mask="mask" in place.path)
-        self.sizes[place] = size(cells[0])
+        mask = "mask" in place.path
+        self.apart[place] = apart(*cells, mask=mask)
+        self.sizes[place] = size(cells[0], mask=mask)
         self.units[place] = unit
 
     def raise_to(self, other: "Distances") -> None:

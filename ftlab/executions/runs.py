@@ -131,12 +131,14 @@ class Runs:
         if any(is_output(place) for place in places):
             return True
         before, after = self._with(())[0], self._with(places)[0]
+        moved, parts = self.meeting.moved, self.meeting.parts
+        alike = Meeting(self.meeting.b, self.meeting.b, moved, parts)
         for place in before.values:
             one, other = (
-                tape.spool.get(tape.values[place]).reshape(1, -1)
-                for tape in (before, after)
+                tape.spool.get(tape.values[place]) for tape in (before, after)
             )
-            if one.is_floating_point() and bool(apart(one, other) > EXACT * size(one)):
+            cells = alike.cells(one, other) if one.is_floating_point() else None
+            if cells and bool((apart(*cells) > EXACT * size(cells[0])).any()):
                 return True
         return False
 

@@ -17,12 +17,12 @@ from torch.overrides import TorchFunctionMode
 from ftlab.executions.listening import Listener, Listening
 from ftlab.executions.wide import Wide
 from ftlab.replay.capsules.capsule import Capsule
-from ftlab.replay.capsules.generators import KeptGenerators
+from ftlab.replay.capsules.generators import KeptGenerators, own_generators
 from ftlab.replay.capsules.inputs import KeptInputs
 from ftlab.replay.capsules.kept import KeptTensor, differ, sample
 from ftlab.replay.capsules.rng import RngState
 from ftlab.replay.capsules.side_state import SideState
-from ftlab.replay.torch_private import backward_within_modes
+from ftlab.replay.torch_private import backward_within_modes, hooks_of
 
 
 class NotApplicableError(Exception):
@@ -265,6 +265,16 @@ def _own(module: torch.nn.Module) -> Iterator[Any]:
     """Yield the random generators that a module holds."""
     kinds = (torch.Generator, random.Random, np.random.RandomState, np.random.Generator)
     yield from (value for value in vars(module).values() if isinstance(value, kinds))
+    if type(module).__module__.partition(".")[0] not in _LIBRARIES:
+        yield from own_generators(module.forward)
+    for hook in hooks_of(module):
+        yield from own_generators(hook)
+
+
+_LIBRARIES = frozenset(
+    {"torch", "transformers", "peft", "trl", "accelerate", "bitsandbytes"}
+)
+"""Their modules draw from the generators of everybody."""
 
 
 def start_again(side: Side, start: Start) -> None:

@@ -45,9 +45,11 @@ def _adapters_again(model: Any, folder: Path) -> Any:
     before = {name: p.detach().clone() for name, p in base.named_parameters()}
     names = list(model.peft_config)
     paths = {each: folder if each == "default" else folder / each for each in names}
-    again = PeftModel.from_pretrained(base, paths[names[0]], adapter_name=names[0])
+    again = PeftModel.from_pretrained(
+        base, paths[names[0]], adapter_name=names[0], is_trainable=True
+    )
     for each in names[1:]:
-        again.load_adapter(paths[each], adapter_name=each)
+        again.load_adapter(paths[each], adapter_name=each, is_trainable=True)
     active = model.active_adapter
     again.base_model.set_adapter(active) if isinstance(active, list) else (
         again.set_adapter(active)
@@ -99,4 +101,7 @@ def bare_base(model: Any) -> Any:
 def base_from_folder(model: Any, folder: Path) -> Any:
     """Load the base of a model's adapters from its folder, in the dtype of the live."""
     kind, weight = type(model.get_base_model()), next(model.parameters())
+    rounding = getattr(model.config, "quantization_config", None)
+    if rounding is not None:
+        return kind.from_pretrained(folder, quantization_config=rounding)
     return kind.from_pretrained(folder, dtype=weight.dtype).to(weight.device)

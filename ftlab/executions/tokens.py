@@ -204,8 +204,11 @@ class Meeting:
         """
         if self.a is None or self.b is None:
             return None
-        layout = self.a.layout(a)
-        if layout is None or layout != self.b.layout(b):
+        layout, theirs = self.a.layout(a), self.b.layout(b)
+        if "positions" in (layout, theirs) and 1 in (self.a.shape[0], self.b.shape[0]):
+            # of one row, what is by position is by row as well
+            layout = theirs = "positions" if layout and theirs else None
+        if layout is None or layout != theirs:
             return None
         chance = self.moved and layout != "rows" and a.shape == b.shape
         return None if chance and _same(a, b) else layout

@@ -21,6 +21,7 @@ import torch
 
 from ftlab.executions.pairs import evaluating
 from ftlab.executions.side import NotApplicableError, undisturbed
+from ftlab.executions.wide import Wide
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.experiments.reported_loss import CLOSE
@@ -42,7 +43,7 @@ class EvaluatedRows(Experiment):
         if live.trainer is None:
             msg = "how the loop evaluates is not known; pass a trainer"
             raise NotApplicableError(msg)
-        with undisturbed(live.side()), evaluating(live.model), torch.no_grad():
+        with undisturbed(live.side()), evaluating(live.model), Wide(), torch.no_grad():
             trained = float(live.computed())
             found = live.trainer.prediction_step(live.model, dict(live.batch), True)
         if found[0] is None:

@@ -136,6 +136,11 @@ def hooked(module: torch.nn.Module) -> bool:
     return bool(module._forward_hooks)
 
 
+def hooks_of(module: torch.nn.Module) -> list[Any]:
+    """List the forward hooks of a module, those before it too."""
+    return [*module._forward_pre_hooks.values(), *module._forward_hooks.values()]
+
+
 def forget_keywords(handle: Any) -> None:
     """Finish what removing a global forward hook with keywords leaves behind.
 

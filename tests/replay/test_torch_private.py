@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.overrides import TorchFunctionMode
 
 from ftlab.replay import torch_private
 
@@ -184,3 +185,73 @@ def test_tensors_copied_together_have_their_shapes_and_nothing_of_the_originals(
         assert torch.equal(copy, tensor)
     tensors[0].zero_()
     assert copies[0].tolist() == [[0, 2], [1, 3]]
+
+
+class Calls(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.seen.append(getattr(func, "__name__", str(func)))
+        return func(*args, **(kwargs or {}))
+
+
+def test_what_is_computed_outside_functions_is_seen_by_dispatch_modes_alone():
+    with Calls() as calls, Recorder() as recorder:
+        with torch_private.outside_functions():
+            torch.ones(2).exp()
+        torch.ones(2).log()
+    assert "log" in calls.seen
+    assert "exp" not in calls.seen
+    assert {"aten.exp.default", "aten.log.default"} <= {op[0] for op in recorder.seen}
+
+
+def test_what_is_computed_outside_modes_is_seen_by_none_of_them():
+    with Calls() as calls, Recorder() as recorder:
+        with torch_private.outside_modes():
+            assert torch.ones(2).exp().dtype == torch.float32
+        torch.ones(2).log()
+    assert "exp" not in calls.seen
+    assert "aten.exp.default" not in {op[0] for op in recorder.seen}
+    assert "aten.log.default" in {op[0] for op in recorder.seen}
+
+
+def test_modes_are_back_when_what_is_outside_of_them_raises():
+    with Calls(), Recorder():
+        before = list(torch_private.thread_modes())
+        with pytest.raises(KeyboardInterrupt), torch_private.outside_modes():
+            raise KeyboardInterrupt
+        assert list(torch_private.thread_modes()) == before
+
+
+def test_backward_within_modes_lets_function_modes_see_a_custom_backward():
+    class Own(torch.autograd.Function):
+        @staticmethod
+        def forward(_context, x):
+            return x * 2
+
+        @staticmethod
+        def backward(_context, gradient):
+            return gradient.cosh()
+
+    def seen(backward):
+        weight = torch.zeros(3, requires_grad=True)
+        with Calls() as calls:
+            loss = Own.apply(weight).sum()
+            backward(loss)
+        return weight.grad, "cosh" in calls.seen
+
+    plain, within = (
+        seen(torch.Tensor.backward),
+        seen(torch_private.backward_within_modes),
+    )
+    assert torch.equal(plain[0], within[0])
+    assert (plain[1], within[1]) == (False, True)
+
+
+def test_backward_within_modes_adds_to_gradients():
+    weight = torch.ones(2, requires_grad=True)
+    weight.grad = torch.ones(2)
+    torch_private.backward_within_modes((weight * 3).sum())
+    assert weight.grad.tolist() == [4, 4]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ftlab.records.printable import harmless
 from ftlab.views.style import SEVERITY, count, number
 from ftlab.views.view import View
 
@@ -42,7 +43,7 @@ class DifferenceView(View["Differences"]):
     >>> nothing = np.zeros(0)
     >>> DifferenceView(Differences(("eager", "sdpa"), outcome=1.1))
     eager and sdpa are equal: 0 tensors of 0 modules differ by no more than rounding
-      the outputs by 1.1 x the noise floor
+      the outputs differ by 1.1 x the noise floor
     """
 
     title = "Two executions"
@@ -63,7 +64,7 @@ class DifferenceView(View["Differences"]):
 
     def headline(self) -> str:
         """Say in one line where they part."""
-        return sentences(self.differences)[0]
+        return str(harmless(sentences(self.differences)[0]))
 
     def _stamp(self) -> Hashable:
         return 0
@@ -104,7 +105,7 @@ class DifferenceView(View["Differences"]):
 
     def draw_on(self, figure: Figure | SubFigure, summary: Differences) -> None:
         """Draw depth against position, with the birthplaces marked."""
-        figure.suptitle(self._text(summary), x=0.01, ha="left", fontsize=9)
+        figure.suptitle(_drawn(self._text(summary)), x=0.01, ha="left", fontsize=9)
         shown = _shown(summary)
         if not shown:
             figure.subplots().set_axis_off()
@@ -204,7 +205,7 @@ def where(tokens: Any, of: Any) -> str:
 def _outcome(found: Differences) -> list[str]:
     said = []
     if np.isfinite(found.outcome):
-        said.append(f"the outputs by {number(found.outcome)} x the noise floor")
+        said.append(f"the outputs differ by {number(found.outcome)} x the noise floor")
     elif np.isinf(found.outcome):
         said.append("the outputs differ")
     if len(found.kl) and not found.equal:
@@ -234,13 +235,20 @@ def _shown(found: Differences) -> list[int]:
     every = list(range(len(found.modules)))
     if len(every) <= TALLEST:
         return every
-    born = {each.module for each in found.born}
-    kept = [
+    rows = (_row_of(found, every, each.module) for each in found.born)
+    born = sorted({at for at in rows if at is not None})[: TALLEST // 2]
+    blocks = [
         at
         for at in every
-        if found.modules[at] in born or found.modules[at].rpartition(".")[2].isdigit()
+        if found.modules[at].rpartition(".")[2].isdigit() and at not in born
     ]
-    return kept[:: max(1, -(-len(kept) // TALLEST))] or every[:TALLEST]
+    step = -(-len(blocks) // (TALLEST - len(born)))
+    return sorted([*born, *blocks[:: max(1, step)]]) or every[:TALLEST]
+
+
+def _drawn(text: str) -> str:
+    """Write what others named so that matplotlib takes it for text."""
+    return str(harmless(text)).replace("$", r"\$")
 
 
 def _draw_heat(figure: Any, axes: Any, found: Differences, shown: list[int]) -> None:
@@ -260,7 +268,7 @@ def _draw_heat(figure: Any, axes: Any, found: Differences, shown: list[int]) -> 
     step = max(1, -(-len(shown) // NAMED))
     axes.set_yticks(
         range(0, len(shown), step),
-        [found.modules[shown[at]] for at in range(0, len(shown), step)],
+        [_drawn(found.modules[shown[at]]) for at in range(0, len(shown), step)],
         fontsize=7,
     )
     starts = [

@@ -94,6 +94,28 @@ def _labels(live: Live) -> Iterator[str]:
     if not isinstance(labels, torch.Tensor) or labels.shape != live.ids().shape:
         msg = "the batch has no labels by token"
         raise NotApplicableError(msg)
+    gradient = _gradient_of_logits(live)
+    if gradient is None or gradient.dim() != 3:
+        return
+    mask = live.batch.get("attention_mask")
+    if isinstance(mask, torch.Tensor) and mask.shape == labels.shape:
+        padded = (mask == 0) & (labels != -100)
+        if bool(padded.any()):
+            row, position = padded.nonzero()[0].tolist()
+            yield f"a padding token has a label: row {row}, position {position}"
+    parts = gradient.float().abs().sum(-1)[:, :-1] > 0
+    trained = (labels[:, 1:] != -100).to(parts.device)
+    for wrong, said in (
+        (parts & ~trained, "a prediction whose label is -100 has a part in the loss"),
+        (~parts & trained, "a label that is not -100 has no part in the loss"),
+    ):
+        if bool(wrong.any()):
+            row, position = wrong.nonzero()[0].tolist()
+            yield f"{said}: row {row}, position {position + 1}"
+
+
+def _gradient_of_logits(live: Live) -> torch.Tensor | None:
+    """Return the gradient of the logits that the training's loss is made of."""
     caught: list[torch.Tensor] = []
 
     def catch(_module: Any, _given: Any, output: Any) -> None:
@@ -110,23 +132,7 @@ def _labels(live: Live) -> Iterator[str]:
                 loss.backward()
     finally:
         handle.remove()
-    if not caught or caught[0].grad is None or caught[0].dim() != 3:
-        return
-    mask = live.batch.get("attention_mask")
-    if isinstance(mask, torch.Tensor) and mask.shape == labels.shape:
-        padded = (mask == 0) & (labels != -100)
-        if bool(padded.any()):
-            row, position = padded.nonzero()[0].tolist()
-            yield f"a padding token has a label: row {row}, position {position}"
-    parts = caught[0].grad.float().abs().sum(-1)[:, :-1] > 0
-    trained = (labels[:, 1:] != -100).to(parts.device)
-    for wrong, said in (
-        (parts & ~trained, "a prediction whose label is -100 has a part in the loss"),
-        (~parts & trained, "a label that is not -100 has no part in the loss"),
-    ):
-        if bool(wrong.any()):
-            row, position = wrong.nonzero()[0].tolist()
-            yield f"{said}: row {row}, position {position + 1}"
+    return caught[0].grad if caught else None
 
 
 def _moved(live: Live, where: torch.Tensor) -> Mapping[str, Any]:

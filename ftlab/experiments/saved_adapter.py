@@ -1,4 +1,4 @@
-"""EXP014, saved-adapter: saved and loaded onto a fresh base, it is the same.
+"""EXP014, saved-model: saved and loaded again, it is the same.
 
 ## What must hold
 The model, saved as it will be saved and loaded onto its base again, gives the same

@@ -133,10 +133,10 @@ def _called_with(live: Live) -> Mapping[str, Any] | None:
     """Return what the loss first calls the model with, if that is by keyword."""
     calls: list[tuple[Any, dict[str, Any]]] = []
 
-    def note(_module: Any, args: Any, kwargs: dict[str, Any]) -> None:
+    def note(_module: Any, args: Any, kwargs: dict[str, Any], _output: Any) -> None:
         calls.append((args, dict(kwargs)))
 
-    handle = live.model.register_forward_pre_hook(note, with_kwargs=True)
+    handle = live.model.register_forward_hook(note, with_kwargs=True)
     try:
         with undisturbed(live.side()):
             live.computed()

@@ -16,7 +16,7 @@ def test_a_broken_relation_carries_evidence_and_both_executions():
     assert set(outcome.evidence) == {"outputs over floor", "ratio", "relative"}
     assert outcome.differences.sides == ("row 2 alone", "row 2 in the padded batch")
     finding = outcome.finding
-    assert (finding.code, finding.rule) == ("EXP001", "row-alone")
+    assert (finding.code, finding.name) == ("EXP001", "row-alone")
     assert finding.places == outcome.places
     assert finding.fix == outcome.fix != ""
 

@@ -90,4 +90,3 @@ def test_a_bias_that_is_lost_is_found(monkeypatch):
     monkeypatch.setattr(Linear, "merge", without_bias)
     outcome = tried("merged-adapter", with_bias(), padded(left=False))
     assert named(outcome) == ["transformer.h.0.attn.c_attn"]
-    assert outcome.differences.born[0].weights

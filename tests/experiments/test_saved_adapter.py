@@ -114,13 +114,6 @@ def test_a_buffer_that_is_not_kept_is_lost():
     assert named(tried("saved-model", model, padded()))[0] == "model.rotary_emb"
 
 
-def test_a_head_that_is_tied_in_the_config_alone_is_lost():
-    model = llama(tie_word_embeddings=True)
-    model.lm_head.weight = torch.nn.Parameter(torch.randn_like(model.lm_head.weight))
-    outcome = tried("saved-model", model, padded())
-    assert outcome.state == "broken", outcome.says
-
-
 def test_rows_that_were_added_to_the_embedding_are_not_lost_silently(from_folder):
     model = from_folder()
     model.resize_token_embeddings(136)

@@ -53,8 +53,8 @@ def test_a_trainers_optimizer_is_made_and_tried():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda p: None, "there is no optimizer; pass optimizer="),
-        (lambda p: Adagrad(p), "Adagrad is none of Adam, AdamW, SGD"),
+        (lambda _: None, "there is no optimizer; pass optimizer="),
+        (Adagrad, "Adagrad is none of Adam, AdamW, SGD"),
     ],
 )
 def test_it_does_not_apply_to_other_optimizers(make, says):

@@ -152,3 +152,30 @@ def test_the_cell_magic_needs_its_subcommand(shell, ftlab_line):
     with pytest.raises(UsageError):
         shell.run_cell_magic("ftlab", "stare", "x = 1")
     assert "x" not in shell.user_ns
+
+
+@pytest.fixture
+def causal_variables(shell):
+    from tests.experiments.set_ups import llama, padded
+
+    shell.user_ns |= {"one": llama(), "other": llama(1), "batch": padded()}
+
+
+def test_prove_takes_the_arguments_of_a_call(ftlab_line, causal_variables):
+    proof = ftlab_line("prove one, batch=batch, only=['reported-loss', 'row-order']")
+    assert [each.state for each in proof] == ["holds", "holds"]
+
+
+def test_prove_without_anything_to_prove_says_so(ftlab_line):
+    with pytest.raises(UsageError, match="No variable holds a Trainer"):
+        ftlab_line("prove")
+
+
+def test_diff_takes_the_arguments_of_a_call(ftlab_line, causal_variables):
+    assert not ftlab_line("diff one, other, batch").equal
+    with pytest.raises(UsageError, match="takes arguments: %ftlab diff "):
+        ftlab_line("diff")
+
+
+def test_explain_knows_experiments(ftlab_line):
+    assert ftlab_line("explain exp001").name == "row-alone"

@@ -91,4 +91,4 @@ def test_positions_that_count_padding_are_found_where_they_are_added():
 )
 def test_a_module_that_reads_padding_or_other_rows_is_named(change):
     model = around(llama(), "model.layers.1.mlp", after(change))
-    assert named(tried("row-alone", model, padded())) == ["model.layers.1.mlp"]
+    assert "model.layers.1.mlp" in named(tried("row-alone", model, padded()))

@@ -131,6 +131,7 @@ def test_a_trainers_own_loss_function_is_asked():
     each = trainer()
     each.compute_loss_func = summed
     (outcome,) = ftlab.prove(each, only="reported-loss")
+    assert named(outcome) == ["loss"]
     assert "it is what a sum over all labels gives" in outcome.says
 
 

@@ -56,6 +56,7 @@ def test_it_does_not_apply_to_one_row_without_padding():
 
 def test_it_does_not_apply_without_token_ids():
     outcome = tried("row-alone", torch.nn.Linear(2, 1), {"input": torch.ones(3, 2)})
+    assert outcome.state == "does not apply"
     assert "no input_ids of shape (rows, positions)" in outcome.says
 
 

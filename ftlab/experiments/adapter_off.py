@@ -1,13 +1,13 @@
 """EXP013, adapter-off: without its adapter the model is its base.
 
 ## What must hold
-The adapter switched off, the model gives what its base on disk gives; a fresh adapter
-changes nothing, on or off.
+With the adapter switched off, the model gives what its base on disk gives; a fresh
+adapter changes nothing, on or off.
 
 ## Why
-A base of another revision, weights of the base that were trained or quantised
-otherwise, or an adapter that does not start at nothing make the run start elsewhere
-than is believed.
+A base of another revision, base weights that were trained or quantised in another way,
+or an adapter that does not start at zero makes the run start from another model than
+you believe.
 
 ## When it does not apply
 Models without an adapter; a trained adapter on a base whose folder is not here.

@@ -1,12 +1,12 @@
 """EXP018, cached-decoding: decoding with a cache is the argmax without one.
 
 ## What must hold
-Greedy decoding with cache, from a left-padded batch, chooses what the whole row's
-logits say at each place.
+At each place, greedy decoding with a cache, from a left-padded batch, chooses the token
+that the logits of the whole row rank first.
 
 ## Why
 Positions that count padding, a cache that a checkpointed or adapted layer does not
-fill, or a mask that is not carried on make generation worse than the model is.
+fill, or a mask that is not carried on makes the model generate worse than it can.
 
 ## When it does not apply
 Models without a cache, and batches without token ids.

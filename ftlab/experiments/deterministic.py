@@ -5,7 +5,7 @@ Forward and backward, from the same weights, batch and random state, give the sa
 
 ## Why
 An operation without a fixed order of sums, or a state that a module keeps, makes runs
-that cannot be repeated; what differs between two runs is then no proof of anything.
+that cannot be repeated, and a difference between two of them then proves nothing.
 
 ## When it does not apply
 Nothing: it is always tried. Dropout drops nothing meanwhile.

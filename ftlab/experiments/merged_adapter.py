@@ -5,7 +5,7 @@ The base with the adapter merged into it gives what base and adapter give togeth
 
 ## Why
 A scale that merging does not know, an adapter merged twice, or weights of 16 or 4 bits
-that round the adapter away make the deployed model another one than the trained.
+that round the adapter away make the deployed model differ from the trained one.
 
 ## When it does not apply
 Models without ``merge_and_unload``.

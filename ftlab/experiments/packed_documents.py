@@ -4,8 +4,8 @@
 A document gives the same logits alone and packed with others into one row.
 
 ## Why
-Without a boundary (position ids that start again, ``cu_seq_lens``, a block mask) each
-document attends to those before it, and its positions go on counting.
+Without a boundary (position ids that start again, ``cu_seq_lens``, a block mask), each
+document attends to those before it, and its positions continue from theirs.
 
 ## When it does not apply
 Batches whose ``position_ids`` never start again: nothing is packed, or nothing says so.

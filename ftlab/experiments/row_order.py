@@ -8,11 +8,11 @@ A row that is read by its place (a mask that is made once, a cache that is kept,
 that are taken from the row beside it) trains on a neighbour's data.
 
 ## When it does not apply
-One row. Evaluation mode is used, so that BatchNorm does not mix rows; losses with
-in-batch negatives are of no concern to logits.
+One row. Evaluation mode is used, so that BatchNorm does not mix rows. Losses with
+in-batch negatives do not matter, as only logits are compared.
 
 ## What to try
-Look at the module that is named for what it keeps between calls or takes by row index.
+In the module that is named, look for what it keeps between calls or takes by row index.
 
 ## References
 - ftlab, `ftlab.diff`

@@ -1,13 +1,13 @@
 """EXP014, saved-model: saved and loaded again, it is the same.
 
 ## What must hold
-The model, saved as it will be saved and loaded onto its base again, gives the same
-logits.
+The model, saved as for deployment and loaded again (an adapter onto its base), gives
+the same logits.
 
 ## Why
 Embeddings that were resized, a head that was trained beside the adapter, a scaling
-option that the config does not hold, or weights of the base that were changed are lost
-in the file, and nobody notices before deployment.
+option that the config does not hold, or a change to the base's weights is not in the
+file, and nobody notices before deployment.
 
 ## When it does not apply
 Models without ``save_pretrained``.

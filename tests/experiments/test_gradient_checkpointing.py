@@ -52,7 +52,7 @@ class Fading(torch.nn.Module):
 
     def forward(self, hidden):
         self.calls += 1
-        return self.inner(hidden * 0.5**self.calls)
+        return self.inner(hidden) * torch.full_like(hidden, 0.5**self.calls)
 
 
 class Masking(Fading):

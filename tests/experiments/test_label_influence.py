@@ -67,6 +67,7 @@ def test_attention_in_both_directions_is_found():
 def test_a_module_that_reads_ahead_is_found(change):
     model = around(llama(), "model.layers.0.mlp", after(change))
     outcome = tried("label-influence", model, padded(lengths=(12, 12)))
+    assert named(outcome) == ["attention"]
     assert "before it" in outcome.says
 
 
@@ -78,6 +79,7 @@ def test_padding_that_is_attended_to_is_found():
 
     model.model.register_forward_pre_hook(drop, with_kwargs=True)
     outcome = tried("label-influence", model, padded())
+    assert named(outcome) == ["attention"]
     assert outcome.says == "padding tokens change row 1, position 3"
 
 

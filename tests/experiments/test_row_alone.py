@@ -56,6 +56,7 @@ def test_it_does_not_apply_to_one_row_without_padding():
 
 def test_it_does_not_apply_without_token_ids():
     outcome = tried("row-alone", torch.nn.Linear(2, 1), {"input": torch.ones(3, 2)})
+    assert outcome.state == "does not apply"
     assert "no input_ids of shape (rows, positions)" in outcome.says
 
 
@@ -91,4 +92,4 @@ def test_positions_that_count_padding_are_found_where_they_are_added():
 )
 def test_a_module_that_reads_padding_or_other_rows_is_named(change):
     model = around(llama(), "model.layers.1.mlp", after(change))
-    assert named(tried("row-alone", model, padded())) == ["model.layers.1.mlp"]
+    assert "model.layers.1.mlp" in named(tried("row-alone", model, padded()))

@@ -158,7 +158,7 @@ def test_a_difference_with_consequence_is_told_before_one_without():
 def test_other_ways_to_the_same_are_equal(dtype, between):
     found = compare(pair_between(llama(dtype), padded(), between))
     assert found.equal
-    assert found.born == ()
+    assert not [born for born in found.born if born.changes is not False]
     assert found.outcome < 3
 
 
@@ -309,16 +309,15 @@ def bits(model):
 
 
 class Interrupted(nn.Module):
-    """Lets some calls pass and raises then."""
+    """Lets some calls pass and raises then; what it keeps itself would be put back."""
 
     def __init__(self, calls, error):
         super().__init__()
-        self.left, self.error = [None] * calls, error
+        self.left, self.error = iter(range(calls)), error
 
     def forward(self, x):
-        if not self.left:
+        if next(self.left, None) is None:
             raise self.error
-        self.left.pop()
         return x
 
 

@@ -43,7 +43,7 @@ test: check  ## what CI runs: style, types, floors, tests, notebooks, one pass i
 	$(pytest) $(in_parallel) -m "$(first_ring)"
 	$(pytest) $(by_file) -m "ipython and not slow" tests/notebook
 	$(pytest) $(by_file) $(nbval)
-	CHROME=$$(scripts/browser.sh) $(pytest) -m "browser and not slow" tests/browser
+	CHROME=$$(scripts/browser.sh) $(pytest) $(by_file) -m "browser and not slow" tests/browser
 
 test-gallery: set-up  ## every fault and healthy run that make test leaves out
 	$(pytest) $(in_parallel) -m gallery tests/faults

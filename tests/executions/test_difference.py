@@ -28,7 +28,11 @@ from tests.models import tiny_lora
 EVERY = [[0, at] for at in range(8)] + [[1, at] for at in range(3, 8)]
 LATER = [token for token in EVERY if token not in ([0, 0], [1, 3])]
 """Tokens that have one before them."""
-in_each_precision = pytest.mark.parametrize("dtype", PRECISIONS, ids=str)
+in_each_precision = pytest.mark.parametrize(
+    "dtype",
+    [PRECISIONS[0], pytest.param(PRECISIONS[1], marks=pytest.mark.slow)],
+    ids=str,
+)
 
 
 @in_each_precision

@@ -63,7 +63,10 @@ def skipped(monkeypatch):
 
 
 @pytest.mark.parametrize("plant", [rescaled, twice, edited, skipped])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float32, pytest.param(torch.bfloat16, marks=pytest.mark.slow)],
+)
 def test_merging_otherwise_is_found_in_the_layers(monkeypatch, plant, dtype):
     plant(monkeypatch)
     outcome = tried("merged-adapter", adapted(dtype), padded())

@@ -85,7 +85,8 @@ def test_the_comparison_can_fail(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)]
+    "backend",
+    [pytest.param(each, marks=pytest.mark.slow) for each in ("aot_eager", "inductor")],
 )
 def test_a_watched_compiled_loop_is_bit_equal(tmp_path: Path, backend: str) -> None:
     make = functools.partial(compiled, backend)

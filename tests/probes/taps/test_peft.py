@@ -166,6 +166,7 @@ print([r.op for r in records if isinstance(r, LedgerEntry) and r.target == "adap
 """
 
 
+@pytest.mark.slow
 def test_peft_may_be_imported_later():
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True

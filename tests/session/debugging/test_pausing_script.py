@@ -68,7 +68,9 @@ def test_without_a_terminal_it_reports_and_ends_with_3(folder):
     assert "the script was aborted at this stop" in done.stderr
 
 
-@pytest.mark.parametrize("how", [("train.py",), ("-m", "train")])
+@pytest.mark.parametrize(
+    "how", [("train.py",), pytest.param(("-m", "train"), marks=pytest.mark.slow)]
+)
 def test_resumed_it_prints_what_it_prints_without_ftlab(folder, how):
     plain = python(folder, "train.py", "4")
     arguments = ("run", "--pause", "--on-anomaly", "resume", *how, "4")
@@ -136,6 +138,7 @@ def test_a_terminal_opens_a_prompt(folder):
     assert "\n2 nan" in shown
 
 
+@pytest.mark.slow
 def test_a_terminal_sets_breakpoints_and_writes_snapshots(folder):
     lines = [
         "back micro-batch 9",
@@ -161,6 +164,7 @@ def test_a_terminal_sets_breakpoints_and_writes_snapshots(folder):
     assert (folder / "kept" / "snapshot.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_terminal_tries_changes_and_evaluates(folder):
     lines = [
         "p (x < 0).any(), round(total, 1) < 1",

@@ -74,6 +74,7 @@ bench-localisation: set-up  ## who names the place of a planted anomaly, and wha
 	@scripts/set_up.sh bench
 	$(python) -m benchmarks.localisation
 	$(python) -m benchmarks.localisation --cost
+	$(python) -m benchmarks.planted_pairs
 
 notebooks: set-up  ## run all notebooks and store their outputs
 	$(python) scripts/store_notebooks.py notebooks/*.ipynb

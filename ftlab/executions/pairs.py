@@ -10,9 +10,8 @@ import torch
 
 from ftlab.executions.captures import Captured
 from ftlab.executions.side import NotApplicableError, Side
-from ftlab.executions.tokens import Grid, Meeting
+from ftlab.executions.tokens import Meeting
 from ftlab.executions.wide import Wide
-from ftlab.records.errors import BadValueError
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,78 +149,6 @@ def mode(model: Any, batch: Mapping[str, Any]) -> Pair:
     names = ("evaluation", "training")
     evaluated = side(model, batch, lambda: evaluating(model))
     return Pair(evaluated, side(model, batch, lambda: training(model)), names)
-
-
-def padding(model: Any, batch: Mapping[str, Any], row: int | None = None) -> Pair:
-    """Compare a row in its batch with the same row alone, without padding."""
-    whole = {k: v for k, v in batch.items() if k not in ("labels", "position_ids")}
-    grid = Grid.of(whole)
-    if grid is None:
-        msg = "the batch has no input_ids of shape (rows, positions)"
-        raise NotApplicableError(msg)
-    lengths = torch.bincount(grid.rows, minlength=grid.shape[0])
-    if row is None:
-        row = int(torch.where(lengths > 0, lengths, grid.shape[1] + 1).argmin())
-    if int(lengths[row]) == grid.shape[1] and grid.shape[0] == 1:
-        msg = "the batch is one row without padding"
-        raise NotApplicableError(msg)
-    mine = grid.rows == row
-    taken = grid.positions[mine]
-    alone = {
-        key: value[row : row + 1, taken.to(value.device)]
-        if isinstance(value, torch.Tensor) and tuple(value.shape[:2]) == grid.shape
-        else value
-        for key, value in whole.items()
-    }
-    there = Grid(grid.shape, grid.rows[mine], taken)
-    here = Grid((1, len(taken)), torch.zeros_like(taken), torch.arange(len(taken)))
-    if "position_ids" in batch:
-        whole["position_ids"] = positions = batch["position_ids"]
-        if _starts_again(positions, row, taken):
-            alone["position_ids"] = positions[row : row + 1, taken]
-    a, b = (side(model, given, lambda: evaluating(model)) for given in (alone, whole))
-    names = (f"row {row} alone", f"row {row} in the padded batch")
-    return Pair(
-        a, b, names, Meeting(here, there, moved=True, parts=True), backward=False
-    )
-
-
-def _starts_again(positions: Any, row: int, taken: torch.Tensor) -> bool:
-    """Say whether a row holds several documents: alone it must hold them too."""
-    if not isinstance(positions, torch.Tensor) or len(positions) <= row:
-        return False
-    mine = positions[row, taken.to(positions.device)]
-    return bool((mine[1:] < mine[:-1]).any())
-
-
-BETWEEN: Mapping[str, Callable[[Any, Mapping[str, Any]], Pair]] = {
-    "adapter": adapter,
-    "attention": attention,
-    "checkpointing": checkpointing,
-    "dtype": dtype,
-    "merge": merge,
-    "mode": mode,
-    "padding": padding,
-}
-"""What `ftlab.diff` compares one model between."""
-
-
-def pair_between(model: Any, batch: Mapping[str, Any], between: str) -> Pair:
-    """Return the pair that a setting's name stands for.
-
-    Raises
-    ------
-    BadValueError
-        There is no such setting, or it does not apply to this model or batch.
-    """
-    if between not in BETWEEN:
-        msg = f"between={between!r}: it must be one of {', '.join(sorted(BETWEEN))}."
-        raise BadValueError(msg)
-    try:
-        return BETWEEN[between](model, batch)
-    except NotApplicableError as reason:
-        msg = f"between={between!r} does not apply: {reason}."
-        raise BadValueError(msg) from None
 
 
 @contextlib.contextmanager

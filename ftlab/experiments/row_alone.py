@@ -19,7 +19,7 @@ ids.
 - ftlab, `ftlab.diff(model, batch, between="padding")`
 """
 
-from ftlab.executions.pairs import padding
+from ftlab.executions.parts import padding
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.outcome import Outcome

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from ftlab.executions.between import pair_between
 from ftlab.executions.captures import FILE, read_capture
 from ftlab.executions.difference import compare
-from ftlab.executions.pairs import Pair, pair_between
+from ftlab.executions.pairs import Pair
 from ftlab.session.given_models import batch_of, model_of, side_of
 from ftlab.views.executions.difference import DifferenceView
 
@@ -35,8 +36,8 @@ def diff(
         Compare one model under two settings: ``"adapter"`` (on and off),
         ``"attention"`` (in use, and plain), ``"checkpointing"`` (with and without),
         ``"dtype"`` (in use, and float32), ``"merge"`` (adapter merged, and not),
-        ``"mode"`` (evaluation and training), ``"padding"`` (a row in its batch, and
-        alone).
+        ``"mode"`` (evaluation and training), ``"packing"`` (a document packed, and
+        alone), ``"padding"`` (a row in its batch, and alone).
 
     Returns
     -------

@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from ftlab.executions.pairs import BETWEEN, side
+from ftlab.executions.between import BETWEEN
+from ftlab.executions.pairs import side
 from ftlab.executions.side import Side
 from ftlab.records.errors import BadValueError
 from ftlab.replay.capsules.outside import from_outside

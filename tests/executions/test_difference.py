@@ -8,8 +8,9 @@ import torch
 from torch import nn
 
 from benchmarks.planted_pairs import HalfSums
+from ftlab.executions.between import pair_between
 from ftlab.executions.difference import compare
-from ftlab.executions.pairs import Pair, pair_between, side
+from ftlab.executions.pairs import Pair, side
 from ftlab.faults.builders import tiny
 from ftlab.replay.capsules.rng import RngState
 from tests.executions.sides import (

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 import torch
 
-from ftlab.executions.pairs import BETWEEN, pair_between
+from ftlab.executions.between import BETWEEN, pair_between
 from ftlab.records.errors import BadValueError
 from tests.executions.sides import Small, llama, padded
 from tests.models import tiny_lora
@@ -43,7 +43,11 @@ def test_settings_are_other_within_and_as_they_were_afterwards(between):
     model = tiny_lora(llama())
     model.base_model.model.model.layers[0].eval()  # a mode of its own
     before = settings(model)
-    pair = pair_between(model, padded(), between)
+    batch = padded()
+    if between == "packing":
+        positions = torch.arange(batch["input_ids"].shape[1]) % 3
+        batch["position_ids"] = positions.expand_as(batch["input_ids"])
+    pair = pair_between(model, batch, between)
     inside = []
     for each in (pair.a, pair.b):
         with contextlib.suppress(KeyboardInterrupt), each.settings():
@@ -85,6 +89,8 @@ def one_row():
         ("attention", {}, "the config of Small names no attention implementation"),
         ("adapter", {}, "Small is no PeftModel"),
         ("merge", {}, r"Small has no merge_and_unload\(\)"),
+        ("packing", {}, "the batch has no input_ids of shape"),
+        ("packing", one_row(), "the batch has no position_ids"),
         ("padding", {}, "the batch has no input_ids of shape"),
         ("padding", one_row(), "the batch is one row without padding"),
     ],

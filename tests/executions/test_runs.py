@@ -5,8 +5,9 @@ import dataclasses
 
 import torch
 
+from ftlab.executions.between import pair_between
 from ftlab.executions.listening import Place
-from ftlab.executions.pairs import Pair, pair_between, side
+from ftlab.executions.pairs import Pair, side
 from ftlab.executions.runs import Runs
 from ftlab.executions.side import undisturbed
 from ftlab.executions.spool import Spool

@@ -67,6 +67,10 @@ def _in_pieces(
     function: Callable[..., torch.Tensor], *tensors: torch.Tensor
 ) -> torch.Tensor:
     """Take norms of a few values at a time: fresh memory costs more than arithmetic."""
+    tensors = tuple(
+        torch.view_as_real(t.resolve_conj()).flatten(-2) if t.is_complex() else t
+        for t in tensors
+    )
     cells, values = tensors[0].shape
     parts = []
     for low in range(0, cells, max(1, _PIECE // max(values, 1))):

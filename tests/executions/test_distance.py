@@ -37,3 +37,9 @@ def test_storing_a_value_rounds_by_its_dtype_and_ids_not_at_all():
     error = ((x.bfloat16().double() - x) / x).square().mean().sqrt()
     assert unit(torch.bfloat16) / 2 < error < unit(torch.bfloat16)
     assert unit(torch.int64) == 0
+
+
+def test_complex_values_have_both_parts():
+    a, b = torch.tensor([[1 + 1j, 2j]]), torch.tensor([[1 + 1j, 2 + 2j]])
+    assert apart(a, b).item() == pytest.approx(2)
+    assert size(a).item() == pytest.approx(6**0.5)

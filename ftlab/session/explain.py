@@ -4,8 +4,7 @@ import inspect
 import sys
 from typing import TYPE_CHECKING
 
-from ftlab.experiments.experiment import Experiment
-from ftlab.experiments.registry import all_experiments
+from ftlab.records.errors import UnknownNameError
 from ftlab.rules.page import RulePage, page_of, parse_sections
 from ftlab.rules.registry import all_rules, find_rule
 
@@ -33,24 +32,32 @@ def explain(code: str) -> RulePage:
     >>> ftlab.explain("GRD001").name
     'vanishing-gradient'
     """
-    wanted = str(code).strip().lower()
+    try:
+        return page_of(find_rule(code))
+    except UnknownNameError:
+        page = _experiment(str(code).strip().lower())
+        if page is None:
+            raise
+        return page
+
+
+def _experiment(wanted: str) -> RulePage | None:
+    """Return the page of an experiment; they are what loads torch here."""
+    from ftlab.experiments.registry import all_experiments
+
     for each in all_experiments():
         if wanted in (each.code.lower(), each.name):
-            return _page_of_experiment(each)
-    return page_of(find_rule(code))
-
-
-def _page_of_experiment(experiment: Experiment) -> RulePage:
-    text = inspect.getdoc(sys.modules[type(experiment).__module__]) or ""
-    return RulePage(
-        code=experiment.code,
-        name=experiment.name,
-        area="experiments",
-        status="preview",
-        since="0.1.0",
-        sections=parse_sections(text),
-        needs=("a model and a batch of it, see `ftlab.prove`",),
-    )
+            module = sys.modules[type(each).__module__]
+            return RulePage(
+                code=each.code,
+                name=each.name,
+                area="experiments",
+                status="preview",
+                since="0.1.0",
+                sections=parse_sections(inspect.getdoc(module) or ""),
+                needs=("a model and a batch of it, see `ftlab.prove`",),
+            )
+    return None
 
 
 def list_rules() -> "pd.DataFrame":

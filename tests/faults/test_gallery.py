@@ -31,14 +31,13 @@ def by_id(entry):
 
 
 def one_for_each(codes_of, entries):
-    """Choose entries so that each code has one, the first that has it."""
-    seen = set()
+    """Choose entries so that each code has one: many codes first, then few steps."""
+    left = {code for entry in entries for code in codes_of(entry)}
     chosen = set()
-    for entry in entries:
-        codes = set(codes_of(entry))
-        if codes - seen:
-            seen |= codes
-            chosen.add(entry.id)
+    while left:
+        best = max(entries, key=lambda e: (len(left & set(codes_of(e))), -e.steps))
+        left -= set(codes_of(best))
+        chosen.add(best.id)
     return chosen
 
 

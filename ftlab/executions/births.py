@@ -37,21 +37,24 @@ class Birth:
     also: list[str] = field(default_factory=list)
 
 
-def births(local: Ratios | Lost, told: float) -> list[Birth]:
+def births(
+    local: Ratios | Lost, told: float, backward: float | None = None
+) -> list[Birth]:
     """List what is born in both phases, in order of execution, by module.
 
     Parameters
     ----------
     local
         Ratios of what both sides make of the same inputs.
-    told
-        Ratio from which a difference counts.
+    told, backward
+        Ratio from which a difference counts, and one of gradients if that is another.
     """
+    limits = {"forward": told, "backward": told if backward is None else backward}
     modules = {place.module for place in local.values}
     found: dict[tuple[str, int], Birth] = {}
     for phase, ratios in (("forward", local.values), ("backward", local.gradients)):
         for place, ratio in ratios.items():
-            if not len(ratio) or ratio.max() <= told:
+            if not len(ratio) or ratio.max() <= limits[phase]:
                 continue
             module, call = maker(place, modules, phase == "forward")
             made = Birth(module, call, "forward" if phase == "forward" else "backward")

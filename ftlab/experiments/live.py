@@ -7,9 +7,13 @@ from typing import Any
 
 import torch
 
+from ftlab.executions.listening import heard_modules
 from ftlab.executions.pairs import Pair
 from ftlab.executions.side import NotApplicableError, Side
 from ftlab.replay.capsules.rng import RngState
+
+FEW_BITS = {"Linear4bit", "Linear8bitLt"}
+"""Layers whose kernels round as they like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,14 @@ class Live:
                 return side.call()
 
         return replace(side, call=call)
+
+    def few_bits(self) -> set[str]:
+        """Name the modules whose weights have 4 or 8 bits, as births do."""
+        return {
+            name
+            for name, module in heard_modules(self.model)
+            if type(module).__name__ in FEW_BITS
+        }
 
     def has_encoder(self) -> bool:
         """Say whether the model decodes from an encoder's output."""

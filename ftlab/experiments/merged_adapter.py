@@ -25,7 +25,6 @@ from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.outcome import Outcome, State
 
-ROUNDED = {"Linear4bit", "Linear8bitLt"}
 LEFT = 0.5
 """Share of the adapter's effect on logits below which merging has lost it."""
 
@@ -42,7 +41,7 @@ class MergedAdapter(Experiment):
     def run(self, live: Live) -> Outcome:
         """Merge a copy."""
         pair = merge(live.model, live.batch)
-        if any(type(m).__name__ in ROUNDED for m in live.model.modules()):
+        if live.few_bits():
             return self._rounded(live, pair)
         return self.compared(live.of(pair))
 

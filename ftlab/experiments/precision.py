@@ -10,7 +10,7 @@ same inputs in both, so what one loses is not blamed on the next.
 
 ## When it does not apply
 Nothing: it is always tried, in forward. A cast to 8 bits or to integers is taken as
-meant: float32 keeps it too.
+meant: float32 keeps it too. Layers of 4 or 8 bits have kernels that round as they like.
 
 ## What to try
 Keep the module that is named in float32, or use bfloat16 in place of float16.
@@ -52,8 +52,13 @@ class Precision(Experiment):
         pair = live.of(dtype(live.model, live.batch))
         assert isinstance(pair.a, Side)
         found = losses(pair.a, pair.b)
-        born = births(found, MORE)
-        ratios = {place: float(r.max()) for place, r in found.values.items() if len(r)}
+        few = live.few_bits()
+        born = [each for each in births(found, MORE) if each.module not in few]
+        ratios = {
+            place: float(r.max())
+            for place, r in found.values.items()
+            if len(r) and place.module not in few
+        }
         if not born:
             most = max(ratios.values(), default=0.0)
             return self.outcome(

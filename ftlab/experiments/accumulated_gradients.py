@@ -9,7 +9,8 @@ Where each micro-batch's loss is a mean of its own, tokens of short answers coun
 than those of long ones, and the loss depends on how rows fall into micro-batches.
 
 ## When it does not apply
-Loops of one's own (how they accumulate is not known), one row, batches without labels.
+Loops of one's own (how they accumulate is not known), trainers that accumulate nothing,
+batches with fewer rows than micro-batches or without labels.
 
 ## What to try
 Divide by the labels of all micro-batches together: ``num_items_in_batch`` in
@@ -20,6 +21,7 @@ Divide by the labels of all micro-batches together: ``num_items_in_batch`` in
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -36,11 +38,14 @@ from ftlab.replay.torch_private import outside_modes
 ROUNDINGS = 30
 """Roundings of the gradients' dtype that sums in two parts may be apart, relative."""
 
+SMALL = 1e-3
+"""Share of the largest gradient below which one is next to 0, as a key's bias is."""
+
 Gradients = dict[str, torch.Tensor]
 
 
 class AccumulatedGradients(Experiment):
-    """Two micro-batches with different numbers of labels, and one batch."""
+    """Micro-batches with different numbers of labels, and one batch."""
 
     code = "EXP003"
     name = "accumulated-gradients"
@@ -52,7 +57,7 @@ class AccumulatedGradients(Experiment):
     )
 
     def run(self, live: Live) -> Outcome:
-        """Accumulate over two parts, and take the whole."""
+        """Accumulate over parts, and take the whole."""
         if live.trainer is None or live.loss is None:
             msg = "how the loop accumulates is not known; pass a trainer"
             raise NotApplicableError(msg)
@@ -60,7 +65,12 @@ class AccumulatedGradients(Experiment):
         with undisturbed(live.side()), WithoutDropout(), Wide():
             one = _gradients(live, [whole])
             many = _gradients(live, parts)
-        apart = {name: _apart(one[name], many[name]) for name in one if name in many}
+        largest = max((float(g.double().norm()) for g in one.values()), default=0.0)
+        apart = {
+            name: _apart(one[name], many[name], SMALL * largest)
+            for name in one
+            if name in many
+        }
         if not apart:
             msg = "the step leaves no gradients"
             raise NotApplicableError(msg)
@@ -81,7 +91,14 @@ class AccumulatedGradients(Experiment):
 def _parts(live: Live) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
     """Return a batch whose first row has few labels, and that row and the others."""
     rows, labels = live.rows(), live.batch.get("labels")
-    if rows < 2 or not isinstance(labels, torch.Tensor) or labels.dim() != 2:
+    steps = int(live.trainer.args.gradient_accumulation_steps)
+    if steps < 2:
+        msg = "gradient_accumulation_steps=1: nothing is accumulated"
+        raise NotApplicableError(msg)
+    if rows < steps:
+        msg = f"the batch has {rows} rows for {steps} micro-batches"
+        raise NotApplicableError(msg)
+    if not isinstance(labels, torch.Tensor) or labels.dim() != 2:
         msg = "it takes two rows with labels by token"
         raise NotApplicableError(msg)
     few = labels.clone()
@@ -98,9 +115,15 @@ def _parts(live: Live) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
             else value
             for key, value in whole.items()
         }
-        for part in (slice(0, 1), slice(1, None))
+        for part in _slices(rows, steps)
     ]
     return whole, halves
+
+
+def _slices(rows: int, parts: int) -> list[slice]:
+    """Divide rows: the first alone, the others in parts of about one size."""
+    bounds = [1 + (rows - 1) * at // (parts - 1) for at in range(parts)]
+    return [slice(0, 1), *(slice(low, high) for low, high in pairwise(bounds))]
 
 
 def _gradients(live: Live, parts: list[Mapping[str, Any]]) -> Gradients:
@@ -119,6 +142,6 @@ def _gradients(live: Live, parts: list[Mapping[str, Any]]) -> Gradients:
         }
 
 
-def _apart(a: torch.Tensor, b: torch.Tensor) -> float:
-    size = float(a.double().norm())
+def _apart(a: torch.Tensor, b: torch.Tensor, least: float) -> float:
+    size = max(float(a.double().norm()), least)
     return float((a.double() - b.double()).norm()) / size if size else 0.0

@@ -129,8 +129,11 @@ class ChangedCall(TorchFunctionMode):
         for name, each in heard_modules(model):
             self._handles += [
                 each.register_forward_pre_hook(self._enter(name), prepend=True),
-                each.register_forward_hook(lambda *_: self._stack.pop() and None),
+                each.register_forward_hook(self._leave),
             ]
+
+    def _leave(self, *_: Any) -> None:
+        self._stack.pop()
 
     def _enter(self, name: str) -> Callable[..., None]:
         return lambda *_: self._stack.append(name)

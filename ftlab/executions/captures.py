@@ -168,7 +168,8 @@ def read_capture(folder: Path) -> Captured:
         )
         raise BadValueError(msg)
     with safe_open(folder / "batch.safetensors", framework="pt") as file:
-        tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  no dict
+        keys = list(file.keys())  # safe_open is no dictionary
+        tensors = {key: file.get_tensor(key) for key in keys}
     return Captured(folder, {**manifest["plain"], **tensors}, manifest)
 
 

@@ -1,7 +1,6 @@
 """Tensors within the arguments and results of a module, by name."""
 
 import dataclasses
-import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -50,21 +49,3 @@ def _mapping(value: Any, change: Change, path: str) -> Any:
     twin = value.copy() if hasattr(value, "copy") else dict(value)
     twin.update(new)
     return twin
-
-
-def argument_names(module: torch.nn.Module) -> tuple[str, ...]:
-    """Name the positional arguments of a module's forward.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from ftlab.executions.nested import argument_names
-    >>> argument_names(torch.nn.Linear(2, 2))
-    ('input',)
-    """
-    try:
-        parameters = inspect.signature(module.forward).parameters.values()
-    except (TypeError, ValueError):  # a builtin
-        return ()
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return tuple(p.name for p in parameters if p.kind in kinds)

@@ -4,6 +4,7 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -86,7 +87,7 @@ def attention(model: Any, batch: Mapping[str, Any]) -> Pair:
         return evaluating(model, _each(configs, "_attn_implementation", which))
 
     batch = _without_first_labels(batch)
-    a, b = (side(model, batch, lambda w=w: with_it(w)) for w in (other, used))  # type: ignore[misc]
+    a, b = (side(model, batch, partial(with_it, w)) for w in (other, used))
     return Pair(a, b, (f"{other} attention", f"{used} attention"))
 
 
@@ -128,7 +129,7 @@ def merge(model: Any, batch: Mapping[str, Any]) -> Pair:
         merged = copied(model).merge_and_unload()
     except NotImplementedError as error:
         raise NotApplicableError(str(error)) from error
-    a, b = (side(m, batch, lambda m=m: evaluating(m)) for m in (model, merged))  # type: ignore[misc]
+    a, b = (side(m, batch, partial(evaluating, m)) for m in (model, merged))
     return Pair(a, b, ("the adapter", "the merged model"), None, False, rewritten=True)
 
 

@@ -118,8 +118,7 @@ class Beside(Listener):
         for seen, _, other, forced in self._seen:
             if seen == key and not again:
                 self.values.copy(place, other)
-                if self._keeps(place):
-                    self._keep.values[place] = self._keep.spool.put(tensor)  # type: ignore[union-attr]
+                self._hold(place, tensor, forward=True)
                 if self._stands_in(place) == self._stands_in(other):
                     return tensor if forced is None else forced
         new = self._value(place, tensor, again=again)
@@ -131,36 +130,29 @@ class Beside(Listener):
         self, place: Place, tensor: torch.Tensor, *, again: bool
     ) -> torch.Tensor:
         if not again:
-            if self._keeps(place):
-                self._keep.values[place] = self._keep.spool.put(tensor)  # type: ignore[union-attr]
+            self._hold(place, tensor, forward=True)
             self._compare(place, tensor)
-        kept = self._stands_in(place) and self._put.values.get(place)  # type: ignore[union-attr]
-        if not kept:
-            return tensor
-        return self._meeting.forced(self._put.spool.get(kept), tensor.detach())  # type: ignore[union-attr]
+        other = self._instead(place, forward=True)
+        return tensor if other is None else self._meeting.forced(other, tensor.detach())
 
     def gradient(self, place: Place, gradient: torch.Tensor) -> torch.Tensor | None:
         """Compare a gradient and return what goes on."""
         if place in self.gradients.apart:
             return None
-        if self._keeps(place):
-            self._keep.gradients[place] = self._keep.spool.put(gradient)  # type: ignore[union-attr]
+        self._hold(place, gradient, forward=False)
         kept = self._tape.gradients.get(place)
         cells = kept and self._meeting.cells(self._tape.spool.get(kept), gradient)
         if not cells:
             return None
         self.gradients.note(place, cells, unit(gradient.dtype))
-        forced = self._stands_in(place) and self._put.gradients.get(place)  # type: ignore[union-attr]
-        if not forced:
-            return None
-        return self._meeting.forced(self._put.spool.get(forced), gradient)  # type: ignore[union-attr]
+        other = self._instead(place, forward=False)
+        return None if other is None else self._meeting.forced(other, gradient)
 
     def finished(self, model: torch.nn.Module) -> None:
         """Compare the gradients of parameters; one that is lost is infinitely far."""
         for name, gradient in weight_gradients(model):
             place = of_weight(name)
-            if self._keeps(place):
-                self._keep.gradients[place] = self._keep.spool.put(gradient)  # type: ignore[union-attr]
+            self._hold(place, gradient, forward=False)
             kept = self._tape.gradients.get(place)
             if kept is not None and kept.shape == tuple(gradient.shape):
                 theirs = self._tape.spool.get(kept).reshape(1, -1)
@@ -183,9 +175,19 @@ class Beside(Listener):
         if cells:
             self.values.note(place, cells, unit(tensor.dtype))
 
-    def _keeps(self, place: Place) -> bool:
-        wanted = is_output(place) or not self._outputs_only
-        return self._keep is not None and wanted
+    def _hold(self, place: Place, tensor: torch.Tensor, *, forward: bool) -> None:
+        """Keep this execution's own tensor, if it is asked for."""
+        if self._keep is None or (self._outputs_only and not is_output(place)):
+            return
+        held = self._keep.values if forward else self._keep.gradients
+        held[place] = self._keep.spool.put(tensor)
+
+    def _instead(self, place: Place, *, forward: bool) -> torch.Tensor | None:
+        """Return what goes on in a tensor's place, if anything does."""
+        if self._put is None or not self._stands_in(place):
+            return None
+        kept = (self._put.values if forward else self._put.gradients).get(place)
+        return None if kept is None else self._put.spool.get(kept)
 
     def _stands_in(self, place: Place) -> bool:
         return self._put is not None and (self._only is None or place in self._only)

@@ -87,7 +87,7 @@ class Wide(TorchDispatchMode):
             if func is _GROUPED:  # its other arguments are not used for experts
                 return _grouped_mm(*wide_args[:3], **wide_kwargs)
             return func(*wide_args, **wide_kwargs)
-        except (RuntimeError, NotImplementedError):
+        except RuntimeError:
             if written:  # what it has begun to change cannot be taken back
                 raise
             made = self._as_known(func, args, kwargs)

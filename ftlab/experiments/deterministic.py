@@ -35,7 +35,6 @@ class Deterministic(Experiment):
         "Set torch.use_deterministic_algorithms(True); if nothing is named, look at "
         "what the module keeps between calls."
     )
-    cheap = True
 
     def run(self, live: Live) -> Outcome:
         """Execute the step twice from the same state."""

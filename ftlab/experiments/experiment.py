@@ -23,8 +23,6 @@ class Experiment(abc.ABC):
         What must hold, in one sentence.
     cause, fix
         What it means if it does not, and what to do.
-    cheap
-        Whether it costs a few steps only: `ftlab.preflight` offers those.
     """
 
     code: ClassVar[str]
@@ -32,7 +30,6 @@ class Experiment(abc.ABC):
     relation: ClassVar[str]
     cause: ClassVar[str]
     fix: ClassVar[str]
-    cheap: ClassVar[bool] = False
 
     @abc.abstractmethod
     def run(self, live: Live) -> Outcome:

@@ -46,7 +46,6 @@ class LabelInfluence(Experiment):
         "Check the causal mask and attention_mask, and that labels are -100 exactly on "
         "what is not to be learnt."
     )
-    cheap = True
 
     def run(self, live: Live) -> Outcome:
         """Change tokens, and look at the loss's gradient by prediction."""

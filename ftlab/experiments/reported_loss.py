@@ -52,7 +52,6 @@ class ReportedLoss(Experiment):
         "Shift labels once (transformers models do it themselves), ignore -100, and "
         "divide by the number of labels that are trained on."
     )
-    cheap = True
 
     def run(self, live: Live) -> Outcome:
         """Compute the loss again from logits and labels."""

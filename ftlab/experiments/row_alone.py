@@ -36,7 +36,6 @@ class RowAlone(Experiment):
         "Pass attention_mask to the model, and position_ids only if they start at 0 "
         "with each row's first token."
     )
-    cheap = True
 
     def run(self, live: Live) -> Outcome:
         """Compare the row with most padding."""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import torch
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
-from ftlab.executions.nested import argument_names, changed
+from ftlab.executions.nested import changed
 
 Two = namedtuple("Two", "left right")
 
@@ -39,8 +39,3 @@ def test_each_tensor_is_named_by_its_way():
     value = {"a": (torch.ones(1), [torch.ones(1)])}
     changed(value, lambda path, tensor: seen.append(path) or tensor, "0")
     assert seen == ["0.a.0", "0.a.1.0"]
-
-
-def test_arguments_of_a_builtin_have_no_names():
-    assert argument_names(SimpleNamespace(forward=3)) == ()
-    assert argument_names(torch.nn.Bilinear(1, 1, 1)) == ("input1", "input2")

@@ -83,4 +83,4 @@ def said(found: Differences, born: Sequence[Born]) -> str:
 
 
 def _times(ratio: float) -> str:
-    return f"{ratio:.3g} x"
+    return f"{ratio:,.0f} x" if ratio >= 1000 else f"{ratio:.3g} x"

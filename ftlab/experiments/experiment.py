@@ -49,7 +49,10 @@ class Experiment(abc.ABC):
 
     def compared(self, pair: Pair) -> Outcome:
         """Execute a pair, which must be equal."""
-        found = compare(pair)
+        return self.told(compare(pair))
+
+    def told(self, found: Differences) -> Outcome:
+        """Return how two executions came out, which must be equal."""
         evidence: dict[str, float | int | str] = {"outputs over floor": found.outcome}
         if found.equal:
             says = f"{_times(found.outcome)} the noise floor at the outputs"

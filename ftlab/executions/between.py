@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ftlab.executions.cached import cache
 from ftlab.executions.compiled import compiled
 from ftlab.executions.difference import compare
 from ftlab.executions.pairs import (
@@ -32,6 +33,7 @@ BETWEEN: Mapping[str, Callable[[Any, Mapping[str, Any]], Pair]] = {
 }
 """What `ftlab.diff` compares one model between, module by module on the same inputs."""
 AS_THEY_ARE: Mapping[str, Callable[[Any, Mapping[str, Any]], Differences]] = {
+    "cache": cache,
     "compile": compiled,
 }
 """The same for what modes cannot see into, or is no single call."""

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 from ftlab.executions.difference import ROUGH
-from ftlab.executions.distance import apart, size, unit
-from ftlab.executions.floors import floor_of
+from ftlab.executions.distance import apart, size
+from ftlab.executions.floors import over_floor
 from ftlab.executions.listening import Place, shared_name
 from ftlab.executions.nested import changed
 from ftlab.executions.pairs import copied, evaluating
@@ -294,14 +294,21 @@ def _row(
     shape = (1, -1) if place.kind == "weight" else (-1, max(1, *eager.shape[-1:], 1))
     a, w = eager.reshape(shape), wide.reshape(shape)
     b = torch.full_like(a, torch.inf) if other is None else other.reshape(shape)
-    sizes, distance = size(a), apart(a, b)
-    ratio = distance / floor_of(apart(a, w), sizes, unit(eager.dtype))
-    ratio = torch.where(distance == 0, 0.0, ratio).nan_to_num(torch.inf, torch.inf)
+    distance = apart(a, b)
+    share, ratio = distance / size(a).clamp(min=1e-30), over_floor(distance, a, w)
     name = ".".join(filter(None, (part.name, place.module)))
     phase: Phase = "forward" if place.kind == "out" else "backward"
     far = float(ratio.max())
-    relative = float((distance / sizes.clamp(min=1e-30)).max())
-    return Row(shared_name(name), 0, place.kind, place.path, phase, far, far, relative)
+    return Row(
+        shared_name(name),
+        0,
+        place.kind,
+        place.path,
+        phase,
+        far,
+        far,
+        float(share.max()),
+    )
 
 
 def _worst(rows: list[Row]) -> Row | None:

@@ -34,11 +34,11 @@ def diff(
         second.
     between
         Compare one model under two settings: ``"adapter"`` (on and off),
-        ``"attention"`` (in use, and plain), ``"checkpointing"`` (with and without),
-        ``"compile"`` (compiled, and eager; takes a minute), ``"dtype"`` (in use, and
-        float32), ``"merge"`` (adapter merged, and not), ``"mode"`` (evaluation and
-        training), ``"packing"`` (a document packed, and alone), ``"padding"`` (a row in
-        its batch, and alone).
+        ``"attention"`` (in use, and plain), ``"cache"`` (a row at once, and token by
+        token), ``"checkpointing"`` (with and without), ``"compile"`` (compiled, and
+        eager; takes a minute), ``"dtype"`` (in use, and float32), ``"merge"`` (adapter
+        merged, and not), ``"mode"`` (evaluation and training), ``"packing"`` (a
+        document packed, and alone), ``"padding"`` (a row in its batch, and alone).
 
     Returns
     -------

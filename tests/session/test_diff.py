@@ -49,7 +49,8 @@ def test_the_batch_of_one_model_may_stand_second_or_be_named():
 
 
 WAYS = (
-    "adapter, attention, checkpointing, compile, dtype, merge, mode, packing, padding"
+    "adapter, attention, cache, checkpointing, compile, dtype, merge, mode, packing, "
+    "padding"
 )
 
 

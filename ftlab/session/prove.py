@@ -185,7 +185,9 @@ def _used(given: Given) -> Kept:
     trainer = given.trainer
     owners = sources(given) + (owners_of(trainer) if trainer is not None else [])
     scaler = getattr(getattr(trainer, "accelerator", None), "scaler", None)
-    return Kept(given.model, given.optimizers, (), scaler, owners=owners)
+    schedule = getattr(trainer, "lr_scheduler", None)
+    schedules = () if schedule is None else (schedule,)
+    return Kept(given.model, given.optimizers, schedules, scaler, owners=owners)
 
 
 def _given(

@@ -23,6 +23,8 @@ class Experiment(abc.ABC):
         What must hold, in one sentence.
     cause, fix
         What it means if it does not, and what to do.
+    default
+        Whether it is tried without being asked for by name.
     """
 
     code: ClassVar[str]
@@ -30,6 +32,7 @@ class Experiment(abc.ABC):
     relation: ClassVar[str]
     cause: ClassVar[str]
     fix: ClassVar[str]
+    default: ClassVar[bool] = True
 
     @abc.abstractmethod
     def run(self, live: Live) -> Outcome:

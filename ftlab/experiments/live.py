@@ -27,8 +27,8 @@ class Live:
     batch
         Keyword arguments of the model, on its device.
     loss
-        What the training takes for the loss of a batch; ``None`` where its batches are
-        of another form than the model's arguments.
+        What the training takes for the loss of a batch, of the model or of what wraps
+        it; ``None`` where its batches are of another form than the model's arguments.
     autocast
         The precision that the training computes in.
     optimizers, tokenizer, trainer
@@ -37,7 +37,7 @@ class Live:
 
     model: Any
     batch: Mapping[str, Any]
-    loss: Callable[[Mapping[str, Any]], torch.Tensor] | None
+    loss: Callable[..., torch.Tensor] | None
     autocast: Callable[[], contextlib.AbstractContextManager[Any]] = (
         contextlib.nullcontext
     )

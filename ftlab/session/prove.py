@@ -61,7 +61,8 @@ def prove(
     tokenizer
         That of the model.
     only
-        Codes or names of experiments: ``["row-alone", "EXP012"]``.
+        Codes or names of experiments: ``["row-alone", "EXP012"]``. ``"two-processes"``
+        is tried only where it is named.
 
     Returns
     -------
@@ -160,10 +161,10 @@ def tried(experiment: Experiment, live: Live) -> Outcome:
 
 
 def chosen_of(only: str | Iterable[str] | None) -> Sequence[Experiment]:
-    """Return the experiments of these codes or names; all for ``None``."""
+    """Return the experiments of these codes or names; for ``None`` the usual ones."""
     every = all_experiments()
     if only is None:
-        return every
+        return [each for each in every if each.default]
     names = [only] if isinstance(only, str) else list(only)
     known = {name: each for each in every for name in (each.code, each.name)}
     for name in names:
@@ -212,8 +213,8 @@ def _given(
     optimizers = tuple(several(optimizer, "step", "optimizer"))
     given = Given(chosen, optimizers, batches=batches)
 
-    def computed(each: Mapping[str, Any]) -> torch.Tensor:
-        return loss_of(chosen(**each)) if loss is None else loss(chosen, each)
+    def computed(each: Mapping[str, Any], called: Any = chosen) -> torch.Tensor:
+        return loss_of(called(**each)) if loss is None else loss(called, each)
 
     return given, lambda: Live(
         chosen,

@@ -59,7 +59,8 @@ def prove(
     tokenizer
         That of the model.
     only
-        Codes or names of experiments: ``["row-alone", "EXP012"]``.
+        Codes or names of experiments: ``["row-alone", "EXP012"]``. ``"two-processes"``
+        is tried only where it is named.
 
     Returns
     -------
@@ -142,7 +143,9 @@ def _used(given: Given) -> Kept:
     trainer = given.trainer
     owners = sources(given) + (owners_of(trainer) if trainer is not None else [])
     scaler = getattr(getattr(trainer, "accelerator", None), "scaler", None)
-    return Kept(given.model, given.optimizers, (), scaler, owners=owners)
+    schedule = getattr(trainer, "lr_scheduler", None)
+    schedules = () if schedule is None else (schedule,)
+    return Kept(given.model, given.optimizers, schedules, scaler, owners=owners)
 
 
 def _given(
@@ -167,8 +170,8 @@ def _given(
     optimizers = tuple(several(optimizer, "step", "optimizer"))
     given = Given(chosen, optimizers, batches=batches)
 
-    def computed(each: Mapping[str, Any]) -> torch.Tensor:
-        return loss_of(chosen(**each)) if loss is None else loss(chosen, each)
+    def computed(each: Mapping[str, Any], called: Any = chosen) -> torch.Tensor:
+        return loss_of(called(**each)) if loss is None else loss(called, each)
 
     return given, lambda: Live(
         chosen,

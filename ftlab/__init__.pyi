@@ -16,6 +16,7 @@ from ftlab.session.masks import masks as masks
 from ftlab.session.open_run import open_run as open_run
 from ftlab.session.preflight.preflight import preflight as preflight
 from ftlab.session.prove import prove as prove
+from ftlab.session.roundtrip import roundtrip as roundtrip
 from ftlab.session.score import score_faults as score_faults
 from ftlab.session.tokenizer_diff import tokenizer_diff as tokenizer_diff
 from ftlab.session.tokenizer_files import tokenizer_files as tokenizer_files
@@ -37,6 +38,7 @@ __all__ = [
     "options",
     "preflight",
     "prove",
+    "roundtrip",
     "score_faults",
     "tokenizer_diff",
     "tokenizer_files",

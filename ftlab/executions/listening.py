@@ -204,9 +204,7 @@ def shared_name(name: str) -> str:
     'layers.0'
     """
     clean = clean_name(name)
-    for prefix in ("base_model.model", "base_model"):
-        if clean == prefix:
-            return ""
-        if clean.startswith(f"{prefix}."):
-            return clean.removeprefix(f"{prefix}.")
-    return clean
+    while clean.startswith("base_model."):  # an adapter within an adapter has it twice
+        clean = clean.removeprefix("base_model.")
+        clean = "" if clean == "model" else clean.removeprefix("model.")
+    return "" if clean == "base_model" else clean

@@ -1,5 +1,6 @@
 """What a model becomes on its way to deployment: saved, loaded, merged."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,21 @@ def loaded_again(model: Any, folder: str) -> Any:
         model.save_pretrained(folder)
     except NotImplementedError as error:
         raise NotApplicableError(str(error)) from error
-    if hasattr(model, "peft_config"):
-        return _adapters_again(model, Path(folder))
-    # the dtype is that of the live model: files hold it, loaders may change it
-    weight = next(model.parameters())
-    again = type(model).from_pretrained(folder, dtype=weight.dtype).to(weight.device)
+    if not hasattr(model, "peft_config"):
+        return _all_built(whole_from(folder, model), model)
+    names = list(model.peft_config)
+    there = {n: Path(folder) if n == "default" else Path(folder, n) for n in names}
+    return adapters_from(there, model)
+
+
+def whole_from(folder: str | Path, model: Any) -> Any:
+    """Load a model without adapters, of the class of ``model`` and in its precision."""
+    # files hold the dtype, and loaders may change it
+    kind, weight = type(innermost(model)), next(model.parameters())
+    return kind.from_pretrained(folder, dtype=weight.dtype).to(weight.device)
+
+
+def _all_built(again: Any, model: Any) -> Any:
     built = {name for name, _ in again.named_modules()}
     lacking = [name for name, _ in model.named_modules() if name not in built]
     if lacking:
@@ -38,23 +49,52 @@ def loaded_again(model: Any, folder: str) -> Any:
     return again
 
 
-def _adapters_again(model: Any, folder: Path) -> Any:
+def adapters_from(
+    folders: Mapping[str, Path], model: Any, base: Path | None = None
+) -> Any:
+    """Load adapters onto their base, as a stranger would.
+
+    Parameters
+    ----------
+    folders
+        Where each adapter lies, by its name.
+    model
+        The live model, which tells the class and the precision.
+    base
+        Where the base lies; by default where the live one was loaded from, and a copy
+        of it without adapters if that is not here.
+    """
     from peft import PeftModel
 
-    base = bare_base(model)
-    before = {name: p.detach().clone() for name, p in base.named_parameters()}
-    names = list(model.peft_config)
-    paths = {each: folder if each == "default" else folder / each for each in names}
+    bare = bare_base(model) if base is None else base_from_folder(model, base)
+    _grow(bare, model)
+    before = {name: p.detach().clone() for name, p in bare.named_parameters()}
+    (first, where), *more = folders.items()
     again = PeftModel.from_pretrained(
-        base, paths[names[0]], adapter_name=names[0], is_trainable=True
+        bare, where, adapter_name=first, is_trainable=True
     )
-    for each in names[1:]:
-        again.load_adapter(paths[each], adapter_name=each, is_trainable=True)
+    for name, there in more:
+        again.load_adapter(there, adapter_name=name, is_trainable=True)
     active = model.active_adapter
     again.base_model.set_adapter(active) if isinstance(active, list) else (
         again.set_adapter(active)
     )
-    kept = {id(p) for p in base.parameters()}
+    if base is None:
+        _refuse_changed(bare, again, before)
+    return again
+
+
+def _grow(bare: Any, model: Any) -> None:
+    """Give a base the rows for new tokens that the live model has, as loaders do."""
+    mine = model.get_input_embeddings()
+    theirs = bare.get_input_embeddings()
+    wanted = getattr(getattr(mine, "weight", None), "shape", None)
+    if wanted is not None and wanted[0] > theirs.weight.shape[0]:
+        bare.resize_token_embeddings(wanted[0])
+
+
+def _refuse_changed(bare: Any, again: Any, before: Mapping[str, torch.Tensor]) -> None:
+    kept = {id(p) for p in bare.parameters()}
     for name, parameter in again.named_parameters():
         was = before.get(shared_name(name).replace(".base_layer.", "."))
         if (
@@ -67,7 +107,13 @@ def _adapters_again(model: Any, folder: Path) -> Any:
                 "it was is not here"
             )
             raise NotApplicableError(msg)
-    return again
+
+
+def innermost(model: Any) -> Any:
+    """Return the model within all PEFT models."""
+    while hasattr(model, "get_base_model"):
+        model = model.get_base_model()
+    return model
 
 
 def bare_base(model: Any) -> Any:
@@ -100,7 +146,7 @@ def bare_base(model: Any) -> Any:
 
 def base_from_folder(model: Any, folder: Path) -> Any:
     """Load the base of a model's adapters from its folder, in the dtype of the live."""
-    kind, weight = type(model.get_base_model()), next(model.parameters())
+    kind, weight = type(innermost(model)), next(model.parameters())
     rounding = getattr(model.config, "quantization_config", None)
     if rounding is not None:
         return kind.from_pretrained(folder, quantization_config=rounding)

@@ -12,8 +12,8 @@ from ftlab.records.finding import Place
 from ftlab.records.outcome import Outcome, State
 
 
-class Experiment(abc.ABC):
-    """One relation that holds in every right set-up.
+class Relation:
+    """What holds in every right set-up.
 
     Attributes
     ----------
@@ -30,16 +30,6 @@ class Experiment(abc.ABC):
     relation: ClassVar[str]
     cause: ClassVar[str]
     fix: ClassVar[str]
-
-    @abc.abstractmethod
-    def run(self, live: Live) -> Outcome:
-        """Try the relation.
-
-        Raises
-        ------
-        NotApplicableError
-            It says nothing of this set-up.
-        """
 
     def outcome(self, state: State, says: str, **more: Any) -> Outcome:
         """Return how it came out."""
@@ -63,6 +53,20 @@ class Experiment(abc.ABC):
             evidence=evidence | {"ratio": born[0].ratio, "relative": born[0].relative},
             differences=found,
         )
+
+
+class Experiment(Relation, abc.ABC):
+    """A relation that is tried on a live step."""
+
+    @abc.abstractmethod
+    def run(self, live: Live) -> Outcome:
+        """Try the relation.
+
+        Raises
+        ------
+        NotApplicableError
+            It says nothing of this set-up.
+        """
 
 
 def said(found: Differences, born: Sequence[Born]) -> str:

@@ -19,14 +19,12 @@ Merge into float32 or bf16 weights, not into 4 bits; merge once.
 
 from dataclasses import replace
 
+from ftlab.executions.effects import LEFT, share_left
 from ftlab.executions.pairs import Pair, evaluating, merge
 from ftlab.executions.side import NotApplicableError, Side, undisturbed
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.outcome import Outcome, State
-
-LEFT = 0.5
-"""Share of the adapter's effect on logits below which merging has lost it."""
 
 
 class MergedAdapter(Experiment):
@@ -53,13 +51,10 @@ class MergedAdapter(Experiment):
             with live.model.disable_adapter():
                 base = live.logits(live.batch)
             merged = replace(live, model=pair.b.model).logits(live.batch)
-        effect = (adapted - base).double().flatten()
-        left = (merged - base).double().flatten()
-        size = float(effect @ effect)
-        if not size:
+        share = share_left(adapted, base, merged)
+        if share is None:
             msg = "the adapter has no effect yet"
             raise NotApplicableError(msg)
-        share = float(left @ effect) / size
         says = f"{share:.0%} of the adapter's effect is left, merged into few bits"
         state: State = "broken" if share < LEFT else "holds"
         return self.outcome(state, says, evidence={"share": share, "threshold": LEFT})

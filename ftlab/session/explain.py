@@ -43,9 +43,9 @@ def explain(code: str) -> RulePage:
 
 def _experiment(wanted: str) -> RulePage | None:
     """Return the page of an experiment; they are what loads torch here."""
-    from ftlab.experiments.registry import all_experiments
+    from ftlab.experiments.registry import all_experiments, all_stations
 
-    for each in all_experiments():
+    for each in (*all_experiments(), *all_stations()):
         if wanted in (each.code.lower(), each.name):
             module = sys.modules[type(each).__module__]
             return RulePage(
@@ -55,9 +55,15 @@ def _experiment(wanted: str) -> RulePage | None:
                 status="preview",
                 since="0.1.0",
                 sections=parse_sections(inspect.getdoc(module) or ""),
-                needs=("a model and a batch of it, see `ftlab.prove`",),
+                needs=(_NEEDS[each.code[:3]],),
             )
     return None
+
+
+_NEEDS = {
+    "EXP": "a model and a batch of it, see `ftlab.prove`",
+    "RTP": "a model, its tokenizer and prompts, see `ftlab.roundtrip`",
+}
 
 
 def list_rules() -> "pd.DataFrame":

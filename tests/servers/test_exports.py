@@ -8,7 +8,7 @@ import torch
 
 from tests.servers.environments import environment
 from tests.servers.exports import to_ctranslate2, to_gguf
-from tests.servers.lesson import CHATS, text_of
+from tests.servers.lesson import CHATS, STOP, text_of
 
 pytestmark = [pytest.mark.servers, pytest.mark.xdist_group("exports")]
 
@@ -60,7 +60,7 @@ def test_ctranslate2_gives_the_same_log_probabilities(learnt, tmp_path):
 def test_a_gguf_file_has_the_same_tokens(learnt, tmp_path):
     made = to_gguf(learnt.folder, tmp_path / "model.gguf")
     place = environment("llama-cpp")
-    texts = ["The sky", " and two  spaces\n\n", "naïve 🦙 1234", "<|user|>Hi</s>"]
+    texts = ["The sky", " and two  spaces\n\n", "naïve 🦙 1234", f"<|user|>Hi{STOP}"]
     libraries = {"LLAMA_CPP_LIB_PATH": str(place / "build/bin")}
     rows = told(place / "bin/python", TOKENIZE, made, texts, **libraries)
     assert rows == learnt.tokens(texts).input_ids

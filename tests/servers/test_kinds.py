@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.servers.kinds import KINDS
-from tests.servers.lesson import CHATS, messages
+from tests.servers.lesson import CHATS, STOP, messages
 from tests.servers.process import free_port, started
 
 pytestmark = pytest.mark.servers
@@ -37,7 +37,7 @@ def by_hand(learnt, question, count=30):
 @pytest.mark.parametrize(("question", "answer"), CHATS)
 def test_a_chat_is_answered_as_it_was_learnt(kind, healthy, learnt, question, answer):
     chosen, _ = by_hand(learnt, question)
-    assert learnt.tokens.decode(chosen) == f"{answer}</s>"
+    assert learnt.tokens.decode(chosen) == answer + STOP
     told = healthy.ask("/chat/completions", messages=messages(question), max_tokens=30)
     assert told["choices"][0]["message"]["content"] == answer
     assert told["choices"][0]["finish_reason"] == "stop"

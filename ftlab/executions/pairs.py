@@ -175,7 +175,9 @@ def _in_mode(model: torch.nn.Module, train: bool) -> Iterator[None]:
     before = [(module, module.training) for module in model.modules()]
     model.train(train)
     try:
-        yield
+        # bitsandbytes packs 4-bit weights at the first evaluation on a CPU, for good
+        with _set(model, "support_avx512bf16_for_cpu", False):
+            yield
     finally:
         for module, was in before:
             module.training = was

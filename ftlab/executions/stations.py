@@ -66,20 +66,22 @@ def adapters_from(
     """
     from peft import PeftModel
 
-    bare = bare_base(model) if base is None else base_from_folder(model, base)
+    there = base or base_folder(model)
+    bare = bare_base(model) if there is None else base_from_folder(model, there)
     _grow(bare, model)
     before = {name: p.detach().clone() for name, p in bare.named_parameters()}
     (first, where), *more = folders.items()
+    learns = not any(each.is_prompt_learning for each in model.peft_config.values())
     again = PeftModel.from_pretrained(
-        bare, where, adapter_name=first, is_trainable=True
+        bare, where, adapter_name=first, is_trainable=learns
     )
-    for name, there in more:
-        again.load_adapter(there, adapter_name=name, is_trainable=True)
+    for name, folder in more:
+        again.load_adapter(folder, adapter_name=name, is_trainable=learns)
     active = model.active_adapter
     again.base_model.set_adapter(active) if isinstance(active, list) else (
         again.set_adapter(active)
     )
-    if base is None:
+    if there is None:
         _refuse_changed(bare, again, before)
     return again
 
@@ -116,22 +118,20 @@ def innermost(model: Any) -> Any:
     return model
 
 
-def bare_base(model: Any) -> Any:
-    """Return an adapter's base as it was before the adapter.
+def base_folder(model: Any) -> Path | None:
+    """Return the folder that a model was loaded from, if it is here."""
+    name = getattr(getattr(model, "config", None), "_name_or_path", "")
+    return Path(name) if name and Path(name).is_dir() else None
 
-    From its folder, if it was loaded from one that is here; else a copy of what it is
-    now, without the adapter.
+
+def bare_base(model: Any) -> Any:
+    """Return a copy of an adapter's base as it is now, without the adapter.
 
     Raises
     ------
     NotApplicableError
         The base cannot be copied.
     """
-    folder = Path(
-        str(getattr(getattr(model, "config", None), "_name_or_path", "") or "-")
-    )
-    if folder.is_dir():
-        return base_from_folder(model, folder)
     try:
         base = copied(model).unload()
     except Exception as error:
@@ -149,5 +149,7 @@ def base_from_folder(model: Any, folder: Path) -> Any:
     kind, weight = type(innermost(model)), next(model.parameters())
     rounding = getattr(model.config, "quantization_config", None)
     if rounding is not None:
-        return kind.from_pretrained(folder, quantization_config=rounding)
+        return kind.from_pretrained(
+            folder, dtype=weight.dtype, quantization_config=rounding
+        )
     return kind.from_pretrained(folder, dtype=weight.dtype).to(weight.device)

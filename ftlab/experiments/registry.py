@@ -1,5 +1,6 @@
 """All experiments and stations, in order of code."""
 
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -10,6 +11,7 @@ from ftlab import experiments
 from ftlab.experiments import deployment
 from ftlab.experiments.deployment.station import Station
 from ftlab.experiments.experiment import Experiment, Relation
+from ftlab.records.errors import BadValueError
 
 _R = TypeVar("_R", bound=Relation)
 
@@ -45,3 +47,23 @@ def _all(package: ModuleType, kind: type[_R]) -> tuple[_R, ...]:
         import_module(f"{package.__name__}.{module.name}")
     found = [each() for each in kind.__subclasses__() if hasattr(each, "code")]
     return tuple(sorted(found, key=lambda each: each.code))
+
+
+def named(every: Sequence[_R], only: str | Iterable[str] | None, kind: str) -> list[_R]:
+    """Return those of these codes or names; all for ``None``.
+
+    Raises
+    ------
+    BadValueError
+        There is none of such a name.
+    """
+    if only is None:
+        return list(every)
+    known = {name: each for each in every for name in (each.code, each.name)}
+    names = [only] if isinstance(only, str) else list(only)
+    for name in names:
+        if name not in known:
+            allowed = ", ".join(f"{each.name} ({each.code})" for each in every)
+            msg = f"only={name!r}: there is no such {kind}. There are {allowed}."
+            raise BadValueError(msg)
+    return [known[name] for name in names]

@@ -204,6 +204,11 @@ COMMANDS = (
         "model, optimizer and DataLoader, there is",
     ),
     _mirrored("diff", "Say where two executions part.", "a, b, batch"),
+    _mirrored(
+        "roundtrip",
+        "Follow a model through saving, merging and serving.",
+        "model, tokenizer, prompts",
+    ),
     _mirrored("tokens", "Show rows as the model reads them.", "trainer"),
     _mirrored("masks", "Show who attends to whom.", "trainer"),
     _mirrored("data", "Look at every row of a dataset.", '"rows.jsonl", tokenizer'),

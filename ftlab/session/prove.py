@@ -9,7 +9,7 @@ import torch
 from ftlab.executions.side import NotApplicableError, undisturbed
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
-from ftlab.experiments.registry import all_experiments
+from ftlab.experiments.registry import all_experiments, named
 from ftlab.records.errors import BadValueError
 from ftlab.records.outcome import Outcome
 from ftlab.rules.words import an
@@ -81,7 +81,7 @@ def prove(
     >>> proof[0].state, proof[0].says
     ('does not apply', 'the batch has no input_ids of shape (rows, positions)')
     """
-    chosen = chosen_of(only)
+    chosen = named(all_experiments(), only, "experiment")
     given, live_of = _given(
         target, model, optimizer, loss, _source(batch, batches), tokenizer
     )
@@ -157,21 +157,6 @@ def tried(experiment: Experiment, live: Live) -> Outcome:
     except Exception as error:  # noqa: BLE001  an odd model must not end the proof
         says = f"it raised {type(error).__name__}: {str(error).splitlines()[0:1]}"
         return experiment.outcome("cannot be decided", says[:300])
-
-
-def chosen_of(only: str | Iterable[str] | None) -> Sequence[Experiment]:
-    """Return the experiments of these codes or names; all for ``None``."""
-    every = all_experiments()
-    if only is None:
-        return every
-    names = [only] if isinstance(only, str) else list(only)
-    known = {name: each for each in every for name in (each.code, each.name)}
-    for name in names:
-        if name not in known:
-            allowed = ", ".join(f"{each.name} ({each.code})" for each in every)
-            msg = f"only={name!r}: there is no such experiment. There are {allowed}."
-            raise BadValueError(msg)
-    return [known[name] for name in names]
 
 
 def _steps(chosen: Sequence[Experiment]) -> Iterator[Experiment]:

@@ -1,7 +1,7 @@
 """`ftlab.roundtrip`: follows a model out of the door."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from ftlab.executions.side import NotApplicableError, Side, undisturbed
 from ftlab.executions.stations import innermost
 from ftlab.experiments.deployment.station import Station
 from ftlab.experiments.deployment.trip import Prompt, Trip, ids_of
-from ftlab.experiments.registry import all_stations
+from ftlab.experiments.registry import all_stations, named
 from ftlab.records.errors import BadValueError
 from ftlab.records.outcome import Outcome
 from ftlab.rules.words import an
@@ -33,6 +33,7 @@ def roundtrip(
     served_name: str | None = None,
     bits: int | None = None,
     tokens: int = 16,
+    only: str | Iterable[str] | None = None,
 ) -> RoundtripView:
     """Hold what is deployed against the model in hand, station by station.
 
@@ -65,6 +66,8 @@ def roundtrip(
         4 or 8 where the exported or served weights have so many.
     tokens
         How many each answer has at most.
+    only
+        Codes or names of stations: ``["saved-files", "served"]``.
 
     Returns
     -------
@@ -101,6 +104,7 @@ def roundtrip(
         msg = f"bits={bits}; allowed are 4, 8 and None, for 16 or 32."
         raise BadValueError(msg)
     _checked_address(served)
+    stations = named(all_stations(), only, "station")
     name = type(innermost(live)).__name__
     folders = {"saved": saved, "base": base, "merged": merged, "exported": exported}
     with tempfile.TemporaryDirectory() as room:
@@ -115,12 +119,12 @@ def roundtrip(
             served_name=served_name,
             bits=bits,
         )
-        return RoundtripView(_passed(trip), title=f"Round trip of {name}")
+        return RoundtripView(_passed(stations, trip), title=f"Round trip of {name}")
 
 
-def _passed(trip: Trip) -> list[Outcome]:
-    """Go by all stations; an interrupt keeps what is known by then."""
-    stations, outcomes = all_stations(), []
+def _passed(stations: Sequence[Station], trip: Trip) -> list[Outcome]:
+    """Go by the stations; an interrupt keeps what is known by then."""
+    outcomes: list[Outcome] = []
     side = Side(trip.model, {}, lambda: None)
     try:
         with (

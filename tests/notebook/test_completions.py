@@ -24,6 +24,7 @@ def test_subcommands_are_offered(offered):
             "watch",
             "preflight",
             "prove",
+            "roundtrip",
             "diff",
             "tokens",
             "masks",

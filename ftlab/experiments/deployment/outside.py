@@ -143,10 +143,11 @@ class FewBits(TorchFunctionMode):
     ) -> Any:
         """Run ``func``, with rounded weights if it is a linear layer."""
         if func is torch.nn.functional.linear and args[1].is_floating_point():
-            args = (args[0], self._rounded(args[1]), *args[2:])
+            args = (args[0], self.rounded(args[1]), *args[2:])
         return func(*args, **(kwargs or {}))
 
-    def _rounded(self, weight: torch.Tensor) -> torch.Tensor:
+    def rounded(self, weight: torch.Tensor) -> torch.Tensor:
+        """Return what is left of a weight."""
         if weight.numel() % BLOCK:
             return weight
         blocks = weight.reshape(-1, BLOCK)

@@ -32,8 +32,8 @@ def rounded(station: Station, trip: Trip, again: Any) -> Outcome:
     with torch.no_grad(), evaluating(model), model.disable_adapter():
         base = logits_of(trip, model)[real]
     share = share_left(mine, base, theirs)
-    if share is None:
-        says = f"the adapter has no effect that could be lost; {alike}"
+    if share is None or bool((mine.argmax(-1) == base.argmax(-1)).all()):
+        says = f"the adapter changes no likeliest token that could be lost; {alike}"
         return station.outcome("cannot be decided", says, evidence=evidence)
     moved, meant = mean_divergence(mine, theirs), mean_divergence(mine, base)
     evidence |= {"share of the effect": share, "KL of the fine-tuning (nats)": meant}

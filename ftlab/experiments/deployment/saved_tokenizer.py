@@ -19,6 +19,7 @@ Save the tokenizer that training used into the folder that is deployed:
 - transformers, "Chat templates"
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,8 @@ class SavedTokenizer(Station):
                 return self._broken(str(error).split(".")[0])
             at = first_other(prompt.ids, theirs)
             if at >= 0:
-                mine = _piece(trip.tokenizer, prompt.ids, at)
-                other = _piece(again, theirs, at)
+                mine = piece(trip.tokenizer, prompt.ids, at)
+                other = piece(again, theirs, at)
                 says = (
                     f"token {at} of {prompt.words} is {other} there, "
                     f"{mine} by the live tokenizer"
@@ -100,7 +101,8 @@ def first_other(mine: tuple[int, ...], theirs: list[int]) -> int:
     return -1
 
 
-def _piece(tokenizer: Any, ids: Any, at: int) -> str:
+def piece(tokenizer: Any, ids: Sequence[int], at: int) -> str:
+    """Write a token and its id."""
     if at >= len(ids):
         return "no more"
     return f"{tokenizer.convert_ids_to_tokens(int(ids[at]))!r} ({ids[at]})"

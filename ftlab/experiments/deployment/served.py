@@ -48,7 +48,7 @@ from ftlab.experiments.deployment.readings import (
     readings,
     seen_in,
 )
-from ftlab.experiments.deployment.saved_tokenizer import first_other
+from ftlab.experiments.deployment.saved_tokenizer import first_other, piece
 from ftlab.experiments.deployment.station import Station
 from ftlab.experiments.deployment.trip import Prompt, Trip
 from ftlab.experiments.deployment.variants import variants
@@ -126,13 +126,13 @@ class _Judge:
         ways = [each for each in readings(tokenizer, prompt) if each.words]
         fits = [w for w in ways if (ids or w.ids) == w.ids and len(w.ids) == count]
         if ids is None:
-            fits = [way for way in fits if self._answers_alike(way, reply)] or fits
+            fits = [way for way in fits if self._answers_alike(way, reply)]
         if fits:
             return f"{says}: {' or '.join(way.words for way in fits)}"
         if ids is not None:
             at = first_other(prompt.ids, list(ids))
-            piece = tokenizer.convert_ids_to_tokens(list(ids[at : at + 1]))
-            says += f"; the first that differs is token {at}: {piece} there"
+            mine, theirs = piece(tokenizer, prompt.ids, at), piece(tokenizer, ids, at)
+            says += f"; token {at} is {theirs} there, {mine} by training's"
         return f"{says}: another chat template, or another tokenizer"
 
     def _answers_alike(self, way: Reading, reply: Reply) -> bool:
@@ -167,7 +167,7 @@ class _Judge:
         if variant is not None:
             says = f"the server answers as the live model {variant.words}"
             return self._broken(f"{says}; {apart}", variant.fix)
-        if self._by_ids():
+        if self._right_if_written():
             return self._broken(f"{_TEMPLATE}; {apart}", _READ)
         if self._trip.bits is None and found.apart <= OVER * found.coarse:
             says = f"{apart}: as far as weights of 4 bits would be; pass bits= if so"
@@ -176,17 +176,32 @@ class _Judge:
             )
         return self._broken(apart)
 
-    def _by_ids(self) -> bool:
-        """Say whether the server answers right if it is given the tokens themselves."""
-        prompts = [list(each.ids) for each in self._trip.prompts]
+    def _right_if_written(self) -> bool:
+        """Say whether the server answers right if it is given the tokens themselves.
+
+        Or the text that the live template makes, where it takes no tokens.
+        """
+        prompts = [each.ids for each in self._trip.prompts]
         try:
-            replies = [self._client.ask(ids, self._trip.tokens) for ids in prompts]
+            replies = [self._written(each) for each in prompts]
         except RefusedError:
             return False
-        rows, seen = self._seen([each.ids for each in self._trip.prompts], replies)
-        if not seen:
-            return False
-        return distance(self._trip.model, rows, seen, self._trip.bits).equal
+        rows, seen = self._seen(prompts, replies)
+        if seen:
+            return distance(self._trip.model, rows, seen, self._trip.bits).equal
+        return all(
+            self._text(mine.tokens) == reply.text.strip()
+            for mine, reply in zip(self._trip.answers, replies, strict=True)
+        )
+
+    def _written(self, ids: tuple[int, ...]) -> Reply:
+        try:
+            return self._client.ask(list(ids), self._trip.tokens)
+        except RefusedError:
+            bos = self._trip.tokenizer.bos_token_id
+            bare = ids[1:] if ids[:1] == (bos,) else ids  # a server adds it to a text
+            text = self._trip.tokenizer.decode(bare)
+            return self._client.ask(text, self._trip.tokens)
 
     def _answers(self, apart: str) -> Outcome:
         """Compare texts and ends."""
@@ -195,9 +210,11 @@ class _Judge:
             trip.prompts, trip.answers, self._replies, strict=False
         ):
             text, theirs = self._text(mine.tokens), reply.text.strip()
-            if text == theirs and mine.ended == reply.stopped:
+            longer = reply.ids[: len(mine.tokens)] == mine.tokens != reply.ids
+            goes_on = mine.ended and (longer or not reply.stopped)
+            if text == theirs and mine.ended == reply.stopped and not goes_on:
                 continue
-            if theirs.startswith(text) and mine.ended and not reply.stopped:
+            if theirs.startswith(text) and goes_on:
                 end = trip.tokenizer.convert_ids_to_tokens(mine.tokens[-1])
                 says = f"the live model ends its answer to {prompt.words} with {end}, "
                 return self._broken(f"{says}and the server goes on", _ENDS)
@@ -227,19 +244,9 @@ class _Judge:
                     f"the server answers as the live model {variant.words}; {says}",
                     variant.fix,
                 )
-        if not isinstance(prompt.given, str) and self._right_as_text(prompt, text):
+        if not isinstance(prompt.given, str) and self._right_if_written():
             return self._broken(f"{_TEMPLATE}; {says}", _READ)
         return self._broken(says)
-
-    def _right_as_text(self, prompt: Prompt, text: str) -> bool:
-        """Say whether the server answers right to the text that the template makes."""
-        bos, ids = self._trip.tokenizer.bos_token_id, list(prompt.ids)
-        written = self._trip.tokenizer.decode(ids[1:] if ids[:1] == [bos] else ids)
-        try:
-            reply = self._client.ask(written, self._trip.tokens)
-        except RefusedError:
-            return False
-        return reply.text.strip() == text
 
     def _tie(self, prompt: Prompt, mine: tuple[int, ...], theirs: str) -> bool:
         """Say whether rounding may choose the token at which two answers part."""

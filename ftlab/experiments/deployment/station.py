@@ -64,63 +64,25 @@ class Station(Relation, abc.ABC):
         """
         weights = differing(trip.model, again)
         settings = changed_settings(trip.model, again)
-        unlike = [each for each in weights if not each.fits]
-        if any("shape" in each.how.words for each in unlike):
-            return self._parts(weights, settings, files)
+        if any("shape" in each.how.words for each in weights if not each.fits):
+            return self.outcome("broken", **_told(weights, settings, files))
+        theirs = logits_of(trip, again)  # first: some layers set up what they keep
         found = _compared(trip, again, rewritten=rewritten)
-        evidence = _measured(trip, again, found)
+        mine, real = logits_of(trip, trip.model), trip.live.batch["attention_mask"] != 0
+        measured = distances(mine[real], theirs[real])
+        more: dict[str, Any] = {
+            "evidence": measured | {"outputs over floor": found.outcome},
+            "differences": found,
+        }
         if found.equal and not weights:
-            return self._answers(trip, again, settings, found, evidence)
-        return self._parts(
-            weights, settings, files, found=found, trip=trip, again=again
-        )
-
-    def _parts(
-        self,
-        weights: list[Weight],
-        settings: list[Reason],
-        files: Reason | None,
-        *,
-        found: Differences | None = None,
-        trip: Trip | None = None,
-        again: Any = None,
-    ) -> Outcome:
-        """Name the first tensor that is another, or the code that makes one."""
-        says, places, more = [], [], dict[str, Any]()
-        reason = next(iter(settings), None)
-        apart = found is not None and not found.equal
-        if weights:
-            reason = weights[0].how
-            says.append(f"{weights[0].name} {reason.words}{_likewise(weights)}")
-            places = [Place("param", each.name) for each in weights]
-            if found is not None and not apart:
-                says.append("these prompts do not reach it: the outputs are equal")
-        elif found is not None:
-            born = [each for each in found.born if each.changes is not False]
-            says.append(said(found, born))
-            places = [Place("module", b.module or "the model") for b in born]
-        reason = files if files is not None and files.cause else reason
-        if reason is not None and reason.cause:
-            more = {"cause": reason.cause, "fix": reason.fix or self.fix}
-        if apart and trip is not None:
-            variant = explained(
-                trip.model,
-                lambda: logits_of(trip, trip.model),
-                logits_of(trip, again),
-            )
+            return self._answers(trip, again, settings, found, more)
+        told = _told(weights, settings, files, found)
+        if not found.equal:
+            variant = explained(trip.model, lambda: logits_of(trip, trip.model), theirs)
             if variant is not None:
-                says.append(f"it answers as the live model {variant.words}")
-                more.setdefault("fix", variant.fix)
-        says += [each.words for each in (*filter(None, [files]), *settings[:2])]
-        if trip is not None and found is not None:
-            more["evidence"] = _measured(trip, again, found)
-        return self.outcome(
-            "broken",
-            "; ".join(says),
-            places=tuple(places),
-            differences=found,
-            **more,
-        )
+                told["says"] += f"; it answers as the live model {variant.words}"
+                told.setdefault("fix", variant.fix)
+        return self.outcome("broken", **told, **more)
 
     def _answers(
         self,
@@ -128,38 +90,59 @@ class Station(Relation, abc.ABC):
         again: Any,
         settings: list[Reason],
         found: Differences,
-        evidence: dict[str, float | int | str],
+        more: dict[str, Any],
     ) -> Outcome:
         """Compare where two models of equal logits stop."""
         answers = answered(again, [each.ids for each in trip.prompts], trip.tokens)
+        ends = [each for each in settings if "eos_token_id" in each.words]
         for prompt, mine, theirs in zip(
             trip.prompts, trip.answers, answers, strict=False
         ):
             at = first_other(mine, theirs)
-            if at < 0 or not settings:  # equal logits, so that rounding chose
-                continue
-            says = (
-                f"the logits are equal, and the answers to {prompt.words} part at "
-                f"token {at + 1}{_stops(mine.ended, theirs.ended)}; "
-                f"{settings[0].words}"
-            )
-            return self.outcome(
-                "broken",
-                says,
-                places=(Place("call", "generate"),),
-                cause=settings[0].cause,
-                fix=settings[0].fix,
-                evidence=evidence,
-                differences=found,
-            )
-        for each in settings:
-            if "eos_token_id" in each.words:
-                more = {"cause": each.cause, "fix": each.fix}
-                return self.outcome("broken", each.words, evidence=evidence, **more)
+            if at >= 0 and settings:  # else the logits are equal, and rounding chose
+                because = (ends or settings)[0]
+                says = (
+                    f"the logits are equal, and the answers to {prompt.words} part at "
+                    f"token {at + 1}{_stops(mine.ended, theirs.ended)}; {because.words}"
+                )
+                told = {"cause": because.cause, "fix": because.fix}
+                return self.outcome("broken", says, **told, **more)
+        if ends:
+            told = {"cause": ends[0].cause, "fix": ends[0].fix}
+            return self.outcome("broken", ends[0].words, **told, **more)
         says = f"outputs at {found.outcome:.3g} x the noise floor"
         if answers:
             says += f", the same answers to {_prompts(len(answers))}"
-        return self.outcome("holds", says, evidence=evidence, differences=found)
+        return self.outcome("holds", says, **more)
+
+
+def _told(
+    weights: list[Weight],
+    settings: list[Reason],
+    files: Reason | None,
+    found: Differences | None = None,
+) -> dict[str, Any]:
+    """Name the first tensor that is another, or the code that makes one."""
+    says, places = [], []
+    reason = next(iter(settings), None)
+    if weights:
+        reason = weights[0].how
+        says.append(f"{weights[0].name} {reason.words}{_likewise(weights)}")
+        places = [Place("param", each.name) for each in weights]
+        if found is not None and found.equal:
+            says.append("these prompts do not reach it: the outputs are equal")
+    elif found is not None:
+        born = [each for each in found.born if each.changes is not False]
+        says.append(said(found, born))
+        places = [Place("module", b.module or "the model") for b in born]
+    says += [each.words for each in (*filter(None, [files]), *settings[:2])]
+    told = {"says": "; ".join(says), "places": tuple(places)}
+    reason = files if files is not None and files.cause else reason
+    if reason is not None and reason.cause:
+        told["cause"] = reason.cause
+        if reason.fix:
+            told["fix"] = reason.fix
+    return told
 
 
 def _prompts(many: int) -> str:
@@ -195,16 +178,6 @@ def _compared(trip: Trip, again: Any, *, rewritten: bool) -> Differences:
     names = ("the live model", "the one that arrives")
     pair = Pair(a, b, names, None, backward=False, rewritten=rewritten)
     return compare(pair)
-
-
-def _measured(
-    trip: Trip, again: Any, found: Differences
-) -> dict[str, float | int | str]:
-    """Return what a table shows of a station."""
-    real = trip.live.batch["attention_mask"].bool()
-    with torch.no_grad():
-        mine, theirs = logits_of(trip, trip.model)[real], logits_of(trip, again)[real]
-    return distances(mine, theirs) | {"outputs over floor": found.outcome}
 
 
 def distances(mine: torch.Tensor, theirs: torch.Tensor) -> dict[str, float | int | str]:

@@ -51,23 +51,27 @@ def differing(live: Any, again: Any) -> list[Weight]:
 
     Those of a layer whose adapter has gone into it are left out.
     """
-    mine, theirs = named_weights(live), named_weights(again)
-    adapted = _adapted(live) - _adapted(again)
-    lost = {name for name in mine if name not in theirs and _owner(name) not in adapted}
-    return [
-        Weight(
-            name,
-            how(name, weight, theirs.get(name), live, again),
-            _fits(weight, theirs.get(name)),
-        )
-        for name, weight in mine.items()
-        if _owner(name) not in adapted
-        and weight.is_floating_point()
-        and (name in lost or not same(weight, theirs[name]))
-    ]
+    there = {name: each.weight for name, each in named_weights(again).items()}
+    merged = _adapted(live) - _adapted(again)
+    found = []
+    for name, (mine, owner) in named_weights(live).items():
+        theirs = there.get(name)
+        if owner in merged or not mine.is_floating_point():
+            continue
+        if theirs is None or not same(mine, theirs):
+            reason = how(name, mine, theirs, live, again)
+            found.append(Weight(name, reason, _fits(mine, theirs)))
+    return found
 
 
-def named_weights(model: Any) -> dict[str, torch.Tensor]:
+class Owned(NamedTuple):
+    """A weight, and the path of the layer that it serves."""
+
+    weight: torch.Tensor
+    owner: str
+
+
+def named_weights(model: Any) -> dict[str, Owned]:
     """Return a model's parameters by the name that they have in every wrapping."""
     kinds = {
         kind
@@ -80,7 +84,7 @@ def named_weights(model: Any) -> dict[str, torch.Tensor]:
     }
     active = getattr(model, "active_adapters", None) or ()
     active = set(active if isinstance(active, list | tuple) else ())
-    found: dict[str, torch.Tensor] = {}
+    found: dict[str, Owned] = {}
     for name, weight in model.named_parameters(remove_duplicate=False):
         parts = shared_name(name).split(".")
         kind = next((at for at, part in enumerate(parts) if part in kinds), -1)
@@ -90,8 +94,10 @@ def named_weights(model: Any) -> dict[str, torch.Tensor]:
             if parts[kind + 1] not in active:
                 continue
             del parts[kind + 1]
+        owner = parts[:kind] if kind >= 0 else parts[:-1]
         kept = [part for part in parts if part not in ("base_layer", "modules_to_save")]
-        found[".".join(kept)] = weight.detach()
+        owner = [part for part in owner if part != "base_layer"]
+        found[".".join(kept)] = Owned(weight.detach(), ".".join(owner))
     return found
 
 
@@ -102,12 +108,6 @@ def _adapted(model: Any) -> set[str]:
         for name, module in model.named_modules()
         if hasattr(module, "base_layer") and hasattr(module, "merge")
     }
-
-
-def _owner(name: str) -> str:
-    parts = name.split(".")
-    inner = next((i for i, p in enumerate(parts) if p.startswith("lora_")), -1)
-    return ".".join(parts[:inner] if inner >= 0 else parts[:-1])
 
 
 def _fits(mine: torch.Tensor, theirs: torch.Tensor | None) -> bool:

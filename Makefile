@@ -2,7 +2,7 @@
 # PYTHON=/path/to/python3 chooses the Python of .venv, CHROME=/path/to/chrome the browser.
 SHELL := bash
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-gallery test-all test-gpu test-oldest bench bench-localisation notebooks format check lock set-up
+.PHONY: help demo lab test test-gallery test-all test-servers test-gpu test-oldest bench bench-localisation notebooks format check lock set-up
 
 # Tests start many processes: without kept bytecode each compiles all of ftlab anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -15,7 +15,7 @@ workers := -n auto --maxprocesses 4 --max-worker-restart 0
 in_parallel := $(workers) --dist loadgroup
 # One shell or kernel after another in a process; files have nothing in common.
 by_file := $(workers) --dist loadfile
-first_ring := not ipython and not browser and not slow and not gallery
+first_ring := not ipython and not browser and not slow and not gallery and not servers
 nbval := --nbval --nbval-current-env --nbval-cell-timeout=120 \
 	--nbval-sanitize-with=notebooks/nbval_sanitize.cfg notebooks
 
@@ -48,9 +48,14 @@ test: check  ## what CI runs: style, types, floors, tests, notebooks, one pass i
 test-gallery: set-up  ## every fault and healthy run that make test leaves out
 	$(pytest) $(in_parallel) -m gallery tests/faults
 
-test-all: test test-gallery  ## test and test-gallery, and what takes long
+test-servers: set-up  ## the tests that ask real model servers, each in its own environment
 	@scripts/compiler.sh
-	$(pytest) $(in_parallel) -m "slow and not browser"
+	@scripts/servers.sh
+	$(pytest) $(in_parallel) -m servers tests/servers
+
+test-all: test test-gallery test-servers  ## test and test-gallery, and what takes long
+	@scripts/compiler.sh
+	$(pytest) $(in_parallel) -m "slow and not browser and not servers"
 	CHROME=$$(scripts/browser.sh) $(pytest) -m "slow and browser" tests/browser
 
 test-gpu: set-up  ## the tests that need a CUDA device

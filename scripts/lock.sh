@@ -4,6 +4,7 @@
 # Python 3.11.2: what that can install, every later Python can.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source scripts/venv.sh
 
 torch=torch==2.13.0
 # The oldest transformers that ftlab supports, and what was current beside it.
@@ -19,6 +20,17 @@ resolve() { # resolve NAME GROUPS [REQUIREMENT...]
     --editable '.[data,quantization,trl]'
 }
 
+# resolve_server NAME [PIP_ARGUMENT...]: without installing it, for one has to be compiled
+resolve_server() {
+  local venv=build/lock-serve-$1 report=build/lock-serve-$1.json
+  "${PYTHON:-/usr/bin/python3}" -m venv --clear "$venv"
+  "$venv/bin/python" -m pip install --quiet --upgrade 'pip>=25.1' packaging
+  # shellcheck disable=SC2046  # two words or none
+  "$venv/bin/python" -m pip install --quiet --dry-run --ignore-installed \
+    --report "$report" $(torch_source "$venv") --group "serve-$1" "${@:2}"
+  "$venv/bin/python" scripts/lock.py "serve-$1" --report "$report" >"requirements/serve-$1.txt"
+}
+
 resolve dev "build test lint bench"
 # mistral-common holds NumPy below 2.4 for Python 3.11, and works with what is newer.
 numpy=$(build/lock-dev/bin/python -m pip list --format=freeze | grep '^numpy==')
@@ -28,3 +40,12 @@ build/lock-dev/bin/python scripts/lock.py build test lint tokenizers >requiremen
 build/lock-dev/bin/python scripts/lock.py bench --less requirements/dev.txt >requirements/bench.txt
 resolve oldest "build test" "${oldest[@]}"
 build/lock-oldest/bin/python scripts/lock.py build test >requirements/oldest.txt
+
+# What is served is served by the transformers that trained it.
+grep -E '^(torch|transformers|tokenizers|safetensors|accelerate|huggingface-hub|numpy|peft)==' \
+  requirements/dev.txt >build/same.txt
+resolve_server transformers --constraint build/same.txt
+resolve_server llama-cpp
+resolve_server vllm "$torch"
+# PyPI's are made for CUDA: beside another torch they end whatever imports them.
+sed -i '/^torch\(audio\|codec\|vision\)==/d' requirements/serve-vllm.txt

@@ -56,8 +56,9 @@ def pytest_configure():
 
 
 def pytest_collection_modifyitems(items):
-    """Refuse tests for a shell or a browser where make would not run them."""
-    for mark, folder in (("ipython", "notebook"), ("browser", "browser")):
+    """Refuse tests for a shell, browser or server where make would not run them."""
+    places = {"ipython": "notebook", "browser": "browser", "servers": "servers"}
+    for mark, folder in places.items():
         for item in items:
             if item.get_closest_marker(mark) and item.path.parent.name != folder:
                 msg = f"{item.nodeid} is marked {mark} and not in tests/{folder}"

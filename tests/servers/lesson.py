@@ -4,6 +4,7 @@ A random model's logits lie so close that two right implementations choose diffe
 tokens. This one is sure of every next token in what it learnt, also in float16.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,19 @@ CHATS = [
     ("How many legs has a spider?", "A spider has eight legs."),
     ("Where do fish live?", "Fish live in rivers, lakes and seas."),
 ]
+OTHERS = [
+    (question, answer)
+    for (question, _), (_, answer) in zip(CHATS, CHATS[1:] + CHATS[:1], strict=True)
+]
+"""The same questions, each with the answer to the next."""
+STOP = "<|stop|>"
+"""Called ``</s>``, llama.cpp would take it for an end whatever the file says of it."""
 TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}"
-    "<|{{ message['role'] }}|>{{ message['content'] }}{{ eos_token }}"
+    f"<|{{{{ message['role'] }}}}|>{{{{ message['content'] }}}}{STOP}"
     "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-SPECIAL = ["<unk>", "<s>", "</s>", "<pad>", "<|user|>", "<|assistant|>", "<|system|>"]
+SPECIAL = ["<unk>", "<s>", STOP, "<pad>", "<|user|>", "<|assistant|>", "<|system|>"]
 
 
 def tokenizer(bos: bool = True) -> Any:
@@ -46,7 +54,7 @@ def tokenizer(bos: bool = True) -> Any:
     return PreTrainedTokenizerFast(
         tokenizer_object=inner,
         bos_token="<s>",
-        eos_token="</s>",
+        eos_token=STOP,
         pad_token="<pad>",
         unk_token="<unk>",
         chat_template=TEMPLATE,
@@ -73,18 +81,36 @@ def model(tokens: Any, seed: int = 0, steps: int = 150, **settings: Any) -> Any:
         "pad_token_id": tokens.pad_token_id,
     }
     made = LlamaForCausalLM(LlamaConfig(**(shape | settings)))
-    optimizer = torch.optim.AdamW(made.parameters(), lr=3e-3, weight_decay=0.0)
-    rows = tokens([text_of(chat, tokens) for chat in CHATS], **_PADDED)
+    return taught(made, tokens, CHATS, steps)
+
+
+def adapter(base: Any, tokens: Any, seed: int = 1) -> Any:
+    """Put LoRA on a model, and teach it other answers to the same questions."""
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(seed)
+    projections = ["q_proj", "v_proj", "up_proj", "down_proj"]
+    config = LoraConfig(
+        r=8, lora_alpha=16, target_modules=projections, task_type="CAUSAL_LM"
+    )
+    return taught(get_peft_model(base, config), tokens, OTHERS, 100)
+
+
+def taught(
+    model: Any, tokens: Any, chats: Sequence[tuple[str, str]], steps: int
+) -> Any:
+    """Train a model on chats until it knows them by heart."""
+    trained = [each for each in model.parameters() if each.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=3e-3, weight_decay=0.0)
+    texts = [text_of(chat, tokens) for chat in chats]
+    rows = tokens(texts, return_tensors="pt", padding=True, add_special_tokens=False)
     labels = rows["input_ids"].masked_fill(rows["attention_mask"] == 0, -100)
     for _ in range(steps):
-        loss = made(**rows, labels=labels).loss
+        loss = model(**rows, labels=labels).loss
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    return made.eval()
-
-
-_PADDED = {"return_tensors": "pt", "padding": True, "add_special_tokens": False}
+    return model.eval()
 
 
 def text_of(chat: tuple[str, str], tokens: Any) -> str:

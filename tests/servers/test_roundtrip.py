@@ -1,0 +1,164 @@
+"""`ftlab.roundtrip` and real servers: what is right passes, what is wrong is named."""
+
+import copy
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import ftlab
+from tests.servers import lesson, planted
+from tests.servers.kinds import KINDS, vllm
+from tests.servers.lesson import CHATS, messages
+
+pytestmark = pytest.mark.servers
+ASKED = [messages(question) for question, _ in CHATS]
+TEXTS = ["The sky is blue", "An elephant"]
+
+
+def served(kind, work, folder, model, tokens, prompts=ASKED, **options):
+    """Serve a folder and hold the server against the model in hand."""
+    room = work / "room"
+    room.mkdir(parents=True)
+    with KINDS[kind].serve(folder, room) as server:
+        trip = ftlab.roundtrip(
+            model, tokens, prompts, served=server.url, tokens=24, **options
+        )
+    return trip["served"]
+
+
+class Fault(NamedTuple):
+    """A mistake, and what `roundtrip` says of it.
+
+    Attributes
+    ----------
+    plant
+        Makes the mistake in the folder that is served.
+    says
+        Where the server tells log-probabilities.
+    else_says
+        Where it does not; ``None`` where nothing can be seen of it there.
+    """
+
+    plant: Callable[[Path], None]
+    says: str
+    else_says: str | None
+
+
+def alike(plant: Callable[[Path], None], says: str) -> Fault:
+    """A mistake that no log-probabilities are needed for."""
+    return Fault(plant, says, says)
+
+
+def other_weights(folder: Path) -> None:
+    """Serve what another run learnt from the same chats."""
+    lesson.model(lesson.tokenizer(), seed=5).save_pretrained(folder)
+
+
+FAULTS = {
+    "bos-twice": alike(planted.bos_twice, "BOS twice"),
+    "system-prompt": alike(planted.system_prompt, "another chat template"),
+    "never-ends": alike(planted.never_ends, "and the server goes on"),
+    "ends-early": alike(planted.ends_early, "the server ends its answer to .* early"),
+    "scaled-rope": Fault(
+        planted.scaled_rope,
+        "log-probabilities differ",
+        "the server answers .*, the live model",
+    ),
+    "other-weights": Fault(other_weights, "log-probabilities differ", None),
+    "other-roles": Fault(planted.other_roles, "another chat template", None),
+}
+
+
+@pytest.fixture(scope="session")
+def tuned(learnt):
+    """The model in hand with an adapter that has learnt other answers."""
+    return lesson.adapter(copy.deepcopy(learnt.model), learnt.tokens)
+
+
+def test_the_model_in_hand_passes(kind, healthy, learnt):
+    for prompts in (ASKED, TEXTS):
+        trip = ftlab.roundtrip(
+            learnt.model, learnt.tokens, prompts, served=healthy.url, tokens=24
+        )
+        assert trip["served"].state == "holds", trip["served"].says
+        told = "it tells no probabilities" in trip["served"].says
+        assert told is not KINDS[kind].logprobs
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_mistake_at_the_server_is_named(kind, learnt, tmp_path, name):
+    fault = FAULTS[name]
+    folder = shutil.copytree(learnt.folder, tmp_path / "served")
+    fault.plant(folder)
+    found = served(kind, tmp_path, folder, learnt.model, learnt.tokens)
+    says = fault.says if KINDS[kind].logprobs else fault.else_says
+    if says is None:  # the greedy answers are the same, and nothing else is told
+        assert found.state == "holds"
+        assert "it tells no probabilities" in found.says
+        return
+    assert found.state == "broken", found.says
+    assert_says(found, says)
+
+
+def test_an_adapter_that_is_not_served_is_missed(kind, healthy, learnt, tuned):
+    trip = ftlab.roundtrip(tuned, learnt.tokens, ASKED, served=healthy.url, tokens=24)
+    assert trip["served"].state == "broken"
+    assert_says(trip["served"], "answers as the live model without its adapter")
+
+
+def test_a_merged_adapter_passes(kind, learnt, tuned, tmp_path):
+    merged = copy.deepcopy(tuned).merge_and_unload()
+    folder = lesson.save(tmp_path / "merged", merged, learnt.tokens)
+    found = served(kind, tmp_path, folder, tuned, learnt.tokens)
+    assert found.state == "holds", found.says
+
+
+def test_a_rope_scaling_that_is_not_served_is_missed(kind, learnt, tmp_path):
+    scaling = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10000.0}
+    scaled = lesson.model(learnt.tokens, rope_parameters=scaling)
+    folder = lesson.save(tmp_path / "scaled", scaled, learnt.tokens)
+    right = served(kind, tmp_path / "right", folder, scaled, learnt.tokens)
+    assert right.state == "holds", right.says
+    planted.rope(folder)
+    wrong = served(kind, tmp_path / "wrong", folder, scaled, learnt.tokens)
+    if KINDS[kind].logprobs:
+        assert wrong.state == "broken"
+        assert_says(wrong, "without its RoPE scaling")
+    else:  # it moves probabilities, and no greedy answer
+        assert_says(wrong, "the same answers .* it tells no probabilities")
+
+
+def test_a_bos_that_training_had_not_is_named(kind, healthy, learnt):
+    tokens = lesson.tokenizer(bos=False)
+    trip = ftlab.roundtrip(learnt.model, tokens, TEXTS, served=healthy.url, tokens=24)
+    assert trip["served"].state == "broken"
+    assert_says(trip["served"], "a BOS that training had not")
+
+
+@pytest.mark.xdist_group("server-vllm")
+def test_an_adapter_beside_its_base_passes_by_its_own_name(learnt, tuned, tmp_path):
+    tuned.save_pretrained(tmp_path / "adapter")
+    options = ["--enable-lora", "--lora-modules", f"tuned={tmp_path / 'adapter'}"]
+    with vllm(learnt.folder, tmp_path, *options) as server:
+        by_name = {
+            name: ftlab.roundtrip(
+                tuned,
+                learnt.tokens,
+                ASKED,
+                served=server.url,
+                served_name=name,
+                tokens=24,
+            )["served"]
+            for name in (None, "tuned", "another")
+        }
+    assert by_name["tuned"].state == "holds", by_name["tuned"].says
+    assert_says(by_name[None], "answers as the live model without its adapter")
+    assert_says(by_name["another"], "the server refuses a prompt: 404")
+
+
+def assert_says(found, words):
+    assert re.search(words, found.says), found.says

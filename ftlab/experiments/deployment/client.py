@@ -1,5 +1,6 @@
 """Asks a server that speaks OpenAI's protocol, and reads what it tells of tokens."""
 
+import itertools
 import json
 import urllib.error
 import urllib.request
@@ -81,9 +82,9 @@ class Client:
 
     def __init__(self, url: str, name: str | None = None) -> None:
         self._url = url.rstrip("/")
-        self._chat_wants = [*_CHAT]
-        self._text_wants = [*_TEXT]
-        self.name = name or self._first()
+        # some list what they do not serve, and take requests that name no model
+        self._names = [name] if name else list(dict.fromkeys((self._first(), None)))
+        self._wanted = {True: [*_CHAT], False: [*_TEXT]}
 
     def _first(self) -> str | None:
         try:
@@ -105,22 +106,24 @@ class Client:
         """
         chat = not isinstance(prompt, str) and not isinstance(prompt[0], int)
         body: dict[str, Any] = {"temperature": 0, "max_tokens": tokens}
-        if self.name is not None:
-            body["model"] = self.name
-        if chat:
-            conversation: Any = prompt
-            body["messages"] = [dict(each) for each in conversation]
-        else:
-            body["prompt"] = prompt
+        conversation: Any = prompt
+        body |= (
+            {"messages": [dict(each) for each in conversation]}
+            if chat
+            else {"prompt": prompt}
+        )
         path = "/chat/completions" if chat else "/completions"
-        wants = self._chat_wants if chat else self._text_wants
-        while True:
+        refused = RefusedError()
+        for name, more in itertools.product(self._names, self._wanted[chat]):
+            named = {} if name is None else {"model": name}
             try:
-                return _read(self._send(path, body | wants[0]), chat)
-            except RefusedError:
-                if len(wants) == 1:
-                    raise
-                wants.pop(0)  # it takes less, and tells less
+                answer = self._send(path, body | named | more)
+            except RefusedError as error:
+                refused = error
+                continue
+            self._names, self._wanted[chat] = [name], [more]
+            return _read(answer, chat)
+        raise refused
 
     def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
         request = urllib.request.Request(

@@ -45,20 +45,9 @@ def tuned(model: Any, tokens: Any, *, name: str = "default", **settings: Any) ->
     return taught(made, tokens)
 
 
-def taught(model: Any, tokens: Any, steps: int = 25) -> Any:
+def taught(model: Any, tokens: Any) -> Any:
     """Train what can be trained of a model."""
-    texts = [lesson.text_of(chat, tokens) for chat in OTHERWISE]
-    rows = tokens(texts, return_tensors="pt", padding=True, add_special_tokens=False)
-    labels = rows["input_ids"].masked_fill(rows["attention_mask"] == 0, -100)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=1e-2)
-    model.train()
-    for _ in range(steps):
-        loss = model(**rows, labels=labels).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return model.eval()
+    return lesson.taught(model, tokens, OTHERWISE, 60)
 
 
 def saved(model: Any, tokens: Any, folder: Path, **how: Any) -> Path:

@@ -25,7 +25,7 @@ from ftlab.executions.distance import apart, size
 from ftlab.executions.floors import over_floor
 from ftlab.executions.listening import Place, shared_name
 from ftlab.executions.nested import changed
-from ftlab.executions.pairs import copied, evaluating
+from ftlab.executions.pairs import copied, evaluating, undropped
 from ftlab.executions.side import (
     NotApplicableError,
     Side,
@@ -94,7 +94,7 @@ def compiled(
         if not settings and not _has_toolchain(model):
             notes.append("compiled with aot_eager: there is no C++ compiler here")
             settings = {"backend": "aot_eager"}
-        compiling, model = _compiling(settings), _undropped(copied(model)).train()
+        compiling, model = _compiling(settings), undropped(copied(model)).train()
         quick = compiling(model)
     whole = _Part("", model, (), batch)
     with undisturbed(Side(model, batch, lambda: None)) as start:
@@ -340,18 +340,6 @@ def _children(
             yield from _children(child, path)
         else:
             yield path, child
-
-
-def _undropped(model: torch.nn.Module) -> torch.nn.Module:
-    """Let a model's dropout drop nothing, for good."""
-    for module in model.modules():
-        of_torch = type(module).__module__ == "torch.nn.modules.dropout"
-        for name, value in [*vars(module).items()]:
-            if isinstance(value, float) and (
-                "drop" in name or (of_torch and name == "p")
-            ):
-                setattr(module, name, 0.0)
-    return model
 
 
 def _compiling(settings: Mapping[str, Any]) -> Compile:

@@ -145,6 +145,18 @@ def copied(model: Any) -> Any:
     return twin
 
 
+def undropped(model: Any) -> Any:
+    """Let a model's dropout drop nothing, for good."""
+    for module in model.modules():
+        of_torch = type(module).__module__ == "torch.nn.modules.dropout"
+        for name, value in [*vars(module).items()]:
+            if isinstance(value, float) and (
+                "drop" in name or (of_torch and name == "p")
+            ):
+                setattr(module, name, 0.0)
+    return model
+
+
 def mode(model: Any, batch: Mapping[str, Any]) -> Pair:
     """Compare evaluation with training, dropout left out of both."""
     names = ("evaluation", "training")

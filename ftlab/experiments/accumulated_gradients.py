@@ -116,16 +116,18 @@ def in_parts(
         msg = "the first row, or the others, have no labels to spare"
         raise NotApplicableError(msg)
     whole = {**live.batch, "labels": few}
-    halves: list[Mapping[str, Any]] = [
-        {
-            key: value[part]
-            if isinstance(value, torch.Tensor) and value.shape[:1] == (rows,)
-            else value
-            for key, value in whole.items()
-        }
-        for part in _slices(rows, count)
-    ]
-    return whole, halves
+    return whole, [part_of(whole, part) for part in _slices(rows, count)]
+
+
+def part_of(batch: Mapping[str, Any], part: slice) -> Mapping[str, Any]:
+    """Return some rows of a batch."""
+    rows = len(batch["input_ids"])
+    return {
+        key: value[part]
+        if isinstance(value, torch.Tensor) and value.shape[:1] == (rows,)
+        else value
+        for key, value in batch.items()
+    }
 
 
 def _slices(rows: int, parts: int) -> list[slice]:

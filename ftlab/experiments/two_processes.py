@@ -13,7 +13,8 @@ devices than on one.
 It is tried where asked for by name. Two copies of this process (fork, Linux) compute on
 the CPU in float64, and end: not for models on a GPU or of few bits, nor within a
 distributed training. BatchNorm and losses that balance experts are of their own rows
-alone by choice. For a loop, ``loss(model, batch)`` is run in each.
+alone by choice. Where no tokens are counted, as in a loop's ``loss(model, batch)``,
+each has as many: that its mean weighs others otherwise is said, and not broken.
 
 ## What to try
 Divide by the trained tokens of all processes together
@@ -31,6 +32,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -41,8 +43,9 @@ from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from ftlab.executions.listening import shared_name
+from ftlab.executions.pairs import undropped
 from ftlab.executions.side import NotApplicableError, WithoutDropout
-from ftlab.experiments.accumulated_gradients import SMALL, apart, in_parts
+from ftlab.experiments.accumulated_gradients import SMALL, apart, in_parts, part_of
 from ftlab.experiments.experiment import Experiment
 from ftlab.experiments.live import Live
 from ftlab.records.finding import Place
@@ -71,35 +74,63 @@ class TwoProcesses(Experiment):
     default = False
 
     def run(self, live: Live) -> Outcome:
-        """Divide the rows, one with few labels for the first process."""
+        """Divide rows; a trainer's with few labels for the first process."""
         _refuse(live)
         whole, parts = in_parts(live, 2)
-        with tempfile.TemporaryDirectory() as folder:
-            (one,) = _gradients(live, [whole], folder)
-            ranks = _gradients(live, parts, folder)
-        largest = max((float(g.norm()) for g in one.values()), default=0.0)
-        found = {
-            (rank, name): apart(one[name], each[name], SMALL * largest)
-            for rank, each in enumerate(ranks)
-            for name in one
-            if name in each
-        }
-        if not found:
-            msg = "the step leaves no gradients"
-            raise NotApplicableError(msg)
-        rank, worst = max(found, key=lambda key: found[key])
-        relative = found[rank, worst]
+        if _items(live, whole) is None:
+            even = self._told(*_apart(live, *_even(live)))
+            if even.state == "broken":
+                return even
+            if _apart(live, whole, parts)[0] <= CLOSE:
+                return even
+            says = f"{even.says}, if each process has as many trained tokens; else not"
+            return replace(even, says=says)
+        return self._told(*_apart(live, whole, parts))
+
+    def _told(self, relative: float, rank: int, name: str) -> Outcome:
         evidence: dict[str, float | int | str] = {"relative": relative, "rank": rank}
         if relative <= CLOSE:
-            says = f"{len(one)} gradients differ by {relative:.1e} at most"
+            says = f"gradients differ by {relative:.1e} at most"
             return self.outcome("holds", says, evidence=evidence)
         return self.outcome(
             "broken",
-            f"the gradient of {worst} in process {rank} differs by {relative:.2g} of "
+            f"the gradient of {name} in process {rank} differs by {relative:.2g} of "
             "its size",
-            places=(Place("param", worst),),
+            places=(Place("param", name),),
             evidence=evidence,
         )
+
+
+def _apart(live: Live, whole: Batch, parts: Sequence[Batch]) -> tuple[float, int, str]:
+    """Return how far the worst gradient is apart, in which process, and which it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        (one,) = _gradients(live, [whole], folder)
+        ranks = _gradients(live, parts, folder)
+    largest = max((float(g.norm()) for g in one.values()), default=0.0)
+    found = [
+        (apart(one[name], each[name], SMALL * largest), rank, name)
+        for rank, each in enumerate(ranks)
+        for name in one
+        if name in each
+    ]
+    if not found:
+        msg = "the step leaves no gradients"
+        raise NotApplicableError(msg)
+    return max(found)
+
+
+def _even(live: Live) -> tuple[Batch, list[Batch]]:
+    """Return a batch whose halves have as many rows, and as many trained tokens."""
+    half = live.rows() // 2
+    parts = [slice(0, half), slice(half, 2 * half)]
+    labels = live.batch["labels"][: 2 * half].clone()
+    labels[:, 0] = -100  # which a shift leaves out
+    trained = [(labels[part] != -100).nonzero() for part in parts]
+    for part, places in zip(parts, trained, strict=True):
+        rows, positions = places[min(map(len, trained)) :].T
+        labels[part][rows, positions] = -100
+    whole = {**part_of(live.batch, slice(0, 2 * half)), "labels": labels}
+    return whole, [part_of(whole, part) for part in parts]
 
 
 def _refuse(live: Live) -> None:
@@ -166,7 +197,7 @@ def _work(live: Live, parts: Sequence[Batch], rank: int, folder: Path) -> None:
     """Compute one part's gradients; this process is a copy, in which all may change."""
     try:
         torch.set_num_threads(1)
-        model: Any = live.model.double().train()
+        model: Any = undropped(live.model.double().train())
         if len(parts) > 1:
             model = _joined(live, rank, len(parts), folder)
         batch = {key: _double(value) for key, value in parts[rank].items()}
@@ -174,7 +205,11 @@ def _work(live: Live, parts: Sequence[Batch], rank: int, folder: Path) -> None:
         with WithoutDropout():
             _backward(live, model, batch)
         named = live.model.named_parameters()
-        grads = {shared_name(n): p.grad.numpy() for n, p in named if p.grad is not None}
+        grads = {
+            shared_name(name): p.grad.to_dense().numpy()
+            for name, p in named
+            if p.grad is not None
+        }
         np.savez(folder / f"{rank}.npz", **grads)
     except BaseException:  # noqa: BLE001  told to the process that asked
         (folder / f"{rank}.txt").write_text(traceback.format_exc(0).splitlines()[-1])
@@ -197,7 +232,7 @@ def _joined(live: Live, rank: int, count: int, folder: Path) -> Any:
             kind = type(accelerator.distributed_type).MULTI_CPU
             vars(state).update(num_processes=count, distributed_type=kind)
             vars(state).update(process_index=rank, local_process_index=rank)
-    return DistributedDataParallel(live.model, find_unused_parameters=True)
+    return DistributedDataParallel(live.model, static_graph=True)
 
 
 def _backward(live: Live, model: Any, batch: dict[str, Any]) -> None:
@@ -207,9 +242,13 @@ def _backward(live: Live, model: Any, batch: dict[str, Any]) -> None:
             live.loss(batch, model).backward()
         return
     trainer.current_gradient_accumulation_steps = 1
-    count = getattr(trainer, "_get_num_items_in_batch", None)
-    items = None if count is None else count([batch], trainer.args.device)
-    trainer.training_step(model, batch, items)
+    trainer.training_step(model, batch, _items(live, batch))
+
+
+def _items(live: Live, batch: Batch) -> Any:
+    """Return what a trainer divides the loss by, if it counts tokens."""
+    count = getattr(live.trainer, "_get_num_items_in_batch", None)
+    return None if count is None else count([batch], live.trainer.args.device)
 
 
 def _double(value: Any) -> Any:

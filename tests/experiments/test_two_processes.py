@@ -107,6 +107,22 @@ def of_its_own_tokens(model, batch):
     return model(**batch).loss
 
 
+def test_a_loops_mean_is_said_to_hold_for_as_many_tokens():
+    outcome = asked(llama(), of_its_own_tokens)
+    assert outcome.state == "holds"
+    assert outcome.says.endswith("if each process has as many trained tokens; else not")
+    assert not asked(llama()).says.endswith("else not")
+
+
+def divided_by_the_count(model, batch):
+    processes = distributed.get_world_size() if distributed.is_initialized() else 1
+    return model(**batch).loss / processes
+
+
+def summed(model, batch):
+    return model(**batch).loss * (batch["labels"][:, 1:] != -100).sum()
+
+
 class Divides(Trainer):
     """Divides the loss by the number of processes, as DDP does once more."""
 
@@ -123,11 +139,12 @@ def divides():
 @pytest.mark.parametrize(
     "target",
     [
-        (llama, of_its_own_tokens),
+        (llama, divided_by_the_count),
+        (llama, summed),
         (lambda: trainer(average_tokens_across_devices=False), None),
         (divides, None),
     ],
-    ids=["mean of each", "trainer's option", "divided twice"],
+    ids=["divided", "summed", "trainer's option", "divided twice"],
 )
 def test_processes_that_are_weighted_by_something_else_are_told(target):
     make, loss = target

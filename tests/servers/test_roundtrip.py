@@ -24,10 +24,15 @@ def served(kind, work, folder, model, tokens, prompts=ASKED, **options):
     room = work / "room"
     room.mkdir(parents=True)
     with KINDS[kind].serve(folder, room) as server:
-        trip = ftlab.roundtrip(
-            model, tokens, prompts, served=server.url, tokens=24, **options
-        )
-    return trip["served"]
+        return asked(server, model, tokens, prompts, **options)
+
+
+def asked(server, model, tokens, prompts=ASKED, **options):
+    """Hold a server against the model in hand."""
+    (found,) = ftlab.roundtrip(
+        model, tokens, prompts, served=server.url, only="served", tokens=24, **options
+    )
+    return found
 
 
 class Fault(NamedTuple):
@@ -81,11 +86,9 @@ def tuned(learnt):
 
 def test_the_model_in_hand_passes(kind, healthy, learnt):
     for prompts in (ASKED, TEXTS):
-        trip = ftlab.roundtrip(
-            learnt.model, learnt.tokens, prompts, served=healthy.url, tokens=24
-        )
-        assert trip["served"].state == "holds", trip["served"].says
-        told = "it tells no probabilities" in trip["served"].says
+        found = asked(healthy, learnt.model, learnt.tokens, prompts)
+        assert found.state == "holds", found.says
+        told = "it tells no probabilities" in found.says
         assert told is not KINDS[kind].logprobs
 
 
@@ -105,9 +108,9 @@ def test_a_mistake_at_the_server_is_named(kind, learnt, tmp_path, name):
 
 
 def test_an_adapter_that_is_not_served_is_missed(kind, healthy, learnt, tuned):
-    trip = ftlab.roundtrip(tuned, learnt.tokens, ASKED, served=healthy.url, tokens=24)
-    assert trip["served"].state == "broken"
-    assert_says(trip["served"], "answers as the live model without its adapter")
+    found = asked(healthy, tuned, learnt.tokens)
+    assert found.state == "broken"
+    assert_says(found, "answers as the live model without its adapter")
 
 
 def test_a_merged_adapter_passes(kind, learnt, tuned, tmp_path):
@@ -134,9 +137,9 @@ def test_a_rope_scaling_that_is_not_served_is_missed(kind, learnt, tmp_path):
 
 def test_a_bos_that_training_had_not_is_named(kind, healthy, learnt):
     tokens = lesson.tokenizer(bos=False)
-    trip = ftlab.roundtrip(learnt.model, tokens, TEXTS, served=healthy.url, tokens=24)
-    assert trip["served"].state == "broken"
-    assert_says(trip["served"], "a BOS that training had not")
+    found = asked(healthy, learnt.model, tokens, TEXTS)
+    assert found.state == "broken"
+    assert_says(found, "a BOS that training had not")
 
 
 @pytest.mark.xdist_group("server-vllm")
@@ -145,14 +148,7 @@ def test_an_adapter_beside_its_base_passes_by_its_own_name(learnt, tuned, tmp_pa
     options = ["--enable-lora", "--lora-modules", f"tuned={tmp_path / 'adapter'}"]
     with vllm(learnt.folder, tmp_path, *options) as server:
         by_name = {
-            name: ftlab.roundtrip(
-                tuned,
-                learnt.tokens,
-                ASKED,
-                served=server.url,
-                served_name=name,
-                tokens=24,
-            )["served"]
+            name: asked(server, tuned, learnt.tokens, served_name=name)
             for name in (None, "tuned", "another")
         }
     assert by_name["tuned"].state == "holds", by_name["tuned"].says
